@@ -1,13 +1,14 @@
-"""Times encoding and decoding of utterances of LibriSpeech lengths, in exact batches against one by one, and transformers.
+"""Times encoding and decoding of utterances of LibriSpeech lengths, in exact batches against one by one, and
+transformers.
 
     python bench/bench_codecs.py                                              16 utterances; DAC and Mimi in a reduced size
     python bench/bench_codecs.py --full --utterances 2000 --device cuda:0     as published in size, on a GPU
 
-The baseline is ours, one by one. Batches are formed as the engine forms them: sorted by length, up to the codec's own budget
-of padded seconds. The codes of every variant must be equal (at least 99.99 %; one near tie is let pass) and its waves agree
-within 1e-4, or the codec has no rows and the bench fails. transformers computes in float32, as ours does; on a GPU it is
-also timed as it comes, with convolutions in TF32, and the frames that have other codes then are counted. The floor: as many
-seconds without a single one of padding, in batches of the same budget. Weights are noise.
+The baseline is ours, one by one. Batches are formed as the engine forms them: sorted by length, up to the codec's own
+budget of padded seconds. The codes of every variant must be equal (at least 99.99 %; one near tie is let pass) and its
+waves agree within 1e-4, or the codec has no rows and the bench fails. transformers computes in float32, as ours does;
+on a GPU it is also timed as it comes, with convolutions in TF32, and the frames that have other codes then are counted.
+The floor: as many seconds without a single one of padding, in batches of the same budget. Weights are noise.
 """
 
 from __future__ import annotations

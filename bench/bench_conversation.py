@@ -1,8 +1,9 @@
-"""Conversations in time with a scripted server: how late frames are sent when many sessions are held at once from one process.
+"""Conversations in time with a scripted server: how late frames are sent when many sessions are held at once from one
+process.
 
-The server runs in a process of its own, on the same machine. Each session has a turn and an interruption of the embedded voices, in
-real time, and is kept on disk while others go on. The lateness of every frame is the sender's own, as it stands in the record. Every
-session must be whole, with an answer to the turn.
+The server runs in a process of its own, on the same machine. Each session has a turn and an interruption of the
+embedded voices, in real time, and is kept on disk while others go on. The lateness of every frame is the sender's own,
+as it stands in the record. Every session must be whole, with an answer to the turn.
 
     python bench/bench_conversation.py [--sessions 64] [--repeats 3]
 """

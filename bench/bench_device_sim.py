@@ -3,11 +3,11 @@
     python bench/bench_device_sim.py [--utterances 3000] [--precision float32 half] [--devices 1] [--fault worker memory long]
                                      [--cpus 14 6] [--metrics-ms 75]
 
-The scheduler, the plan, the batches and the record are the real ones. The workers are not processes: a batch takes `a + b *
-padded seconds` on a virtual clock, holds memory, and gives results without content. The costs of a stage on an H200 are
-estimates (arithmetic from FLOPs and bytes). Reading, signal metrics and making a batch ready cost what they took
-when they were timed alone. What the main process computes between two events is measured here and added to the clock, so that a
-scheduler that is too slow leaves the device idle here too.
+The scheduler, the plan, the batches and the record are the real ones. The workers are not processes: a batch takes `a +
+b * padded seconds` on a virtual clock, holds memory, and gives results without content. The costs of a stage on an H200
+are estimates (arithmetic from FLOPs and bytes). Reading, signal metrics and making a batch ready cost what they took
+when they were timed alone. What the main process computes between two events is measured here and added to the clock,
+so that a scheduler that is too slow leaves the device idle here too.
 
 `busy` is the time in which a device computes, over the time of the run and the number of devices.
 """
@@ -52,7 +52,9 @@ RATE, WINDOW_S, DEVICE_GIB = 24000, 30.0, 139.0
 
 
 READ_S = 0.0024
-"""Seconds of a core for a second of a file: reading, resampling to 16 kHz and hashing a FLAC at 24 kHz (11.9 ms for 5 s)."""
+"""Seconds of a core for a second of a file: reading, resampling to 16 kHz and hashing a FLAC at 24 kHz (11.9 ms for 5
+s).
+"""
 METRICS_MS = 22.26
 """What the signal metrics of an utterance of 7.42 s take of a core."""
 READY_S = 0.00004
@@ -156,7 +158,8 @@ class Run:
     """What is run.
 
     Args:
-        utterances: how many. precision: of `COSTS`. devices: how many. cpus: workers of the CPU; None for 14 for each device.
+        utterances: how many. precision: of `COSTS`. devices: how many. cpus: workers of the CPU; None for 14 for each
+        device.
         faults: of `worker`, `memory` and `long` (a file of 60 minutes), in the middle of the run.
         lanes: of each device's worker. metrics_ms: what the signal metrics of an utterance take of a core.
     """
@@ -341,7 +344,9 @@ class VirtualPool(Pool):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a simulated run came to, in virtual seconds but for `main_s`, which is the processor time of the main process."""
+    """What a simulated run came to, in virtual seconds but for `main_s`, which is the processor time of the main
+    process.
+    """
 
     wall_s: float
     busy: float
@@ -375,7 +380,9 @@ def simulate(run: Run) -> Outcome:
 
 
 def compare(found: Outcome, count: int) -> None:
-    """Stops where an item is missing or failed, a batch is larger than its shape, or the time that the device computed cannot be."""
+    """Stops where an item is missing or failed, a batch is larger than its shape, or the time that the device computed
+    cannot be.
+    """
     if found.items != count or found.failed:
         raise SystemExit(f"{found.items} of {count} items, {found.failed} scores failed")
     batches = [batch for of_stage in found.shapes.values() for batch in of_stage]

@@ -1,8 +1,8 @@
 """Requests to a local chat endpoint with a latency of 200 ms and 64 slots, beside the ideal time.
 
-The endpoint runs in a process of its own and answers 429 to whoever comes while its slots are taken. Ideal: requests over slots
-times latency. Every answer is checked against its question. With sound the client's work is most of the time on a busy machine:
-rows say its CPU time and the load when they began.
+The endpoint runs in a process of its own and answers 429 to whoever comes while its slots are taken. Ideal: requests
+over slots times latency. Every answer is checked against its question. With sound the client's work is most of the time
+on a busy machine: rows say its CPU time and the load when they began.
 
     python bench/bench_endpoint.py [--requests 1000] [--latency 0.2] [--repeats 3]
 """

@@ -1,11 +1,11 @@
 """The whole evaluation against a plain script that calls pesq, pystoi, speechmos and jiwer one utterance at a time.
 
-Both are whole processes over the same files: references and reconstructions by Opus at 12 kbps on disk, transcripts recognised
-beforehand (the script reads them from a file, ours from its feature cache), PESQ, STOI, DNSMOS and the word error rate.
-Ours also decides intervals, writes its record and its page, once with the package's PESQ and once with `pesq_wb[fast]`, whose
-numbers are close to the package's and not equal. The recordings by three codecs say how fast it is once it has begun.
-Floor: the time that the metrics' own work takes when divided over both cores without a gap, which is the busy time of the
-workers in our run over their number.
+Both are whole processes over the same files: references and reconstructions by Opus at 12 kbps on disk, transcripts
+recognised beforehand (the script reads them from a file, ours from its feature cache), PESQ, STOI, DNSMOS and the word
+error rate. Ours also decides intervals, writes its record and its page, once with the package's PESQ and once with
+`pesq_wb[fast]`, whose numbers are close to the package's and not equal. The recordings by three codecs say how fast it
+is once it has begun. Floor: the time that the metrics' own work takes when divided over both cores without a gap, which
+is the busy time of the workers in our run over their number.
 
     python bench/bench_evaluate.py [--recordings DIR] [--repeats 3]
 """

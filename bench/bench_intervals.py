@@ -8,15 +8,16 @@ The first study draws speakers with as many items each, of equal variance, and t
     ratio         the same normal numbers as errors per word, over 3 to 40 words an item
     difference    of two systems' means per word, as the ratios
     share         items that are right or wrong, nine in ten right
-    error rate    Poisson errors over 3 to 40 words, and one item in twenty lost; at worst an item is lost, as the bounds say
-Beside the package's own method stand those that are in use elsewhere: the percentile bootstrap, the paired bootstrap's p, and
-the sign test over items.
+    error rate    Poisson errors over 3 to 40 words, and one item in twenty lost; at worst an item is lost, as the
+                  bounds say
+Beside the package's own method stand those that are in use elsewhere: the percentile bootstrap, the paired bootstrap's
+p, and the sign test over items.
 
-The second study draws what is ordinary and unequal (`ORDINARY`). Counted is in how many runs there is an interval, and how many of these
-hold the truth. The third (`RECORDED`) takes some of these designs the whole way: the scores are written into a record, one system for
-each repetition, and the intervals are read from `summary.json` and from the page; so are medians, of conversations with planted
-latencies (`interval_medians.py`). The fourth (`CROSSED`, `KINDS`) draws listening tests: every rater rates every sound, and both are
-drawn from more of their kind.
+The second study draws what is ordinary and unequal (`ORDINARY`). Counted is in how many runs there is an interval, and
+how many of these hold the truth. The third (`RECORDED`) takes some of these designs the whole way: the scores are
+written into a record, one system for each repetition, and the intervals are read from `summary.json` and from the page;
+so are medians, of conversations with planted latencies (`interval_medians.py`). The fourth (`CROSSED`, `KINDS`) draws
+listening tests: every rater rates every sound, and both are drawn from more of their kind.
 """
 
 from __future__ import annotations
@@ -139,7 +140,9 @@ def study(
 
 
 def ordinary(repetitions: int, names: Iterable[str] = ORDINARY) -> Iterator[dict[str, object]]:
-    """One row per design: in how many runs there is an interval, how many of these hold the truth, how many are marked, and how many of the others hold it."""
+    """One row per design: in how many runs there is an interval, how many of these hold the truth, how many are marked,
+    and how many of the others hold it.
+    """
     for name in names:
         draw, bounds = ORDINARY[name]
         rng = np.random.default_rng(list(name.encode()))
@@ -252,8 +255,9 @@ MIDDLES = {"DCR": 3.2, "P.835 near the top": 4.4}
 def answered(kind: str, apart: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """What people answer, as the difference of two systems, of differences `(people, sounds)` as they hear them.
 
-    A comparison is a whole number from -3 to 3; of the two ratings each is one from 1 to 5, around a middle that raters and sounds move;
-    in ABX they guess, which gives 1 or -1. Of raters some of whom give 100 to all it is what they answer about one system, less its mean.
+    A comparison is a whole number from -3 to 3; of the two ratings each is one from 1 to 5, around a middle that raters
+    and sounds move; in ABX they guess, which gives 1 or -1. Of raters some of whom give 100 to all it is what they
+    answer about one system, less its mean.
     """
     if kind == LAZY:  # one system whose mean is 60, beside what the mean over such people is
         return np.where(rng.random((len(apart), 1)) < 0.1, 40.0, apart) - 4
@@ -270,10 +274,11 @@ def answered(kind: str, apart: np.ndarray, rng: np.random.Generator) -> np.ndarr
 
 
 def crossed(repetitions: int, names: Iterable[str] = CROSSED) -> Iterator[dict[str, object]]:
-    """One row per design and estimate: how often the interval over raters and sounds holds the truth, and its test's p is below 0.05.
+    """One row per design and estimate: how often the interval over raters and sounds holds the truth, and its test's p
+    is below 0.05.
 
-    The differences of two systems that do not differ have these spreads: what a rater, and what a sound, thinks of one more than of the
-    other. Over raters alone, whose means have Student's t, stands beside it.
+    The differences of two systems that do not differ have these spreads: what a rater, and what a sound, thinks of one
+    more than of the other. Over raters alone, whose means have Student's t, stands beside it.
     """
     for name in names:
         people, sounds, *spreads = (CROSSED | KINDS)[name]
@@ -311,7 +316,9 @@ def _rows(found: dict[str, object], part: str) -> Rows:
 
 @bench(repetitions=1000, parts=PARTS, only="")
 def main(options: Options) -> Cases:
-    """The studies, a design after the other, and the first of all at once; `--parts` takes some of them, `--only` the designs that hold a word."""
+    """The studies, a design after the other, and the first of all at once; `--parts` takes some of them, `--only` the
+    designs that hold a word.
+    """
     if unknown := set(options.parts) - set(PARTS):
         raise SystemExit(f"there are no parts {sorted(unknown)}; expected some of {', '.join(PARTS)}")
     if "equal" in options.parts and not options.only:

@@ -1,10 +1,11 @@
-"""Merging the records of shards (target: a million items of two systems in under 60 s, in memory that does not grow with the items).
+"""Merging the records of shards (target: a million items of two systems in under 60 s, in memory that does not grow
+with the items).
 
 python bench/bench_merge.py [--samples 500000] [--parts 100] [--turns 3]
 
-The records are written by the package's own writer, with made results: two systems, three metrics without details. The record
-of one machine is written too, and the merged one must hold the same rows. The floor is copying the parts' files. Merging runs in
-a process of its own, whose peak memory is read.
+The records are written by the package's own writer, with made results: two systems, three metrics without details. The
+record of one machine is written too, and the merged one must hold the same rows. The floor is copying the parts' files.
+Merging runs in a process of its own, whose peak memory is read.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ MERGE = "from pathlib import Path; from codec_bench.store.merge import merge_rec
 
 
 def made(numbers: Sequence[int], metrics: int) -> np.ndarray:
-    """Results `(samples, systems, metrics)` that are no measurements: from 0 to 1, no two alike, by the numbers of the samples."""
+    """Results `(samples, systems, metrics)` that are no measurements: from 0 to 1, no two alike, by the numbers of the
+    samples.
+    """
     place = np.asarray(numbers, np.uint64)[:, None, None] * np.uint64(len(SYSTEMS))
     place = (place + np.arange(len(SYSTEMS), dtype=np.uint64)[:, None]) * np.uint64(metrics)
     place = place + np.arange(metrics, dtype=np.uint64)
@@ -74,7 +77,10 @@ def write(folder: Path, source: Source, metrics: Sequence[str] = METRICS) -> Non
 
 
 def compare(merged: Path, whole: Path) -> int:
-    """Stops if the two records do not hold the same rows with the checksums of their runs. Returns how many rows there are."""
+    """Stops if the two records do not hold the same rows with the checksums of their runs.
+
+    Returns how many rows there are.
+    """
     rows = 0
     with closing(sqlite3.connect(whole / "run.sqlite")) as db:
         db.execute("ATTACH ? AS merged", (str(merged / "run.sqlite"),))

@@ -2,9 +2,10 @@
 
     python bench/bench_metrics.py [--metrics stoi utmos] [--repeats 1]
 
-Each metric is called as `load_metric` gives it, on the embedded speech and the same with a little noise, after a first call that loads
-and compiles what it needs. Metrics of texts take Whisper tiny.en. A metric whose weights are not on this machine is left out, and so is
-one that reads no sound. `bench/table.py` writes the newest numbers to `codec_bench/metrics/costs.csv`.
+Each metric is called as `load_metric` gives it, on the embedded speech and the same with a little noise, after a first
+call that loads and compiles what it needs. Metrics of texts take Whisper tiny.en. A metric whose weights are not on
+this machine is left out, and so is one that reads no sound. `bench/table.py` writes the newest numbers to
+`codec_bench/metrics/costs.csv`.
 """
 
 from __future__ import annotations

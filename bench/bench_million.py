@@ -2,13 +2,14 @@
 
     python bench/bench_million.py [--samples 500000] [--kills 10]
 
-The data are hard links to a few hundred clips of 0.3 s, in a manifest; two codecs, three metrics. The command is the one that
-a user types. It is killed (SIGKILL) at moments that are drawn over the whole run, and started again each time. Then it is started
-once more with nothing left to do, and `report`, `export` and `compare` read the record. All time and memory that is stated includes
-the runs that were killed. The main process's time is stated in two parts: that of the starts, and that of the items.
+The data are hard links to a few hundred clips of 0.3 s, in a manifest; two codecs, three metrics. The command is the
+one that a user types. It is killed (SIGKILL) at moments that are drawn over the whole run, and started again each time.
+Then it is started once more with nothing left to do, and `report`, `export` and `compare` read the record. All time and
+memory that is stated includes the runs that were killed. The main process's time is stated in two parts: that of the
+starts, and that of the items.
 
-What is checked: every item is finished, no score failed, and all links to one clip have the same scores to the last digit,
-whatever was killed in between.
+What is checked: every item is finished, no score failed, and all links to one clip have the same scores to the last
+digit, whatever was killed in between.
 """
 
 from __future__ import annotations
@@ -122,7 +123,9 @@ def watched(arguments: Sequence[str | Path], seen: Watched, out: Path, stop_at: 
 
 
 def check(out: Path, samples: int) -> int:
-    """Stops where an item is missing, a score failed, or two links to one clip have different scores; gives the rows of scores."""
+    """Stops where an item is missing, a score failed, or two links to one clip have different scores; gives the rows of
+    scores.
+    """
     clips = min(CLIPS, samples)
     with closing(sqlite3.connect(out / "run.sqlite")) as db:
         items, failed = db.execute("SELECT COUNT(*), SUM(status != 'ok') FROM items").fetchone()
@@ -140,7 +143,9 @@ def check(out: Path, samples: int) -> int:
 
 
 def grown(memory: Sequence[tuple[int, float]]) -> float | None:
-    """By which share the memory of one process grew from its first 50,000 items to its last; None if it did not run so many. Tables and page are in the peak alone."""
+    """By which share the memory of one process grew from its first 50,000 items to its last; None if it did not run so
+    many. Tables and page are in the peak alone.
+    """
     settled = [mib for done, mib in memory if memory[0][0] + SETTLED <= done < memory[-1][0]]
     tenth = max(1, len(settled) // 10)
     return float(np.median(settled[-tenth:]) / np.median(settled[:tenth]) - 1) if settled else None

@@ -4,16 +4,17 @@
         [--precision float32|float16|bfloat16] [--scorers wer,sim,utmos,dnsmos,pesq,stoi] [--backend ct2|torch]
 
 Scored are WER by Whisper-large-v3, speaker similarity by WavLM-large, UTMOS and DNSMOS, of utterances with the length
-distribution of LibriSpeech's test-clean, or shorter or longer ones by `--mean-s` (Seed-TTS's English set has 1,088 of 4.7 s), made
-from the embedded speech. The checkpoints have random weights: with `--full` those of the published architectures; otherwise
-reduced ones (`reduced_scorers.py`, a Whisper of two layers), except DNSMOS, whose networks are the real ones. The random Whisper
-ends every window after 26 tokens, as many as LibriSpeech's utterances have on average.
+distribution of LibriSpeech's test-clean, or shorter or longer ones by `--mean-s` (Seed-TTS's English set has 1,088 of
+4.7 s), made from the embedded speech. The checkpoints have random weights: with `--full` those of the published
+architectures; otherwise reduced ones (`reduced_scorers.py`, a Whisper of two layers), except DNSMOS, whose networks are
+the real ones. The random Whisper ends every window after 26 tokens, as many as LibriSpeech's utterances have on
+average.
 
 The per-utterance flow has the same models with the same weights and precision resident on the same device, takes one
 utterance at a time and reads its files anew for every scorer: faster-whisper's `transcribe`, this project's networks
-with one signal for the similarity (both sides) and UTMOS, and the packages speechmos, pesq and pystoi. It may be timed on a part of
-the corpus (`--loop`), evenly drawn, and its time is then extrapolated by seconds of audio; all its scores are compared
-with the engine's. How far each network is from its floor is measured alone, by `gpu_stages.py`.
+with one signal for the similarity (both sides) and UTMOS, and the packages speechmos, pesq and pystoi. It may be timed
+on a part of the corpus (`--loop`), evenly drawn, and its time is then extrapolated by seconds of audio; all its scores
+are compared with the engine's. How far each network is from its floor is measured alone, by `gpu_stages.py`.
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ def point(precision: str, backend: str = "ct2") -> str:
 
 
 def checkpoints(folder: Path, options: Options, scorers: list[str]) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Writes the stand-in checkpoints; gives the file of a scorer for the loop, and the options of each network for the engine."""
+    """Writes the stand-in checkpoints; gives the file of a scorer for the loop, and the options of each network for the
+    engine.
+    """
     files, held = {}, {}
     if "wer" in scorers:
         in_torch, dtype = options.backend == "torch", "float16" if options.full else "float32"

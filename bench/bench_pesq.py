@@ -1,10 +1,12 @@
-"""Times PESQ by our kernel against the package `pesq` on one thread, wide-band and narrow-band, and compares both over many damaged pairs.
+"""Times PESQ by our kernel against the package `pesq` on one thread, wide-band and narrow-band, and compares both over
+many damaged pairs.
 
     python bench/bench_pesq.py [--recordings DIR] [--pairs 10000]
 
-A pair is one to five recordings with pauses, 0.3 to 60 s of them, and the same after one or two kinds of damage: a codec, noise,
-clipping, lost frames, a delay, a jump of the delay, a filter, another level, or a stretch of silence. Pair number n is the same
-in every run; `--pairs 0` leaves them out. Narrow-band scores are those of the same pairs at 8 kHz. The floor of the times is the Fourier transforms of the frames by NumPy, both signals, and nothing else.
+A pair is one to five recordings with pauses, 0.3 to 60 s of them, and the same after one or two kinds of damage: a
+codec, noise, clipping, lost frames, a delay, a jump of the delay, a filter, another level, or a stretch of silence.
+Pair number n is the same in every run; `--pairs 0` leaves them out. Narrow-band scores are those of the same pairs at 8
+kHz. The floor of the times is the Fourier transforms of the frames by NumPy, both signals, and nothing else.
 """
 
 from __future__ import annotations

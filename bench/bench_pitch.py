@@ -2,9 +2,9 @@
 
     python bench/bench_pitch.py [--recordings DIR] [--seconds 3 9 30]
 
-Read speech cut from the recordings one after the other (without recordings: the embedded speech), frames every 10 ms between 60
-and 600 Hz. Right means: Praat's voicing on 99 % of the frames and its pitch to 0.2 % on 99 % of those voiced in both.
-The floor is what the two Fourier transforms of every frame take by themselves.
+Read speech cut from the recordings one after the other (without recordings: the embedded speech), frames every 10 ms
+between 60 and 600 Hz. Right means: Praat's voicing on 99 % of the frames and its pitch to 0.2 % on 99 % of those voiced
+in both. The floor is what the two Fourier transforms of every frame take by themselves.
 """
 
 from __future__ import annotations

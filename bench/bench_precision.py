@@ -3,8 +3,8 @@
     python bench/bench_precision.py [--clips N] [--seconds S] [--recordings DIR]
 
 The networks have seeded weights of the published size. Each clip is embedded and scored alone in float32, alone in half
-precision, and in half precision in one padded batch with all others; similarities are those of each clip with itself under
-noise, and with the clip before it. Products of half-precision numbers are summed in float32 and rounded once, as
+precision, and in half precision in one padded batch with all others; similarities are those of each clip with itself
+under noise, and with the clip before it. Products of half-precision numbers are summed in float32 and rounded once, as
 tensor cores do it: few CPUs multiply float16 themselves. The check stops the bench where a drift exceeds what the
 documentation promises.
 """

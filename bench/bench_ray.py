@@ -1,10 +1,12 @@
-"""A run on Ray against the built-in pool of workers (target: two actors with one CPU each at least 0.9 as fast as two workers).
+"""A run on Ray against the built-in pool of workers (target: two actors with one CPU each at least 0.9 as fast as two
+workers).
 
 python bench/bench_ray.py [--recordings DIR] [--clips 2000] [--turns 3]
 
-Both send the same clips through the same codec and metrics, one after the other in turns. The clips are the recordings of the
-folder again and again, under new names. Ray is started before the first turn, with two nodes of one CPU each, as a cluster runs
-before anybody uses it. A turn on Ray begins with the driver's connection and ends with the merged record; starting actors, their workers and merging count. The merged record must be the pool's, row for row.
+Both send the same clips through the same codec and metrics, one after the other in turns. The clips are the recordings
+of the folder again and again, under new names. Ray is started before the first turn, with two nodes of one CPU each, as
+a cluster runs before anybody uses it. A turn on Ray begins with the driver's connection and ends with the merged
+record; starting actors, their workers and merging count. The merged record must be the pool's, row for row.
 """
 
 from __future__ import annotations

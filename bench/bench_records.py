@@ -1,9 +1,11 @@
-"""A record as SQLite against the same rows as Parquet: size, and what the readers of a run ask of it (targets: under 60 s and 1 GiB).
+"""A record as SQLite against the same rows as Parquet: size, and what the readers of a run ask of it (targets: under 60
+s and 1 GiB).
 
     python bench/bench_records.py [--samples 500000] [--metrics 3]
 
-The record is written by the package's own writer, with made results: two systems, some metrics without details. `report`, `export` and `compare` run in processes of their own, whose peak memory is read. The Parquet
-file is what `export --format parquet` writes. One metric of one system is read from both, and the numbers must be equal.
+The record is written by the package's own writer, with made results: two systems, some metrics without details.
+`report`, `export` and `compare` run in processes of their own, whose peak memory is read. The Parquet file is what
+`export --format parquet` writes. One metric of one system is read from both, and the numbers must be equal.
 """
 
 from __future__ import annotations

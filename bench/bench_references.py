@@ -2,11 +2,12 @@
 
     python bench/bench_references.py [--measures nisqa campplus] [--clips 12] [--threads 1] [--repeats 3]
 
-A reference takes one signal at a time; a batch of ours takes all. Speech activity and DistillMOS have their published weights,
-which are inside their packages. The other networks have the published architecture and size, and the same weights of noise on both sides.
+A reference takes one signal at a time; a batch of ours takes all. Speech activity and DistillMOS have their published
+weights, which are inside their packages. The other networks have the published architecture and size, and the same
+weights of noise on both sides.
 
-References: silero-vad's own function; DistillMOS's package; torchmetrics' NISQA; FunASR's CAM++ and ERes2Net behind torchaudio's filter bank of Kaldi;
-s3prl's wav2vec 2.0 under SCOREQ's linear layer; transformers' CLAP window by window.
+References: silero-vad's own function; DistillMOS's package; torchmetrics' NISQA; FunASR's CAM++ and ERes2Net behind
+torchaudio's filter bank of Kaldi; s3prl's wav2vec 2.0 under SCOREQ's linear layer; transformers' CLAP window by window.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def speech_activity(folder: Path) -> Pair:
 
 
 def distillmos(folder: Path) -> Pair:
-    """DistillMOS's score. Most signals are shorter than its crop of 7.68 s, which the package fills with silence and computes."""
+    """DistillMOS's score. Most signals are shorter than its crop of 7.68 s, which the package fills with silence and
+    computes.
+    """
     from distillmos import ConvTransformerSQAModel
 
     network = ConvTransformerSQAModel().eval()

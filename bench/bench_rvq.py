@@ -3,9 +3,9 @@
     python bench/bench_rvq.py                 reduced: 20 s of audio
     python bench/bench_rvq.py --seconds 600 --items 16
 
-Both sides run on the device given, in float32 and with the same threads; on a GPU transformers' search also as it comes, with
-convolutions in TF32, and the frames that have other codes then are counted. Codebooks and latents are noise of the published shapes.
-The floor is the products at the rate of torch's float32 matrix product in the same run.
+Both sides run on the device given, in float32 and with the same threads; on a GPU transformers' search also as it
+comes, with convolutions in TF32, and the frames that have other codes then are counted. Codebooks and latents are noise
+of the published shapes. The floor is the products at the rate of torch's float32 matrix product in the same run.
 """
 
 from __future__ import annotations

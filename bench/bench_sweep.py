@@ -1,12 +1,13 @@
 """Eight operating points in one run against eight runs of one each, as whole processes over the same files.
 
-The reference side (decoding, resampling, speaker embeddings, what is heard in the reference) is computed once in a sweep and eight
-times apart. Each run apart holds the row that everybody needs beside a codec's, the unprocessed audio. No feature cache. The sweep runs between the fourth and the fifth of the runs apart, so that a drifting machine touches both
-alike; CPU seconds stand beside the wall's, since other processes touch them less.
+The reference side (decoding, resampling, speaker embeddings, what is heard in the reference) is computed once in a
+sweep and eight times apart. Each run apart holds the row that everybody needs beside a codec's, the unprocessed audio.
+No feature cache. The sweep runs between the fourth and the fifth of the runs apart, so that a drifting machine touches
+both alike; CPU seconds stand beside the wall's, since other processes touch them less.
 
-Floor: a run of the unprocessed row alone is all that a sweep can save, seven times. What is left when it is taken from the eight
-runs are start and reference once and eight estimate sides. A sweep costs less than half only where an estimate side costs less
-than three quarters of start and reference.
+Floor: a run of the unprocessed row alone is all that a sweep can save, seven times. What is left when it is taken from
+the eight runs are start and reference once and eight estimate sides. A sweep costs less than half only where an
+estimate side costs less than three quarters of start and reference.
 
     python bench/bench_sweep.py [--data embedded] [--metrics ...] [--repeats 1]
 """

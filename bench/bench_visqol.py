@@ -2,8 +2,9 @@
 
     python bench/bench_visqol.py [--clips 12] [--audio-clips 6] [--repeats 3]
 
-Speech mode compares at 16 kHz, audio mode at 48 kHz. The pairs are clips and the same with noise 20 dB below. The package maps speech by its exponential fit, as the metric does. Its kernels are compiled before
-the first turn. Recordings of less than a second are left out, because neither side has a number for the shortest of them.
+Speech mode compares at 16 kHz, audio mode at 48 kHz. The pairs are clips and the same with noise 20 dB below. The
+package maps speech by its exponential fit, as the metric does. Its kernels are compiled before the first turn.
+Recordings of less than a second are left out, because neither side has a number for the shortest of them.
 """
 
 from __future__ import annotations

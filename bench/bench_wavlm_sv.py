@@ -2,9 +2,9 @@
 
     python bench/bench_wavlm_sv.py [--full] [--device cuda:0] [--clips N] [--batch-s SECONDS] [--threads N]
 
-All run the same network with the same weights on the same clips (noise with LibriSpeech's lengths, a third of them on a CPU). Without
-`--full` the network is a small one that a CPU runs in seconds. Compared are the hidden states' means over time. The floor of the
-network is measured by `gpu_stages.py`.
+All run the same network with the same weights on the same clips (noise with LibriSpeech's lengths, a third of them on a
+CPU). Without `--full` the network is a small one that a CPU runs in seconds. Compared are the hidden states' means over
+time. The floor of the network is measured by `gpu_stages.py`.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 
 The model has random weights in the published architecture of `--size`, or is small (`reduced`, the default); each
 transcript ends after 3.5 tokens for each second of a clip of mean length. The clips are cut from the embedded speech,
-with lengths like those of LibriSpeech's test-clean. Both sides get the same signals in memory. The floors of encoder and decoder
-are measured by `gpu_stages.py`.
+with lengths like those of LibriSpeech's test-clean. Both sides get the same signals in memory. The floors of encoder
+and decoder are measured by `gpu_stages.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What every bench shares: its options and rows, material, timing two things side by side, and comparing their numbers.
 
-A row of `data/*.csv` is written by `append_rows` alone. It has the id of its run, when and where it was measured, the load
-of the machine before the bench began, how many passes were made, the revision, and whether the tree was as committed. The
-second half of a run's id is a digest of the run's rows, so `table.py` notices a row that was changed by hand.
+A row of `data/*.csv` is written by `append_rows` alone. It has the id of its run, when and where it was measured, the
+load of the machine before the bench began, how many passes were made, the revision, and whether the tree was as
+committed. The second half of a run's id is a digest of the run's rows, so `table.py` notices a row that was changed by
+hand.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ def codes_and_waves(
         fewer_samples: by how much a wave may be shorter than the base's.
 
     Raises:
-        SystemExit: the codes are not the same, or the waves of an item with equal codes differ by more than 1e-4, or are no numbers,
-            or no item has equal codes.
+        SystemExit: the codes are not the same, or the waves of an item with equal codes differ by more than 1e-4, or
+            are no numbers, or no item has equal codes.
     """
     said, pairs = same_codes(codes, base[0]), []
     for streams, wave, expected, reference in zip(codes, waves, *base, strict=True):
@@ -127,8 +128,8 @@ def same_codes(codes: Codes, expected: Codes) -> str:
     """How many frames have another code; for each item its streams.
 
     Raises:
-        SystemExit: more than one frame in 10,000 (or, in short material, more than one) has. Frames are counted, because a code
-            that is as near as another changes what all later codebooks of its frame are given.
+        SystemExit: more than one frame in 10,000 (or, in short material, more than one) has. Frames are counted,
+            because a code that is as near as another changes what all later codebooks of its frame are given.
     """
     flips, total = frames_apart(codes, expected)
     if flips > max(1, 1e-4 * total):
@@ -266,7 +267,8 @@ SHORTEST_S, LONGEST_S, MEAN_S, MEDIAN_S = 1.285, 34.955, 7.42, 5.8
 
 
 def durations(count: int, mean_s: float = MEAN_S) -> np.ndarray:
-    """Lengths in seconds: quantiles of a log-normal distribution with test-clean's median and mean, within its extremes.
+    """Lengths in seconds: quantiles of a log-normal distribution with test-clean's median and mean, within its
+    extremes.
 
     Another mean makes all of them shorter or longer.
     """
@@ -368,10 +370,12 @@ def waited(call: Callable[[], object], device: str) -> Callable[[], object]:
 
 
 def add_tf32(calls: Calls, said: dict[str, str], name: str, codes: Callable[[Any], Codes], expected: Codes) -> None:
-    """Adds a reference as it comes on a GPU, where convolutions are in TF32, and in how many frames it then has other codes.
+    """Adds a reference as it comes on a GPU, where convolutions are in TF32, and in how many frames it then has other
+    codes.
 
     Args:
-        calls: what is timed. said: what is said of each. name: of the reference in float32. codes: those in what it gives.
+        calls: what is timed. said: what is said of each. name: of the reference in float32. codes: those in what it
+        gives.
         expected: those in float32.
     """
     import torch
@@ -392,10 +396,11 @@ def add_tf32(calls: Calls, said: dict[str, str], name: str, codes: Callable[[Any
 
 
 def asked(doc: str, **defaults: Any) -> argparse.Namespace:
-    """The options of a bench, each with its default, which says its kind: `clips=12` is `--clips`, `full=False` a switch.
+    """The options of a bench, each with its default, which says its kind: `clips=12` is `--clips`, `full=False` a
+    switch.
 
-    A tuple takes several, and None a text. `recordings` is the folder in CODEC_BENCH_TEST_RECORDINGS unless it is given,
-    and a number of `threads` is set for torch.
+    A tuple takes several, and None a text. `recordings` is the folder in CODEC_BENCH_TEST_RECORDINGS unless it is
+    given, and a number of `threads` is set for torch.
     """
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     for name, default in defaults.items():
@@ -420,7 +425,8 @@ def asked(doc: str, **defaults: Any) -> argparse.Namespace:
 
 
 def bench(*packages: str, **defaults: Any) -> Callable[[Callable[[Options], Cases]], Callable[[], None]]:
-    """Makes the `main` of a bench of what measures, which is the last of its file: it appends the rows of each case once they are known.
+    """Makes the `main` of a bench of what measures, which is the last of its file: it appends the rows of each case
+    once they are known.
 
     Args:
         packages: whose versions stand in the rows. defaults: the options, as `asked` takes them.
@@ -453,7 +459,10 @@ def each(cases: Iterable[Any], measured: Callable[[Any], Rows]) -> Cases:
 
 
 def race(case: str, calls: Calls, *, repeats: int, warmup: int = 1, device: str = "cpu", **about: Any) -> Rows:
-    """Times callables on a device in turns and prints them; the rows, each with its ratio to the first one. `about` is as of `ranked`."""
+    """Times callables on a device in turns and prints them; the rows, each with its ratio to the first one.
+
+    `about` is as of `ranked`.
+    """
     calls = {variant: waited(call, device) for variant, call in calls.items()}
     return ranked(case, interleaved(calls, repeats, warmup), **about)
 

@@ -6,13 +6,14 @@
     python bench/gpu.py --limit-s 300       ends sooner
     python bench/gpu.py --pretend           tries the steps in a reduced size without a GPU, writes no rows
 
-Every step is a process of its own with seconds that are kept for it, so that one that hangs or breaks costs no other. It may also
-take what the steps before it have left. A step whose packages are missing is left out and says so. Without a GPU all steps but the
-first are left out. The table at the end goes to standard output, everything else to standard error. In a copy of the project,
-CODEC_BENCH_REVISION says the revision for the rows: what `git describe --always --dirty --abbrev=10` prints where the repository is.
+Every step is a process of its own with seconds that are kept for it, so that one that hangs or breaks costs no other.
+It may also take what the steps before it have left. A step whose packages are missing is left out and says so. Without
+a GPU all steps but the first are left out. The table at the end goes to standard output, everything else to standard
+error. In a copy of the project, CODEC_BENCH_REVISION says the revision for the rows: what `git describe --always
+--dirty --abbrev=10` prints where the repository is.
 
-With `--pretend`, what torch computes in the process of a step runs on a GPU that is not there (`gpu_pretended.py`). Runs with worker
-processes, Whisper in CTranslate2 and what torch compiles are tried on the CPU.
+With `--pretend`, what torch computes in the process of a step runs on a GPU that is not there (`gpu_pretended.py`).
+Runs with worker processes, Whisper in CTranslate2 and what torch compiles are tried on the CPU.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ _BASE = ("torch", "numpy", "soundfile", "soxr", "pydantic", "yaml")
 def _script(
     name: str, limit_s: int, file: str, words: str = "", *, needs: tuple[str, ...] = (), reduced: str, cpu: bool = False
 ) -> Step:
-    """A step that is a script of this folder; `reduced` has its words for a trial, which `cpu` does not pretend a GPU for."""
+    """A step that is a script of this folder; `reduced` has its words for a trial, which `cpu` does not pretend a GPU
+    for.
+    """
     path = str(BENCH / file)
     tried = (str(BENCH / "gpu_pretended.py"), *(("--cpu",) if cpu else ()), path, *reduced.split())
     return Step(name, limit_s, (path, *words.split()), (*_BASE, *needs), reduced=tried)
@@ -157,7 +160,8 @@ def run(
     """Runs a step, unless it cannot say anything here; with `pretend` in its reduced size.
 
     Args:
-        environment: of its process. count: how many GPUs there are. left_s: seconds that are left for it and all later steps.
+        environment: of its process. count: how many GPUs there are. left_s: seconds that are left for it and all later
+        steps.
         kept_s: seconds that are kept for the later ones.
     """
     if pretend and not step.reduced:

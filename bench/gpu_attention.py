@@ -1,4 +1,5 @@
-"""Batches of WavLM whose shapes were seen before: by torch's own attention, as in a run, and by cuDNN's. Stops where they do not agree.
+"""Batches of WavLM whose shapes were seen before: by torch's own attention, as in a run, and by cuDNN's. Stops where
+they do not agree.
 
     python bench/gpu_attention.py [--device cuda:0] [--reduced]
 

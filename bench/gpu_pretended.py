@@ -2,9 +2,9 @@
 
     python bench/gpu_pretended.py [--cpu] SCRIPT [WORD ...]
 
-A call that a real device would refuse, or that a library no longer has, is found so before there is a device. The times say
-nothing. What runs in processes that the script starts, and what CTranslate2 computes, is not pretended; with `--cpu` nothing
-is, and the script is tried on the CPU.
+A call that a real device would refuse, or that a library no longer has, is found so before there is a device. The times
+say nothing. What runs in processes that the script starts, and what CTranslate2 computes, is not pretended; with
+`--cpu` nothing is, and the script is tried on the CPU.
 """
 
 from __future__ import annotations

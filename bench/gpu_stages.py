@@ -2,13 +2,13 @@
 
     python bench/gpu_stages.py [--stages STAGE ...] [--device cuda:0] [--reduced] [--compile]
 
-The networks have random weights in the published sizes, or with `--reduced` sizes that a CPU computes in a second, which write no
-rows. A batch has the lengths of LibriSpeech's test-clean and as many seconds as the stage's first batch in a run. Beside it stand the same
-items one by one, which is how other toolkits score.
+The networks have random weights in the published sizes, or with `--reduced` sizes that a CPU computes in a second,
+which write no rows. A batch has the lengths of LibriSpeech's test-clean and as many seconds as the stage's first batch
+in a run. Beside it stand the same items one by one, which is how other toolkits score.
 
-The floor of a stage is the larger of two: its products and convolutions at the rate of one large product here, and the bytes
-that it must at least move (its weights, its input, its output) at the rate at which this device reads. `share` is the
-floor's part of the time.
+The floor of a stage is the larger of two: its products and convolutions at the rate of one large product here, and the
+bytes that it must at least move (its weights, its input, its output) at the rate at which this device reads. `share` is
+the floor's part of the time.
 """
 
 from __future__ import annotations
@@ -75,9 +75,11 @@ def first_s(feature: Any, device: str) -> float:
 
 
 def noise(batch_s: float, rate_hz: int = RATE_HZ) -> list[np.ndarray]:
-    """Clips of noise as a batch of a run has them, as many as `batch_s` seconds hold when they are padded to the longest.
+    """Clips of noise as a batch of a run has them, as many as `batch_s` seconds hold when they are padded to the
+    longest.
 
-    A run sorts by length, so these are neighbours around the median of LibriSpeech's; where not even two of these fit, they are shorter.
+    A run sorts by length, so these are neighbours around the median of LibriSpeech's; where not even two of these fit,
+    they are shorter.
     """
     rng = np.random.default_rng(0)
     lengths_s = np.sort(durations(2000))

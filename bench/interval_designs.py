@@ -67,7 +67,8 @@ def in_places(
 
     Args:
         name: of the design. repetitions: how often it is drawn. alone: whether a run has one system and not several.
-        through: given a seed, a number of systems and an empty folder, makes a run; the truth, and the ends that each place tells.
+        through: given a seed, a number of systems and an empty folder, makes a run; the truth, and the ends that each
+            place tells.
     """
     counts: dict[str, list[int]] = {}
     at_once = 1 if alone else SYSTEMS_AT_ONCE
@@ -99,7 +100,10 @@ def parts(
 
 
 def sizes_of(speakers: str) -> tuple[int, ...]:
-    """How many items each speaker has: `2 x 40, 8 x 2` are two with 40 items and eight with 2, and `20, 10` two with 20 and 10."""
+    """How many items each speaker has:
+
+    `2 x 40, 8 x 2` are two with 40 items and eight with 2, and `20, 10` two with 20 and 10.
+    """
     groups = re.findall(r"(?:(\d+) x )?(\d+)", speakers)
     return tuple(int(items) for count, items in groups for _ in range(int(count or 1)))
 
@@ -143,7 +147,9 @@ def _deficit(rng: Rng, items: int, spread: float) -> Drawn:
 def _rare(
     rng: Rng, items: int, usual: float, rare: float, times: float = 1, *, macro: bool = False, two: bool = False
 ) -> Drawn:
-    """Error rates of which rare items have as many errors as words, or many times as many; of two systems the first alone."""
+    """Error rates of which rare items have as many errors as words, or many times as many; of two systems the first
+    alone.
+    """
     words = rng.integers(3, 41, items).astype(float)
     usually = [np.minimum(rng.poisson(usual * words), words).astype(float) for _ in range(1 + two)]
     errors = np.where(rng.random(items) < rare, times * words, usually[0])
@@ -152,7 +158,9 @@ def _rare(
 
 
 def _of_speakers(sizes: Sequence[int], mean: float, alike: float, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-    """The units, and for each item the chance of its speaker; chances are alike within speakers as an ICC of `alike` says."""
+    """The units, and for each item the chance of its speaker; chances are alike within speakers as an ICC of `alike`
+    says.
+    """
     codes, apart = np.repeat(np.arange(len(sizes)), sizes), 1 / alike - 1
     return codes, rng.beta(mean * apart, (1 - mean) * apart, len(sizes))[codes]
 
@@ -169,7 +177,9 @@ def _ceiling_of_speakers(rng: Rng, speakers: str, below: float, alike: float = 0
 def _rare_of_speakers(
     rng: Rng, speakers: str, lost: float, alike: float = 0.1, *, macro: bool = False, two: bool = False
 ) -> Drawn:
-    """Error rates of 2 % of which rare items are lost, more of some speakers than of others; of two systems by the first alone."""
+    """Error rates of 2 % of which rare items are lost, more of some speakers than of others; of two systems by the
+    first alone.
+    """
     codes, chance = _of_speakers(sizes_of(speakers), lost, alike, rng)
     words = rng.integers(3, 41, len(codes)).astype(float)
     usually = [rng.binomial(words.astype(int), 0.02) for _ in range(1 + two)]
@@ -251,7 +261,9 @@ _MOST_WORDS = 34
 
 
 def _counts(right: np.ndarray, rng: Rng) -> np.ndarray:
-    """The counts that BLEU adds up, `(items, 10)`, of answers whose words are right with these chances, in runs of words."""
+    """The counts that BLEU adds up, `(items, 10)`, of answers whose words are right with these chances, in runs of
+    words.
+    """
     items = len(right)
     expected = rng.integers(5, 31, items)
     said = np.maximum(1, expected + rng.integers(-3, 3, items))
@@ -284,7 +296,9 @@ def _true(fold: str, clustered: bool, right: float) -> float:
 
 
 def _corpus(rng: Rng, fold: str, who: str, right: float, other: float | None = None) -> Drawn:
-    """A value of a corpus such as BLEU, of one system or of two of which so many words are right; of speakers, or of so many items."""
+    """A value of a corpus such as BLEU, of one system or of two of which so many words are right; of speakers, or of so
+    many items.
+    """
     clustered = who.startswith("speakers")
     sizes = sizes_of(who) if clustered else (1,) * int(who.split()[0])
     codes = np.repeat(np.arange(len(sizes)), sizes) if clustered else None

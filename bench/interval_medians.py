@@ -1,7 +1,8 @@
-"""What `bench_intervals.py` draws for medians and higher quantiles: conversations whose latencies are planted, taken the whole way.
+"""What `bench_intervals.py` draws for medians and higher quantiles: conversations whose latencies are planted, taken
+the whole way.
 
-Sessions are kept on disk with both tracks, as `codec-bench converse` keeps those that it holds. It then marks them: the latencies are
-found in the sound, the quantiles stand in `summary.json`, and the page shows them.
+Sessions are kept on disk with both tracks, as `codec-bench converse` keeps those that it holds. It then marks them: the
+latencies are found in the sound, the quantiles stand in `summary.json`, and the page shows them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The similarity and UTMOS with seeded noise for weights: at a reduced size, for machines without a GPU, and as published.
+"""The similarity and UTMOS with seeded noise for weights: at a reduced size, for machines without a GPU, and as
+published.
 
 The reduced architectures are the published ones with fewer and narrower layers. They are named as code of one's own
 (`reduced_scorers.py:ReducedSim`), so that the engine runs them as it runs the published ones.

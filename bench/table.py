@@ -4,8 +4,9 @@
     python bench/table.py --check   writes nothing; exits with 1 where a text is not what the rows say
 
 `claims.yaml` says which rows stand for which claim. A text takes its numbers between two marks, as HTML comments:
-`rows: NAME` and `rows end` around a table, `row: NAME` and `/row` around a number in a sentence. The check also fails where
-a row was changed or removed by hand, and where README.md or docs/ hold a ratio of speed that stands between no marks.
+`rows: NAME` and `rows end` around a table, `row: NAME` and `/row` around a number in a sentence. The check also fails
+where a row was changed or removed by hand, and where README.md or docs/ hold a ratio of speed that stands between no
+marks.
 """
 
 from __future__ import annotations
@@ -284,7 +285,9 @@ def data_page() -> str:
 
 
 def costs() -> str:
-    """codec_bench/metrics/costs.csv: what each metric costs, from its newest row of a quiet machine, or else its newest row."""
+    """codec_bench/metrics/costs.csv: what each metric costs, from its newest row of a quiet machine, or else its newest
+    row.
+    """
     of: dict[str, dict[str, str]] = {}
     for row in rows_of("metrics"):
         if quiet(row) or row["variant"] not in of or not quiet(of[row["variant"]]):

@@ -1,7 +1,9 @@
-"""A Whisper of any published size with random weights, written straight in CTranslate2's format: seconds where a conversion takes minutes.
+"""A Whisper of any published size with random weights, written straight in CTranslate2's format: seconds where a
+conversion takes minutes.
 
-The weights are stretches of one block of noise, which costs no time to draw. Transcripts end after a number of tokens, by
-what `tests/golden/tiny_whisper.py` arranges too: the end of the text reads a column of its own, and a position says that it is time.
+The weights are stretches of one block of noise, which costs no time to draw. Transcripts end after a number of tokens,
+by what `tests/golden/tiny_whisper.py` arranges too: the end of the text reads a column of its own, and a position says
+that it is time.
 """
 
 from __future__ import annotations
@@ -147,7 +149,9 @@ def _shape(name: str, size: Size, vocabulary: int) -> tuple[int, ...]:
 
 
 def _spread(name: str, shape: tuple[int, ...]) -> float:
-    """The deviation of a weight: small, but for what lets the sound decide the text, as in the tests' small checkpoints."""
+    """The deviation of a weight: small, but for what lets the sound decide the text, as in the tests' small
+    checkpoints.
+    """
     for end, factor in _LOUD.items():
         if name.endswith(end):
             return factor * shape[1] ** -0.5

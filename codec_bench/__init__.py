@@ -166,7 +166,9 @@ def __getattr__(name: str) -> Any:
 
 
 class _Face(ModuleType):
-    """The package. The rooms `report` and the like do not take the place of the verbs of the same name when they are imported."""
+    """The package. The rooms `report` and the like do not take the place of the verbs of the same name when they are
+    imported.
+    """
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _HOME and isinstance(value, ModuleType)):

@@ -33,8 +33,8 @@ def package_version(name: str) -> str | None:
         return None
 
 
-# Each answer costs half a millisecond, since a package's whole description is parsed for it, and every run asks for two dozen. That a
-# package is missing is not kept: it may be installed later.
+# Each answer costs half a millisecond, since a package's whole description is parsed for it, and every run asks for two
+# dozen. That a package is missing is not kept: it may be installed later.
 _first_seen = cache(version)
 
 
@@ -66,8 +66,8 @@ def cpu_count() -> int:
 def own_threads() -> int:
     """How many threads a library of this process may use.
 
-    In a worker process of a run it is the worker's share of the cores, which the pool gives as OMP_NUM_THREADS. Elsewhere it is
-    what OMP_NUM_THREADS says, or every core.
+    In a worker process of a run it is the worker's share of the cores, which the pool gives as OMP_NUM_THREADS.
+    Elsewhere it is what OMP_NUM_THREADS says, or every core.
     """
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return max(1, int(asked)) if asked.isdecimal() else cpu_count()

@@ -48,7 +48,8 @@ _MOST_NAMES = 12
 
 
 class UnknownName(UserError):
-    """A name that does not exist; the hint suggests the nearest ones, or lists all, or of many those that are least unlike it.
+    """A name that does not exist; the hint suggests the nearest ones, or lists all, or of many those that are least
+    unlike it.
 
     Of a file of own code it says that a class belongs behind its name.
     """

@@ -1,11 +1,12 @@
-"""The memory of a device: whether an error says that it is full or the device lost, and how parts of one process share it.
+"""The memory of a device: whether an error says that it is full or the device lost, and how parts of one process share
+it.
 
 How torch, CTranslate2 and onnxruntime share a GPU
     One process owns a GPU, or 1/n of it where n processes were started for it; that is the most that torch takes
-    (`own_device`). torch keeps the memory that it has freed for itself; CTranslate2 gives its own back after every call.
-    So when anything in the process finds the memory full, torch's kept memory is given back first (`give_back`), and the
-    work is tried again: a recogniser with as much as before, a batch with half as much. `give_back` is called after the
-    `except` block, because the error holds the frames of the call and with them their tensors.
+    (`own_device`). torch keeps the memory that it has freed for itself; CTranslate2 gives its own back after every
+    call. So when anything in the process finds the memory full, torch's kept memory is given back first (`give_back`),
+    and the work is tried again: a recogniser with as much as before, a batch with half as much. `give_back` is called
+    after the `except` block, because the error holds the frames of the call and with them their tensors.
 
 This file runs in every Python from 3.8 on and imports only the standard library: the workers of isolated models read it
 as a file.
@@ -56,7 +57,8 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def device_lost(message: str) -> bool:
-    """Whether an error, by its text, says that this process cannot use its GPU any more, or that there is none any more.
+    """Whether an error, by its text, says that this process cannot use its GPU any more, or that there is none any
+    more.
 
     After such an error every further call fails, so only a new process can go on.
     """
@@ -99,10 +101,12 @@ _shares: dict[str, float] = {}
 
 
 def own_device(device: str, processes: int = 1) -> None:
-    """Makes a GPU the current one of this process, bounds torch's memory there, and chooses the ways to compute attention.
+    """Makes a GPU the current one of this process, bounds torch's memory there, and chooses the ways to compute
+    attention.
 
-    Libraries that are not told a device, such as Triton, use the current one. torch would compute attention by cuDNN first. Its own
-    kernels were faster on an H200: 19 and 34 ms for a batch of WavLM-large in float16 whose shape was seen before.
+    Libraries that are not told a device, such as Triton, use the current one. torch would compute attention by cuDNN
+    first. Its own kernels were faster on an H200: 19 and 34 ms for a batch of WavLM-large in float16 whose shape was
+    seen before.
 
     Args:
         device: `cpu`, for which nothing happens, or `cuda:N`.
@@ -120,7 +124,9 @@ def own_device(device: str, processes: int = 1) -> None:
 
 
 def room(device: str) -> int:
-    """Bytes that this process can still take on a GPU: what is free there and what torch keeps for itself, within its share."""
+    """Bytes that this process can still take on a GPU: what is free there and what torch keeps for itself, within its
+    share.
+    """
     import torch
 
     free, total = torch.cuda.mem_get_info(device)

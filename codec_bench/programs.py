@@ -27,7 +27,8 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def find_program(name: str, path: Path, role: str) -> str:
-    """The path of a program: relative to the folder of the file that names it if its name has a slash, else on the PATH.
+    """The path of a program: relative to the folder of the file that names it if its name has a slash, else on the
+    PATH.
 
     Args:
         name: as the file has it. path: of the file. role: what the program is to the user.
@@ -50,7 +51,8 @@ def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: flo
     """Runs a program in a folder, and returns what it wrote to its outputs.
 
     Args:
-        arguments: the program and its arguments. folder: where it runs. who: how messages call it. timeout_s: how long it may run.
+        arguments: the program and its arguments. folder: where it runs. who: how messages call it. timeout_s: how long
+            it may run.
 
     Raises:
         UserError: the program cannot be started, did not end in time, or ended with an error.

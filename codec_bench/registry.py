@@ -133,7 +133,10 @@ def plugins() -> tuple[Plugin, ...]:
 
 @cache
 def applications() -> tuple[ModuleType, ...]:
-    """The applications that come with the package, each a folder of `apps/`. The core finds them here and names none."""
+    """The applications that come with the package, each a folder of `apps/`.
+
+    The core finds them here and names none.
+    """
     found = sorted(info.name for info in pkgutil.iter_modules([str(Path(__file__).parent / "apps")]))
     return tuple(importlib.import_module(f"{__package__}.apps.{name}") for name in found)
 
@@ -157,6 +160,11 @@ class Command(NamedTuple):
 def added(key: str) -> dict[str, Any]:
     """What the applications add under a key by name: a `Command` under `COMMANDS`, dotted paths under the others."""
     return {name: path for module in applications() for name, path in getattr(module, key, {}).items()}
+
+
+def doc_summary(documented: Any) -> str:
+    """The first paragraph of a docstring, on one line; empty where there is none."""
+    return " ".join(inspect.cleandoc(documented.__doc__ or "").partition("\n\n")[0].split())
 
 
 def load_attribute(path: str) -> Any:
@@ -221,8 +229,8 @@ def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> 
 def lent(to: Any, what: Lent) -> Lent:
     """What a feature or a metric is given: the thing itself if it is ours, and a copy if it is somebody else's code.
 
-    Others read the same memory, also in other processes. Ours write into nothing, which a test shows; the copy costs little
-    beside what a scorer does.
+    Others read the same memory, also in other processes. Ours write into nothing, which a test shows; the copy costs
+    little beside what a scorer does.
 
     Args:
         to: what gets it. what: signals or inputs.

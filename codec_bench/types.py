@@ -30,11 +30,15 @@ SPOKEN = "text_norm"
 WORDS, ESTIMATE_WORDS = "words", "estimate_words"
 """The columns that hold when each word of the reference, and of an estimate with a timing of its own, is said."""
 TRIALS = "trials"
-"""What a list of trials says of a sample as the test: the ids of the enrolments, each with 1 for one speaker or 0 for two."""
+"""What a list of trials says of a sample as the test: the ids of the enrolments, each with 1 for one speaker or 0 for
+two.
+"""
 MEASURED_BY = (SPOKEN, WORDS, ESTIMATE_WORDS, TRIALS)
 """The further columns that a metric reads."""
 FLAG_FROM = "flag_from"
-"""The key in the detail of a score beside its `flag`: that flag is counted beside a value only from more than this share of the scores."""
+"""The key in the detail of a score beside its `flag`: that flag is counted beside a value only from more than this
+share of the scores.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,8 +50,8 @@ class Audio:
         sample_rate_hz: samples per second. It has no default, because a guessed rate gives wrong numbers.
 
     Raises:
-        ValueError: the samples are integers or no numbers, the array has neither one nor two dimensions, or the rate is no positive
-            whole number.
+        ValueError: the samples are integers or no numbers, the array has neither one nor two dimensions, or the rate is
+            no positive whole number.
 
     Examples:
         >>> sound = Audio(np.zeros(8000), 16000)
@@ -68,12 +72,13 @@ class Audio:
         """Reads a sound in any format that libsndfile or FFmpeg knows: all channels, at its own rate.
 
         Args:
-            path: the path of a file; a URL such as `s3://bucket/a.flac`; a locator such as `/data/test.parquet::audio::17` of a
-                row of a table, or `/data/a.tar::1536+48044::clip1.flac` of a member of a tar file.
+            path: the path of a file; a URL such as `s3://bucket/a.flac`; a locator such as
+                `/data/test.parquet::audio::17` of a row of a table, or `/data/a.tar::1536+48044::clip1.flac` of a
+                member of a tar file.
 
         Raises:
-            AudioError: the sound is missing, empty, truncated or not audio, or it holds no samples or samples that are not
-                finite.
+            AudioError: the sound is missing, empty, truncated or not audio, or it holds no samples or samples that are
+                not finite.
             UserError: the package that reads such URLs is not installed.
         """
         from codec_bench.decoding.read import read_sound  # tables and URLs are slow to import
@@ -81,7 +86,8 @@ class Audio:
         return cls(*read_sound(path))
 
     def check(self, name: str) -> None:
-        """Refuses what is not sound: no samples, samples that are not finite or far beyond full scale, an impossible rate.
+        """Refuses what is not sound: no samples, samples that are not finite or far beyond full scale, an impossible
+        rate.
 
         Raises:
             AudioError: the message names the item by `name`, and the rate or the first bad sample.
@@ -183,8 +189,8 @@ class Codes:
 class Latents:
     """What a continuous codec makes of one piece of audio: vectors of real numbers, where a discrete codec has `Codes`.
 
-    Real numbers have no number of bits, so `bits` is None and `no_bits` says why. `codec_bench.codecs.quantised` rounds them to
-    codes that have one.
+    Real numbers have no number of bits, so `bits` is None and `no_bits` says why. `codec_bench.codecs.quantised` rounds
+    them to codes that have one.
 
     Args:
         values: floats `(dimensions, frames)`.
@@ -288,12 +294,14 @@ class Sound(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How a sound that is longer than a model takes is asked about in parts, and how the answers to the parts become one.
+    """How a sound that is longer than a model takes is asked about in parts, and how the answers to the parts become
+    one.
 
     Args:
-        join: `words` puts the answers in a row, as for a transcript or a translation; `vote` takes the answer that most windows
-            gave, the earlier one of two; `lines` puts every answer on a line of its own.
-        overlap_s: seconds that a window shares with the one before it. With `words`, what both windows say of them is kept once.
+        join: `words` puts the answers in a row, as for a transcript or a translation; `vote` takes the answer that most
+            windows gave, the earlier one of two; `lines` puts every answer on a line of its own.
+        overlap_s: seconds that a window shares with the one before it. With `words`, what both windows say of them is
+        kept once.
         length_s: the longest window; None for the longest that the model takes.
     """
 
@@ -312,8 +320,8 @@ class Message:
 
     Args:
         role: `system`, `user` or `assistant`.
-        content: texts and sounds, in order. An assistant's turn without any stands for an answer that is still to be given
-            (`codec_bench.benchmark.asking.rounds`); a model never gets one.
+        content: texts and sounds, in order. An assistant's turn without any stands for an answer that is still to be
+            given (`codec_bench.benchmark.asking.rounds`); a model never gets one.
 
     Examples:
         >>> Message("user", ("What do you hear?",)).content
@@ -333,7 +341,8 @@ class Request:
         messages: the conversation; its last turn is the user's. Empty if the prompt fills only fields.
         fields: named inputs for models that take no conversation (speech synthesis, transcription): `text`,
             `instruction`, `audio`, `prompt_audio`, `prompt_text`, `language`. Sounds are clips.
-        wants: the kind of answer that the benchmark needs; `likelihood` is two numbers (`codec_bench.models.likelihood`).
+        wants: the kind of answer that the benchmark needs; `likelihood` is two numbers
+        (`codec_bench.models.likelihood`).
         parameters: generation parameters (`max_tokens`, `temperature`, `top_p`, `stop`, `seed`) that the benchmark or
             the caller sets.
         windows: how a sound that is longer than the model takes is asked about in parts; None leaves it to the model.
@@ -382,12 +391,14 @@ class Response(Answered[Audio]):
     """What a model gave back for one request. A failure is a status with a reason, never an empty answer.
 
     Args:
-        status: `ok`; `failed` (the model or the connection to it failed); `refused` (the model does not take this request).
+        status: `ok`; `failed` (the model or the connection to it failed); `refused` (the model does not take this
+        request).
         reason: one sentence for every status except `ok`.
         text: the written answer, or None.
         audio: the spoken answer, or None.
-        usage: counts that were reported or derived: `input_tokens`, `output_tokens`, `cost_usd`. Where a service does not
-            say which tokens were sound, `cost_usd` is the most that the answer cost, and `cost_unsure_usd` by how much it may be less.
+        usage: counts that were reported or derived: `input_tokens`, `output_tokens`, `cost_usd`. Where a service does
+            not say which tokens were sound, `cost_usd` is the most that the answer cost, and `cost_unsure_usd` by how
+            much it may be less.
         latency_s: seconds from the request to the complete answer. In a batch: the time of the batch divided by its
             number of items. None if the answer came from the cache.
         first_s: seconds from the request to the first piece of a streamed answer, or None.
@@ -395,8 +406,8 @@ class Response(Answered[Audio]):
         cut_s: seconds of input audio that the model was not given; 0 if it was given all of it.
         attempts: how often the model was asked. cached: whether the answer came from the cache.
         notes: remarks that are not failures.
-        served: what the service said of itself with this answer: `model`, `revision` (its `system_fingerprint` or the like),
-            `request` (the id of the request); empty if it said nothing, or if no service answered.
+        served: what the service said of itself with this answer: `model`, `revision` (its `system_fingerprint` or the
+            like), `request` (the id of the request); empty if it said nothing, or if no service answered.
         sound_s: seconds of input audio in all, those of `cut_s` included; None if it is not known.
 
     Examples:
@@ -454,12 +465,14 @@ class Score:
         cls, value: float, protocol: str, *, numerator: float | None = None, denominator: float | None = None,
         detail: Mapping[str, Any] | None = None,
     ) -> Score:  # fmt: skip
-        """A score with a value. A value that is not finite, or too large to be averaged, gives a `failed` score, so that no average includes it.
+        """A score with a value. A value that is not finite, or too large to be averaged, gives a `failed` score, so
+        that no average includes it.
 
         Args:
             value: the number.
             protocol: the exact measurement.
-            numerator, denominator: what the item adds to a corpus ratio; both or neither. Without them: the value and 1.
+            numerator, denominator: what the item adds to a corpus ratio; both or neither. Without them: the value and
+            1.
             detail: further numbers about this item.
 
         Raises:

@@ -98,7 +98,10 @@ Small8, Small16, Small24, Small32 = (type(f"Small{n // 4}", (Small,), {"bands": 
 
 
 class Packed(Small):
-    """The same codes as one packet an item, entropy-coded: frequent values take fewer bits. Its bitrate follows from the packets."""
+    """The same codes as one packet an item, entropy-coded: frequent values take fewer bits.
+
+    Its bitrate follows from the packets.
+    """
 
     def __init__(self):
         self.info = CodecInfo("packed", (16000,))

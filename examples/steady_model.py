@@ -1,4 +1,6 @@
-"""A speech model that expects each moment of a sound to resemble the one before: it says how likely a sound is, and answers nothing."""
+"""A speech model that expects each moment of a sound to resemble the one before: it says how likely a sound is, and
+answers nothing.
+"""
 
 import numpy as np
 

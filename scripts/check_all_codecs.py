@@ -1,7 +1,9 @@
-"""Gives every operating point that codec-bench knows to the checks of `validate`, and prints a table of what they found.
+"""Gives every operating point that codec-bench knows to the checks of `validate`, and prints a table of what they
+found.
 
-Each point has a process of its own, and another one decodes its codes. Neural codecs have networks of noise, since published
-weights are on few machines; `--weights published` takes these, and `--weights random-full` noise in networks of the published size.
+Each point has a process of its own, and another one decodes its codes. Neural codecs have networks of noise, since
+published weights are on few machines; `--weights published` takes these, and `--weights random-full` noise in networks
+of the published size.
 
     python scripts/check_all_codecs.py
     python scripts/check_all_codecs.py mimi-8cb opus-12k
@@ -46,7 +48,9 @@ class Timed:
 
 
 def coded(name: str, options: dict[str, Any], parcel: Path) -> tuple[list[dict[str, Any]], float, float]:
-    """The findings of all steps that one process does, and seconds of coding and of checks; leaves what another is to decode."""
+    """The findings of all steps that one process does, and seconds of coding and of checks; leaves what another is to
+    decode.
+    """
     from codec_bench import codecs
     from codec_bench.api.check_codec import clips
     from codec_bench.codecs.checks import finding, untrained

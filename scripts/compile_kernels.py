@@ -1,8 +1,9 @@
-"""Compiles every Triton kernel ahead of time for GPUs that are not here, and writes what it needs into docs/design/kernels.md.
+"""Compiles every Triton kernel ahead of time for GPUs that are not here, and writes what it needs into
+docs/design/kernels.md.
 
-`python scripts/compile_kernels.py` writes the table; `--check` writes nothing and exits 1 when the page has another one.
-The tiles are those that the dispatchers choose on each target. What is compiled is what a launch with contiguous frames
-would compile: strides of one are constants, and pointers and numbers of dimensions are multiples of 16.
+`python scripts/compile_kernels.py` writes the table; `--check` writes nothing and exits 1 when the page has another
+one. The tiles are those that the dispatchers choose on each target. What is compiled is what a launch with contiguous
+frames would compile: strides of one are constants, and pointers and numbers of dimensions are multiples of 16.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class Launch:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a compiled kernel needs: registers of a thread, bytes of stack of a thread, bytes of shared memory of a block."""
+    """What a compiled kernel needs: registers of a thread, bytes of stack of a thread, bytes of shared memory of a
+    block.
+    """
 
     registers: int
     stack: int

@@ -1,8 +1,9 @@
 """Writes codec_bench/text/cardinals.csv: the words of whole numbers, as maintained libraries write them.
 
 Run it with num2words and indic-numtowords installed (both are in the extra `dev`): python scripts/make_cardinals.py
-The file holds what the numbers from 0 to 9,999 are made of, and `codec_bench.text.cardinals` puts them together. This script
-ends with an error unless every number then comes out as the library writes it; `tests/text/test_cardinals.py` checks the same.
+The file holds what the numbers from 0 to 9,999 are made of, and `codec_bench.text.cardinals` puts them together. This
+script ends with an error unless every number then comes out as the library writes it; `tests/text/test_cardinals.py`
+checks the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Makes the embedded speech: our own sentences read by Flite's free 16 kHz voices, as FLAC with a manifest; and the digits of listening tests.
+"""Makes the embedded speech: our own sentences read by Flite's free 16 kHz voices, as FLAC with a manifest; and the
+digits of listening tests.
 
 Run it where Debian's `flite` is installed (`apt install flite`): `python scripts/make_embedded_speech.py`. Flite has no
 random state, so the same version of Flite gives the same samples on every run; the FLAC encoder is lossless, and two

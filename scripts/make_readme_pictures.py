@@ -1,4 +1,5 @@
-"""Makes the picture of README.md, the report page of a run, and that of docs/figures.md, its figure of quality against bitrate.
+"""Makes the picture of README.md, the report page of a run, and that of docs/figures.md, its figure of quality against
+bitrate.
 
     python scripts/make_readme_pictures.py [--run build/classical-codecs] [--out docs/assets]
 

@@ -3,9 +3,9 @@
 `python scripts/write_docs.py` writes them; `--check` writes nothing and exits 1 when a page is not as it should be.
 
 Written are the pages of docs/reference, the table of codec families in docs/codecs/names.md, those of columns in
-docs/export.md and docs/report.md (each between its two marks), and a page in docs/codecs for each family of codecs that no other
-page there mentions. The first line of a written page says that it is written; a page without that line belongs to a person and is
-never changed. What stands in docs/ of the rows of the benches is written by bench/table.py.
+docs/export.md and docs/report.md (each between its two marks), and a page in docs/codecs for each family of codecs that
+no other page there mentions. The first line of a written page says that it is written; a page without that line belongs
+to a person and is never changed. What stands in docs/ of the rows of the benches is written by bench/table.py.
 """
 
 from __future__ import annotations
@@ -237,7 +237,9 @@ def moved() -> str:
 
 
 def not_moved() -> str:
-    """The metrics that score clips by a model and have no row of `moved`, those of one model together, with the command that measures them."""
+    """The metrics that score clips by a model and have no row of `moved`, those of one model together, with the command
+    that measures them.
+    """
     known = shifts_in_spreads()
     groups: dict[str, str] = {}
     shared: dict[tuple[str, ...], list[str]] = {}
@@ -350,9 +352,11 @@ def sources(marks: dict[str, set[str]]) -> list[tuple[str, ...]]:
 
 
 def compared(tests: Path) -> dict[str, set[str]]:
-    """With which weights each metric and feature was compared with its reference, as the marks `compares` of the tests say.
+    """With which weights each metric and feature was compared with its reference, as the marks `compares` of the tests
+    say.
 
-    The tests are read and not run. A name in a mark may be a pattern: `whisper-*` stands for every feature of such a name.
+    The tests are read and not run. A name in a mark may be a pattern: `whisper-*` stands for every feature of such a
+    name.
     """
     names = [*metrics.REGISTRY.names(), *features.REGISTRY.names()]
     found: dict[str, set[str]] = {}
@@ -546,7 +550,8 @@ def checked_tables(models: Sequence[ModelRow]) -> str:
         if (checked := getattr(load_attribute(path), "checked", ""))
     ]
     facts = [(code(row.name), plain(row.checked.source), str(row.checked.looked_up)) for row in models if row.checked]
-    # Recognisers rest on checkpoints of their own page, cascades on models of this one, and a way to any model names none.
+    # Recognisers rest on checkpoints of their own page, cascades on models of this one, and a way to any model names
+    # none.
     named = {
         row.name for row in models if {"model", "weights", "load"} & read_config("model", row.name)["options"].keys()
     }

@@ -35,15 +35,17 @@ AND_AFTER = 100_000_000
 """Bytes that it may then take before it looks again, within a file."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 LARGE_PIECE = 4 << 20
-"""By their numbers in malloc.h: what stays at the end of the heap, and from which size on a piece of memory has pages of its own."""
+"""By their numbers in malloc.h: what stays at the end of the heap, and from which size on a piece of memory has pages
+of its own.
+"""
 HELD = pytest.StashKey[int]()
 """The least that this process has held since it last gave memory back."""
 PEAKS = pytest.StashKey[list[tuple[int, str]]]()
 """The most bytes that each process of tests took, and the file whose tests took them."""
 
-# The files that take longest, the longest first. `make test` begins with them: a process that began one of them last would
-# still run it when the others have nothing left to do. `make test-core` leaves them out. A file that is missing here costs
-# time and nothing else.
+# The files that take longest, the longest first. `make test` begins with them: a process that began one of them last
+# would still run it when the others have nothing left to do. `make test-core` leaves them out. A file that is missing
+# here costs time and nothing else.
 LONG_FILES = [
     "engine/test_own_input.py",
     "engine/test_run.py",
@@ -112,19 +114,21 @@ def pytest_configure(config: pytest.Config) -> None:
     A shell that runs the tests in the background has them ignore an interrupt. Tests that interrupt themselves need it.
     """
     config.stash[PEAKS] = []
-    # The cores belong to the other processes of tests too, and libraries wait for their threads by computing nothing. They read
-    # this when they are imported, and none of them is by now.
+    # The cores belong to the other processes of tests too, and libraries wait for their threads by computing nothing.
+    # They read this when they are imported, and none of them is by now.
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         # oneDNN keeps what it has made ready for the last thousand shapes. Hardly a test meets more than a hundred.
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128")
-        # What a network has held goes back to the system as soon as it is freed. By itself the C library keeps up to 32 MB of a piece.
+        # What a network has held goes back to the system as soon as it is freed. By itself the C library keeps up to 32
+        # MB of a piece.
         with suppress(OSError, AttributeError):  # the C library has no such function
             ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_PIECE)
             ctypes.CDLL(None).mallopt(M_TRIM_THRESHOLD, 16 * LARGE_PIECE)
             # Each thread would keep a heap of its own: after one Whisper has run, 54 MB.
             ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
-    # A run gets one worker of one thread, as on a machine of one core. A second one takes longer to start than a few clips take.
+    # A run gets one worker of one thread, as on a machine of one core. A second one takes longer to start than a few
+    # clips take.
     os.sched_getaffinity = lambda _: {0}
     # How long an example takes depends on the machine, and says nothing about the code.
     hypothesis.settings.register_profile("any machine", deadline=None)
@@ -298,7 +302,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None):
-    """After the last test of a file, the networks that its tests shared are given back; after each other one, what is garbage by then."""
+    """After the last test of a file, the networks that its tests shared are given back; after each other one, what is
+    garbage by then.
+    """
     result = yield
     if isinstance(item, pytest.Function) and (nextitem is None or nextitem.path != item.path):
         note_peak(item)
@@ -319,7 +325,9 @@ def note_peak(item: pytest.Item) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One process of tests more than there are cores: a quarter of the time, a test waits for a browser or for another process."""
+    """One process of tests more than there are cores: a quarter of the time, a test waits for a browser or for another
+    process.
+    """
     return cpu_count() + 1
 
 
@@ -347,7 +355,9 @@ def let_go(module) -> None:
 
 
 def give_back(config: pytest.Config, growth: int) -> None:
-    """Throws garbage away and returns free memory to the system, if this process holds much and has grown by more than `growth` bytes."""
+    """Throws garbage away and returns free memory to the system, if this process holds much and has grown by more than
+    `growth` bytes.
+    """
     holds = resident_bytes(os.getpid())
     least = min(holds, config.stash.get(HELD, holds))
     if holds > GIVES_BACK_FROM and holds >= least + growth:

@@ -1,4 +1,6 @@
-"""The documentation says what is true: written pages are those of the registries, commands parse, links and names resolve."""
+"""The documentation says what is true: written pages are those of the registries, commands parse, links and names
+resolve.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,10 @@ def test_every_metric_and_feature_is_compared_by_a_test(script):
 
 
 def test_pages_say_which_weights_the_tests_compare_with(script):
-    """The sentence "Weights in the comparison: `NAME`, ... (WORDS); ..." of a page; a name in full counts before a pattern."""
+    """The sentence "Weights in the comparison:
+
+    `NAME`, ... (WORDS); ..." of a page; a name in full counts before a pattern.
+    """
     from codec_bench import features
 
     marks, said = script.compared(ROOT / "tests"), {}

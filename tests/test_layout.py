@@ -198,7 +198,9 @@ def test_folders_and_files_of_a_room_have_an_order():
 
 
 def _part(module: str, place: str) -> str:
-    """The file or folder of a place that a module is or lies in; empty for the place's face and for what lies elsewhere."""
+    """The file or folder of a place that a module is or lies in; empty for the place's face and for what lies
+    elsewhere.
+    """
     if not module.startswith(f"{place}."):
         return ""
     return module[len(place) + 1 :].split(".")[0]

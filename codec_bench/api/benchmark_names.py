@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any
 
 from codec_bench.errors import UserError
+from codec_bench.registry import doc_summary
 
 KINDS = ("benchmarks", "models", "suites", "prompts", "rubrics", "steps")
 
@@ -140,7 +141,9 @@ def describe(name: str) -> dict[str, Any] | None:
 
 
 def _judged_by(metrics: Iterable[str]) -> dict[str, list[str]]:
-    """By whom the published numbers of a benchmark were marked, and which judge comes after; empty if no judge is known."""
+    """By whom the published numbers of a benchmark were marked, and which judge comes after; empty if no judge is
+    known.
+    """
     from codec_bench.benchmark.judge.metric import published_judge, succeeding_judge
 
     told = [
@@ -185,4 +188,4 @@ def step_summary(name: str) -> str:
         return "Replaces a spoken answer by what a recogniser hears; it must be the first step."
     if name.startswith("official/"):
         return "The rule as published, with its mistakes (docs/metrics/answers.md)."
-    return (made.__doc__ or "").strip().split("\n")[0]
+    return doc_summary(made)

@@ -34,8 +34,8 @@ def check_codec(
         settings: how long one call of the codec may take, how much memory, and how many threads.
 
     Returns:
-        The findings, each with `check`, `state` (`ok`, `suspect`, `failed` or `not applicable`), `found` and `value`. A codec
-        that cannot be loaded or breaks the contract has that finding alone.
+        The findings, each with `check`, `state` (`ok`, `suspect`, `failed` or `not applicable`), `found` and `value`. A
+        codec that cannot be loaded or breaks the contract has that finding alone.
 
     Raises:
         UserError: there is no such codec, operating point or file.

@@ -1,4 +1,6 @@
-"""Checks what `eval`, `score` or `run` would be given, before the command runs on other machines: names, options, data and weights."""
+"""Checks what `eval`, `score` or `run` would be given, before the command runs on other machines: names, options, data
+and weights.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ def check_request(request: Request, values: Mapping[str, Any]) -> tuple[Source, 
 
 
 def _called(prepare: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-    """What a function gives for those of the arguments that it takes. The folder is left out: nothing has been begun in it."""
+    """What a function gives for those of the arguments that it takes.
+
+    The folder is left out: nothing has been begun in it.
+    """
     return prepare(**{name: given[name] for name in signature(prepare).parameters if name in given and name != "out"})
 
 

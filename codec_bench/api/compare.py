@@ -26,10 +26,10 @@ from codec_bench.store.record import Run
 class Pair:
     """System A compared with system B: one comparison for each metric that both were scored with.
 
-    `unlike` says in what the benchmark was asked in another way in the run of B, such as `other prompt`. `suspect` says what the
-    checks of A or B found. Where they found something, neither of the two is the better one; `barred` of a comparison says so. `judges` says by metric
-    who marked the answers, and how that judge did in its test. `other_sounds` says under how many ids the run of B heard another
-    sound than that of A, and of how many.
+    `unlike` says in what the benchmark was asked in another way in the run of B, such as `other prompt`. `suspect` says
+    what the checks of A or B found. Where they found something, neither of the two is the better one; `barred` of a
+    comparison says so. `judges` says by metric who marked the answers, and how that judge did in its test.
+    `other_sounds` says under how many ids the run of B heard another sound than that of A, and of how many.
     """
 
     a: str
@@ -41,7 +41,10 @@ class Pair:
     other_sounds: tuple[int, int] = (0, 0)
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values; the test of a comparison stands among its other fields. `wins`, `losses` and `ties` are None where `barred` is not."""
+        """As JSON values; the test of a comparison stands among its other fields.
+
+        `wins`, `losses` and `ties` are None where `barred` is not.
+        """
         compared = [asdict(comparison) for comparison in self.comparisons]
         uncounted = dict.fromkeys(("wins", "losses", "ties"))
         found = [{**one, **one.pop("test"), **(uncounted if one["barred"] else {})} for one in compared]
@@ -62,9 +65,9 @@ def compare(
 
     Args:
         runs: one or two runs, or their folders.
-        systems: the systems to compare. With one run: two or more names, of which every pair is compared; None for every
-            system of the run. With two runs: one name that both have, or its name in the first and its name in the second run; None for every name
-            that both have.
+        systems: the systems to compare. With one run: two or more names, of which every pair is compared; None for
+            every system of the run. With two runs: one name that both have, or its name in the first and its name in
+            the second run; None for every name that both have.
         metrics: only these metrics; None for every metric that both have, but for values of whole sets (`fad`, `kad`).
         seed: of the random exchanges of the test.
 
@@ -72,8 +75,8 @@ def compare(
         One `Pair` per pair of systems. Differences are A minus B.
 
     Raises:
-        UserError: a run, system or metric does not exist, two runs hold other questions under the same ids, a metric was measured by different protocols, or it is a value of a
-            whole set.
+        UserError: a run, system or metric does not exist, two runs hold other questions under the same ids, a metric
+            was measured by different protocols, or it is a value of a whole set.
 
     Examples:
         >>> from codec_bench import compare
@@ -109,7 +112,9 @@ def compare(
 
 
 def _judged(runs: Sequence[Run], metric: str) -> str:
-    """Who marked a metric, in words; told of A and of B where the two are not one judge in one state. "" if there is no judge."""
+    """Who marked a metric, in words; told of A and of B where the two are not one judge in one state. "" if there is no
+    judge.
+    """
     told = [run.judge(metric) for run in runs]
     return (
         told[0]
@@ -197,7 +202,9 @@ def _pairs(runs: Sequence[Run], wanted: Sequence[str]) -> list[tuple[_Side, _Sid
 
 
 def _other_questions(first: Run, second: Run) -> list[str]:
-    """The ids under which two runs hold different questions; none where options were offered in another order, which is other text."""
+    """The ids under which two runs hold different questions; none where options were offered in another order, which is
+    other text.
+    """
     one, other = identity_of(first), identity_of(second)
     if not (first.has_questions and second.has_questions) or (one.choices, one.control) != (
         other.choices,

@@ -25,7 +25,8 @@ def doctor() -> tuple[Finding, ...]:
     """Checks the installation: Python, torch, the extras, the folders, the embedded speech, the caches and every GPU.
 
     Returns:
-        What was found, one `Finding` for each thing that was checked. A thing whose state is `wrong` has to be mended first.
+        What was found, one `Finding` for each thing that was checked. A thing whose state is `wrong` has to be mended
+        first.
 
     Examples:
         >>> from codec_bench import doctor
@@ -41,7 +42,9 @@ def doctor() -> tuple[Finding, ...]:
 
 @cache
 def extras() -> dict[str, tuple[str, ...]]:
-    """The packages of each extra that users install, by the metadata of the installed codec-bench; none if it is not installed."""
+    """The packages of each extra that users install, by the metadata of the installed codec-bench; none if it is not
+    installed.
+    """
     own: dict[str, list[tuple[str, str]]] = {}
     for line in _requirements():
         found = _REQUIREMENT.match(line)
@@ -64,7 +67,9 @@ def extras() -> dict[str, tuple[str, ...]]:
 
 
 def _requirements() -> list[str]:
-    """What the installed codec-bench requires, extras included; nothing if it runs from its folder without being installed."""
+    """What the installed codec-bench requires, extras included; nothing if it runs from its folder without being
+    installed.
+    """
     return (requires("codec-bench") or []) if package_version("codec-bench") is not None else []
 
 

@@ -43,21 +43,23 @@ def evaluate(
 
     A call with the same arguments continues a run that was stopped, also without `out`.
 
-    A codec that is named, and a class of a file or a module, is loaded by the worker processes. An object, and a class of
-    a notebook or of the script that was started, runs in this process, because no other can import it. The results are the
-    same. No limit in time holds for it, and it is known by the source of its class and by its `info`: what else it
-    depends on should show there. If that source cannot be read, the run cannot be continued.
+    A codec that is named, and a class of a file or a module, is loaded by the worker processes. An object, and a class
+    of a notebook or of the script that was started, runs in this process, because no other can import it. The results
+    are the same. No limit in time holds for it, and it is known by the source of its class and by its `info`: what else
+    it depends on should show there. If that source cannot be read, the run cannot be continued.
 
     Args:
         progress: whether a line shows how far the run is, or a function that is told. None: only in a notebook.
-        running: how to run it. Its fields may be given as keyword arguments (`device="cpu"`, `workers=2`, ...) in its place.
+        running: how to run it. Its fields may be given as keyword arguments (`device="cpu"`, `workers=2`, ...) in its
+            place.
 
     Returns:
-        The finished run, opened for reading; `run.folder` holds the record, `summary.json` and, but for a shard, `report.html`.
+        The finished run, opened for reading; `run.folder` holds the record, `summary.json` and, but for a shard,
+        `report.html`.
 
     Raises:
-        UserError: a name, the data, a column or an option is wrong, or the folder cannot be written. A failure of a single item
-            is not raised; it is in the run.
+        UserError: a name, the data, a column or an option is wrong, or the folder cannot be written. A failure of a
+            single item is not raised; it is in the run.
 
     Examples:
         >>> from codec_bench import evaluate

@@ -1,4 +1,6 @@
-"""Carries out an evaluation where its caller asked for it, on this machine or on a Ray cluster, and shows how far it is."""
+"""Carries out an evaluation where its caller asked for it, on this machine or on a Ray cluster, and shows how far it
+is.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def carried_out(
 
     Args:
         prepare: opens the data and reads what is asked for. On a cluster every node calls it.
-        shard: which part of the samples to take; None for all. out: the run folder, as for `evaluate`. running: how to run it.
+        shard: which part of the samples to take; None for all. out: the run folder, as for `evaluate`. running: how to
+            run it.
 
     Raises:
         UserError: as for `evaluate`.
@@ -55,7 +58,10 @@ def carried_out(
 
 
 def _as_here(prepare: Callable[[], Evaluation], metrics: Sequence[str], request: Mapping[str, Any]) -> Evaluation:
-    """What a node of a cluster evaluates. Groups of metrics stand for what the packages and weights of this machine allow."""
+    """What a node of a cluster evaluates.
+
+    Groups of metrics stand for what the packages and weights of this machine allow.
+    """
     return replace(prepare(), metrics=metrics, request=request)
 
 
@@ -64,8 +70,8 @@ def shown_to_caller(running: Running, progress: bool | Progress | None) -> Itera
     """How to run, with the progress that the caller asked for, which is shown until the block ends.
 
     Args:
-        running: how to run. progress: True and False show it and do not; a function is told it as `Running.progress` is; None
-            shows it in a notebook, unless `running` tells it already.
+        running: how to run. progress: True and False show it and do not; a function is told it as `Running.progress`
+            is; None shows it in a notebook, unless `running` tells it already.
 
     Raises:
         UserError: `progress` is something else.

@@ -43,16 +43,16 @@ def export(
         run: a run, or its folder.
         form: `csv` (texts that a spreadsheet would take for formulas have an apostrophe in front), `jsonl` or `parquet`
             (all texts as they are); with `summary`: `csv`, `markdown` or `latex`; for the Hugging Face hub
-            `hf-eval-results` or `model-index`; for other harnesses `lm-eval`, `lmms-eval` or `inspect`; `submission` for the
-            file that a benchmark's own service scores.
+            `hf-eval-results` or `model-index`; for other harnesses `lm-eval`, `lmms-eval` or `inspect`; `submission`
+            for the file that a benchmark's own service scores.
         out: a file, or a stream of text; None gives the text back. Parquet needs a file.
         summary: write the table of systems and metrics in place of the scores.
         system: for the hub and other harnesses: the system. Needed where the run has several.
         metric: for the hub: only this metric.
 
     Raises:
-        UserError: there is no such format, it does not take one of the other arguments, the run is not finished where that is
-            needed, or the file cannot be written.
+        UserError: there is no such format, it does not take one of the other arguments, the run is not finished where
+            that is needed, or the file cannot be written.
 
     Examples:
         >>> from codec_bench import export

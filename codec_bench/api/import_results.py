@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _About:
-    """What an imported run is about: its samples, what the record says of its data, and further entries of its configuration."""
+    """What an imported run is about: its samples, what the record says of its data, and further entries of its
+    configuration.
+    """
 
     samples: Sequence[Sample]
     data: dict[str, Any]
@@ -38,22 +40,22 @@ def import_results(
 ) -> Run:
     """Makes a run of a result file of another toolkit, so that its numbers stand beside new ones.
 
-    Their protocols begin with `imported/`, and their metrics carry the toolkit's name, so that they are never averaged with, or
-    compared with, numbers of this package.
+    Their protocols begin with `imported/`, and their metrics carry the toolkit's name, so that they are never averaged
+    with, or compared with, numbers of this package.
 
     Args:
         file: the result file. toolkit: `versa`, `ultraeval`, `audiobench`, `lm-eval`, `lmms-eval` or `inspect`.
         out: the new run folder. system: what the system is called; None for the stem of the file.
-        beside: a run over the same data, with the same ids. The new run then has its samples, with their texts and speakers, and
-            stands on its leaderboards. An item that the file lacks has failed.
+        beside: a run over the same data, with the same ids. The new run then has its samples, with their texts and
+            speakers, and stands on its leaderboards. An item that the file lacks has failed.
 
     Returns:
         The finished run; `run.folder` holds the record, `summary.json` and `report.html`.
 
     Raises:
         UnknownName: there is no reader for this toolkit.
-        UserError: the file cannot be read or is not of that toolkit, the folder holds another run, or an item of the file is not in
-            `beside`.
+        UserError: the file cannot be read or is not of that toolkit, the folder holds another run, or an item of the
+            file is not in `beside`.
     """
     from codec_bench.environment import versions
     from codec_bench.report.open_run import Run

@@ -20,7 +20,8 @@ def kept_answers() -> list[Kept]:
 
 
 def forget_answers(model: str | None) -> int:
-    """Forgets the kept answers of a model, or of every model for None, so that other runs ask it again; returns how many.
+    """Forgets the kept answers of a model, or of every model for None, so that other runs ask it again; returns how
+    many.
 
     Raises:
         UserError: no answers of this model are kept, or the file that holds them cannot be read.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.api import benchmark_names
 from codec_bench.api.metric_names import group_rows, metric_rows
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.registry import doc_summary
 
 if TYPE_CHECKING:
     from codec_bench.codecs import CodecInfo, CodecRow
@@ -19,8 +20,8 @@ def list_names(what: str = "codecs", *, groups: bool = False, by: str | None = N
     """Lists the names of one kind of thing, each with what is known of it.
 
     Args:
-        what: `codecs`, `metrics`, `benchmarks`, `models`, `suites`, `prompts`, `rubrics`, `steps`, `features`, `rules`, `data`,
-            `presets`, `recipes` or `plugins`.
+        what: `codecs`, `metrics`, `benchmarks`, `models`, `suites`, `prompts`, `rubrics`, `steps`, `features`, `rules`,
+            `data`, `presets`, `recipes` or `plugins`.
         groups: of metrics: the groups that `metrics` takes, with their metrics, in place of the metrics.
         by: of metrics: their order, `about`, `needs` or `cost`.
 
@@ -133,5 +134,5 @@ def _feature_row(name: str, path: str) -> dict[str, Any]:
     here = "" if not entries else "here" if weights.lookup(entries[0]) else "not here"
     known = made.languages_of(name) if hasattr(made, "languages_of") else getattr(made, "languages", ())
     languages = list(known) if len(known) < 6 else f"{len(known)}"
-    summary = (made.__doc__ or "").strip().split("\n")[0]
+    summary = doc_summary(made)
     return {"name": name, "languages": languages, "weights are": here, "what": summary, "code": path}

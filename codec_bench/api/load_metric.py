@@ -1,4 +1,7 @@
-"""Metrics as functions of audio, computed in this process without a run: `load_metric("dnsmos")(estimate=[audio, ...])`."""
+"""Metrics as functions of audio, computed in this process without a run:
+
+`load_metric("dnsmos")(estimate=[audio, ...])`.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +65,8 @@ class LoadedMetric:
             One {name: Score} per item, in order.
 
         Raises:
-            UserError: something is not what it should be, the lists differ in length, or audio has no samples or samples that are
-                not finite numbers.
+            UserError: something is not what it should be, the lists differ in length, or audio has no samples or
+                samples that are not finite numbers.
         """
         estimate = _listed("estimate", estimate, Audio)
         reference = None if reference is None else _listed("reference", reference, Audio)
@@ -114,7 +117,9 @@ class LoadedMetric:
         return scores
 
     def _compared(self, estimate: Audio, reference: Audio | None) -> Compared:
-        """What the levels of an estimate say beside its reference, at the lowest rate at which a metric hears it, as in a run."""
+        """What the levels of an estimate say beside its reference, at the lowest rate at which a metric hears it, as in
+        a run.
+        """
         rates = self._plan.rates("estimate", (reference or estimate).sample_rate_hz)
         if reference is None or not rates:
             return NOT_COMPARED

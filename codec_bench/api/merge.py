@@ -35,8 +35,8 @@ def merge(
 ) -> Run | Outcome:
     """Merges the runs of shards into one run, row for row that of one machine.
 
-    The statistics are computed anew from the scores of all parts, and so are metrics that need all answers at once. `merge` into a
-    folder that holds some of the parts adds the further ones.
+    The statistics are computed anew from the scores of all parts, and so are metrics that need all answers at once.
+    `merge` into a folder that holds some of the parts adds the further ones.
 
     Args:
         parts: folders of shards (`evaluate(..., shard="3/8")`), or folders that hold them at any depth.
@@ -45,8 +45,8 @@ def merge(
         page: whether `report.html` is written. tell: is told what is happening.
 
     Returns:
-        The merged run, opened for reading. Of shards of `run_benchmark`, an outcome as that function returns it, with a run for
-        each benchmark and model.
+        The merged run, opened for reading. Of shards of `run_benchmark`, an outcome as that function returns it, with a
+        run for each benchmark and model.
 
     Raises:
         UserError: a part is missing, doubled, unfinished, damaged or of another run; each is named.

@@ -26,8 +26,8 @@ def metrics_for(
 ) -> tuple[list[str], dict[str, Any]]:
     """The metrics that names of metrics and groups stand for, and what the run's request says of the groups.
 
-    A run that is continued in a folder keeps the metrics of its groups, even where a later version has more of them: its record
-    holds them, and so does its fingerprint.
+    A run that is continued in a folder keeps the metrics of its groups, even where a later version has more of them:
+    its record holds them, and so does its fingerprint.
 
     Args:
         chosen: from `chosen_metrics`. source: the data, all of it. out: the folder of the run, or None for a new one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.registry import doc_summary
 
 BETTER = {True: "higher", False: "lower", None: "neither"}
 COST = "s an hour"
@@ -37,7 +38,7 @@ def metric_row(name: str) -> dict[str, Any]:
         "name": name, "about": metrics.topic_of(name), "kind": made.kind,
         "needs": ", ".join(filter(None, [given, metrics.weights_of(name)])),
         COST: cost_of(name), "better": BETTER[made.higher_is_better], "unit": made.unit,
-        "measures": (made.__doc__ or "").strip().split("\n")[0], "variants": ", ".join(filter(None, getattr(made, "variants", ()))),
+        "measures": doc_summary(made), "variants": ", ".join(filter(None, getattr(made, "variants", ()))),
     }  # fmt: skip
 
 
@@ -45,7 +46,8 @@ def metric_rows(by: str) -> list[dict[str, Any]]:
     """The rows of all metrics, and of the groups that one model gives.
 
     Args:
-        by: their order: `about`, `needs` (what needs least first) or `cost` (the cheapest first; what was not measured last).
+        by: their order: `about`, `needs` (what needs least first) or `cost` (the cheapest first; what was not measured
+            last).
 
     Raises:
         UnknownName: there is no such order.

@@ -29,11 +29,12 @@ def read_arguments(path: str | os.PathLike[str], command: Command | None = None)
 
     Args:
         path: a YAML or JSON file with the options of a command, or the `run.json` of a run.
-        command: `eval`, `score`, `run` or `profile`; None takes it from the file (its key `command`, or a run's record).
+        command: `eval`, `score`, `run` or `profile`; None takes it from the file (its key `command`, or a run's
+            record).
 
     Raises:
-        UserError: the file cannot be read, is for another command, or has an option that the command does not have or whose
-            value has the wrong type; the message names file, line and column, and says what is expected.
+        UserError: the file cannot be read, is for another command, or has an option that the command does not have or
+            whose value has the wrong type; the message names file, line and column, and says what is expected.
 
     Examples:
         >>> from pathlib import Path
@@ -47,7 +48,8 @@ def read_arguments(path: str | os.PathLike[str], command: Command | None = None)
 
 
 def arguments_of(schema: type[Request], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of the verb of a request, without those that are None and without what is of the terminal only.
+    """The keyword arguments of the verb of a request, without those that are None and without what is of the terminal
+    only.
 
     Args:
         schema: of the request. values: those of its options that are known, by name.
@@ -67,7 +69,8 @@ def arguments_of(schema: type[Request], values: Mapping[str, Any]) -> dict[str, 
     if cluster or arguments.get("executor") is not None:
         arguments["executor"] = _executor(arguments.get("executor", "local"), cluster)
     if terms := become("terms"):
-        # Benchmarks are imported for their own commands alone: an evaluation has none, and they take longer than reading its options.
+        # Benchmarks are imported for their own commands alone: an evaluation has none, and they take longer than
+        # reading its options.
         from codec_bench.benchmark.run_request import Terms
 
         arguments["terms"] = Terms(**terms)
@@ -146,7 +149,10 @@ def verb_and_arguments(
 
 
 def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str, dict[str, Any]]:
-    """Settings by the names in the run: `gpt-4o.parameters` with `temperature` is `gpt-4o` with `parameters.temperature`."""
+    """Settings by the names in the run:
+
+    `gpt-4o.parameters` with `temperature` is `gpt-4o` with `parameters.temperature`.
+    """
     from codec_bench.benchmark.definition.loader import find_entry, is_path
     from codec_bench.models import own_name
 

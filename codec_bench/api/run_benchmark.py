@@ -1,7 +1,7 @@
 """Runs benchmarks: asks a model their questions, records its answers, and scores the recorded answers.
 
-Asking and scoring are two phases, which can run at different times and on different machines. Asking needs the model and
-the data; scoring needs only the run folder. Each pair of benchmark and model has a run folder of its own,
+Asking and scoring are two phases, which can run at different times and on different machines. Asking needs the model
+and the data; scoring needs only the run folder. Each pair of benchmark and model has a run folder of its own,
 `OUT/BENCHMARK/MODEL`. A call with the same arguments continues a run that was stopped, also without `out`.
 """
 
@@ -78,8 +78,8 @@ def run_benchmark(
 
     Args:
         by: columns to break the results down by, beside the benchmark's own subsets: `speaker`, `language`, `duration`,
-            `sample_rate` or a field of its questions. They change no score. A run that is continued without them keeps those
-            that it has.
+            `sample_rate` or a field of its questions. They change no score. A run that is continued without them keeps
+            those that it has.
         terms: on which terms a service is asked: `Terms(max_cost_usd=5.0)`, for example.
         running: how to run it. Its fields may be given as keyword arguments in its place. `retry_failed` asks failed
             questions again.

@@ -30,7 +30,8 @@ class SampleSize:
         wanted: the difference to be shown, in the metric's unit. power: the probability with which it will be.
         pilot: how much the differences spread in the pilot.
         plans: the fewest speakers for several numbers of utterances per speaker.
-        outweighs_rare: whether they are so many that the difference outweighs rare items, for which the test of this metric allows.
+        outweighs_rare: whether they are so many that the difference outweighs rare items, for which the test of this
+            metric allows.
     """
 
     a: str

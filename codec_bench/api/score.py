@@ -52,8 +52,8 @@ def score(
         The finished run with one row for each system. A system without a name of its own is called `generated`.
 
     Raises:
-        UserError: as for `evaluate`; two systems have one name or are one folder; or estimates are the files of their own
-            references, or more than half of them equal their references.
+        UserError: as for `evaluate`; two systems have one name or are one folder; or estimates are the files of their
+            own references, or more than half of them equal their references.
 
     Examples:
         >>> from pathlib import Path
@@ -94,7 +94,10 @@ def prepared(
     out: str | os.PathLike[str] | None = None,
     begun: str | os.PathLike[str] | None = None,
 ) -> Evaluation:
-    """Reads the arguments of `score`, and opens the data and the generated audio. `begun` is `out` if the run may grow."""
+    """Reads the arguments of `score`, and opens the data and the generated audio.
+
+    `begun` is `out` if the run may grow.
+    """
     named = chosen_metrics(metrics, preset)
     given = read_generated(generated)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None, require_audio=False)

@@ -27,12 +27,13 @@ def show(
         name: a codec, metric, benchmark, model, feature, data set, preset, suite or run folder.
         model: of a benchmark: say which prompt this model would get.
         data: with `model` or `data_statistics`: a folder with the data sets, used in place of the hub.
-        data_statistics: of a benchmark: read its data, and say how many questions and hours of sound it has and what is wrong in it.
+        data_statistics: of a benchmark: read its data, and say how many questions and hours of sound it has and what is
+        wrong in it.
         limit: with `data_statistics`: read at most so many questions.
 
     Returns:
-        JSON values by what they are. The first says which kind of thing has the name. With `model` there are `prompt`, its
-        `steps`, the `text` that is sent, and why that is a template (`reason`), or None.
+        JSON values by what they are. The first says which kind of thing has the name. With `model` there are `prompt`,
+        its `steps`, the `text` that is sent, and why that is a template (`reason`), or None.
 
     Raises:
         UnknownName: nothing has this name.

@@ -1,10 +1,11 @@
 """What a run writes to Weights & Biases, MLflow or TensorBoard while it goes on: values, tables, sound and plots.
 
 Conventions
-    A step is the number of finished items. Values are named `SYSTEM/METRIC`, the ends of their intervals `SYSTEM/METRIC.low` and
-    `....high`, `suspect/SYSTEM` is how many things the checks of a system found, and `progress/...` says how far the run is. A control has another name than the
-    system whose control it is. Nothing that is missing is written as a number.
-    Sounds are those that the run keeps, at most `SOUNDS` of each system, each written once.
+    A step is the number of finished items. Values are named `SYSTEM/METRIC`, the ends of their intervals
+    `SYSTEM/METRIC.low` and `....high`, `suspect/SYSTEM` is how many things the checks of a system found, and
+    `progress/...` says how far the run is. A control has another name than the system whose control it is. Nothing that
+    is missing is written as a number. Sounds are those that the run keeps, at most `SOUNDS` of each system, each
+    written once.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ def open_tracker(asked: str, folder: Path, config: Mapping[str, Any]) -> Tracker
     """Opens what `--log` names.
 
     Args:
-        asked: `wandb[:PROJECT]`, `mlflow[:FOLDER OR ADDRESS]` or `tensorboard[:FOLDER]`. Without the second part: the project
-            `codec-bench`, what MLflow is set to, and the folder `tensorboard` in the run folder.
+        asked: `wandb[:PROJECT]`, `mlflow[:FOLDER OR ADDRESS]` or `tensorboard[:FOLDER]`. Without the second part: the
+            project `codec-bench`, what MLflow is set to, and the folder `tensorboard` in the run folder.
         folder: of the run. config: what the run was asked for.
 
     Raises:

@@ -18,7 +18,9 @@ from codec_bench.store.folders import run_folders
 
 EVERY_S = 60.0
 _REST = 20.0
-"""How many times as long as a look took the next one waits at least, so that looking takes no more than a twentieth of the time."""
+"""How many times as long as a look took the next one waits at least, so that looking takes no more than a twentieth of
+the time.
+"""
 
 Clock = Callable[[], float]
 
@@ -78,7 +80,8 @@ class Tracking:
 
 @contextmanager
 def tracked(asked: str | None, running: Running, tell: Callable[[str], None]) -> Iterator[Running]:
-    """How to run, with the service that `--log` names, if one is; what the run found is written to it at the end once more.
+    """How to run, with the service that `--log` names, if one is; what the run found is written to it at the end once
+    more.
 
     Raises:
         UserError: there is no such service, or its package is not installed.

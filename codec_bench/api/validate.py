@@ -29,12 +29,12 @@ def validate(
     """Checks data, codecs, metrics, benchmarks, prompts and models before a long run.
 
     Args:
-        names: manifests, folders, run folders, codecs, metrics, benchmarks, prompts or models (`./mine.py:MyCodec`), or one
-            string with commas. Without a name, with `hub`, all benchmarks whose data are on the hub.
+        names: manifests, folders, run folders, codecs, metrics, benchmarks, prompts or models (`./mine.py:MyCodec`), or
+            one string with commas. Without a name, with `hub`, all benchmarks whose data are on the hub.
         options: further arguments of codecs by name.
         settings: how long one call of a codec may take, and how much memory its process.
-        hub: hold benchmarks against the Hugging Face hub: repository, configuration, split, columns, number of questions, licence and
-            revision, and decode the sound of one row. It needs a network.
+        hub: hold benchmarks against the Hugging Face hub: repository, configuration, split, columns, number of
+            questions, licence and revision, and decode the sound of one row. It needs a network.
         pins: with `hub`, write what the hub has into this file, by benchmark; a definition may name it in `data.pins`.
 
     Returns:

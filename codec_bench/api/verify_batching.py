@@ -77,8 +77,9 @@ def verify_batching(
         settings: how long one call of a codec may take, and how much memory.
 
     Raises:
-        UserError: there is no such name, the data has fewer than two usable clips, a feature or metric has no value for any of them, or
-            the codec cannot be run: it raised an exception, ended its process, did not answer in time, or took too much memory.
+        UserError: there is no such name, the data has fewer than two usable clips, a feature or metric has no value for
+            any of them, or the codec cannot be run: it raised an exception, ended its process, did not answer in time,
+            or took too much memory.
 
     Examples:
         >>> from codec_bench import verify_batching

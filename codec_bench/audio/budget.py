@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 FILLED = 0.5
-"""The part of the free memory that a batch is to fill. The rest is for what the model does not see, such as longer signals."""
+"""The part of the free memory that a batch is to fill.
+
+The rest is for what the model does not see, such as longer signals.
+"""
 _PAUSE = 8  # full batches after a failure before a larger one is tried; twice as many after every further failure
 
 
 class Budget:
     """The budget of a class that has the first two of these attributes.
 
-    Where the memory that batches take is known, the model is so many bytes for a padded second: the most that a batch has
-    taken. The budget is what then fills `FILLED` of the memory. Where it is not known, the budget grows by trial.
+    Where the memory that batches take is known, the model is so many bytes for a padded second: the most that a batch
+    has taken. The budget is what then fills `FILLED` of the memory. Where it is not known, the budget grows by trial.
 
     A failure halves the budget. It recovers: memory that another program or another model took may be free again. Every
     failure doubles the number of batches before the next trial, so trials that fail become rare.
@@ -46,7 +49,10 @@ class Budget:
             self.budget_s = self.most_s
 
     def fitted(self, padded_s: float) -> None:
-        """Notes that a batch of this size fitted into memory. If it nearly filled the budget, the next may be larger."""
+        """Notes that a batch of this size fitted into memory.
+
+        If it nearly filled the budget, the next may be larger.
+        """
         if padded_s <= 0.7 * self.budget_s:
             return
         if self.rest:

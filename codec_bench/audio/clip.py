@@ -1,6 +1,7 @@
 """A sound that is read only when its samples are needed. The questions of a benchmark carry sounds in this form.
 
-Where several requests are about one sound, they share a clip whose sound is read, converted and encoded once (`SharedSounds`).
+Where several requests are about one sound, they share a clip whose sound is read, converted and encoded once
+(`SharedSounds`).
 """
 
 from __future__ import annotations

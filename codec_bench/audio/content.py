@@ -1,6 +1,8 @@
-"""What a recording holds, judged by levels alone: how much silence lies around its sound, and up to which frequency there is any.
+"""What a recording holds, judged by levels alone: how much silence lies around its sound, and up to which frequency
+there is any.
 
-It is looked at while files are read, so it is cheap: levels of frames, and the spectrum of a few frames that are spread over the sound.
+It is looked at while files are read, so it is cheap: levels of frames, and the spectrum of a few frames that are spread
+over the sound.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ def content_of(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> Content 
 
 
 def _top_hz(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> float:
-    """The highest frequency that is less than `EMPTY_DB` below the strongest, over the loudest frames and some of the others."""
+    """The highest frequency that is less than `EMPTY_DB` below the strongest, over the loudest frames and some of the
+    others.
+    """
     order = np.argsort(-levels)[: max(1, levels.size // 2)]
     count = min(_FRAMES, order.size)
     chosen = order[np.arange(count) * (order.size - 1) // max(1, count - 1)]

@@ -1,7 +1,7 @@
 """Whether a sound is silent, and whether an estimate holds what its reference says, judged by levels alone.
 
-It is no measure of quality. It finds estimates of which a measure's value says nothing of a codec: half of the sound is not there, or
-it is another utterance, or noise. Coded speech follows the levels of its reference at any bitrate.
+It is no measure of quality. It finds estimates of which a measure's value says nothing of a codec: half of the sound is
+not there, or it is another utterance, or noise. Coded speech follows the levels of its reference at any bitrate.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ FRAME_S = 0.02
 SILENT_DBFS = -70.0
 """A sound of which no frame is louder is silent: a codec that is given nothing gives back a few steps of 16 bits."""
 LEAST_SHARE = 0.6
-"""An estimate that was made elsewhere lacks speech if so little of it is loud, beside the share of its reference that is."""
+"""An estimate that was made elsewhere lacks speech if so little of it is loud, beside the share of its reference that
+is.
+"""
 SPEECH_DB = 25.0
 """Frames of the reference are looked at for what is missing if they are so much below its loud frames, at most."""
 MISSING_DB = 25.0
@@ -26,7 +28,9 @@ MISSING_SHARE = 0.25
 LEAST_CORRELATION = 0.6
 """An estimate whose levels correlate less with the reference's does not follow it."""
 SAME_WAVEFORM = 0.25
-"""An estimate whose waveform correlates with the reference's is that sound, however coarse: its pauses may be full of noise."""
+"""An estimate whose waveform correlates with the reference's is that sound, however coarse: its pauses may be full of
+noise.
+"""
 _FLOOR_DB = 50.0
 _STEADY_DB = 5.0
 _FEWEST = 8
@@ -35,7 +39,9 @@ _FEWEST_OF_SHARE = 50
 _LEAST_TO_TELL_S = 0.05
 _SAME_SHORT_WAVEFORM = 0.8
 _OTHER_BANDS, _SAME_BANDS = 0.75, 0.93
-"""Band levels of an estimate below 0.3 s that correlate less belong to another sound, and those that correlate as much to the same sound."""
+"""Band levels of an estimate below 0.3 s that correlate less belong to another sound, and those that correlate as much
+to the same sound.
+"""
 _OTHER_BANDS_BELOW_1_S, _SAME_BANDS_BELOW_1_S = 0.55, 0.85
 """The same of one below a second whose levels follow; noise of 0 dB takes them to 0.57, and coding to 0.91."""
 _SURE_WAVEFORM = 0.5
@@ -49,8 +55,8 @@ MISSING, LACKING, NOT_FOLLOWING, INCONCLUSIVE = "partial", "lacking", "unlike", 
 def loudest_levels(audio: Audio) -> np.ndarray:
     """The level of each whole frame in the channel that is loudest there, in dB of full scale, float `(frames,)`.
 
-    A constant part is left out, and what lies beyond full scale is brought to it. A sound below a frame is one frame, and one without
-    samples has none.
+    A constant part is left out, and what lies beyond full scale is brought to it. A sound below a frame is one frame,
+    and one without samples has none.
     """
     rate, shortest = audio.sample_rate_hz, round(FRAME_S * audio.sample_rate_hz)
     if not audio.samples.size:
@@ -66,7 +72,10 @@ def loudest_levels(audio: Audio) -> np.ndarray:
 
 
 def is_silent(audio: Audio) -> bool:
-    """Whether no frame of any channel is louder than `SILENT_DBFS`, without a constant part. A sound below a frame is one frame."""
+    """Whether no frame of any channel is louder than `SILENT_DBFS`, without a constant part.
+
+    A sound below a frame is one frame.
+    """
     return all_silent(loudest_levels(audio))
 
 
@@ -78,7 +87,8 @@ def all_silent(levels: np.ndarray) -> bool:
 def lacks_speech(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
     """`LACKING` if much less of an estimate is loud than of its reference, wherever in it that is; else None.
 
-    It does not ask that the estimate follows the reference, which may say another text. None also for what is shorter than a second.
+    It does not ask that the estimate follows the reference, which may say another text. None also for what is shorter
+    than a second.
 
     Args:
         reference, estimate: float32 `(samples,)`. rate_hz: of both.
@@ -93,9 +103,9 @@ def lacks_speech(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> s
 def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
     """In which way an estimate is not what its reference says, or None.
 
-    What is shorter than 0.3 s has too few levels to be followed, and up to a second another sound may have the same course of levels. There
-    the levels of bands are compared, in frames that overlap, and `INCONCLUSIVE` is given for what lies between another sound and the
-    same one. What is shorter than 0.16 s is not looked at for missing speech.
+    What is shorter than 0.3 s has too few levels to be followed, and up to a second another sound may have the same
+    course of levels. There the levels of bands are compared, in frames that overlap, and `INCONCLUSIVE` is given for
+    what lies between another sound and the same one. What is shorter than 0.16 s is not looked at for missing speech.
 
     Args:
         reference, estimate: float32 `(samples,)`. What one is longer than the other is left out.
@@ -129,7 +139,10 @@ def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | N
 
 
 def _unlike_if_short(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
-    """`NOT_FOLLOWING`, `INCONCLUSIVE` or None, for what is shorter than 0.3 s. None also for a reference that does not vary."""
+    """`NOT_FOLLOWING`, `INCONCLUSIVE` or None, for what is shorter than 0.3 s.
+
+    None also for a reference that does not vary.
+    """
     if not reference.size or not reference.std():
         return None
     alike = abs(_correlation(reference, estimate))

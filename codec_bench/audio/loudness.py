@@ -1,8 +1,8 @@
 """Loudness as people hear it, in LUFS: the measure of ITU-R BS.1770 that broadcasters use.
 
 Conventions
-    Levels are in LUFS; 1 LU is 1 dB. A gain of x dB changes the loudness by x LU, as long as no part of the sound crosses the
-    absolute gate.
+    Levels are in LUFS; 1 LU is 1 dB. A gain of x dB changes the loudness by x LU, as long as no part of the sound
+    crosses the absolute gate.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ PROTOCOL = "bs1770-4"
 _OFFSET_DB = -0.691
 _MOST_CHANNELS = 2
 _SHELF = (1681.974450955533, 3.999843853973347, 0.7071752369554196)
-"""Frequency in Hz, gain in dB and quality of the first filter's analogue form, from which the published coefficients for 48 kHz follow."""
+"""Frequency in Hz, gain in dB and quality of the first filter's analogue form, from which the published coefficients
+for 48 kHz follow.
+"""
 _HIGH_PASS = (38.13547087602444, 0.5003270373238773)
 
 
 def loudness_lufs(audio: Audio) -> float | None:
     """The integrated loudness of a sound. More is louder.
 
-    The sound is filtered as the head and the ear do (K-weighting). The mean power of blocks of 0.4 s, one every 0.1 s, is averaged
-    over the blocks above -70 LUFS that are no more than 10 LU below the average of these.
+    The sound is filtered as the head and the ear do (K-weighting). The mean power of blocks of 0.4 s, one every 0.1 s,
+    is averaged over the blocks above -70 LUFS that are no more than 10 LU below the average of these.
 
-    Paper: ITU-R BS.1770-4, annex 1. Reference implementation: the filter `ebur128` of FFmpeg, within 0.1 LU; the synthetic signals
-    of EBU Tech 3341, within 0.1 LU.
+    Paper: ITU-R BS.1770-4, annex 1. Reference implementation: the filter `ebur128` of FFmpeg, within 0.1 LU; the
+    synthetic signals of EBU Tech 3341, within 0.1 LU.
 
     Args:
         audio: one channel or two, at any rate from 8 kHz.
@@ -40,7 +42,8 @@ def loudness_lufs(audio: Audio) -> float | None:
         The loudness in LUFS; None if the sound is shorter than one block or no block is above the absolute gate.
 
     Raises:
-        ValueError: the sound has more than two channels. Their weights depend on where the loudspeakers stand, which is not known.
+        ValueError: the sound has more than two channels. Their weights depend on where the loudspeakers stand, which is
+            not known.
     """
     if audio.channels > _MOST_CHANNELS:
         raise ValueError(f"the audio has {audio.channels} channels; expected one or two")

@@ -2,8 +2,8 @@
 
     noises(signal)      # float32 (4, samples), in the order of NOISES
 
-Uniform and normal noise are drawn anew for every signal, from its own samples in 16 bits, so that a signal has the same noise
-wherever and beside whatever it is heard, and signals of one length have different noise.
+Uniform and normal noise are drawn anew for every signal, from its own samples in 16 bits, so that a signal has the same
+noise wherever and beside whatever it is heard, and signals of one length have different noise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ FULL_SCALE = 32767.0
 def noises(signal: np.ndarray) -> np.ndarray:
     """The noises as long as a signal, float32 `(4, samples)`.
 
-    * uniform: independent values between -1 and 1. * normal: independent standard normal values, divided by the largest magnitude.
+    * uniform: independent values between -1 and 1. * normal: independent standard normal values, divided by the largest
+      magnitude.
     * ones and zeros: constant.
 
     Args:

@@ -1,4 +1,5 @@
-"""Changing the sample rate and the number of channels. There is one way: soxr at high quality, and the mean of the channels.
+"""Changing the sample rate and the number of channels. There is one way: soxr at high quality, and the mean of the
+channels.
 
 `SIGNALS` names how the signals of all metrics and features are made. It is part of every run's fingerprint.
 """

@@ -2,13 +2,15 @@
 
 Which file to open
     `definition/`       reads and checks a definition, and makes questions and prompts of it.
-    `run_request.py`    what one command asked for, the folder of each run, and what identifies its record. `identity.py` says what a
-                        benchmark is, and `baselines.py` what a judge sees beside an answer.
+    `run_request.py`    what one command asked for, the folder of each run, and what identifies its record.
+                        `identity.py` says what a benchmark is, and `baselines.py` what a judge sees beside an answer.
     `asking/`           puts the questions to a model and writes the answers.
-    `controls.py`       controls: what is given in place of a sound, which are useful, and what the record is told of them.
+    `controls.py`       controls: what is given in place of a sound, which are useful, and what the record is told of
+                        them.
     `reading/`          the steps that read an answer; `metrics/` what scores it; `scoring/` applies both to a record.
     `judge/`            rubrics and how a judge's replies are read; `judging.py` asks the judges.
-    `scoring_phase.py`  one benchmark's answers scored, from the record to the record; `runs_overview.py` writes `summary.json`.
+    `scoring_phase.py`  one benchmark's answers scored, from the record to the record; `runs_overview.py` writes
+                        `summary.json`.
 """
 
 from __future__ import annotations

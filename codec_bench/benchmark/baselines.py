@@ -1,4 +1,6 @@
-"""The answers that a judge sees beside those of a model: of another model of the same command, or of a run that is kept."""
+"""The answers that a judge sees beside those of a model: of another model of the same command, or of a run that is
+kept.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ def baseline_of(folder: str | None, own: Path | None, benchmark: str) -> Baselin
     """The baseline that a command names; None if it names none.
 
     Args:
-        folder: of a run that is kept, or None. own: the run folder of a model of the command that is the baseline, or None.
+        folder: of a run that is kept, or None. own: the run folder of a model of the command that is the baseline, or
+        None.
         benchmark: whose answers are judged.
 
     Raises:
@@ -61,7 +64,8 @@ def baseline_of(folder: str | None, own: Path | None, benchmark: str) -> Baselin
 
 
 def label_of(folder: str | None, model: str | None, benchmark: str) -> str:
-    """What a baseline is called in the protocol: the model, for a kept run with a hash of what it was asked; "" if there is none.
+    """What a baseline is called in the protocol: the model, for a kept run with a hash of what it was asked; "" if
+    there is none.
 
     Raises:
         UserError: as `baseline_of`.

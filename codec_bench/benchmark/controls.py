@@ -1,16 +1,18 @@
-"""Controls: what a model is given in place of a question's sound, which controls are useful, and what the record is told of them.
+"""Controls: what a model is given in place of a question's sound, which controls are useful, and what the record is
+told of them.
 
 Conventions
-    The question stays in the record as the data have it, with its sound, so that every score and every judge is about the same item
-    as without the control. Only the request changes, and answers in the cache are found by what was given.
-    Silence and noise have the length, rate and channels of the sound, and noise is Gaussian with an RMS of 0.05 (-26 dB of full
-    scale), so that it tells nothing but the length. What is random is drawn by seed and id.
-    The other item is one of the `BLOCK` to `2 * BLOCK` questions around this one, so that memory does not grow with the data. Of those
-    whose sound is another one and at most a quarter longer or shorter, seed and ids choose; if there is none, the nearest in length.
-    The runs of controls stand beside that of the model, in folders of its name with what was given behind it. What they show is
-    written into the record of the model, so that its page and its exports hold it wherever the folder goes: the differences as
-    `controls`, and by question a subset such as `control: text alone` with `right`, `wrong` or `failed`.
-    Runs are compared that asked and scored the same but for the control, and how many questions they took.
+    The question stays in the record as the data have it, with its sound, so that every score and every judge is about
+    the same item as without the control. Only the request changes, and answers in the cache are found by what was
+    given. Silence and noise have the length, rate and channels of the sound, and noise is Gaussian with an RMS of 0.05
+    (-26 dB of full scale), so that it tells nothing but the length. What is random is drawn by seed and id. The other
+    item is one of the `BLOCK` to `2 * BLOCK` questions around this one, so that memory does not grow with the data. Of
+    those whose sound is another one and at most a quarter longer or shorter, seed and ids choose; if there is none, the
+    nearest in length. The runs of controls stand beside that of the model, in folders of its name with what was given
+    behind it. What they show is written into the record of the model, so that its page and its exports hold it wherever
+    the folder goes: the differences as `controls`, and by question a subset such as `control: text alone` with `right`,
+    `wrong` or `failed`. Runs are compared that asked and scored the same but for the control, and how many questions
+    they took.
 """
 
 from __future__ import annotations
@@ -94,7 +96,8 @@ def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) 
 
 
 def useful_controls(one: Benchmark, info: ModelInfo) -> list[Control]:
-    """The controls that say the most of a benchmark: the text alone and the options alone where there are any, and another sound.
+    """The controls that say the most of a benchmark: the text alone and the options alone where there are any, and
+    another sound.
 
     Where no text asks the question, silence stands in the place of the text alone.
 
@@ -111,7 +114,9 @@ def useful_controls(one: Benchmark, info: ModelInfo) -> list[Control]:
 def with_controls(
     fitting: Sequence[Benchmark], info: ModelInfo, request: RunRequest
 ) -> tuple[list[Wanted], dict[tuple[str, Control], UserError]]:
-    """The benchmarks, each with every control that it is asked under, and why benchmarks have none although they were wanted."""
+    """The benchmarks, each with every control that it is asked under, and why benchmarks have none although they were
+    wanted.
+    """
     mine: list[Wanted] = [(one, request.control) for one in fitting]
     without: dict[tuple[str, Control], UserError] = {}
     for one in fitting if request.controls else ():
@@ -127,7 +132,9 @@ def _gives_sound(prompt: Prompt) -> bool:
 
 
 def _text_reads(prompt: Prompt) -> list[set[str]]:
-    """The columns that each text reads that asks something: those of the last turn, or the fields that name no language."""
+    """The columns that each text reads that asks something: those of the last turn, or the fields that name no
+    language.
+    """
     texts = [part for part in prompt.parts(last=True) if part.audio is None]
     read = [part_reads(part) for part in texts]
     return [names for names in read if names - _LANGUAGE] if prompt.reads == "fields" else read
@@ -138,7 +145,9 @@ def _can_hide_question(one: Benchmark, prompt: Prompt) -> bool:
 
 
 def controlled(questions: Iterable[Question], control: Control, seed: int) -> Iterable[Question]:
-    """Questions as a control asks them: marked as its own, each with the item whose sound is given where that is another one."""
+    """Questions as a control asks them: marked as its own, each with the item whose sound is given where that is
+    another one.
+    """
     return _Controlled(questions, control, seed) if control else questions
 
 
@@ -262,7 +271,8 @@ def _digest(seed: int, *names: str) -> bytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Instead(Clip):
-    """What stands in the place of a sound, made when it is read. The first arguments are those of `Clip`; there is no file.
+    """What stands in the place of a sound, made when it is read. The first arguments are those of `Clip`; there is no
+    file.
 
     Args:
         of: the sound. how: `silence`, `noise` or `shuffled`. key: decides what is random.

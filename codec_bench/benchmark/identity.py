@@ -14,7 +14,8 @@ from codec_bench.store.record import Run
 
 
 def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
-    """The identities that a model's run of a definition may have: with a wording for each question, and with all of them.
+    """The identities that a model's run of a definition may have: with a wording for each question, and with all of
+    them.
 
     The rows are known when they are read, and so not of a definition. Nothing is known of a benchmark of codecs.
     """

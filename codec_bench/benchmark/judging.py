@@ -1,7 +1,8 @@
 """Judging: recorded answers are given to all judges at once, and their verdicts are written to the record as they come.
 
 Conventions
-    A run that was stopped asks only for the missing verdicts. If one judge cannot be used at all, the others are stopped too.
+    A run that was stopped asks only for the missing verdicts. If one judge cannot be used at all, the others are
+    stopped too.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ async def judge_all(
     for name, metric in metrics.items():
         unreadable = ASKS_AGAIN.get(metric.rubric.reply)
         asked = judge if unreadable is None else AskedAgain(judge, unreadable, MOST_ASKED)
-        # Rubrics that differ in nothing but how replies are read or combined share the replies, which the scores of the first hold.
+        # Rubrics that differ in nothing but how replies are read or combined share the replies, which the scores of the
+        # first hold.
         question = metric.rubric.model_copy(
             update={"reply": "rating" if unreadable is None else metric.rubric.reply, "combine": "mean"}
         ).digest
@@ -90,7 +92,9 @@ async def judge_all(
 
 
 class _Verdicts:
-    """Asks for all verdicts of one metric; arguments as `judge_all`, and `like`, the metric whose replies are read here too."""
+    """Asks for all verdicts of one metric; arguments as `judge_all`, and `like`, the metric whose replies are read here
+    too.
+    """
 
     def __init__(
         self,
@@ -210,7 +214,8 @@ class _Verdicts:
             score = replace(score, detail={**score.detail, "flag": doubt})
         if score.status != "ok":
             self._failed += 1
-            # A question that the rubric does not fit, or that no answer is right to, was answered neither well nor badly.
+            # A question that the rubric does not fit, or that no answer is right to, was answered neither well nor
+            # badly.
             if score.status in FAILURES or exchange.answer.status != "ok":
                 score = score.counting_wrong(self._metric.worst(answer_of(exchange, self._reading(exchange))))
         self._ready[exchange.question.number] = score
@@ -231,7 +236,9 @@ def _clip(path: Path | None) -> Clip | None:
 
 
 def _doubt_of(sound: Clip, exchange: Exchange) -> str | None:
-    """What is wrong with a spoken answer before the judge hears it; None also where a sound cannot be read, which the judge is told."""
+    """What is wrong with a spoken answer before the judge hears it; None also where a sound cannot be read, which the
+    judge is told.
+    """
     try:
         question = Audio.read(exchange.audio_path) if exchange.audio_path is not None else None
     except AudioError:
@@ -263,7 +270,9 @@ class AskedAgain(Model):
         return {**self._judge.identity, "asked_at_most": self._most}
 
     async def ask(self, request: Request) -> Response:
-        """The first reply that can be read, or the last one; its `attempts` and `usage` are those of all calls together."""
+        """The first reply that can be read, or the last one; its `attempts` and `usage` are those of all calls
+        together.
+        """
         attempts, used = 0, Counter[str]()
         for _ in range(self._most):
             response = await self._judge.ask(request)

@@ -81,8 +81,8 @@ class RunRequest:
         prompts: which wording of its prompt a question is asked in, as in `definition.prompt.Prompt`.
         choices: in which order its options are offered, as in `asking.variants`.
         control: what is given in place of the sound or the question. controls: whether the useful ones are run beside.
-        baseline: whose answers rubrics that compare two are given, as it was named, or None. baseline_model: the name of that model in the
-            record, if it is one of the command.
+        baseline: whose answers rubrics that compare two are given, as it was named, or None. baseline_model: the name
+            of that model in the record, if it is one of the command.
         models, given: the models as they were named, and all options as they were given, for the record.
     """
 
@@ -127,7 +127,8 @@ def writing(
     shard: str | None = None,
     rescore: bool = False,
 ) -> Iterator[AnswerWriter]:
-    """Opens the record of one run for writing. One that was made here is removed again if an error ends it before an answer came.
+    """Opens the record of one run for writing. One that was made here is removed again if an error ends it before an
+    answer came.
 
     Args:
         folder: the run folder.
@@ -185,10 +186,11 @@ def labelled_judges(request: RunRequest) -> dict[str, str]:
 
 
 def judge_label(judge: str, options: Mapping[str, Any] | None = None) -> str:
-    """What a judge is called in the protocol of its verdicts: its name, or for a file its stem and a hash of its content.
+    """What a judge is called in the protocol of its verdicts: its name, or for a file its stem and a hash of its
+    content.
 
-    The same file at another path is the same judge, and a changed file is another. A model that the options name is a part
-    of the name, as are its parameters, as a hash: `openai-chat` is another judge for each model that it is set to.
+    The same file at another path is the same judge, and a changed file is another. A model that the options name is a
+    part of the name, as are its parameters, as a hash: `openai-chat` is another judge for each model that it is set to.
 
     Args:
         judge: as it was named. options: its options beside its config.

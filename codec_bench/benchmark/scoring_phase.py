@@ -42,8 +42,8 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest, purse: 
         purse: what the command may spend, judges included.
 
     Raises:
-        UserError: there are no answers, they have no column that the results are to be broken down by, or a metric cannot be
-            used.
+        UserError: there are no answers, they have no column that the results are to be broken down by, or a metric
+            cannot be used.
     """
     own = None if request.baseline_model is None else run_folder(folder, one.name, request.baseline_model)
     baseline = baseline_of(request.baseline, own, one.name)
@@ -96,7 +96,8 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest, purse: 
 
 
 def _measure(run: Run, writer: AnswerWriter, tell: Callable[[int, int, int, float], None]) -> None:
-    """Notes how long the questions' sounds are, where the record does not say it; a sound that cannot be read is left out.
+    """Notes how long the questions' sounds are, where the record does not say it; a sound that cannot be read is left
+    out.
 
     It takes a decoding of every sound, so it is done only where results by length are asked for.
     """

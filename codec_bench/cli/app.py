@@ -1,4 +1,7 @@
-"""The program: its commands in groups. `codec-bench --help` needs the tables of commands alone; a module is imported by its command."""
+"""The program: its commands in groups.
+
+`codec-bench --help` needs the tables of commands alone; a module is imported by its command.
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,9 @@ def validate(
     ] = None,
     time_limit: CallLimit = 300.0, memory_gib: MemoryGib = None, settings: Set = None, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Check data, codecs, metrics, benchmarks, prompts and models before a long run; exits with 2 if something is wrong."""
+    """Check data, codecs, metrics, benchmarks, prompts and models before a long run; exits with 2 if something is
+    wrong.
+    """
     from codec_bench.api.validate import validate as examine
     from codec_bench.config.limits import Limits
 

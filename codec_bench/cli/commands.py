@@ -1,4 +1,7 @@
-"""The commands of the core by name. Their modules are imported when one is typed; applications declare theirs in the same way."""
+"""The commands of the core by name.
+
+Their modules are imported when one is typed; applications declare theirs in the same way.
+"""
 
 from __future__ import annotations
 

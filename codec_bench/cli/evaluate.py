@@ -82,7 +82,8 @@ def _run(
     """Calls `evaluate` or `score` with a progress line and prints the run; exits with 3 if something failed.
 
     Args:
-        verb: the function. arguments: its keyword arguments, fields of `Running` among them. as_json, timings: what is printed.
+        verb: the function. arguments: its keyword arguments, fields of `Running` among them. as_json, timings: what is
+        printed.
         log: the service that is told of the run, or None.
     """
     from codec_bench.api.read_arguments import taken_running

@@ -28,7 +28,9 @@ def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> 
 
 
 def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
-    """Prints a run: its summary with notes, its failures, where the time went if asked, and where its folder and page are."""
+    """Prints a run: its summary with notes, its failures, where the time went if asked, and where its folder and page
+    are.
+    """
     from rich.text import Text
 
     from codec_bench.errors import plain

@@ -60,7 +60,9 @@ def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
 
 @contextmanager
 def _as_a_short_command() -> Iterator[None]:
-    """Leaves out what a list has nothing of: garbage worth a search, and work for the threads that numpy starts at its import, one for each core."""
+    """Leaves out what a list has nothing of: garbage worth a search, and work for the threads that numpy starts at its
+    import, one for each core.
+    """
     searched, given = gc.isenabled(), os.environ.get(_THREADS)
     gc.disable()
     os.environ.setdefault(_THREADS, "1")

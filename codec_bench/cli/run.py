@@ -173,7 +173,9 @@ def _print_controls(about: str, controls: Sequence[Controlled]) -> None:
 
 
 def print_wordings(title: str, metrics: Mapping[str, MetricSummary], answers: Answers) -> None:
-    """Prints a table of the wordings if every question was asked in all of them, and what it says in words; else the words alone."""
+    """Prints a table of the wordings if every question was asked in all of them, and what it says in words; else the
+    words alone.
+    """
     from rich.text import Text
 
     from codec_bench.report.robustness.rows import robustness_of, wording_heads, wording_rows

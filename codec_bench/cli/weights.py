@@ -51,7 +51,10 @@ def list_(as_json: Json = False) -> None:
 
 @weights_app.command()
 def path(name: Annotated[str, typer.Argument(help="A checkpoint (see: weights list).")]) -> None:
-    """Print the folder of a checkpoint. If it is not on this machine, exits with 2 and names the command that fetches it."""
+    """Print the folder of a checkpoint.
+
+    If it is not on this machine, exits with 2 and names the command that fetches it.
+    """
     from codec_bench.weights import find
 
     sys.stdout.write(f"{find(name).folder}\n")

@@ -85,7 +85,8 @@ class CodecRow:
         source: the library or package that codes.
         family: the codec without its operating point.
         weights_here: whether its weights are on this machine; None if it has no weights or this is unknown.
-        published: of its weights, what a source states of their revision and size; None if it has no weights or this is unknown.
+        published: of its weights, what a source states of their revision and size; None if it has no weights or this is
+            unknown.
     """
 
     name: str
@@ -108,8 +109,8 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
             programs to run (`./evs.yaml`, `./evs.yaml@13.2`).
         device: where networks run, `cpu` or `cuda:N`.
         weights: a folder or hub id in place of the codec's own weights.
-        options: further arguments of the codec's class; for a continuous codec also `latent_bits`, which rounds its latents to
-            codes of so many bits for each dimension (`codec_bench.codecs.quantised`).
+        options: further arguments of the codec's class; for a continuous codec also `latent_bits`, which rounds its
+            latents to codes of so many bits for each dimension (`codec_bench.codecs.quantised`).
 
     Raises:
         UnknownName: there is no codec of this name; the message suggests the nearest name.
@@ -162,7 +163,10 @@ def build_codec(made: Any, name: str, *, device: str = "cpu", **options: Any) ->
 
 
 def list_codecs() -> list[CodecRow]:
-    """Every codec that a name alone selects, first the built-in ones, then those of other packages. Nothing is loaded."""
+    """Every codec that a name alone selects, first the built-in ones, then those of other packages.
+
+    Nothing is loaded.
+    """
     from codec_bench.codecs import catalogue
 
     rows = [_row(name, _find(name)) for name in [*catalogue.names(), *_collected()]]

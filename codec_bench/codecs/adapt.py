@@ -38,7 +38,9 @@ def sentence(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """One item after encoding and decoding: the estimate at the codec's rate, and the bits that were sent, or why there are none."""
+    """One item after encoding and decoding: the estimate at the codec's rate, and the bits that were sent, or why there
+    are none.
+    """
 
     estimate: Audio
     bits: float | None
@@ -140,8 +142,8 @@ def reconstruct_given(codec: Any, given: Given) -> CodedBatch:
 def encode(codec: Any, pieces: Sequence[Audio]) -> list[Sent]:
     """The codes of a batch.
 
-    The codec gets copies: other systems and the metrics read the same memory, also in other processes, and a codec may write
-    into what it is given.
+    The codec gets copies: other systems and the metrics read the same memory, also in other processes, and a codec may
+    write into what it is given.
 
     Raises:
         CodecFault: the codec gave another number of items, or codes out of range.
@@ -180,8 +182,8 @@ def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:
     """Checks what the codec of these facts returned for a batch of `count` items.
 
     Raises:
-        CodecFault: it is another number of items, something other than `Codes` (`Latents` of a continuous codec), codes out of
-            range, or latents that are not finite.
+        CodecFault: it is another number of items, something other than `Codes` (`Latents` of a continuous codec), codes
+            out of range, or latents that are not finite.
     """
     name = info.name
     if not isinstance(codes, (list, tuple)) or len(codes) != count:

@@ -3,7 +3,8 @@
 Conventions
     The caller gives a codec audio at one of its rates, with one of its channel counts. `codecs/adapt.py` converts it.
     `decode` returns exactly as many samples as were encoded. The codec's delay is removed, so that both are aligned.
-    The bitrate is computed from the codes. No codec declares it. A codec whose codes are real numbers (`Latents`) has none.
+    The bitrate is computed from the codes. No codec declares it. A codec whose codes are real numbers (`Latents`) has
+    none.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ class CodecInfo:
         weights: the weights in use (repository and revision, a path, or `random`), or None.
         paper: where the codec is described.
         latents: real numbers of each frame, for a continuous codec; None for a discrete one.
-        global_side: which keys of `Codes.side` are sent once per item and say what holds for all of it, such as the voice; as streams with
-            a frame rate of 0 do.
-        tokens_per_s: codes of a second, of all codebooks, without those that are sent once per item; None if it sends packets or latents.
+        global_side: which keys of `Codes.side` are sent once per item and say what holds for all of it, such as the
+            voice; as streams with a frame rate of 0 do.
+        tokens_per_s: codes of a second, of all codebooks, without those that are sent once per item; None if it sends
+            packets or latents.
 
     Examples:
         >>> info = CodecInfo("mine", sample_rates_hz=(16000, 24000), frame_rate_hz=50.0, causal=True)
@@ -134,7 +136,8 @@ class Codec(ABC):
         """Audio of each item of which some packets or frames did not arrive, by the decoder's own concealment.
 
         Args:
-            codes: as for `decode`; what was lost may not be looked at. lost: of each item, bools `(packets or frames,)`.
+            codes: as for `decode`; what was lost may not be looked at. lost: of each item, bools `(packets or
+                frames,)`.
 
         Raises:
             UserError: the decoder has no concealment of its own.

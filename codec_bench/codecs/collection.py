@@ -1,12 +1,12 @@
 """Codecs of packages with an interface of their own: `audiocodecs/NAME`, `soundcodec/NAME`, and those of `isolated.py`.
 
-`configs/collection/*.yaml` says how a package is installed, and holds the facts of each codec: what the package's own source says,
-and `NOASSERTION` where it states no licence of the weights.
+`configs/collection/*.yaml` says how a package is installed, and holds the facts of each codec: what the package's own
+source says, and `NOASSERTION` where it states no licence of the weights.
 
 Conventions
     Items are coded one by one, since these packages pad batches without masks.
-    An item shorter than 0.1 s is followed by silence up to that: several of these networks refuse fewer samples than their filters have.
-    An item that comes back shorter or longer than it was is cut, or filled with zeros, at its end.
+    An item shorter than 0.1 s is followed by silence up to that: several of these networks refuse fewer samples than
+    their filters have. An item that comes back shorter or longer than it was is cut, or filled with zeros, at its end.
 """
 
 from __future__ import annotations
@@ -37,11 +37,14 @@ class Member(BaseModel):
     """One codec of a collection.
 
     Args:
-        held_as: the class of `audiocodecs`, or the module of `SoundCodec.codec`. arguments: of the class, or of the worker's `load`.
-        rate_hz, frame_rate_hz, codebooks, cardinality: of its codes. further: the number of codebooks and of their entries, of a
-            second stream of codes at the same frame rate. weights: their licence. paper: where it is described.
-        family: the codec without its operating point. revision, size: of its weights, the commit that its package loads and the bytes of
-            all files; None where the package states none. global_side: the worker's `side` holds for the whole item, such as its voice.
+        held_as: the class of `audiocodecs`, or the module of `SoundCodec.codec`. arguments: of the class, or of the
+        worker's `load`.
+        rate_hz, frame_rate_hz, codebooks, cardinality: of its codes. further: the number of codebooks and of their
+            entries, of a second stream of codes at the same frame rate. weights: their licence. paper: where it is
+            described.
+        family: the codec without its operating point. revision, size: of its weights, the commit that its package loads
+            and the bytes of all files; None where the package states none. global_side: the worker's `side` holds for
+            the whole item, such as its voice.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -231,9 +234,10 @@ class AudioCodecs(Collected):
 class SoundCodec(Collected):
     """A codec of Codec-SUPERB's `SoundCodec`: its `extract_unit` and `decode_unit`.
 
-    What the package hands from one to the other is made of the codes again where it is the codes, in whatever order of axes. The rest is sent
-    beside them. It should follow from the codes; the package does not say, so the check of side information names a codec where it
-    is more, and the profile loses no frames of a codec whose output does not depend on its codes.
+    What the package hands from one to the other is made of the codes again where it is the codes, in whatever order of
+    axes. The rest is sent beside them. It should follow from the codes; the package does not say, so the check of side
+    information names a codec where it is more, and the profile loses no frames of a codec whose output does not depend
+    on its codes.
     """
 
     collection = "soundcodec"

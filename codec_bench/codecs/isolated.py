@@ -1,10 +1,12 @@
-"""Codecs of packages that cannot be installed beside codec-bench: they code in a worker process with an environment of its own.
+"""Codecs of packages that cannot be installed beside codec-bench: they code in a worker process with an environment of
+its own.
 
 Conventions
-    `configs/collection/*.yaml` names the environment and holds the facts of each codec; `configs/env` holds what is installed
-    and the worker code. Its `load` is given `checkpoint` and the codec's arguments. Its `answer` is given a list of items, each
-    with `wants`: `codes` of an `audio`, or `audio` of `streams` and `side`. The worker codes them one after the other.
-    `streams` is a list of codebooks x frames, and `side` a list of real numbers that an item has beside them, or [].
+    `configs/collection/*.yaml` names the environment and holds the facts of each codec; `configs/env` holds what is
+    installed and the worker code. Its `load` is given `checkpoint` and the codec's arguments. Its `answer` is given a
+    list of items, each with `wants`: `codes` of an `audio`, or `audio` of `streams` and `side`. The worker codes them
+    one after the other. `streams` is a list of codebooks x frames, and `side` a list of real numbers that an item has
+    beside them, or [].
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ class IsolatedCodec(Collected):
         weights: a folder or hub id in place of the codec's own checkpoint.
 
     Raises:
-        UserError: there is no such codec, or the environment or the worker cannot be started. WeightsError: the codec names no
-            checkpoint, so that `weights` has to.
+        UserError: there is no such codec, or the environment or the worker cannot be started. WeightsError: the codec
+            names no checkpoint, so that `weights` has to.
     """
 
     def __init__(self, collection: str, codec: str, device: str = "cpu", weights: str | None = None) -> None:
@@ -76,7 +78,8 @@ class IsolatedCodec(Collected):
         """Codes of each item.
 
         Raises:
-            UserError: a rate or channel count that the codec does not take, no samples, or what the worker could not do.
+            UserError: a rate or channel count that the codec does not take, no samples, or what the worker could not
+                do.
         """
         for audio in batch:
             check_input(audio, self.info)

@@ -1,9 +1,10 @@
 """Latents rounded to codes, so that a continuous codec has a bitrate and a curve of quality against it.
 
 Conventions
-    Each dimension is rounded to one of 2 ** bits levels that lie evenly between the lowest and the highest value that it has over
-    `RANGE_CLIPS`; what lies beyond is set to the nearest level. The receiver has the same clips, so no range is sent.
-    There is no entropy coding, no dither and no noise shaping. What a codec sends beside its latents counts as it is.
+    Each dimension is rounded to one of 2 ** bits levels that lie evenly between the lowest and the highest value that
+    it has over `RANGE_CLIPS`; what lies beyond is set to the nearest level. The receiver has the same clips, so no
+    range is sent. There is no entropy coding, no dither and no noise shaping. What a codec sends beside its latents
+    counts as it is.
 """
 
 from __future__ import annotations

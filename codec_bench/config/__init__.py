@@ -1,13 +1,16 @@
-"""What a command can be asked for, and the only reader of YAML: safe loading, and errors that name the file and the line.
+"""What a command can be asked for, and the only reader of YAML: safe loading, and errors that name the file and the
+line.
 
 Conventions
     A config is `configs/<kind>/<name>.yaml` inside the package; its top level is a mapping.
     Nothing in a file is executed: only plain YAML types are built, without tags. A key that is given twice is an error.
 
 Which file to open
-    `request.py`     the options of `eval` and `score`, each declared once; `run_request.py` and `profile_request.py` are those of `run` and
-                     `profile`, and `shared_options.py` those of several. `option.py` says what an option is.
-    `request_file.py`  the same options from a file; `loading.py` is the loader of YAML, `paths.py` the folder of caches, and
+    `request.py`     the options of `eval` and `score`, each declared once; `run_request.py` and `profile_request.py`
+                     are those of `run` and `profile`, and `shared_options.py` those of several. `option.py` says what
+                     an option is.
+    `request_file.py`  the same options from a file; `loading.py` is the loader of YAML, `paths.py` the folder of
+                       caches, and
                      `bounded_cache.py` a cache of bounded size in it.
     `limits.py`      what the process of a codec may take; `network.py` whether the network may be used.
 """
@@ -52,7 +55,8 @@ def load_yaml(path: str | os.PathLike[str] | Traversable) -> Any:
     """Reads one YAML document with the safe types only (mappings, lists, strings, numbers, dates, null).
 
     Raises:
-        UserError: the file is not valid YAML, or a key is given twice; the message names the file, the line and the column.
+        UserError: the file is not valid YAML, or a key is given twice; the message names the file, the line and the
+            column.
     """
     return _load(path)[0]
 
@@ -122,8 +126,8 @@ def _position(node: yaml.Node) -> tuple[int, int]:
 def parse_value(text: str) -> str | int | float | bool | dict[str, Any] | list[Any] | None:
     """Reads a value typed on the command line as YAML would: `6` is a number, `true` a truth value, `null` None.
 
-    `{temperature: 0, stop: [a]}` is a mapping if its keys are texts, and `["wer[answer]", cer]` a list, if their values could
-    stand in JSON. Anything else (a date, broken YAML, a path with a colon) stays text.
+    `{temperature: 0, stop: [a]}` is a mapping if its keys are texts, and `["wer[answer]", cer]` a list, if their values
+    could stand in JSON. Anything else (a date, broken YAML, a path with a colon) stays text.
     """
     try:
         value, _ = parse_yaml(text, "--set")

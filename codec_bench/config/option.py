@@ -76,8 +76,8 @@ class Option:
         of: what it becomes: an argument of the verb, a field of `Running`, of `OnRay` (cluster), of `Terms` or of the
             `settings` of a profile, or nothing beyond the terminal.
         named: its name there, where that is another one.
-        instead_of: the options that name the same thing in another way. If one of them is typed, this one's value in a file
-            does not count.
+        instead_of: the options that name the same thing in another way. If one of them is typed, this one's value in a
+            file does not count.
         positional: whether it is typed without its name.
         alone: the value that it has where it is typed without one; empty if it needs one.
         least, over: a number must be at least the one, or larger than the other.
@@ -117,7 +117,9 @@ def option(default: Any, help: str, **more: Any) -> Any:
 
 
 def options_of(schema: type[Any]) -> dict[str, Option]:
-    """The options of a schema by name: first those that it declares itself, then those of the classes that it builds on."""
+    """The options of a schema by name: first those that it declares itself, then those of the classes that it builds
+    on.
+    """
     fields = {one.name: one for one in dataclasses.fields(schema)}
     hints = typing.get_type_hints(schema, include_extras=True)
     found = {}
@@ -139,7 +141,8 @@ def _kind_of(hint: Any) -> Any:
 
 
 def documented(schema: type[Any], of: Of = "verb") -> Callable[[_Documented], _Documented]:
-    """Writes the options of a schema into the docstring of the function or class that takes them, first among its `Args`.
+    """Writes the options of a schema into the docstring of the function or class that takes them, first among its
+    `Args`.
 
     Args:
         schema: declares the options.

@@ -1,9 +1,9 @@
 """The options of `eval`, `score`, `run` and `profile`, each declared once.
 
 What a declaration becomes
-    The parameter of the command, a key of a file for `--config`, and the words that describe it in each of these places and in the
-    verb's docstring (see `option.py`). An option of `Running` is then complete but for the place that acts on it; any other is also an
-    argument of its verb in Python.
+    The parameter of the command, a key of a file for `--config`, and the words that describe it in each of these places
+    and in the verb's docstring (see `option.py`). An option of `Running` is then complete but for the place that acts
+    on it; any other is also an argument of its verb in Python.
 
 Conventions
     The order of the options is that of `--help`: a class's own before those of the class that it builds on.

@@ -1,10 +1,9 @@
 """What a command is asked for, read from a file: the options of `request.py`, or the `run.json` of a run.
 
 Conventions
-    A key is the long name of an option, with `_` for `-`. A value has the type of the option. What may be several names is
-    a list or one text with commas. `set` is a mapping of names to options. Paths are read as on the command line: from the
-    folder that the command is typed in.
-    `run.json` is told from a file that a person wrote by its `config`.
+    A key is the long name of an option, with `_` for `-`. A value has the type of the option. What may be several names
+    is a list or one text with commas. `set` is a mapping of names to options. Paths are read as on the command line:
+    from the folder that the command is typed in. `run.json` is told from a file that a person wrote by its `config`.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ def read_request(path: str | os.PathLike[str], command: Command | None = None) -
         The command, and its options by name, without those that are null.
 
     Raises:
-        UserError: the file cannot be read, is for another command, or has an option that the command does not have or whose
-            value has the wrong type; the message names file, line and column, and says what is expected.
+        UserError: the file cannot be read, is for another command, or has an option that the command does not have or
+            whose value has the wrong type; the message names file, line and column, and says what is expected.
     """
     file = Path(path)
     document = _document(file)

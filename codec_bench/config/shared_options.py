@@ -1,4 +1,6 @@
-"""The options that several commands have, each declared once (see `request.py`): all of them, and those of how a run is carried out."""
+"""The options that several commands have, each declared once (see `request.py`): all of them, and those of how a run is
+carried out.
+"""
 
 # ruff: noqa: RUF009  # `option` gives the field of a dataclass
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """When each phone of a recording is said, from the files that forced aligners write.
 
 Formats
-    a folder    of TextGrid files (Montreal Forced Aligner, Praat): `ID.TextGrid` for each sample, in subfolders where the id has
-                a `/`. The tier is the one called `phones` or `phone`, or that ends in `- phones`, or the only one with intervals.
+    a folder    of TextGrid files (Montreal Forced Aligner, Praat): `ID.TextGrid` for each sample, in subfolders where
+                the id has a `/`. The tier is the one called `phones` or `phone`, or that ends in `- phones`, or the
+                only one with intervals.
     *.TextGrid  one such file.
     *.ctm       Kaldi's: `ID CHANNEL START DURATION PHONE`, one phone a line.
     *.json      `{"ID": [[START, END, "PHONE"], ...], ...}`.

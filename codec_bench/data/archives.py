@@ -1,8 +1,8 @@
 """Archives of sound files that belong to a data set, unpacked once into the user's cache.
 
 Conventions
-    An archive is known by its path, size and time; one that has changed is unpacked anew. Nothing is written outside of its folder,
-    and links are left out.
+    An archive is known by its path, size and time; one that has changed is unpacked anew. Nothing is written outside of
+    its folder, and links are left out.
 """
 
 from __future__ import annotations

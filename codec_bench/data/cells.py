@@ -39,9 +39,9 @@ def is_sound_name(name: str) -> bool:
 class SoundPaths:
     """Finds out which columns of text name sound files.
 
-    A column names sound files in three cases: it is declared to; its first value has the suffix of a sound file and that
-    file exists; or its first value has such a suffix, the column's name is usual for sounds, and the table has no other
-    column of sound.
+    A column names sound files in three cases: it is declared to; its first value has the suffix of a sound file and
+    that file exists; or its first value has such a suffix, the column's name is usual for sounds, and the table has no
+    other column of sound.
 
     Args:
         place: where the files are.

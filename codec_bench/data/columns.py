@@ -1,16 +1,15 @@
 """Columns of samples by whose values results are broken down: speaker, language, duration, or a column of the manifest.
 
 Conventions
-    A value is a text or a number. An empty text, a list and a number that is not finite are no values. A column is one of
-    numbers if each of its values is a number, also one that is written as text, as all are in a CSV.
+    A value is a text or a number. An empty text, a list and a number that is not finite are no values. A column is one
+    of numbers if each of its values is a number, also one that is written as text, as all are in a CSV.
 
 How a column forms groups
     `duration` is the measured one, in five groups with edges at 2, 5, 10 and 20 s.
-    A column of numbers with more than `MOST_NUMBERS` different ones is cut at its quartiles; the names of the groups say
-    where. The edges are rounded first, so that the names are exact. A group includes its lower edge.
-    In any other column, each value is a group.
-    The samples without a value are a group too, whose name is empty. So every sample is in one group of each column, and
-    the sums over the groups are the sums over all samples.
+    A column of numbers with more than `MOST_NUMBERS` different ones is cut at its quartiles; the names of the groups
+    say where. The edges are rounded first, so that the names are exact. A group includes its lower edge. In any other
+    column, each value is a group. The samples without a value are a group too, whose name is empty. So every sample is
+    in one group of each column, and the sums over the groups are the sums over all samples.
 """
 
 from __future__ import annotations
@@ -80,8 +79,8 @@ def label_of(value: str | int | float) -> str:
 def kept_columns(samples: Iterable[Sample]) -> list[str]:
     """The further columns of the samples that a run's record keeps, in order.
 
-    Those are the columns of numbers, and those with at most `MOST_VALUES` different texts of at most `LONGEST` characters. The
-    others do not form groups, and would make the record of a large run much larger.
+    Those are the columns of numbers, and those with at most `MOST_VALUES` different texts of at most `LONGEST`
+    characters. The others do not form groups, and would make the record of a large run much larger.
     """
     texts: dict[str, set[str]] = {}
     fit: dict[str, bool] = {}
@@ -144,8 +143,8 @@ def groups(
 
     Args:
         rows: the samples, which are not read if no column is asked for.
-        by: the names of columns, or one string with commas. place: what has these samples, for messages. hint: what to do about a column
-            that is not there.
+        by: the names of columns, or one string with commas. place: what has these samples, for messages. hint: what to
+            do about a column that is not there.
 
     Raises:
         UserError: there is no such column, or it has too many values.

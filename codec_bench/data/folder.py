@@ -16,8 +16,8 @@ def sound_files(folder: str) -> Iterator[str]:
     """The sound files below `folder`, told by their suffix. The paths are relative to `folder`, with `/`.
 
     Links to folders are followed, and each folder is visited once. Names that begin with a dot are skipped: they are
-    thumbnails, version control, and the companion files that some systems write beside each file. So is the sound that a run
-    keeps (`audio` beside its record): a run folder below the data would make its estimates data of the next run.
+    thumbnails, version control, and the companion files that some systems write beside each file. So is the sound that
+    a run keeps (`audio` beside its record): a run folder below the data would make its estimates data of the next run.
     """
     seen = set()
     for here, folders, files in os.walk(folder, followlinks=True):

@@ -1,9 +1,8 @@
 """Where a data set is: on the Hugging Face hub, in the hub's cache, in a mirror, or in a folder.
 
 Conventions
-    No code of a repository is executed. If a repository is a loading script, the hub's own conversion of it to Parquet is
-    read; if there is none, the repository is refused.
-    A path is relative to the repository's root, with `/`.
+    No code of a repository is executed. If a repository is a loading script, the hub's own conversion of it to Parquet
+    is read; if there is none, the repository is refused. A path is relative to the repository's root, with `/`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,10 @@ from codec_bench.errors import UserError, hub_fault, server_status
 
 PREFIX = "hf:"
 MIRROR_VARIABLE = "CODEC_BENCH_DATA"
-"""The environment variable that names a folder with data sets as OWNER/NAME. Data sets in it are not fetched from the hub."""
+"""The environment variable that names a folder with data sets as OWNER/NAME.
+
+Data sets in it are not fetched from the hub.
+"""
 CONVERTED = "refs/convert/parquet"
 _CARD = "README.md"
 _CONVERTED_PATH = re.compile(r"[^/]+/[^/]+/\d{4}\.parquet")
@@ -45,8 +47,8 @@ class Place:
         files: the paths of all files of a repository on the hub, or in its cache if a list was kept; else empty.
         sounds: a folder or an archive in it from which the paths of sounds are counted too, or None.
         licence: as the hub states it; None if it was not asked, or states none.
-        in_place: whether of a Parquet file on the hub the wanted columns alone are read, instead of fetching the file, as long
-            as none of them holds sound.
+        in_place: whether of a Parquet file on the hub the wanted columns alone are read, instead of fetching the file,
+            as long as none of them holds sound.
     """
 
     name: str
@@ -155,7 +157,10 @@ class Place:
 
 
 def _member(folder: Path, named: str, archive: str) -> str:
-    """The path of an archive's file by the name that a row gives it. Some archives lack the folder that is called as they are."""
+    """The path of an archive's file by the name that a row gives it.
+
+    Some archives lack the folder that is called as they are.
+    """
     own, _, rest = named.replace(os.sep, "/").partition("/")
     bare = not (folder / named).is_file() and own == os.path.basename(archive).partition(".")[0] and rest
     return str(folder / (rest if bare and (folder / rest).is_file() else named))
@@ -241,7 +246,10 @@ def _cache_folder(repo: str) -> str:
 
 
 def _cached(repo: str, revision: str | None) -> Place | None:
-    """The files of a revision in the hub's cache. If the repository is a script, the files of its conversion to Parquet."""
+    """The files of a revision in the hub's cache.
+
+    If the repository is a script, the files of its conversion to Parquet.
+    """
     folder = _cache_folder(repo)
 
     def snapshot(revision: str) -> tuple[str, str] | None:

@@ -20,8 +20,8 @@ _QUIETEST = 0.5 / 32768
 def sameness(samples: Sequence[Sample]) -> str | None:
     """What tells that the estimates are the references, as the end of a sentence; None if nothing does.
 
-    It is so if an estimate is the file of its own reference, or if more than half of the pairs with sound that are looked at
-    are equal sample by sample.
+    It is so if an estimate is the file of its own reference, or if more than half of the pairs with sound that are
+    looked at are equal sample by sample.
 
     Args:
         samples: with `audio` and `estimate`.

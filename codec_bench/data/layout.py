@@ -186,7 +186,10 @@ def _converted_layout(place: Place, config: str | None) -> Layout:
 
 
 def _with_missing(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The files of a split, with the missing ones in their places. Names such as `-00001-of-00004` tell which are missing."""
+    """The files of a split, with the missing ones in their places.
+
+    Names such as `-00001-of-00004` tell which are missing.
+    """
     matches = [match for path in paths if (match := _SHARD.fullmatch(path)) is not None]
     if not matches or len(matches) < len(paths):
         return paths

@@ -1,12 +1,10 @@
 """Rows of a manifest: JSON lines, CSV, TSV or Parquet, read as a stream.
 
 Conventions
-    The case of column names does not matter. A field is read from the column of its own name, else from the first of its
-    aliases that is there.
-    Paths are relative to the manifest's folder. An error in one row becomes that row's problem; an error of the whole
-    file raises `UserError`.
-    CSV follows RFC 4180. In TSV a quote is an ordinary character, unless it encloses a whole cell whose inner quotes are
-    doubled, as spreadsheets write it.
+    The case of column names does not matter. A field is read from the column of its own name, else from the first of
+    its aliases that is there. Paths are relative to the manifest's folder. An error in one row becomes that row's
+    problem; an error of the whole file raises `UserError`. CSV follows RFC 4180. In TSV a quote is an ordinary
+    character, unless it encloses a whole cell whose inner quotes are doubled, as spreadsheets write it.
 """
 
 from __future__ import annotations
@@ -31,7 +29,10 @@ _LAYOUTS_KEPT = 256
 MOST_COLUMNS = 10_000
 """Of a table. One with more is no list of samples."""
 MOST_CHARACTERS = 500_000
-"""Of a cell: nine hours of speech. A few bytes of Parquet may hold a long text in each of many rows, all of which the record would hold."""
+"""Of a cell: nine hours of speech.
+
+A few bytes of Parquet may hold a long text in each of many rows, all of which the record would hold.
+"""
 
 
 class Columns:
@@ -45,7 +46,8 @@ class Columns:
             if (found := next((alias for alias in aliases if alias in plain), None)) is not None
         }
         known = set(self.at.values())
-        # The name `problem` marks a bad row. A user's column of that name gets another name, so that its rows stay good.
+        # The name `problem` marks a bad row. A user's column of that name gets another name, so that its rows stay
+        # good.
         self.further = [
             (at, sys.intern(name + "_" if name == PROBLEM else name))
             for at, name in enumerate(names)

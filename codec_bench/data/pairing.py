@@ -18,17 +18,17 @@ def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence
     """The samples of `source`, each with the path of the audio that was generated for it.
 
     A generated file belongs to the sample that has its id. The remaining files are matched by the last part of the
-    sample's id, then by the stem of its audio. A stem counts only if exactly one file and one sample have it. Letters with
-    accents may be composed in one and taken apart in the other, as some file systems do.
+    sample's id, then by the stem of its audio. A stem counts only if exactly one file and one sample have it. Letters
+    with accents may be composed in one and taken apart in the other, as some file systems do.
 
     A sample without a file becomes a problem. Files without a sample are in the result's `unmatched`. If a limit left
     samples out, `unmatched` is empty, because the files may belong to those samples.
 
     Args:
         source: the samples. Open it with `require_audio=False` if a text is enough.
-        generated: a folder of sound files, or a manifest whose column `estimate` (else `audio`) names them. The manifest of a
-            folder is used only if all files that it names lie in that folder: another one may be that of the references.
-            The result's `taken` says which it was, if the folder holds a manifest.
+        generated: a folder of sound files, or a manifest whose column `estimate` (else `audio`) names them. The
+            manifest of a folder is used only if all files that it names lie in that folder: another one may be that of
+            the references. The result's `taken` says which it was, if the folder holds a manifest.
 
     Raises:
         UserError: `generated` cannot be opened, or no file belongs to any sample.

@@ -309,7 +309,9 @@ def _columns(file: pq.ParquetFile, features: Mapping[str, Any]) -> dict[str, _Co
 
 
 def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
-    """Opens a path or an open binary file whose texts are read as their distinct values: one that stands in many rows, such as a prompt, is then held once."""
+    """Opens a path or an open binary file whose texts are read as their distinct values: one that stands in many rows,
+    such as a prompt, is then held once.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -376,8 +378,8 @@ def _only_paths(file: pq.ParquetFile, name: str) -> bool:
         group = file.metadata.row_group(number)
         if group.total_byte_size > _MOST_WITHOUT_SOUND * group.num_rows:
             return False
-        # pyarrow ends the process when it is asked for the facts of a column that the footer describes wrongly; to read a row of
-        # it raises an exception.
+        # pyarrow ends the process when it is asked for the facts of a column that the footer describes wrongly; to read
+        # a row of it raises an exception.
         next(file.iter_batches(batch_size=1, row_groups=[number], columns=[leaves[at]], use_threads=False), None)
         held = group.column(at).statistics
         if held is None or held.null_count != group.num_rows:

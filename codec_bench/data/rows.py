@@ -81,7 +81,10 @@ def stem(name: str) -> str:
 
 
 def tails(name: str) -> list[str]:
-    """The ends of a path without its suffix, from the shortest, and then the whole path: `c`, `b/c`, `a/b/c`, `a/b/c.wav`."""
+    """The ends of a path without its suffix, from the shortest, and then the whole path:
+
+    `c`, `b/c`, `a/b/c`, `a/b/c.wav`.
+    """
     parts = without_suffix(name).replace(os.sep, "/").split("/")
     return ["/".join(parts[-count:]) for count in range(1, len(parts) + 1)] + [name]
 

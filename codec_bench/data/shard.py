@@ -1,9 +1,9 @@
 """Shards: which samples of a data set one of several machines takes.
 
 Conventions
-    A sample belongs to a shard by a hash of its id. So the shard of a sample does not depend on the order of the manifest, on
-    the sound, or on the samples beside it.
-    A limit chooses the samples first. The shards then divide what was chosen.
+    A sample belongs to a shard by a hash of its id. So the shard of a sample does not depend on the order of the
+    manifest, on the sound, or on the samples beside it. A limit chooses the samples first. The shards then divide what
+    was chosen.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ class Source:
         samples: as given.
         unmatched: as given.
         complete: as given.
-        taken: what the generated audio was taken from, where a folder left a choice (see `match_estimates`); otherwise empty.
+        taken: what the generated audio was taken from, where a folder left a choice (see `match_estimates`); otherwise
+        empty.
         shard: which part of the data set these samples are; None if they are all of it.
         numbers: the place of each sample in the whole data set, from 0.
         whole: how many samples the whole data set has.
@@ -92,12 +93,16 @@ class Source:
 
     @cached_property
     def languages(self) -> set[str | None]:
-        """The languages of the samples; of a shard, those of the whole data set, because they decide what is measured with."""
+        """The languages of the samples; of a shard, those of the whole data set, because they decide what is measured
+        with.
+        """
         return {sample.language for sample in self.samples}
 
     @cached_property
     def front(self) -> tuple[str, ...]:
-        """The sound of the first samples that can be used; of a shard, of the whole data set, so that all shards check codecs alike."""
+        """The sound of the first samples that can be used; of a shard, of the whole data set, so that all shards check
+        codecs alike.
+        """
         usable = (sample.audio for sample in self.samples if sample.audio is not None and problem_of(sample) is None)
         return tuple(islice(usable, _FRONT))
 
@@ -120,8 +125,9 @@ class Source:
     def fingerprint(self) -> str:
         """A 160-bit hash of the content of the data set, as hexadecimal.
 
-        It depends on ids, texts, speakers, languages, problems, the further columns that a metric reads (`MEASURED_BY`) and the sizes of
-        the sound files. It does not depend on the order of the samples or on where the files are. The first access looks up the size of every file.
+        It depends on ids, texts, speakers, languages, problems, the further columns that a metric reads (`MEASURED_BY`)
+        and the sizes of the sound files. It does not depend on the order of the samples or on where the files are. The
+        first access looks up the size of every file.
         """
         digest = hashlib.blake2b(digest_size=20)
         for sample in sorted(self.samples, key=lambda s: s.id):
@@ -142,7 +148,9 @@ class Source:
 
 
 def _size(path: str | None) -> int | str | None:
-    """Size in bytes of a sound file, or of the table that holds the sound; -1 if the file is not found; the name behind a URL."""
+    """Size in bytes of a sound file, or of the table that holds the sound; -1 if the file is not found; the name behind
+    a URL.
+    """
     if path is None:
         return None
     if (member := find_member(path)) is not None:
@@ -166,16 +174,16 @@ def open_source(
     """Opens a data set.
 
     Args:
-        data: a registered name (`embedded`), a folder of sound files at any depth, a manifest, one sound file, each also behind a
-            URL; tar files in WebDataset's form (`s3://bucket/train-{0000..0099}.tar`); a data set
-            of the Hugging Face hub (`hf:REPO[@REVISION][:CONFIG][:SPLIT]`), a folder of Parquet files in the hub's layout,
-            or samples. If a folder holds a `manifest.jsonl`, `.csv`, `.tsv` or `.parquet`, that manifest is read.
+        data: a registered name (`embedded`), a folder of sound files at any depth, a manifest, one sound file, each
+            also behind a URL; tar files in WebDataset's form (`s3://bucket/train-{0000..0099}.tar`); a data set of the
+            Hugging Face hub (`hf:REPO[@REVISION][:CONFIG][:SPLIT]`), a folder of Parquet files in the hub's layout, or
+            samples. If a folder holds a `manifest.jsonl`, `.csv`, `.tsv` or `.parquet`, that manifest is read.
         limit: take at most this many samples.
-        seed: None takes the first samples. A number takes a random part, in the original order. The part depends only on
-            the seed and the ids, or, for data sets of the hub, on the rows' places in their splits; of these data sets
-            only the files with chosen rows are fetched.
-        require_audio: whether a row without reference audio is a problem. Scoring generated speech against texts needs no
-            reference audio.
+        seed: None takes the first samples. A number takes a random part, in the original order. The part depends only
+            on the seed and the ids, or, for data sets of the hub, on the rows' places in their splits; of these data
+            sets only the files with chosen rows are fetched.
+        require_audio: whether a row without reference audio is a problem. Scoring generated speech against texts needs
+            no reference audio.
 
     Raises:
         UserError: there is no such data set, it cannot be read, or none of its rows can be used.
@@ -335,8 +343,9 @@ def with_problem(sample: Sample, reason: str) -> Sample:
 def part_of(source: Source, shard: Shard | None) -> Source:
     """The samples of one shard; None for all.
 
-    The samples keep their places in the whole data set. The fingerprint, the languages and the columns that a record keeps
-    are those of the whole. So the records of all shards can be merged, and a data set that has changed between two shards is seen.
+    The samples keep their places in the whole data set. The fingerprint, the languages and the columns that a record
+    keeps are those of the whole. So the records of all shards can be merged, and a data set that has changed between
+    two shards is seen.
 
     Raises:
         UserError: no sample is in this shard.

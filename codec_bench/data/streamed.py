@@ -110,7 +110,8 @@ class StreamedRows:
         read = 0
         try:
             stream = self._layout.builder.as_streaming_dataset(split=split)
-            # With the declared types, the library would decode each sound. Without them, the cells are left as they are.
+            # With the declared types, the library would decode each sound. Without them, the cells are left as they
+            # are.
             for at, row in enumerate(IterableDataset(stream._ex_iterable)):
                 yield at, row
                 read = at + 1

@@ -1,11 +1,10 @@
 """Rows of a data set, one by one: from the Hugging Face hub, a folder in its layout, or a file.
 
 Conventions
-    Sounds are clips; they are not decoded here. Of a Parquet file only the requested columns are read, without the sound.
-    A row's key is `SPLIT/INDEX`, counted from 0 in the split. It does not depend on a limit, on a seed, or on how the
-    rows are spread over files.
-    A row that cannot be read is an empty row; `row_problem` gives the reason. A row without a sound has None in that
-    column.
+    Sounds are clips; they are not decoded here. Of a Parquet file only the requested columns are read, without the
+    sound. A row's key is `SPLIT/INDEX`, counted from 0 in the split. It does not depend on a limit, on a seed, or on
+    how the rows are spread over files. A row that cannot be read is an empty row; `row_problem` gives the reason. A row
+    without a sound has None in that column.
 """
 
 from __future__ import annotations
@@ -125,7 +124,10 @@ class Table:
 
     @property
     def total(self) -> int | None:
-        """How many rows there will be, or None if only reading would tell. For data on the hub it may be the card's number."""
+        """How many rows there will be, or None if only reading would tell.
+
+        For data on the hub it may be the card's number.
+        """
         if not self._counted:
             self._total = self._count()
             self._counted = True
@@ -190,12 +192,15 @@ def open_table(
     sounds: str | None = None,
     in_place: bool = False,
 ) -> Table:
-    """Opens the rows of a data set. From the hub, this fetches only the card and, where needed, the footers of Parquet files.
+    """Opens the rows of a data set. From the hub, this fetches only the card and, where needed, the footers of Parquet
+    files.
 
     Args:
-        where: `hf:REPO[@REVISION][:CONFIG][:SPLIT]`, a folder in the hub's layout, or a Parquet, JSON-lines, CSV or TSV file.
+        where: `hf:REPO[@REVISION][:CONFIG][:SPLIT]`, a folder in the hub's layout, or a Parquet, JSON-lines, CSV or TSV
+        file.
         config: the configuration; None takes the default one, or the only one.
-        data_dir: a folder of the repository whose files alone are read; None takes all that belong to the configuration.
+        data_dir: a folder of the repository whose files alone are read; None takes all that belong to the
+        configuration.
         split: None takes all splits, and the column `split` then names the split of each row.
         revision: a commit, branch or tag of the repository; None takes `main`.
         mirror: a folder that holds the repository as OWNER/NAME and is used in place of the hub. The folder that the
@@ -205,9 +210,10 @@ def open_table(
         limit: at most this many rows.
         seed: None takes the first rows. A number takes a random part, which depends only on the number and the rows'
             keys. Files that hold none of these rows are not fetched.
-        sounds: a folder of the repository, or an archive in it, that the rows' paths of sounds begin in; an archive is unpacked
-            into the cache when the first of its sounds is needed.
-        in_place: of Parquet files on the hub read the wanted columns alone instead of fetching the files, where none holds sound.
+        sounds: a folder of the repository, or an archive in it, that the rows' paths of sounds begin in; an archive is
+            unpacked into the cache when the first of its sounds is needed.
+        in_place: of Parquet files on the hub read the wanted columns alone instead of fetching the files, where none
+            holds sound.
 
     Raises:
         UserError: there is no such data set, configuration, split or column, it is gated, or cannot be read.
@@ -260,8 +266,8 @@ def _of_place(
 ) -> Table:
     """Opens a repository.
 
-    `part` is a configuration and a folder. `names` are those in `hf:REPO:...`; a single name is a configuration, or else a
-    split.
+    `part` is a configuration and a folder. `names` are those in `hf:REPO:...`; a single name is a configuration, or
+    else a split.
     """
     config, data_dir = part
     layout: Layout | None = None

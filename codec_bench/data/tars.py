@@ -1,14 +1,14 @@
 """Tar files of samples in WebDataset's form, local or behind URLs.
 
 Conventions
-    The name of a member up to the first dot of its last part is its key, and the rest its extension. Members that follow each other and
-    have one key are one sample: `a/0001.flac`, `a/0001.json`, `a/0001.txt`. The sound is the member whose extension ends like a sound
-    file's; `.json` holds the sample's further fields, with the names that columns of a manifest have; `.txt` its text. Other members
-    are left out. The id of the sample is the key. A member is read by its place in the file and never by its name; a sample is refused
-    if a member of it is no ordinary file, or has a name that leads out of the tar file.
-    The files of a data set are named by braces: `train-{0000..0099}.tar`.
-    The places of all members are found once and kept in the cache, under the file's name, size and time. A file that has changed is
-    looked through again.
+    The name of a member up to the first dot of its last part is its key, and the rest its extension. Members that
+    follow each other and have one key are one sample: `a/0001.flac`, `a/0001.json`, `a/0001.txt`. The sound is the
+    member whose extension ends like a sound file's; `.json` holds the sample's further fields, with the names that
+    columns of a manifest have; `.txt` its text. Other members are left out. The id of the sample is the key. A member
+    is read by its place in the file and never by its name; a sample is refused if a member of it is no ordinary file,
+    or has a name that leads out of the tar file. The files of a data set are named by braces: `train-{0000..0099}.tar`.
+    The places of all members are found once and kept in the cache, under the file's name, size and time. A file that
+    has changed is looked through again.
 
 Source: the format of WebDataset (https://github.com/webdataset/webdataset, `base_plus_ext` in `tariterators.py`).
 """
@@ -40,7 +40,9 @@ SUFFIX = ".tar"
 MOST_FILES = 100_000
 MOST_TEXT_BYTES = 1 << 20
 _BLOCK_BYTES = 128 << 10
-"""So much of a remote file is read at a time while its members are looked for; sound between them is left out if it is longer."""
+"""So much of a remote file is read at a time while its members are looked for; sound between them is left out if it is
+longer.
+"""
 _VERSION = 2
 _BRACES = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")
@@ -156,7 +158,8 @@ def _keep(path: Path, value: Any) -> None:
 
 
 def _state(file: str) -> list[Any]:
-    """What tells this version of a file from another: the version of the cache, the size, and the time or the server's tag.
+    """What tells this version of a file from another: the version of the cache, the size, and the time or the server's
+    tag.
 
     Raises:
         UserError: the file is not there, or may not be read.

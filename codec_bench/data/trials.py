@@ -1,8 +1,9 @@
-"""Lists of trials of speaker verification, as they are published: which recordings are compared, and whether one speaker is in both.
+"""Lists of trials of speaker verification, as they are published: which recordings are compared, and whether one
+speaker is in both.
 
 Formats
-    `1 ENROLMENT TEST` or `0 ENROLMENT TEST`, one trial a line (VoxCeleb), or Kaldi's `ENROLMENT TEST target` or `... nontarget`.
-    A recording is named by the sample's id, with or without the ending of a sound file.
+    `1 ENROLMENT TEST` or `0 ENROLMENT TEST`, one trial a line (VoxCeleb), or Kaldi's `ENROLMENT TEST target` or `...
+    nontarget`. A recording is named by the sample's id, with or without the ending of a sound file.
 """
 
 from __future__ import annotations

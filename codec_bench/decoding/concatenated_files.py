@@ -1,5 +1,5 @@
-"""Sound files that were joined into one, and streams that were cut off. Decoders end with the first file, or where the bytes end, and
-say nothing.
+"""Sound files that were joined into one, and streams that were cut off. Decoders end with the first file, or where the
+bytes end, and say nothing.
 
 A chained Ogg stream is joined too: each of its links is a whole stream, with a rate and channels of its own.
 """
@@ -28,7 +28,8 @@ _HEADERS = {
         (_XING, 0, rb"Xing\x00\x00\x00[\x00-\x0f]"), (_INFO, 0, rb"Info\x00\x00\x00[\x00-\x0f]"),
     )
 }  # fmt: skip
-"""Of each kind of file the bytes that are looked for, how far behind the start of a header they stand, and the header."""
+"""Of each kind of file the bytes that are looked for, how far behind the start of a header they stand, and the header.
+"""
 _SHORT = b"#!AMR"
 """A header of so few bytes that other sound may hold it by chance."""
 _SIZED: dict[bytes, Literal["little", "big"]] = {b"RIFF": "little", b"FORM": "big"}
@@ -45,7 +46,8 @@ _MP3 = re.compile(rb"ID3|\xff[\xe2-\xff]")
 def second_file(content: bytes | mmap.mmap) -> int | None:
     """Where the header of a second sound file, of any kind, stands in the bytes of one; None if there is none.
 
-    Raw AAC and MP3 without a header of its encoder are not seen behind another file. Decoders read on over a join of raw AAC.
+    Raw AAC and MP3 without a header of its encoder are not seen behind another file. Decoders read on over a join of
+    raw AAC.
     """
     own = next((needle for needle in _HEADERS if _begins(content, needle, 0)), None)
     start = 1
@@ -66,7 +68,9 @@ def second_file(content: bytes | mmap.mmap) -> int | None:
 
 
 def missing_bytes(content: bytes | mmap.mmap) -> int:
-    """How many bytes an Ogg or MP3 stream lacks at its end, by its last page or its encoder's header; 0 if none are known to be missing."""
+    """How many bytes an Ogg or MP3 stream lacks at its end, by its last page or its encoder's header; 0 if none are
+    known to be missing.
+    """
     if content[:4] == _PAGE:
         sizes = content.rfind(_PAGE) + _OGG_PAGE_BYTES
         count = content[sizes - 1] if sizes <= len(content) else 0

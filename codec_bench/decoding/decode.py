@@ -3,8 +3,8 @@
 libsndfile reads WAV, FLAC, Ogg and MP3. FFmpeg (through PyAV) reads the formats that libsndfile does not know. Integer
 samples are scaled to [-1, 1) by their full scale; the level is not normalised.
 
-Every sound that comes from outside passes `check_audio`. Whatever exception a decoder raises becomes an `AudioError` with
-the name of the sound, and memory is taken for what a file holds and not for what it declares.
+Every sound that comes from outside passes `check_audio`. Whatever exception a decoder raises becomes an `AudioError`
+with the name of the sound, and memory is taken for what a file holds and not for what it declares.
 """
 
 from __future__ import annotations
@@ -31,15 +31,26 @@ SUFFIXES = frozenset(
     ".wav .flac .ogg .oga .opus .mp3 .m4a .mp4 .aac .amr .wma .aif .aiff .au .caf .w64 .webm .mka .sph".split()
 )
 FFMPEG_FORMATS = "wav,w64,flac,ogg,mp3,mp4,aac,amr,amrnb,amrwb,asf,aiff,au,caf,matroska,nistsphere"
-"""What FFmpeg may take bytes for, by its names. Others of its formats are lists, which make it open files, hosts or sockets."""
+"""What FFmpeg may take bytes for, by its names.
+
+Others of its formats are lists, which make it open files, hosts or sockets.
+"""
 LOWEST_HZ, HIGHEST_HZ = 1_000, 768_000
 """The sample rates of sound. Another one in a file is a damaged header."""
 LOUDEST = 1e4
-"""Samples are nominally in [-1, 1]. Beyond this they are not samples of sound, such as integers that were taken for floats."""
+"""Samples are nominally in [-1, 1].
+
+Beyond this they are not samples of sound, such as integers that were taken for floats.
+"""
 MOST_BYTES = 7 << 28
-"""Memory for the samples of one sound: eight hours at 16 kHz in one channel. A process that reads it stays below 2 GiB."""
+"""Memory for the samples of one sound: eight hours at 16 kHz in one channel.
+
+A process that reads it stays below 2 GiB.
+"""
 _AT_ONCE = 16 << 20
-"""Samples of a block. The allocator gives 64 MiB back to the system when they are let go; it keeps blocks of less than 32 MiB."""
+"""Samples of a block. The allocator gives 64 MiB back to the system when they are let go; it keeps blocks of less than
+32 MiB.
+"""
 _DECLARES_LENGTH = frozenset(("WAV", "WAVEX", "FLAC", "AIFF", "W64", "AU"))
 _Made = TypeVar("_Made")
 _MENDED_SIZE = re.compile(r"^\s*(?:data|SSND|Data Size|riff)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
@@ -72,7 +83,8 @@ def decoded(samples: Any, sample_rate_hz: Any) -> Decoded:
     """Samples as the package holds them; a one-dimensional array is taken as one channel.
 
     Raises:
-        ValueError: these are no floats, the array has neither one nor two dimensions, or the rate is no positive whole number.
+        ValueError: these are no floats, the array has neither one nor two dimensions, or the rate is no positive whole
+            number.
     """
     try:
         array = np.asarray(samples)
@@ -204,8 +216,8 @@ def _read_libsndfile(source: str | bytes, name: str) -> Decoded | None:
             raise AudioError(f"'{name}' cannot be decoded: {error.error_string.strip()}") from error
         return None
     # A compressed stream may declare no length (2**63 - 1). A file with fewer samples than it declares was cut off.
-    # libsndfile corrects the declared size of a WAV, AIFF, AU or W64 file, and only its log says so. It also logs the size of a file that
-    # was written to a pipe (0 or 2**32 - 1), which is whole.
+    # libsndfile corrects the declared size of a WAV, AIFF, AU or W64 file, and only its log says so. It also logs the
+    # size of a file that was written to a pipe (0 or 2**32 - 1), which is whole.
     if held < expected < 2**62 and kind in _DECLARES_LENGTH:
         raise AudioError(f"'{name}' is truncated: it declares {expected} samples and holds {held}")
     mended = _MENDED_SIZE.search(log)
@@ -232,8 +244,8 @@ def _pieces_of(file: soundfile.SoundFile) -> Iterator[np.ndarray]:
 
 
 def _gathered(pieces: Iterable[np.ndarray], name: str) -> np.ndarray:
-    """The pieces `(channels, samples)` of a sound as one array, `(0, 0)` if there are none. Memory is taken for what comes and not
-    for what was declared, and never holds the sound twice.
+    """The pieces `(channels, samples)` of a sound as one array, `(0, 0)` if there are none. Memory is taken for what
+    comes and not for what was declared, and never holds the sound twice.
     """
     blocks: list[np.ndarray] = []
     waiting: list[np.ndarray] = []
@@ -297,7 +309,9 @@ class _Nameless(io.BufferedReader):
 
 @contextmanager
 def opened_sound(source: str | bytes) -> Iterator[InputContainer]:
-    """The only way to FFmpeg's formats: it sees the bytes and no path, takes them for sound alone, and may open nothing else."""
+    """The only way to FFmpeg's formats: it sees the bytes and no path, takes them for sound alone, and may open nothing
+    else.
+    """
     import av
 
     with (

@@ -1,8 +1,8 @@
 """Reading a sound by its path: a file, a URL, a row of a table, or a member of a tar file.
 
 A member's locator is `FILE::BEGIN+SIZE::NAME`, such as `/data/a-0000.tar::1536+48044::clip1.flac` or
-`s3://bucket/a-0000.tar::1536+48044::clip1.flac`: its bytes begin at BEGIN. It holds all that is needed to read the member, so that
-any process can, in any order, without unpacking the file.
+`s3://bucket/a-0000.tar::1536+48044::clip1.flac`: its bytes begin at BEGIN. It holds all that is needed to read the
+member, so that any process can, in any order, without unpacking the file.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def read_sound(path: str | os.PathLike[str]) -> Decoded:
     """Decodes a file, the sound behind a URL, in a row of a table or in a tar file: all channels, at its own rate.
 
     Args:
-        path: the path of a file; a URL such as `s3://bucket/a.flac` (see `codec_bench.decoding.remote`); a locator such as
-            `/data/test.parquet::audio::17` (see `codec_bench.decoding.table`) or `/data/a.tar::1536+48044::clip1.flac` (see
-            `codec_bench.decoding.read`).
+        path: the path of a file; a URL such as `s3://bucket/a.flac` (see `codec_bench.decoding.remote`); a locator such
+            as `/data/test.parquet::audio::17` (see `codec_bench.decoding.table`) or
+            `/data/a.tar::1536+48044::clip1.flac` (see `codec_bench.decoding.read`).
 
     Raises:
         AudioError: the sound is missing, empty, truncated or not audio, or it holds no samples or samples that are not

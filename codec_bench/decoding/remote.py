@@ -1,12 +1,12 @@
 """Bytes behind a URL, through fsspec: read whole or in part, tried again, and given up with a reason.
 
 Conventions
-    A URL is `PROTOCOL://...`, such as `s3://bucket/a.flac`, `https://host/a.flac` or `gs://bucket/a.flac`. Which protocols there
-    are depends on the packages that are installed.
-    Who may read is what fsspec takes from the environment, such as AWS_PROFILE or AWS_ACCESS_KEY_ID. A URL may hold a signature in
-    its query. What is shown and recorded of a URL is without its query and without a user's name and password.
-    What may pass is tried again: no answer, a server's error (5xx, 429), a connection that breaks off or stalls. What is not
-    there, and what may not be read, is not.
+    A URL is `PROTOCOL://...`, such as `s3://bucket/a.flac`, `https://host/a.flac` or `gs://bucket/a.flac`. Which
+    protocols there are depends on the packages that are installed. Who may read is what fsspec takes from the
+    environment, such as AWS_PROFILE or AWS_ACCESS_KEY_ID. A URL may hold a signature in its query. What is shown and
+    recorded of a URL is without its query and without a user's name and password. What may pass is tried again: no
+    answer, a server's error (5xx, 429), a connection that breaks off or stalls. What is not there, and what may not be
+    read, is not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ STALL_S = 30.0
 """A connection that brings nothing for so long has stalled."""
 EXTRA = "remote"
 STORES = frozenset(("http", "https", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "hf", "memory"))
-"""The protocols of stores. Others that fsspec knows reach files of this machine, run commands, or end with a traceback."""
+"""The protocols of stores.
+
+Others that fsspec knows reach files of this machine, run commands, or end with a traceback.
+"""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _WEB = ("http", "https")
 _REFUSED = (401, 403)

@@ -1,15 +1,17 @@
 """Sound inside a Parquet file. A string like a path names it, and it is read without writing a file.
 
-A locator is `FILE::COLUMN::ROW`, such as `/data/test.parquet::audio::17`: row 17 (counted from 0) of the column `audio`.
-`ROW.ITEM` (`::17.2`) is one item of a column that holds lists of sounds. A cell is one of
+A locator is `FILE::COLUMN::ROW`, such as `/data/test.parquet::audio::17`: row 17 (counted from 0) of the column
+`audio`. `ROW.ITEM` (`::17.2`) is one item of a column that holds lists of sounds. A cell is one of
 
-    {bytes, path}               a sound file's bytes, or where these are null a path relative to the table or a folder above it
+    {bytes, path}               a sound file's bytes, or where these are null a path relative to the table or a folder
+                                above it
     {array, sampling_rate}      samples `(samples,)` or `(channels, samples)` in [-1, 1] with their rate
     bytes                       a sound file's bytes
     text                        a path
     numbers                     samples, where the table has a column `sampling_rate` or `sample_rate` beside them
 
-If rows are read in order, by any number of threads, each row group is decoded once. The memory for decoded rows is bounded.
+If rows are read in order, by any number of threads, each row group is decoded once. The memory for decoded rows is
+bounded.
 """
 
 from __future__ import annotations
@@ -132,7 +134,9 @@ def _read(locator: Locator) -> Decoded:
 
 
 def _beside(file: str, path: str) -> str:
-    """The file that a cell names by its path: relative to the table's folder, or to a folder above it (the data set's root)."""
+    """The file that a cell names by its path: relative to the table's folder, or to a folder above it (the data set's
+    root).
+    """
     places = [os.path.join(folder, path) for folder in list(Path(file).parents)[:_FOLDERS_ABOVE]]
     if root := _OF_THE_HUB.match(file):
         places = [place for place in places if os.path.normpath(place).startswith(root[0])]
@@ -149,7 +153,9 @@ def _first_line(error: Exception) -> str:
 
 
 def _cell(locator: Locator) -> tuple[Any, float | None]:
-    """The content of a cell (bytes, text, an array of samples, a dictionary of these, or None), and the row's rate or None."""
+    """The content of a cell (bytes, text, an array of samples, a dictionary of these, or None), and the row's rate or
+    None.
+    """
     table = _table(locator.file)
     if locator.column not in table.schema.names:
         columns = ", ".join(table.schema.names)
@@ -169,7 +175,10 @@ def _cell(locator: Locator) -> tuple[Any, float | None]:
 
 
 def _plain(scalar: pa.Scalar) -> Any:
-    """A scalar as bytes, text, a dictionary or an array. Lists of numbers become arrays, which are faster than Python floats."""
+    """A scalar as bytes, text, a dictionary or an array.
+
+    Lists of numbers become arrays, which are faster than Python floats.
+    """
     import pyarrow as pa
 
     if not scalar.is_valid:
@@ -267,12 +276,13 @@ class _Part:
         """Starts to read the column again from the front of the row group."""
         import pyarrow.parquet as pq
 
-        # The size of all columns, and not of the one that is read: pyarrow ends the process when it is asked for the facts of a
-        # column that the footer describes wrongly.
+        # The size of all columns, and not of the one that is read: pyarrow ends the process when it is asked for the
+        # facts of a column that the footer describes wrongly.
         group = self._table.metadata.row_group(self._group)
         size = group.total_byte_size
         rows = max(1, min(1024, _BATCH_BYTES * group.num_rows // max(1, size)))
-        # A row group of speech can have hundreds of megabytes. It is read in pieces, because few rows are needed at a time.
+        # A row group of speech can have hundreds of megabytes. It is read in pieces, because few rows are needed at a
+        # time.
         file = pq.ParquetFile(self._table.path, metadata=self._table.metadata, buffer_size=_BUFFER_BYTES)
         what: dict[str, Any] = {"row_groups": [self._group], "columns": self._columns, "use_threads": False}
         # A value that stands in many rows is in the file once, so that the rows can be far larger than the row group.

@@ -160,7 +160,8 @@ class Arena:
             self._segments[region.segment].give(region.offset, rounded(region.nbytes))
 
     def trim(self) -> list[str]:
-        """Closes oversized segments that are empty, so that the memory for one long file is not held until the run ends.
+        """Closes oversized segments that are empty, so that the memory for one long file is not held until the run
+        ends.
 
         Returns:
             Names of the closed segments, which workers should forget.

@@ -1,12 +1,13 @@
 """From waiting items to batches for workers: similar lengths together, budgets, and what happens when a batch fails.
 
 Conventions
-    The size of a batch is its padded seconds: the length of its longest item times the number of items. On a GPU a batch
-    has a shape of the ladder (`networks/batch_shapes.py`). Its size is the first one, doubled or halved: it fills a part of the memory at
-    most, by what earlier batches of the stage took of it, and is doubled only while a batch takes too little time. On the CPU
-    a batch is made to take a fixed time, estimated from what the stage has cost so far. Results do not depend on the size of the batch.
-    A worker of a GPU makes a second batch ready while one computes. An item that is sent by itself, because something went
-    wrong with it, has such a worker to itself, so that what ends the worker is known to be this item.
+    The size of a batch is its padded seconds: the length of its longest item times the number of items. On a GPU a
+    batch has a shape of the ladder (`networks/batch_shapes.py`). Its size is the first one, doubled or halved: it fills
+    a part of the memory at most, by what earlier batches of the stage took of it, and is doubled only while a batch
+    takes too little time. On the CPU a batch is made to take a fixed time, estimated from what the stage has cost so
+    far. Results do not depend on the size of the batch. A worker of a GPU makes a second batch ready while one
+    computes. An item that is sent by itself, because something went wrong with it, has such a worker to itself, so that
+    what ends the worker is known to be this item.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Stage(Budget):
         barred: the number of a process that must not run its batches, or None.
         limit_s: seconds that a batch may take at most. tries: how often an item is sent alone before it is given up.
         hung: how many items were given up because they exceeded their time limit.
-        gave: how many items had a result. failed: for what reason the last item failed on a GPU, and how many in a row did.
+        gave: how many items had a result. failed: for what reason the last item failed on a GPU, and how many in a row
+        did.
         refusal: why no further item is sent to it, or None.
         here: what runs its batches in this process, because no worker process can; None for the workers.
         first: whether its items go before those of other stages.
@@ -121,7 +123,9 @@ class Stage(Budget):
         return chosen
 
     def _unlike_failed(self) -> Work | None:
-        """After one failure the longest item, after two the shortest, while there is no result: not all lengths may fail."""
+        """After one failure the longest item, after two the shortest, while there is no result: not all lengths may
+        fail.
+        """
         if self.gave or not self.failed[1]:
             return None
         return (max if self.failed[1] == 1 else min)((w for w in self.waiting if w.alone), key=lambda w: w.length_s)
@@ -208,7 +212,9 @@ class Dispatcher:
         self.stages[key].waiting.put(Work(payload, length_s, done, self._order, alone))
 
     def fill(self) -> None:
-        """Gives a batch to every worker that has room: a full batch if there is one, otherwise the one that waited longest."""
+        """Gives a batch to every worker that has room: a full batch if there is one, otherwise the one that waited
+        longest.
+        """
         for stage in self.stages.values():
             while stage.refusal is not None and stage.waiting:
                 for work in stage.take(stage.initial_s):

@@ -1,11 +1,11 @@
 """The checks of a run's codecs: a few short pieces of the data, in the workers that hold the codecs anyway.
 
 How it goes
-    Every codec gets one batch of its own, before its first item. A worker that has not encoded these pieces then decodes
-    their codes. If there is no such worker, the one that has encoded them is started anew when every item is finished, so
-    that no second copy of a model is in memory; for codecs that take long to load this is left out, and the result says so.
-    Nothing of it is in a score or in the fingerprint of the run. A codec that a continued run has checked before is not
-    checked again.
+    Every codec gets one batch of its own, before its first item. A worker that has not encoded these pieces then
+    decodes their codes. If there is no such worker, the one that has encoded them is started anew when every item is
+    finished, so that no second copy of a model is in memory; for codecs that take long to load this is left out, and
+    the result says so. Nothing of it is in a score or in the fingerprint of the run. A codec that a continued run has
+    checked before is not checked again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Checks:
     Args:
         dispatcher, pool: who computes them.
         systems: the systems of the run. done: the names of those that need no check.
-        clips: the sound that the pieces are taken from; empty for no checks. folder: where files are kept until a check is finished.
+        clips: the sound that the pieces are taken from; empty for no checks. folder: where files are kept until a check
+            is finished.
 
     Attributes:
         found: by system, `ok` (the names of what was checked and is right), `findings` (what is suspect or failed), and

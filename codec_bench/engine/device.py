@@ -27,7 +27,10 @@ def cuda_count() -> int:
 
 
 def memory_bytes(device: str) -> int:
-    """All of the memory of `cuda:N`; 0 where the driver does not say. How much is free, only a process that uses it is told."""
+    """All of the memory of `cuda:N`; 0 where the driver does not say.
+
+    How much is free, only a process that uses it is told.
+    """
     driver, place, found = _driver(), ctypes.c_int(0), ctypes.c_size_t(0)
     if driver is None or driver.cuDeviceGet(ctypes.byref(place), int(device.partition(":")[2])) != 0:
         return 0
@@ -45,12 +48,15 @@ def cpu_workers(devices: Sequence[str]) -> int:
 
 
 def has_gpu(device: str) -> bool:
-    """Whether there is a GPU for a device as `resolve_devices` takes it; it is not checked whether that very one is there."""
+    """Whether there is a GPU for a device as `resolve_devices` takes it; it is not checked whether that very one is
+    there.
+    """
     return device != "cpu" and cuda_count() > 0
 
 
 def resolve_devices(device: str) -> list[str]:
-    """The devices that `auto`, `cpu`, `cuda`, `cuda:0` or `cuda:0,cuda:1` names; `auto` is every GPU, or the CPU without one.
+    """The devices that `auto`, `cpu`, `cuda`, `cuda:0` or `cuda:0,cuda:1` names; `auto` is every GPU, or the CPU
+    without one.
 
     Raises:
         UserError: this machine has no such device.

@@ -1,12 +1,13 @@
 """The lanes of a worker: on a GPU, the next batch is received and made ready while the present one computes.
 
-Lane one is the worker's main thread, which loads stages and computes. Lane two is a thread that receives what comes over the
-pipe. It makes a batch ready if the stage of the batch is loaded and can do so (`prepare` in `stage.py`): audio is cut, padded,
-and sent to the GPU on a stream of its own. A worker holds two batches at most, so no more than one is ahead.
+Lane one is the worker's main thread, which loads stages and computes. Lane two is a thread that receives what comes
+over the pipe. It makes a batch ready if the stage of the batch is loaded and can do so (`prepare` in `stage.py`): audio
+is cut, padded, and sent to the GPU on a stream of its own. A worker holds two batches at most, so no more than one is
+ahead.
 
-Only lane one decides what becomes of a batch. If lane two cannot make a batch ready, lane one does it when the batch's turn
-comes, and meets the same error where it counts for this batch. The CPU has one lane: there, a second thread would take the core
-that the first one computes on.
+Only lane one decides what becomes of a batch. If lane two cannot make a batch ready, lane one does it when the batch's
+turn comes, and meets the same error where it counts for this batch. The CPU has one lane: there, a second thread would
+take the core that the first one computes on.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from typing import Any
 from codec_bench.memory import Watch, device_lost, device_works, own_device
 
 LOCK_S = 0.0005
-"""How long lane two may keep Python's lock when lane one wants it for a launch; Python's own value is ten times as long."""
+"""How long lane two may keep Python's lock when lane one wants it for a launch; Python's own value is ten times as
+long.
+"""
 
 Seen = Callable[[], tuple[int, int] | None]
 """Says what `Watch.seen` of `memory.py` does, or None."""
@@ -104,8 +107,8 @@ def received(pipe: Connection, prepare: Callable[[Any], Any] | None) -> Iterator
     """The messages that come over a pipe, in order, until it closes.
 
     Args:
-        prepare: called with every message in a second thread, while the caller is busy with an earlier one; it does not raise.
-            None for one lane.
+        prepare: called with every message in a second thread, while the caller is busy with an earlier one; it does not
+            raise. None for one lane.
     """
     if prepare is None:
         while (message := _next(pipe)) is not None:

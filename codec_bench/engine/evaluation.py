@@ -25,7 +25,7 @@ from codec_bench.engine.timings import listed
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
 from codec_bench.metrics.sensitivity import NOTABLE, shifts_in_spreads
-from codec_bench.registry import code_hash, is_own_code, source_hash
+from codec_bench.registry import code_hash, doc_summary, is_own_code, source_hash
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import RunFolder, begun_fingerprint, named_folder, new_folder, own_folder
 from codec_bench.store.parts import mark_part
@@ -56,8 +56,8 @@ def execute(asked: Evaluation, out: str | os.PathLike[str] | None, running: Runn
     """Runs systems over data into a run folder. `evaluate` and `score` both end here.
 
     Args:
-        asked: what to evaluate. out: the run folder; None continues an unfinished run of the same request under `runs/`, or
-            makes a new one. running: how to run it.
+        asked: what to evaluate. out: the run folder; None continues an unfinished run of the same request under
+            `runs/`, or makes a new one. running: how to run it.
 
     Raises:
         UserError: a name, the data or an option is wrong, or the folder cannot be written.
@@ -147,7 +147,8 @@ def _execute_in(
 
 
 def _opened(place: RunFolder, plan: Plan, facts: Mapping[str, Any], asked: Evaluation) -> RunWriter:
-    """The record of a folder, for writing; one that was begun with a smaller limit is one of the larger limit from now on.
+    """The record of a folder, for writing; one that was begun with a smaller limit is one of the larger limit from now
+    on.
 
     Raises:
         RunMismatch: the record was begun differently in another way than its limit.
@@ -248,7 +249,7 @@ def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
         name: {
             "protocol": m.protocol, "kind": m.kind, "unit": m.unit, "higher_is_better": m.higher_is_better, "range": list(m.range),
             **({"bounds": list(m.bounds)} if m.bounds is not None else {}),
-            "aggregate": m.aggregate, "paper": m.paper, "source": m.source, "summary": (type(m).__doc__ or "").strip().split("\n")[0],
+            "aggregate": m.aggregate, "paper": m.paper, "source": m.source, "summary": doc_summary(type(m)),
             **({"implausible": m.implausible} if m.implausible is not None else {}), **_hearing(plan, name),
         }
         for name, m in plan.metrics.items()
@@ -256,8 +257,9 @@ def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def _hearing(plan: Plan, name: str) -> dict[str, Any]:
-    """What `stats.data_warnings` reads of a metric that hears sound: at which rate (0 for the data's own), and by how much
-    each measured kind of change moves it, 0 where that is not notable or not in spreads; None if nothing was measured."""
+    """What `stats.data_warnings` reads of a metric that hears sound: at which rate (0 for the data's own), and by how
+    much each measured kind of change moves it, 0 where that is not notable or not in spreads; None if nothing was
+    measured."""
     metric = plan.metrics[name]
     rates = [plan.features[one].rate_hz for one in features_read(metric) if one in plan.features]
     if metric.signals:
@@ -284,7 +286,10 @@ def _plain(value: Any) -> Any:
 def _fingerprint(
     plan: Plan, facts: Mapping[str, Any], asked: Evaluation, *, first: int | None = None
 ) -> dict[str, Any]:
-    """Everything that changes numbers, with so many samples only, or all. The options in `Running` do not, and are not in it."""
+    """Everything that changes numbers, with so many samples only, or all.
+
+    The options in `Running` do not, and are not in it.
+    """
     taken = lambda source: source if first is None else source.first(first)  # noqa: E731
     options = {k: given for k, given in asked.options.items() if k in plan.features}
     codecs: dict[str, dict[str, Any]] = {}

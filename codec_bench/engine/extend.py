@@ -1,8 +1,9 @@
-"""A run of codecs or of made audio that is continued with a larger limit: what was measured stays, and only the rest is.
+"""A run of codecs or of made audio that is continued with a larger limit: what was measured stays, and only the rest
+is.
 
 Conventions
-    A limit takes the samples with the lowest hashes of seed and id, so that a larger choice contains every smaller one. The
-    samples that a record holds keep their numbers, and the further ones follow, each part in the order of the data.
+    A limit takes the samples with the lowest hashes of seed and id, so that a larger choice contains every smaller one.
+    The samples that a record holds keep their numbers, and the further ones follow, each part in the order of the data.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ GROWN = "grown"
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What a folder's record was begun with: its limit, the ids of its samples in order, and whether it has grown before."""
+    """What a folder's record was begun with: its limit, the ids of its samples in order, and whether it has grown
+    before.
+    """
 
     limit: int | None
     ids: tuple[str, ...]

@@ -36,7 +36,8 @@ class Signal:
     """One piece of audio in the run.
 
     Args:
-        rates: its samples at every rate that is needed, by rate in Hz, not cut to full scale. audio: its samples as they were read, for codecs.
+        rates: its samples at every rate that is needed, by rate in Hz, not cut to full scale. audio: its samples as
+        they were read, for codecs.
         sample_rate_hz, num_samples: as it was read. content_hash: of its samples. notes: what is worth knowing of it.
         features: by feature, the result, a `Fault`, or the list of the items that wait for it.
         holders: how many still need it; its memory is freed when none does.
@@ -223,8 +224,8 @@ class Feed:
 def large_first(todo: Iterator[Entry]) -> Iterator[Entry]:
     """The entries in order, except that large files come earlier.
 
-    An hour takes a core many seconds to read. If it were read in its turn, the end of the run might wait for it alone. Only one
-    entry in `AMONG` is brought forward, because several long files at a time need much memory.
+    An hour takes a core many seconds to read. If it were read in its turn, the end of the run might wait for it alone.
+    Only one entry in `AMONG` is brought forward, because several long files at a time need much memory.
     """
     large: deque[Entry] = deque()
     others: deque[Entry] = deque()

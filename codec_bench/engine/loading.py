@@ -18,7 +18,9 @@ from codec_bench.errors import UserError, describe
 from codec_bench.features.base import Feature
 
 FIRST_S = 600.0
-"""Padded seconds of a first batch on a GPU with much memory, at most: the launches of its kernels then take a small part of its time."""
+"""Padded seconds of a first batch on a GPU with much memory, at most: the launches of its kernels then take a small
+part of its time.
+"""
 CPU_BUDGET_S = 600.0
 """Seconds of a batch of a stage of the CPU, at most; what a batch may cost bounds it first."""
 

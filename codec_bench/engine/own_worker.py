@@ -86,7 +86,8 @@ def memory_limit(asked_gib: float | None) -> float | None:
 
 
 def measure(request: Request, log: Path, tell: Callable[[str], None] = lambda step: None) -> Sections:
-    """Every section of one codec's steps. A section that failed says why in one sentence; a codec's fault is not raised.
+    """Every section of one codec's steps. A section that failed says why in one sentence; a codec's fault is not
+    raised.
 
     Args:
         request: what to do. After a fault the remaining steps run in a new process, and so does `ELSEWHERE`.

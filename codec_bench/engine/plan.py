@@ -2,8 +2,8 @@
 
 Conventions
     Rates are in Hz. `NATIVE` stands for the reference's own rate, which differs from sample to sample.
-    Each codec is a stage and each feature is a stage. All metrics that read only signals are one stage together, so that
-    the audio of an item is sent to one worker once.
+    Each codec is a stage and each feature is a stage. All metrics that read only signals are one stage together, so
+    that the audio of an item is sent to one worker once.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def build_plan(
         gpu: whether there is one for the run, which some features are computed on in another way.
 
     Raises:
-        UserError: a name is unknown or given twice, a package is missing, or an option is for a name that is not in the run.
-        WeightsMissing: weights of features or codecs are not on this machine; it names all of them.
+        UserError: a name is unknown or given twice, a package is missing, or an option is for a name that is not in the
+        run. WeightsMissing: weights of features or codecs are not on this machine; it names all of them.
     """
     asked = read_systems(systems)
     if not metrics:
@@ -224,7 +224,10 @@ def _plan_features(
 
 
 def _codec_weights_missing(systems: Iterable[System]) -> list[str]:
-    """The weights of codecs that are not on this machine. What else is wrong with a codec is told where it is loaded."""
+    """The weights of codecs that are not on this machine.
+
+    What else is wrong with a codec is told where it is loaded.
+    """
     missing: list[str] = []
     for system in systems:
         if system.stage is not None and system.codec is not None:
@@ -262,7 +265,10 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool
 
 
 def _identity(weights: str | None) -> str:
-    """What tells the caller's own weights apart: path, size and time of change. Hashing gigabytes would take too long."""
+    """What tells the caller's own weights apart: path, size and time of change.
+
+    Hashing gigabytes would take too long.
+    """
     if weights is None:
         return ""
     path = os.path.abspath(weights)

@@ -1,7 +1,7 @@
 """The worker processes: starting them, sending them batches, watching them, and replacing those that die.
 
-One worker owns each GPU, or several share it, and as many workers as asked for share the CPU. All take the same messages, so that a
-machine without a GPU runs the same plan on CPU workers alone.
+One worker owns each GPU, or several share it, and as many workers as asked for share the CPU. All take the same
+messages, so that a machine without a GPU runs the same plan on CPU workers alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ BESIDE_A_GPU = 10
 DEVICE_LOST, LOST = 77, "its device failed"
 """The exit code of a worker whose GPU cannot be used any more, and what is said of it."""
 LOADED_AT_MOST = 2
-"""How often a stage is loaded whose worker ends while it loads; a process may be killed for lack of memory by chance."""
+"""How often a stage is loaded whose worker ends while it loads; a process may be killed for lack of memory by chance.
+"""
 _LOOK_EVERY_S = 1.0
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -91,8 +92,8 @@ class NotLoaded(UserError):
 class Worker:
     """One process, the batches that it holds in order, and when it began the first of them.
 
-    `began` is None while it runs nothing or still loads the stage. `asked` is when its turn came to load or to run what it was
-    asked for, or None while it has nothing to do. `loading_s` is how long it may load a stage.
+    `began` is None while it runs nothing or still loads the stage. `asked` is when its turn came to load or to run what
+    it was asked for, or None while it has nothing to do. `loading_s` is how long it may load a stage.
     """
 
     device: str
@@ -115,7 +116,9 @@ class Worker:
 
     @property
     def time_left_s(self) -> float:
-        """Seconds that are left for the batch that it runs, or for the stage that it loads; infinite while it does neither."""
+        """Seconds that are left for the batch that it runs, or for the stage that it loads; infinite while it does
+        neither.
+        """
         if self.began is not None:
             return self.began + next(iter(self.batches.values())).limit_s - monotonic()
         return math.inf if self.asked is None else self.asked + self.loading_s - monotonic()

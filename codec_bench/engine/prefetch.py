@@ -1,10 +1,10 @@
 """Fetches sound that lies behind URLs ahead of the workers that read it, so that none waits for a network.
 
 How it works
-    Some threads fetch what is next in line into files of a temporary folder, and a sample is handed on when its files are there.
-    Members that lie beside each other in one tar file are fetched together, so that a tar file is read once from its begin to its
-    end. What is in work is bounded, in samples and in bytes. Samples whose sound is on this machine pass at once.
-    What cannot be fetched, after several tries, is a reason for its sample and for no other.
+    Some threads fetch what is next in line into files of a temporary folder, and a sample is handed on when its files
+    are there. Members that lie beside each other in one tar file are fetched together, so that a tar file is read once
+    from its begin to its end. What is in work is bounded, in samples and in bytes. Samples whose sound is on this
+    machine pass at once. What cannot be fetched, after several tries, is a reason for its sample and for no other.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """The stage that reads samples: a worker decodes each file once, resamples it once per rate, and hashes it.
 
 Memory
-    Only the main process allocates shared memory, and it does not know how long a file is before the file is decoded. So it
-    gives each sample room for what samples have needed so far. The worker fills the beginning of the room, and the rest is
-    free again. A sample that needs more is read a second time, with the room that it needs. Because reading an hour takes
-    many seconds, the header of a large file is read first: if it says that the room is too small, the file is not decoded.
+    Only the main process allocates shared memory, and it does not know how long a file is before the file is decoded.
+    So it gives each sample room for what samples have needed so far. The worker fills the beginning of the room, and
+    the rest is free again. A sample that needs more is read a second time, with the room that it needs. Because reading
+    an hour takes many seconds, the header of a large file is read first: if it says that the room is too small, the
+    file is not decoded.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ LARGE_PART = 16
 MUCH_SILENCE_S = 2.0
 NARROW_HZ = 4_200
 MOST_EMPTY = 0.45
-"""Worth a note: so much silence around less sound; nothing above `NARROW_HZ`, or above such a part of what the rate can hold."""
+"""Worth a note: so much silence around less sound; nothing above `NARROW_HZ`, or above such a part of what the rate can
+hold.
+"""
 
 READ_AT_ONCE = 2
 """Samples that a worker reads as one batch, at most. How long they are is not known before, and each may be an hour."""
@@ -102,7 +105,8 @@ class ReadResult:
     Args:
         reference: what was read of it, the reason why it cannot be read, or None if there is none.
         estimates: the same by system. They are not read if the reference cannot be.
-        used: bytes of the room that hold audio. needs: bytes that the sample needs, where that is more than the room has.
+        used: bytes of the room that hold audio. needs: bytes that the sample needs, where that is more than the room
+            has.
     """
 
     reference: Heard | str | None
@@ -158,7 +162,9 @@ class ReadStage:
         return ReadResult(reference, estimates, room.used, 0 if fits else room.used)
 
     def _told_bytes(self, work: ReadWork) -> int:
-        """The room that the headers of a sample's large files ask for; a header that says less than is true does no harm."""
+        """The room that the headers of a sample's large files ask for; a header that says less than is true does no
+        harm.
+        """
         files = [(one, self._options["estimate"], False) for one in work.estimates.values()]
         if work.reference is not None:
             files.insert(0, (work.reference, self._options["reference"], self._options["with_audio"]))
@@ -176,7 +182,8 @@ class ReadStage:
 
 
 def content_notes(audio: Audio, levels: np.ndarray) -> tuple[str, ...]:
-    """What is worth knowing of a recording before it is measured: much silence around it, a band that is mostly empty, empty channels.
+    """What is worth knowing of a recording before it is measured: much silence around it, a band that is mostly empty,
+    empty channels.
 
     Args:
         levels: of its frames, by `loudest_levels`.

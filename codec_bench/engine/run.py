@@ -1,9 +1,9 @@
 """Running a plan: one event loop that follows every item to its record.
 
 How an item travels
-    A worker reads the sample (`reading.py`). Its reference goes to every codec. The reference and what a codec gives back
-    are signals. The features that the metrics need are computed once per signal. A metric runs as soon as everything
-    that it reads is there. An item is written when every metric has a score for it.
+    A worker reads the sample (`reading.py`). Its reference goes to every codec. The reference and what a codec gives
+    back are signals. The features that the metrics need are computed once per signal. A metric runs as soon as
+    everything that it reads is there. An item is written when every metric has a score for it.
 
 Faults
     `batch.py` handles faults; this module only sees the outcome.
@@ -65,7 +65,9 @@ class _Item:
     open_systems: int
     held_bytes: int
     sounds: dict[str, str] = field(default_factory=dict)
-    """The hash of each estimate that is known and not silent, by system: those of files at once, those of codecs as they are made."""
+    """The hash of each estimate that is known and not silent, by system: those of files at once, those of codecs as
+    they are made.
+    """
 
 
 @dataclass(slots=True, eq=False)
@@ -172,9 +174,12 @@ class Engine:
         """Runs everything that is not finished; `load_codecs` must be called first.
 
         Args:
-            samples: the data. numbers: of the samples, in rising order; None numbers them from 0. writer: takes the results. finished: (system, sample) numbers of items that are not run again.
-            progress: called with (what is happening, items finished, failed, seconds of audio finished) when one changes.
-            checked: the names of the systems whose codecs need no check. clips: the sound that the others are checked with.
+            samples: the data. numbers: of the samples, in rising order; None numbers them from 0. writer: takes the
+            results. finished: (system, sample) numbers of items that are not run again.
+            progress: called with (what is happening, items finished, failed, seconds of audio finished) when one
+            changes.
+            checked: the names of the systems whose codecs need no check. clips: the sound that the others are checked
+                with.
 
         Returns:
             Timings for the record.
@@ -230,7 +235,8 @@ class Engine:
         for number, sample in samples:
             done = {s.name for k, s in enumerate(self.plan.systems) if (k, number) in finished}
             if len(done) < len(self.plan.systems):
-                # Files of systems that are done are read once more, so that equal sound is found in a continued run too.
+                # Files of systems that are done are read once more, so that equal sound is found in a continued run
+                # too.
                 self._done[number] = done
                 yield number, sample, [s for s in self.plan.systems if s.kind == "files" or s.name not in done]
 
@@ -335,7 +341,9 @@ class Engine:
             self._on_features(outcome, estimate)
 
     def _compare(self, outcome: _Outcome, reference: Signal, estimate: Signal) -> None:
-        """Notes why an estimate that is as long as its reference is not what it says, and whether one made elsewhere lacks speech."""
+        """Notes why an estimate that is as long as its reference is not what it says, and whether one made elsewhere
+        lacks speech.
+        """
         shared = estimate.rates.keys() & reference.rates.keys()
         if not shared:  # no metric hears the estimate
             return
@@ -477,7 +485,8 @@ class Engine:
     def _counted(self, outcome: _Outcome, name: str) -> Score:
         """A score as it is recorded: with a flag if its value is in doubt, and with what it counts if failures count.
 
-        An estimate that is silent where its reference is not is a failure too, also for metrics that have no value for it.
+        An estimate that is silent where its reference is not is a failure too, also for metrics that have no value for
+        it.
         """
         metric, score, sample = self.plan.metrics[name], outcome.scores[name], outcome.item.loaded.sample
         silent, quiet = (s is not None and SILENT in s.notes for s in (outcome.estimate, outcome.item.loaded.reference))
@@ -531,7 +540,9 @@ def _notes(outcome: _Outcome) -> tuple[str, ...]:
 
 
 def _other_rate(estimate: Signal, reference: Signal) -> tuple[str, ...]:
-    """A note if a file has as many samples as its reference, to half a percent, at a rate that differs by a twentieth or more."""
+    """A note if a file has as many samples as its reference, to half a percent, at a rate that differs by a twentieth
+    or more.
+    """
     rate, right = estimate.sample_rate_hz, reference.sample_rate_hz
     if (
         abs(rate - right) < 0.05 * right

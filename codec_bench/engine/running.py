@@ -40,13 +40,15 @@ class Running(RunningOptions):
     """How a run is carried out. None of these options changes a number.
 
     Args:
-        impatient: whether what takes too long costs no more than a few time limits: the limit then holds for loading too, and
-            a codec or metric is given up after three items that exceeded it, although others came back.
+        impatient: whether what takes too long costs no more than a few time limits: the limit then holds for loading
+            too, and a codec or metric is given up after three items that exceeded it, although others came back.
         page: whether to write `report.html` at the end. The run of a shard gets none.
-        progress: called with (what is happening, items finished, items in all, items failed, seconds of audio finished).
-        as_on_gpu: whether features are computed in the way that a GPU has, which every part of a run on a cluster must share; None
-            for the way of the devices here.
-        on_folder: called with the run folder and a sentence on it, such as whether it is new, before anything is loaded.
+        progress: called with (what is happening, items finished, items in all, items failed, seconds of audio
+        finished).
+        as_on_gpu: whether features are computed in the way that a GPU has, which every part of a run on a cluster must
+            share; None for the way of the devices here.
+        on_folder: called with the run folder and a sentence on it, such as whether it is new, before anything is
+        loaded.
         on_estimate: called with a sentence on what the questions of a benchmark will cost, before the first is asked.
     """
 

@@ -40,7 +40,8 @@ class StageSpec:
 
     Args:
         key: unique in the run, shown in the table of where the time went.
-        kind: `read`, `codec`, `feature`, `metrics`, `check` of a codec, or the `steps` of one that has the worker for itself.
+        kind: `read`, `codec`, `feature`, `metrics`, `check` of a codec, or the `steps` of one that has the worker for
+        itself.
         names: the registered name, or the names of all metrics of the stage, or the key of the codec's stage.
         options: arguments for building it (weights and the like).
     """
@@ -84,8 +85,8 @@ class CheckWork:
     """What a codec is checked on.
 
     Args:
-        parcel: the file with what another process is to decode. It is no part of the message, because a pipe is full soon, and
-            who writes to the full pipe of a worker that hangs would hang too.
+        parcel: the file with what another process is to decode. It is no part of the message, because a pipe is full
+            soon, and who writes to the full pipe of a worker that hangs would hang too.
         clips: the files that it is checked on; empty if the parcel is to be decoded.
     """
 
@@ -372,7 +373,9 @@ def keep_audio(path: str, audio: Audio) -> None:
 
 
 def signal_notes(audio: Audio, levels: np.ndarray) -> tuple[str, ...]:
-    """A note if samples lie beyond full scale, since most metrics get them cut, and one if all are silent by `loudest_levels`."""
+    """A note if samples lie beyond full scale, since most metrics get them cut, and one if all are silent by
+    `loudest_levels`.
+    """
     if all_silent(levels):
         return (SILENT,)
     beyond = int(np.count_nonzero(np.abs(audio.samples) > 1.0))

@@ -1,8 +1,9 @@
 """The items that wait for one stage, in the order in which they came, and which of them the next batch takes.
 
-On the CPU a batch takes the item that has waited longest and those nearest to it in length. On a GPU it has a shape of the ladder
-(`networks/batch_shapes.py`): the rung that is full first gives a batch. Where none is full and the GPU has nothing to do, it takes the longest
-items, filled up with the next shorter ones, so that what is left over at the end of a run makes as few batches as possible.
+On the CPU a batch takes the item that has waited longest and those nearest to it in length. On a GPU it has a shape of
+the ladder (`networks/batch_shapes.py`): the rung that is full first gives a batch. Where none is full and the GPU has
+nothing to do, it takes the longest items, filled up with the next shorter ones, so that what is left over at the end of
+a run makes as few batches as possible.
 """
 
 from __future__ import annotations
@@ -116,8 +117,8 @@ class Waiting:
         """The items of the next batch on the CPU: the first, and as far as they fit those nearest to it in length.
 
         Args:
-            least_s: a batch that is larger takes further items only while padding stays small: it saves little then, and
-                padding costs as much as audio. pads: whether every item costs as much as the longest.
+            least_s: a batch that is larger takes further items only while padding stays small: it saves little then,
+                and padding costs as much as audio. pads: whether every item costs as much as the longest.
         """
         window = list(islice(self, _WINDOW))
         works = [work for work in window if not work.alone]

@@ -3,10 +3,9 @@
 Conventions
     A system is a codec, the unchanged audio (`unprocessed`), or audio made elsewhere.
     Codecs are asked for by name, as a class, or as an object. `NAME=CODEC` names the row. Otherwise a registered codec
-    has the name that was typed, and a codec of one's own the name that it gives itself in its `CodecInfo`, which is known
-    only when it has been loaded (`named`).
-    A class of a file or a module is loaded by the workers, like its name. An object, and a class that no worker process
-    can import, such as one of a notebook, run in the caller's process.
+    has the name that was typed, and a codec of one's own the name that it gives itself in its `CodecInfo`, which is
+    known only when it has been loaded (`named`). A class of a file or a module is loaded by the workers, like its name.
+    An object, and a class that no worker process can import, such as one of a notebook, run in the caller's process.
 """
 
 from __future__ import annotations
@@ -106,7 +105,9 @@ class System:
         return sample if self.made is None else self.made.samples[number]
 
     def takes(self, option_of: str) -> bool:
-        """Whether options for this name are for this system: its row's, what was typed, or another path of the same file."""
+        """Whether options for this name are for this system: its row's, what was typed, or another path of the same
+        file.
+        """
         if option_of in (self.name, self.asked):
             return True
         return self.codec is not None and _is_path(option_of) and same_codec(option_of) == same_codec(self.codec)
@@ -125,7 +126,8 @@ def generated(name: str = GENERATED, asked: str = GENERATED, made: Source | None
 def split_name(text: str) -> tuple[str | None, str]:
     """`NAME=WHAT` as (NAME, WHAT), and anything else as (None, text).
 
-    What stands before `=` is a name if it has no slash, and if there is no file or folder that is called like the whole.
+    What stands before `=` is a name if it has no slash, and if there is no file or folder that is called like the
+    whole.
 
     Raises:
         UserError: the name or what it stands for is missing.
@@ -194,8 +196,8 @@ def read_generated(asked: Any) -> list[tuple[System, Any]]:
     """The systems whose audio was made elsewhere, each with its folder, manifest or samples.
 
     Args:
-        asked: a folder or a manifest, `NAME=FOLDER` with commas, a list of these, a mapping of names to folders, manifests
-            or lists of samples, or one list of samples.
+        asked: a folder or a manifest, `NAME=FOLDER` with commas, a list of these, a mapping of names to folders,
+            manifests or lists of samples, or one list of samples.
 
     Raises:
         UserError: it is none of these, or two entries have one name or are one folder.
@@ -297,7 +299,9 @@ def _is_path(text: str) -> bool:
 
 
 def _file_of(text: str) -> str:
-    """The part of a text that could be a path: without the class of own code, and without the point of a file of programs."""
+    """The part of a text that could be a path: without the class of own code, and without the point of a file of
+    programs.
+    """
     if is_own_code(text):
         text = text.rpartition(":")[0]
     elif is_command_file(text):

@@ -1,4 +1,6 @@
-"""Where the time of a run went, as the record and the report show it, and what a run is doing, in words for the progress line."""
+"""Where the time of a run went, as the record and the report show it, and what a run is doing, in words for the
+progress line.
+"""
 
 from __future__ import annotations
 
@@ -89,8 +91,8 @@ def phase_of(plan: Plan, loading: Sequence[str], waiting: bool, finished: int, f
         plan: of the run.
         loading: the keys of the stages that workers are loading.
         waiting: whether workers hold batches.
-        finished, failed: how many items are finished by now, and how many of these failed. A file that is missing fails at
-            once, and says nothing of how far the run is.
+        finished, failed: how many items are finished by now, and how many of these failed. A file that is missing fails
+            at once, and says nothing of how far the run is.
     """
     if finished > failed:
         return RUNNING

@@ -1,7 +1,9 @@
-"""A worker process: builds stages, runs batches, sends results over its pipe, and ends when its parent ends, also amid a batch.
+"""A worker process: builds stages, runs batches, sends results over its pipe, and ends when its parent ends, also amid
+a batch.
 
-It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE PROCESSES`, so that the caller's main module is not run again
-and no folder of the caller is on the import path. No result goes over standard output, so that libraries may print.
+It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE PROCESSES`, so that the caller's main module is
+not run again and no folder of the caller is on the import path. No result goes over standard output, so that libraries
+may print.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from codec_bench.errors import DeviceUnusable, UserError, describe
 from codec_bench.memory import device_lost, give_back, out_of_memory, placed
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
-"""What runs the stages of each kind; a check takes the stage of its codec, and steps say that they go on (`StepStage`)."""
+"""What runs the stages of each kind; a check takes the stage of its codec, and steps say that they go on (`StepStage`).
+"""
 _ALIVE_S = 0.5  # seconds between two signs of life, at least: a stream calls its codec many times a second
 
 

@@ -2,9 +2,11 @@
 
 Which file to open
     `scorers.py`    the table of the learned scorers; `learned.py` makes features of its rows that hold a network.
-    `base.py`       what every feature promises; `encoder_feature.py` a speech encoder with a head. `precision_names.py` names float16 and the like.
+    `base.py`       what every feature promises; `encoder_feature.py` a speech encoder with a head. `precision_names.py`
+                    names float16 and the like.
     `padded.py`, `windowed.py`  whole signals, and windows of signals, as the passes of a network.
-    `recognisers/`, `speakers/`  transcripts and speaker embeddings. Every other file is one model, or one family of them.
+    `recognisers/`, `speakers/`  transcripts and speaker embeddings. Every other file is one model, or one family of
+                                 them.
 """
 
 from __future__ import annotations

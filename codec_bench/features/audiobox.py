@@ -1,4 +1,6 @@
-"""Audiobox Aesthetics: how much people would enjoy a sound, find it useful, complex, and well produced; four numbers at once."""
+"""Audiobox Aesthetics: how much people would enjoy a sound, find it useful, complex, and well produced; four numbers at
+once.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +48,11 @@ class _Windows:
 
 
 class Audiobox(PreparedFeature):
-    """The four aesthetic scores of Audiobox Aesthetics, for speech, music and other sound. Trained on scores of 1 to 10.
+    """The four aesthetic scores of Audiobox Aesthetics, for speech, music and other sound. Trained on scores of 1 to
+    10.
 
-    Windows of 10 s without overlap, the last one filled up with zeros; the score of a signal is the mean of its windows, weighted
-    by their own lengths. A batch gives the scores of the signals one by one.
+    Windows of 10 s without overlap, the last one filled up with zeros; the score of a signal is the mean of its
+    windows, weighted by their own lengths. A batch gives the scores of the signals one by one.
 
     Result: `{"ce", "cu", "pc", "pq": float, "windows": int}`.
 
@@ -141,7 +144,8 @@ class Audiobox(PreparedFeature):
 
 
 def settings(path: Path) -> tuple[Head, Mapping[str, tuple[float, float]]]:
-    """The small networks that a configuration describes, and the mean and deviation of each axis in training, by its name.
+    """The small networks that a configuration describes, and the mean and deviation of each axis in training, by its
+    name.
 
     Raises:
         WeightsError: it cannot be read, lacks a value, or describes another kind of network.

@@ -16,8 +16,9 @@ from codec_bench.networks.batch_shapes import in_shape
 class AudioSeal(Learned):
     """The share of a signal's samples in which AudioSeal's detector hears its mark, and the message of 16 bits.
 
-    The signal goes through the detector as a whole. A sample is marked where its probability is above 0.5, and a bit is the
-    sigmoid of its mean over all samples, as the package has them. Batches give the results of the signals one by one.
+    The signal goes through the detector as a whole. A sample is marked where its probability is above 0.5, and a bit is
+    the sigmoid of its mean over all samples, as the package has them. Batches give the results of the signals one by
+    one.
 
     Result: `{"share": float, "bits": float32 (16,)}`; a bit is the probability that it is 1.
 

@@ -1,4 +1,6 @@
-"""Auto-ATT: how human speech sounds, from how likely a Qwen2-Audio that was trained on people's verdicts finds each of three words."""
+"""Auto-ATT: how human speech sounds, from how likely a Qwen2-Audio that was trained on people's verdicts finds each of
+three words.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from codec_bench.weights import find
 RATE_HZ = 16_000
 KIND = "qwen2_audio"
 SHORTEST = 961
-"""Samples of the shortest signal that gives the language model two frames. Where it has one, transformers takes it for a mark to be filled in."""
+"""Samples of the shortest signal that gives the language model two frames.
+
+Where it has one, transformers takes it for a mark to be filled in.
+"""
 WORTH = {"Good": 3.0, "Fair": 2.0, "Bad": 1.0}
 """The words, one of which answers the question, and what each is worth."""
 SYSTEM = "You are a helpful assistant."
@@ -42,18 +47,21 @@ ON_CPU, ON_GPU = 4, 32
 
 
 class AutoAtt(Feature):
-    """How human speech sounds to Auto-ATT, from 1 to 3. Higher is better; trained on what people said of Mandarin speech.
+    """How human speech sounds to Auto-ATT, from 1 to 3. Higher is better; trained on what people said of Mandarin
+    speech.
 
-    Qwen2-Audio hears the speech and is asked whether it is Good, Fair or Bad. Of the next token's logits those of the three words are
-    taken, softmax makes shares of them, and the score is 3, 2 and 1 weighted by these shares. Nothing is written. The first 30 s are
-    heard, as by the published program; `heard_s` says how much that was. Prompts are padded on the left and masked, spectrograms are
-    as long as 30 s, and so a batch gives the scores of the signals one by one.
+    Qwen2-Audio hears the speech and is asked whether it is Good, Fair or Bad. Of the next token's logits those of the
+    three words are taken, softmax makes shares of them, and the score is 3, 2 and 1 weighted by these shares. Nothing
+    is written. The first 30 s are heard, as by the published program; `heard_s` says how much that was. Prompts are
+    padded on the left and masked, spectrograms are as long as 30 s, and so a batch gives the scores of the signals one
+    by one.
 
     Result: `{"score": float, "good": float, "fair": float, "bad": float, "heard_s": float}`; the three are the shares.
 
-    Paper: X. Wang et al., "Audio Turing Test: Benchmarking the Human-likeness of Large Language Model-based Text-to-Speech Systems in
-    Chinese", 2025, arXiv 2505.11200. Reference implementation: inference.py (github.com/AudioTuring/Auto-ATT-Inference eff2e49) over
-    transformers 5.23 in float32, signal by signal, to 1e-5. That program computes in the checkpoint's type, which is bfloat16.
+    Paper: X. Wang et al., "Audio Turing Test: Benchmarking the Human-likeness of Large Language Model-based
+    Text-to-Speech Systems in Chinese", 2025, arXiv 2505.11200. Reference implementation: inference.py
+    (github.com/AudioTuring/Auto-ATT-Inference eff2e49) over transformers 5.23 in float32, signal by signal, to 1e-5.
+    That program computes in the checkpoint's type, which is bfloat16.
 
     Args:
         device: `cpu` or `cuda:N`.

@@ -1,4 +1,5 @@
-"""What a feature is: an expensive result that a batched model computes from one signal. It is cached, and metrics share it.
+"""What a feature is: an expensive result that a batched model computes from one signal. It is cached, and metrics share
+it.
 
 Conventions
     A signal is mono float32 `(samples,)` in [-1, 1] at the feature's own rate.
@@ -32,16 +33,17 @@ class Feature(ABC):
         rate_hz: rate of the signals that it reads.
         where: `device` (the GPU if there is one, else the CPU workers) or `cpu` (always the CPU workers).
         batch_s: padded seconds of audio in a batch, at first. It is halved when the memory is full.
-        mib_per_s: MiB of a GPU's memory that a padded second takes at most, in float32. If it is known, the first batch on a GPU is
-            as large as fills half of the memory, up to 600 s.
+        mib_per_s: MiB of a GPU's memory that a padded second takes at most, in float32. If it is known, the first batch
+            on a GPU is as large as fills half of the memory, up to 600 s.
         cached: whether results go to the feature cache.
         languages: base codes (`en`, `zh`) of the languages that it supports; empty if the language does not matter.
         reads_language: whether `compute` takes `languages`, one base code or None per signal.
-        loops: whether a recogniser may write many times the words that were said, as one does that predicts each token from those
-            before. False for one that writes at most about as much as the sound has frames.
-        times_words: whether a recogniser has `timed`, which gives the words of one signal with their times; an instance may set it.
-        by: what computes it, where a device has its own way and the protocol does not say which; part of the cache key, and so of the
-            record. An instance sets it.
+        loops: whether a recogniser may write many times the words that were said, as one does that predicts each token
+            from those before. False for one that writes at most about as much as the sound has frames.
+        times_words: whether a recogniser has `timed`, which gives the words of one signal with their times; an instance
+        may set it.
+        by: what computes it, where a device has its own way and the protocol does not say which; part of the cache key,
+            and so of the record. An instance sets it.
         licence: of weights that an installed package brings; the entries of the catalogue say theirs.
 
     Args:
@@ -85,9 +87,9 @@ class Feature(ABC):
 class PreparedFeature(Feature):
     """A feature whose batches are made ready before they are computed.
 
-    A worker that owns a GPU makes the next batch ready in a thread of its own while the present one computes. So `prepare` does
-    what needs no network: it cuts and pads the signals and sends them to the device. It changes nothing of the feature and
-    waits for nothing on the device. The engine calls `load` before it.
+    A worker that owns a GPU makes the next batch ready in a thread of its own while the present one computes. So
+    `prepare` does what needs no network: it cuts and pads the signals and sends them to the device. It changes nothing
+    of the feature and waits for nothing on the device. The engine calls `load` before it.
     """
 
     @abstractmethod

@@ -39,16 +39,18 @@ INDEX = "relative_position_index"
 
 
 class Clap(PreparedFeature):
-    """The embedding of a sound by CLAP (HTSAT, without fusion): the mean of unit vectors of windows of 10 s, a window every second.
+    """The embedding of a sound by CLAP (HTSAT, without fusion): the mean of unit vectors of windows of 10 s, a window
+    every second.
 
-    Windows at the end are filled up with zeros, and samples are rounded to 16 bits first, as fadtk does for its CLAP. fadtk takes
-    the windows of all sounds as one set; here each sound has the mean of its own, so that it counts once however long it is.
+    Windows at the end are filled up with zeros, and samples are rounded to 16 bits first, as fadtk does for its CLAP.
+    fadtk takes the windows of all sounds as one set; here each sound has the mean of its own, so that it counts once
+    however long it is.
 
     Result: `{"embedding": float32 (512,)}`.
 
-    Paper: Y. Wu et al., "Large-Scale Contrastive Language-Audio Pretraining with Feature Fusion and Keyword-to-Caption Augmentation",
-    ICASSP 2023. Reference implementation: transformers 5 `ClapFeatureExtractor` and `ClapModel.get_audio_features`, window by window,
-    to 1e-5.
+    Paper: Y. Wu et al., "Large-Scale Contrastive Language-Audio Pretraining with Feature Fusion and Keyword-to-Caption
+    Augmentation", ICASSP 2023. Reference implementation: transformers 5 `ClapFeatureExtractor` and
+    `ClapModel.get_audio_features`, window by window, to 1e-5.
 
     Args:
         device: `cpu` or `cuda:N`.

@@ -52,7 +52,8 @@ _POLYNOMIALS = {
     "bak": (-0.13166888, 1.60915514, -0.39604546),
     "ovrl": (-0.06766283, 1.11546468, 0.04602535),
 }
-"""Polynomials that turn the raw outputs of the P.835 network into scores, highest power first, in the outputs' order."""
+"""Polynomials that turn the raw outputs of the P.835 network into scores, highest power first, in the outputs' order.
+"""
 
 
 class Dnsmos(PreparedFeature):
@@ -62,22 +63,23 @@ class Dnsmos(PreparedFeature):
 
     * None, protocol `dnsmos/speechmos`: the windows that the package `speechmos` counts (and DNS-Challenge's
       `dnsmos_local.py`, and torchmetrics). A signal shorter than a window is doubled until it is long enough. These
-      programs compute a window's end as a product of floats. For windows that start at 7 to 23 s, at 119 to 122 s, and at
-      some later seconds, the result is one sample too small, and the window is skipped as incomplete. A window that
+      programs compute a window's end as a product of floats. For windows that start at 7 to 23 s, at 119 to 122 s, and
+      at some later seconds, the result is one sample too small, and the window is skipped as incomplete. A window that
       starts in the last 10 s is not tried at all. So nothing after 15.01 s of a clip of 30 s counts. Published numbers
       were computed in this way, so it is the default.
     * `all-windows`, protocol `dnsmos/all-windows`: every window that fits. It gives the default's number for signals of
       which the default skips no window.
-    * `ultraeval-audio`, protocol `dnsmos/ultraeval-audio`: only the first 9.01 s; a shorter signal is filled with zeros.
-      Mel levels are those of librosa 0.8 (the first frame contains the signal's mirror image). UltraEval-Audio's tables
-      hold these numbers.
+    * `ultraeval-audio`, protocol `dnsmos/ultraeval-audio`: only the first 9.01 s; a shorter signal is filled with
+      zeros. Mel levels are those of librosa 0.8 (the first frame contains the signal's mirror image). UltraEval-Audio's
+      tables hold these numbers.
     * `versa`, protocol `dnsmos/versa`: the windows of the default, after the signal was divided by its largest absolute
       value. VERSA reports these numbers.
 
     The library that computes the networks is not part of the protocol, because the scores agree to 1e-5. On a CPU it is
-    this project's own kernels (`kernels/dnsmos`), on a GPU torch (`networks/dnsmos.py`). Both compute the common part of
-    overlapping windows once. `dnsmos@numba`, `dnsmos@torch` and `dnsmos@onnxruntime` name the library: `@numba` leaves
-    the GPU to other features; `@onnxruntime` is the slow reference, and uses the GPU if `onnxruntime-gpu` is installed.
+    this project's own kernels (`kernels/dnsmos`), on a GPU torch (`networks/dnsmos.py`). Both compute the common part
+    of overlapping windows once. `dnsmos@numba`, `dnsmos@torch` and `dnsmos@onnxruntime` name the library: `@numba`
+    leaves the GPU to other features; `@onnxruntime` is the slow reference, and uses the GPU if `onnxruntime-gpu` is
+    installed.
 
     Result: `{"sig": float, "bak": float, "ovrl": float, "p808": float, "windows": int}`.
 
@@ -91,8 +93,8 @@ class Dnsmos(PreparedFeature):
         point: the library that computes the networks, or None for the device's own.
 
     Raises:
-        UserError: there is no such variant or library. MissingExtra: speechmos is not installed, and no weights were given.
-        WeightsError: the folder lacks a file, or a file holds another network (raised by `load`).
+        UserError: there is no such variant or library. MissingExtra: speechmos is not installed, and no weights were
+        given. WeightsError: the folder lacks a file, or a file holds another network (raised by `load`).
     """
 
     name = "dnsmos"

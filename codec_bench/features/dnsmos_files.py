@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The file of a network, and the operations and shapes in it, in order. They tell the published network from others."""
+    """The file of a network, and the operations and shapes in it, in order.
+
+    They tell the published network from others.
+    """
 
     file: str
     operations: str

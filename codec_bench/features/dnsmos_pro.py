@@ -36,14 +36,16 @@ def checked(variant: str | None) -> str:
 
 
 class DnsmosPro(PreparedFeature):
-    """The mean and the variance of the opinion score that DNSMOS Pro gives a signal. Higher is better; trained on 1 to 5.
+    """The mean and the variance of the opinion score that DNSMOS Pro gives a signal. Higher is better; trained on 1 to
+    5.
 
-    A spectrogram of 20 ms every 10 ms, four convolutions, the largest value of each channel, three linear layers. The signal is
-    heard as a whole; its authors recommend 10 s. A batch gives the scores of the signals one by one.
+    A spectrogram of 20 ms every 10 ms, four convolutions, the largest value of each channel, three linear layers. The
+    signal is heard as a whole; its authors recommend 10 s. A batch gives the scores of the signals one by one.
 
     Result: `{"mean": float, "variance": float}`.
 
-    Paper: F. Cumlin et al., "DNSMOS Pro: A Reduced-Size DNN for Probabilistic MOS of Speech", Interspeech 2024. Reference
+    Paper: F. Cumlin et al., "DNSMOS Pro: A Reduced-Size DNN for Probabilistic MOS of Speech", Interspeech 2024.
+    Reference
     implementation: github.com/fcumlin/DNSMOSPro at f9da568 with librosa's spectrogram, to 1e-4.
 
     Args:

@@ -18,7 +18,8 @@ NOT_FINITE = "the network's output is not a finite number"
 
 
 class EncoderFeature(PreparedFeature):
-    """A speech encoder with a head. A result depends on its signal alone: the network masks what is beyond a signal's end.
+    """A speech encoder with a head. A result depends on its signal alone: the network masks what is beyond a signal's
+    end.
 
     Args:
         device: `cpu` or `cuda:N`.

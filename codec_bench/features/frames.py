@@ -15,10 +15,12 @@ from codec_bench.networks.precision import computing
 
 
 class S3prlFrames(S3prl):
-    """A hidden state of an s3prl upstream, frame by frame: the last one, or the one of a layer, as in `s3prl-frames[wavlm_large@14]`.
+    """A hidden state of an s3prl upstream, frame by frame: the last one, or the one of a layer, as in
+    `s3prl-frames[wavlm_large@14]`.
 
-    Protocol `s3prl-VERSION/NAME/last` or `.../layer-14`. Layer 0 is what the first layer is given. Only signals of equal length
-    share a batch, so frames do not depend on the other signals. Frames take 150 kB a second and more, so they are not cached.
+    Protocol `s3prl-VERSION/NAME/last` or `.../layer-14`. Layer 0 is what the first layer is given. Only signals of
+    equal length share a batch, so frames do not depend on the other signals. Frames take 150 kB a second and more, so
+    they are not cached.
 
     Result: `{"frames": float32 (frames, width)}`.
 
@@ -31,8 +33,8 @@ class S3prlFrames(S3prl):
         point: `tf32` or `bfloat16` in place of float32; each has its own protocol.
 
     Raises:
-        MissingExtra: s3prl is not installed. UserError: no upstream was named, its layer is no number, or a file was given to one
-            that takes none.
+        MissingExtra: s3prl is not installed. UserError: no upstream was named, its layer is no number, or a file was
+            given to one that takes none.
     """
 
     name = "s3prl-frames"
@@ -53,8 +55,8 @@ class S3prlFrames(S3prl):
         """Builds the upstream, and counts its hidden states if one of them was asked for.
 
         Raises:
-            UnknownName: s3prl has no such upstream. WeightsError: its checkpoint cannot be fetched or read, or it has not so many
-                hidden states.
+            UnknownName: s3prl has no such upstream. WeightsError: its checkpoint cannot be fetched or read, or it has
+                not so many hidden states.
         """
         first = self._net is None
         super().load()

@@ -1,4 +1,6 @@
-"""Features that are a network of the table `codec_bench.features.scorers`: prepare windows, run the network, name its outputs."""
+"""Features that are a network of the table `codec_bench.features.scorers`: prepare windows, run the network, name its
+outputs.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ Raises:
 
 
 class Learned(PreparedFeature):
-    """A network over the windows of a signal. Each of these features is a class derived from this one, made of its row."""
+    """A network over the windows of a signal.
+
+    Each of these features is a class derived from this one, made of its row.
+    """
 
     row: ClassVar[Network]
     where = "device"

@@ -17,8 +17,8 @@ FLOOR = 1e-10
 class Level(Feature):
     """The level of a signal in dB of full scale, frame by frame, and how long the signal is.
 
-    The root mean square over 25 ms every 10 ms, each frame around its moment, with zeros beyond both ends; at least -200 dB. It
-    is cheap, so it is not cached.
+    The root mean square over 25 ms every 10 ms, each frame around its moment, with zeros beyond both ends; at least
+    -200 dB. It is cheap, so it is not cached.
 
     Result: `{"level_db": float32 (frames,), "hop_s": float, "duration_s": float}`.
 

@@ -15,18 +15,19 @@ FFT_SAMPLES = 1024
 
 
 class MelCepstrum(Feature):
-    """The mel-cepstrum of a signal as VERSA computes it: 40 coefficients every 5 ms, from the envelope of WORLD's CheapTrick.
+    """The mel-cepstrum of a signal as VERSA computes it: 40 coefficients every 5 ms, from the envelope of WORLD's
+    CheapTrick.
 
-    The signal in 16-bit units passes a high-pass of 255 taps at 70 Hz; CheapTrick with a transform of 1024 samples follows
-    Harvest's pitch between 40 and 800 Hz; the envelope's cepstrum is warped by an all-pass of 0.466. VERSA uses this
-    constant at every rate (at 16 kHz a mel scale would need 0.42).
+    The signal in 16-bit units passes a high-pass of 255 taps at 70 Hz; CheapTrick with a transform of 1024 samples
+    follows Harvest's pitch between 40 and 800 Hz; the envelope's cepstrum is warped by an all-pass of 0.466. VERSA uses
+    this constant at every rate (at 16 kHz a mel scale would need 0.42).
 
-    Result: `{"cepstra": float32 (frames, 40), "power_db": float32 (frames,), "hop_s": float}`. The power of a frame is that
-    over the mean of all frames.
+    Result: `{"cepstra": float32 (frames, 40), "power_db": float32 (frames,), "hop_s": float}`. The power of a frame is
+    that over the mean of all frames.
 
-    Papers: M. Morise, "CheapTrick, a spectral envelope estimator for high-quality speech synthesis", Speech Communication 67,
-    2015; K. Tokuda et al., "Mel-generalized cepstral analysis", ICSLP 1994. Reference implementation: pyworld 0.3.5 itself
-    and pysptk 1.0 `sp2mc`, to 1e-6.
+    Papers: M. Morise, "CheapTrick, a spectral envelope estimator for high-quality speech synthesis", Speech
+    Communication 67, 2015; K. Tokuda et al., "Mel-generalized cepstral analysis", ICSLP 1994. Reference implementation:
+    pyworld 0.3.5 itself and pysptk 1.0 `sp2mc`, to 1e-6.
 
     Args:
         device: not used; it is always computed on the CPU.

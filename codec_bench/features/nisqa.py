@@ -1,4 +1,6 @@
-"""NISQA: the opinion score of transmitted speech with four dimensions of its quality, and the naturalness of synthetic speech."""
+"""NISQA: the opinion score of transmitted speech with four dimensions of its quality, and the naturalness of synthetic
+speech.
+"""
 
 from __future__ import annotations
 
@@ -74,18 +76,20 @@ class _Nisqa(PreparedFeature):
 
 
 class Nisqa(_Nisqa):
-    """The scores that NISQA 2.0 gives a signal: opinion score, noisiness, coloration, discontinuity, loudness. Higher is better.
+    """The scores that NISQA 2.0 gives a signal: opinion score, noisiness, coloration, discontinuity, loudness. Higher
+    is better.
 
-    The mel levels of the signal at 48 kHz, 48 bands up to 20 kHz every 10 ms, are cut into pieces of 15 frames, four frames
-    apart. Six convolutions see each piece, two layers of self-attention all pieces of the signal, and attention pooling gives each
-    score. The published program refuses signals of more than 1300 pieces (52 s); here they are cut into the fewest equal windows
-    that it takes, and the scores are means over them.
+    The mel levels of the signal at 48 kHz, 48 bands up to 20 kHz every 10 ms, are cut into pieces of 15 frames, four
+    frames apart. Six convolutions see each piece, two layers of self-attention all pieces of the signal, and attention
+    pooling gives each score. The published program refuses signals of more than 1300 pieces (52 s); here they are cut
+    into the fewest equal windows that it takes, and the scores are means over them.
 
-    Result: `{"mos": float, "noisiness": float, "discontinuity": float, "coloration": float, "loudness": float, "windows": int}`;
-    of the variant `mos-only`, the first and the last alone.
+    Result: `{"mos": float, "noisiness": float, "discontinuity": float, "coloration": float, "loudness": float,
+    "windows": int}`; of the variant `mos-only`, the first and the last alone.
 
     Paper: G. Mittag et al., "NISQA: A Deep CNN-Self-Attention Model for Multidimensional Speech Quality Prediction with
-    Crowdsourced Datasets", Interspeech 2021. Reference implementation: github.com/gabrielmittag/NISQA at fe84f0f with librosa
+    Crowdsourced Datasets", Interspeech 2021. Reference implementation: github.com/gabrielmittag/NISQA at fe84f0f with
+    librosa
     0.11, on signals at 48 kHz, to 1e-4.
 
     Args:
@@ -121,14 +125,15 @@ class Nisqa(_Nisqa):
 class NisqaTts(_Nisqa):
     """The naturalness that NISQA-TTS gives synthetic speech. Higher is better; trained on 1 to 5.
 
-    The mel levels of the signal at 48 kHz, 48 bands up to 8 kHz every 10 ms, are cut into pieces of 15 frames, one frame apart.
-    Six convolutions see each piece, an LSTM in both directions all pieces; its last states give the score. The published
-    program refuses signals of more than 6000 pieces (60 s); here they are cut into the fewest equal windows that it takes, and
-    the score is the mean over them.
+    The mel levels of the signal at 48 kHz, 48 bands up to 8 kHz every 10 ms, are cut into pieces of 15 frames, one
+    frame apart. Six convolutions see each piece, an LSTM in both directions all pieces; its last states give the score.
+    The published program refuses signals of more than 6000 pieces (60 s); here they are cut into the fewest equal
+    windows that it takes, and the score is the mean over them.
 
     Result: `{"mos": float, "windows": int}`.
 
-    Paper: G. Mittag, S. Moeller, "Deep Learning Based Assessment of Synthetic Speech Naturalness", Interspeech 2020. Reference
+    Paper: G. Mittag, S. Moeller, "Deep Learning Based Assessment of Synthetic Speech Naturalness", Interspeech 2020.
+    Reference
     implementation: github.com/gabrielmittag/NISQA at fe84f0f with librosa 0.11, on signals at 48 kHz, to 1e-4.
 
     Args:

@@ -17,7 +17,8 @@ class PaddedPass:
     """Signals that go through the network together.
 
     Args:
-        places: of the signals in the batch. waves: float32 `(signals, longest)` on the device. lengths: of each, in samples.
+        places: of the signals in the batch. waves: float32 `(signals, longest)` on the device. lengths: of each, in
+            samples.
     """
 
     places: list[int]

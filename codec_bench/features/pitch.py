@@ -32,22 +32,22 @@ class Pitch(Feature):
 
     The variant names the tracker, and each tracker has its own protocol:
 
-    * None, protocol `pitch/boersma-ac-60-600hz/10ms`: Boersma's autocorrelation method, which is Praat's "To Pitch (ac)"
-      with its standard settings between 60 and 600 Hz, every 10 ms. Computed by `kernels/pitch`.
-    * `world`, protocol `pitch/world-harvest-40-800hz/low-cut-70hz/5ms`: WORLD's Harvest as VERSA calls it: the signal in
-      16-bit units through a high-pass of 255 taps at 70 Hz (which delays it by 8 ms), then Harvest between 40 and 800 Hz
-      every 5 ms, without StoneMask's refinement. About 200 times slower than the default. Harvest continues the pitch
-      through short unvoiced sounds, so more frames are voiced than with other trackers.
-    * `swift`, protocol `pitch/swift-f0-0.3/16ms`: SwiftF0, a small network that was trained on speech and music, between 47 and
-      2094 Hz every 16 ms. A frame is voiced from a confidence of 0.5 on.
+    * None, protocol `pitch/boersma-ac-60-600hz/10ms`: Boersma's autocorrelation method, which is Praat's "To Pitch
+      (ac)" with its standard settings between 60 and 600 Hz, every 10 ms. Computed by `kernels/pitch`.
+    * `world`, protocol `pitch/world-harvest-40-800hz/low-cut-70hz/5ms`: WORLD's Harvest as VERSA calls it: the signal
+      in 16-bit units through a high-pass of 255 taps at 70 Hz (which delays it by 8 ms), then Harvest between 40 and
+      800 Hz every 5 ms, without StoneMask's refinement. About 200 times slower than the default. Harvest continues the
+      pitch through short unvoiced sounds, so more frames are voiced than with other trackers.
+    * `swift`, protocol `pitch/swift-f0-0.3/16ms`: SwiftF0, a small network that was trained on speech and music,
+      between 47 and 2094 Hz every 16 ms. A frame is voiced from a confidence of 0.5 on.
 
     Result: `{"f0_hz": float32 (frames,), "hop_s": float}`.
 
     Papers: P. Boersma, "Accurate short-term analysis of the fundamental frequency ...", IFA Proceedings 17, 1993;
-    M. Morise, "Harvest: A high-performance fundamental frequency estimator from speech signals", Interspeech 2017; L. Nieradzik,
-    "SwiftF0: Fast and Accurate Monophonic Pitch Detection", 2025, arXiv 2508.18440.
-    Reference implementations: Praat 6.1 through parselmouth 0.4 on clean speech, voicing equal on 99 % of the frames and
-    pitch to 0.2 % on 99 % of those voiced in both (found: 99.9 %, and 0.1 %; `docs/metrics/pitch.md` has noise);
+    M. Morise, "Harvest: A high-performance fundamental frequency estimator from speech signals", Interspeech 2017; L.
+    Nieradzik, "SwiftF0: Fast and Accurate Monophonic Pitch Detection", 2025, arXiv 2508.18440.
+    Reference implementations: Praat 6.1 through parselmouth 0.4 on clean speech, voicing equal on 99 % of the frames
+    and pitch to 0.2 % on 99 % of those voiced in both (found: 99.9 %, and 0.1 %; `docs/metrics/pitch.md` has noise);
     pyworld 0.3.5 itself; swift-f0 0.3 itself.
 
     Args:
@@ -56,7 +56,8 @@ class Pitch(Feature):
         variant: None, `swift` or `world`.
 
     Raises:
-        UserError: there is no such variant, or weights were given. MissingExtra: `world` needs pyworld, `swift` needs swift-f0.
+        UserError: there is no such variant, or weights were given. MissingExtra: `world` needs pyworld, `swift` needs
+            swift-f0.
     """
 
     name = "pitch"
@@ -110,7 +111,8 @@ def harvest(signal: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         signal: `(samples,)` at 16 kHz.
 
     Returns:
-        The filtered signal in 16-bit units; the pitch of each frame in Hz, 0 where it is unvoiced; the frames' times in seconds.
+        The filtered signal in 16-bit units; the pitch of each frame in Hz, 0 where it is unvoiced; the frames' times in
+        seconds.
 
     Raises:
         MissingExtra: pyworld, or what it imports, is not installed.

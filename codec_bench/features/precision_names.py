@@ -1,4 +1,6 @@
-"""How the precision of a network is named, as in `utmos@float16`, and what it adds to a protocol id (see `networks.precision`)."""
+"""How the precision of a network is named, as in `utmos@float16`, and what it adds to a protocol id (see
+`networks.precision`).
+"""
 
 from __future__ import annotations
 

@@ -97,15 +97,16 @@ class _Scoreq(EncoderFeature):
 class Scoreq(_Scoreq):
     """The opinion score that SCOREQ gives a signal, without a reference. Higher is better; trained on scores of 1 to 5.
 
-    A wav2vec 2.0 base network, fine-tuned so that distances between signals follow the differences of their scores; the mean
-    over time, of length 1; a linear layer. The signal is filled up with zeros to a multiple of 20 ms, as the reference does.
-    A batch gives the scores of the signals one by one.
+    A wav2vec 2.0 base network, fine-tuned so that distances between signals follow the differences of their scores; the
+    mean over time, of length 1; a linear layer. The signal is filled up with zeros to a multiple of 20 ms, as the
+    reference does. A batch gives the scores of the signals one by one.
 
     Result: `{"scoreq": float}`.
 
-    Paper: A. Ragano, J. Skoglund, A. Hines, "SCOREQ: Speech Quality Assessment with Contrastive Regression", NeurIPS 2024.
-    Reference implementation: github.com/alessandroragano/scoreq at 16 kHz, over fairseq's encoder as s3prl 0.4.18 has it, to
-    2e-5.
+    Paper: A. Ragano, J. Skoglund, A. Hines, "SCOREQ: Speech Quality Assessment with Contrastive Regression", NeurIPS
+    2024.
+    Reference implementation: github.com/alessandroragano/scoreq at 16 kHz, over fairseq's encoder as s3prl 0.4.18 has
+    it, to 2e-5.
 
     Args:
         device: `cpu` or `cuda:N`.
@@ -128,7 +129,8 @@ class Scoreq(_Scoreq):
 
 
 class ScoreqEmbedding(_Scoreq):
-    """The point on a sphere at which SCOREQ's other network puts a signal. Its distance from a clean signal's tells quality.
+    """The point on a sphere at which SCOREQ's other network puts a signal. Its distance from a clean signal's tells
+    quality.
 
     As `Scoreq`, without the linear layer. The published network was trained for this use, so its weights are others.
 

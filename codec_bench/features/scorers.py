@@ -1,7 +1,9 @@
-"""The learned scorers: each is a row that says which network is heard, which of its outputs are scores, and what is known of them.
+"""The learned scorers: each is a row that says which network is heard, which of its outputs are scores, and what is
+known of them.
 
-`codec_bench.metrics.predicted` makes a metric of every output. Where a network needs no more than windows of the signal, the row
-holds the network too (`Network`), and `codec_bench.features.learned` makes the feature of it. This module imports nothing heavy.
+`codec_bench.metrics.predicted` makes a metric of every output. Where a network needs no more than windows of the
+signal, the row holds the network too (`Network`), and `codec_bench.features.learned` makes the feature of it. This
+module imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ OPINION = (1.0, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network that hears a signal in windows, and gives each window a row of numbers. Scores are means over the windows.
+    """A network that hears a signal in windows, and gives each window a row of numbers. Scores are means over the
+    windows.
 
     Args:
-        path: of the class of the network, `package.module:Class`. It has `cut`, which gives the windows of a signal, `room`, which
-            says how many samples a window is filled up to, and `at_once`, the most samples of a pass on a CPU and on a GPU. It may
-            have `translated`, which gives the published tensors the names of the class.
+        path: of the class of the network, `package.module:Class`. It has `cut`, which gives the windows of a signal,
+            `room`, which says how many samples a window is filled up to, and `at_once`, the most samples of a pass on a
+            CPU and on a GPU. It may have `translated`, which gives the published tensors the names of the class.
         weights: the entry of the catalogue. key: what the published file holds the weights under.
         protocol: exact id of the measurement.
         title: the name in sentences. about: what it does, as `codec-bench show` prints it before its arguments.
@@ -68,12 +71,15 @@ class Scorer:
         paper, source: where it is defined, and the implementation that it agrees with (and how closely).
         notes: both, and the arguments, as `codec-bench show` prints them below a score's own words.
         rate_hz, range, unit: of every score.
-        topic: what it is about, a key of `codec_bench.metrics.TOPICS`. group: the name that asks for the scores together.
-        apart: whether a score is how far the estimate's point is from the reference's, and not a number of the estimate.
+        topic: what it is about, a key of `codec_bench.metrics.TOPICS`. group: the name that asks for the scores
+        together.
+        apart: whether a score is how far the estimate's point is from the reference's, and not a number of the
+        estimate.
         named: whether the protocol begins with the metric's name.
         detail: what of the result stands beside a score.
         variants: whether the scores have a variant in brackets.
-        languages: base codes of the languages that it measures; empty for any. The variant `any-language` measures all the same.
+        languages: base codes of the languages that it measures; empty for any. The variant `any-language` measures all
+        the same.
         trained_on: why other languages are refused.
         network: the network, where the feature is made of it.
     """

@@ -28,14 +28,14 @@ MAX_S = 120.0
 class Sigmos(Feature):
     """The seven scores that SIGMOS gives a signal. Higher is better; trained on 1 to 5.
 
-    A spectrogram at 48 kHz, 20 ms every 10 ms under the root of a Hann window; magnitudes to the power of 0.3, with the real and
-    imaginary parts scaled alike. Convolutions and what follows them are those of the file. Every signal goes through the network
-    alone.
+    A spectrogram at 48 kHz, 20 ms every 10 ms under the root of a Hann window; magnitudes to the power of 0.3, with the
+    real and imaginary parts scaled alike. Convolutions and what follows them are those of the file. Every signal goes
+    through the network alone.
 
     Result: `{"coloration", "discontinuity", "loudness", "noise", "reverb", "signal", "overall": float}`.
 
-    Paper: N. C. Ristea et al., "The ICASSP 2024 Speech Signal Improvement Challenge", 2024; B. Naderi, R. Cutler, N. C. Ristea,
-    "Multi-dimensional Speech Quality Assessment in Crowdsourcing", ICASSP 2024. Reference implementation:
+    Paper: N. C. Ristea et al., "The ICASSP 2024 Speech Signal Improvement Challenge", 2024; B. Naderi, R. Cutler, N. C.
+    Ristea, "Multi-dimensional Speech Quality Assessment in Crowdsourcing", ICASSP 2024. Reference implementation:
     github.com/microsoft/SIG-Challenge `ICASSP2024/sigmos/sigmos.py` at 48 kHz, to 1e-5.
 
     Args:

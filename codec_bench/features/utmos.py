@@ -16,11 +16,12 @@ WEIGHTS = "utmos22-strong"
 
 
 class Utmos(EncoderFeature):
-    """The naturalness of speech as UTMOS22's strong learner rates it. Higher is better; it was trained on scores of 1 to 5.
+    """The naturalness of speech as UTMOS22's strong learner rates it. Higher is better; it was trained on scores of 1
+    to 5.
 
     A wav2vec 2.0 base network gives 768 numbers every 20 ms. These numbers, and two constant vectors that stand for the
-    listening test and the listener, go through a BiLSTM and two linear layers. The score of an utterance is the mean over
-    its frames. The level of the signal is not normalised.
+    listening test and the listener, go through a BiLSTM and two linear layers. The score of an utterance is the mean
+    over its frames. The level of the signal is not normalised.
 
     The reference scores one signal at a time. Batches give the same scores here: the group norm, the positional
     convolution, attention, the BiLSTM and the mean use each signal's own samples and frames only.

@@ -1,4 +1,6 @@
-"""UTMOSv2: the opinion score of synthetic speech's naturalness, predicted from crops of a signal that are drawn at random."""
+"""UTMOSv2: the opinion score of synthetic speech's naturalness, predicted from crops of a signal that are drawn at
+random.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ class Protocol:
     """How a number is made.
 
     Args:
-        weights: the entry of the catalogue; each of its files is a fold. folds, repetitions: draws are averaged over both.
+        weights: the entry of the catalogue; each of its files is a fold. folds, repetitions: draws are averaged over
+            both.
     """
 
     weights: str
@@ -79,12 +82,13 @@ class DrawnBatch:
 class UtmosV2(PreparedFeature):
     """The naturalness of speech as UTMOSv2 rates it. Higher is better; it was trained on scores of 1 to 5.
 
-    A wav2vec 2.0 base network hears three seconds of the signal. Four EfficientNetV2-S look at mel spectrograms of two crops of 1.4 s,
-    each mixed with a further crop in a random proportion, which training did and prediction still does. A linear layer gives
-    the score on the scale of its authors' own listening test. A signal that is too short is repeated.
+    A wav2vec 2.0 base network hears three seconds of the signal. Four EfficientNetV2-S look at mel spectrograms of two
+    crops of 1.4 s, each mixed with a further crop in a random proportion, which training did and prediction still does.
+    A linear layer gives the score on the scale of its authors' own listening test. A signal that is too short is
+    repeated.
 
-    Crops and proportions are drawn by a generator whose seed is made of the signal's samples. So a number is the same in every run
-    and every batch, and is what the reference gives after `numpy.random.seed(seed_of(signal))`.
+    Crops and proportions are drawn by a generator whose seed is made of the signal's samples. So a number is the same
+    in every run and every batch, and is what the reference gives after `numpy.random.seed(seed_of(signal))`.
 
     Result: `{"mos": float, "draws": int}`, the mean over the draws and their number.
 
@@ -94,8 +98,8 @@ class UtmosV2(PreparedFeature):
     Args:
         device: `cpu` or `cuda:N`.
         weights: a file in the layout of the published one in its place, or None. For `five-folds`, a folder with five.
-        variant: None for one fold and one draw; `five-repetitions` for five draws; `five-folds` for five folds with five
-            draws each.
+        variant: None for one fold and one draw; `five-repetitions` for five draws; `five-folds` for five folds with
+            five draws each.
 
     Raises:
         WeightsError: the weights are not on this machine. UserError: no such variant.
@@ -193,7 +197,9 @@ def seed_of(signal: np.ndarray) -> int:
 
 
 def draws(signal: np.ndarray, seed: int) -> Iterator[Draw]:
-    """Draws of a signal, float32 `(samples,)`, one after the other; the same random numbers as the reference, in its order."""
+    """Draws of a signal, float32 `(samples,)`, one after the other; the same random numbers as the reference, in its
+    order.
+    """
     from codec_bench.networks.utmosv2 import FRAMES, HEARD, SEEN, WINDOWS
 
     # The reference draws from NumPy's global generator, which is one of this kind; its numbers never change.

@@ -1,4 +1,6 @@
-"""Signals that a network hears in windows: all windows of a batch as padded passes, and what it gave for them by signal."""
+"""Signals that a network hears in windows: all windows of a batch as padded passes, and what it gave for them by
+signal.
+"""
 
 from __future__ import annotations
 

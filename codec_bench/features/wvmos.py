@@ -18,13 +18,14 @@ PREFIX, ENCODER = "model.", "encoder."
 class Wvmos(EncoderFeature):
     """The opinion score that WV-MOS gives a signal. Higher is better; trained on scores of 1 to 5.
 
-    A wav2vec 2.0 base network, as it was before it learnt letters, over the signal at zero mean and unit variance; two linear
-    layers, trained on the listening test of the Voice Conversion Challenge 2018; the mean over its 20 ms frames. A batch gives
-    the scores of the signals one by one.
+    A wav2vec 2.0 base network, as it was before it learnt letters, over the signal at zero mean and unit variance; two
+    linear layers, trained on the listening test of the Voice Conversion Challenge 2018; the mean over its 20 ms frames.
+    A batch gives the scores of the signals one by one.
 
     Result: `{"mos": float}`.
 
-    Paper: P. Andreev et al., "HiFi++: A Unified Framework for Bandwidth Extension and Speech Enhancement", ICASSP 2023. Reference
+    Paper: P. Andreev et al., "HiFi++: A Unified Framework for Bandwidth Extension and Speech Enhancement", ICASSP 2023.
+    Reference
     implementation: github.com/AndreevP/wvmos at 16 kHz over transformers 5, signal by signal, to 2e-5.
 
     Args:

@@ -1,11 +1,13 @@
 """Metrics, one family a file: cheap functions of signals and features.
 
 Which file to open
-    `base.py`       what every metric promises. A family is a file; the learned metrics are `predicted.py`, one for each row of
-                    `codec_bench.features.scorers`.
+    `base.py`       what every metric promises. A family is a file; the learned metrics are `predicted.py`, one for each
+                    row of `codec_bench.features.scorers`.
     `command.py`    a metric that is a program, and the file that names it.
-    `groups.py`     which metrics a name such as `quality` stands for; the groups themselves are `GROUPS` and `TOPICS` here.
-    `costs.py`      how long a metric takes, as measured; `sensitivity.py` what moves it though a listener would not mind. `words.py` reads when each word is said.
+    `groups.py`     which metrics a name such as `quality` stands for; the groups themselves are `GROUPS` and `TOPICS`
+                    here.
+    `costs.py`      how long a metric takes, as measured; `sensitivity.py` what moves it though a listener would not
+                    mind. `words.py` reads when each word is said.
 """
 
 from __future__ import annotations
@@ -141,10 +143,12 @@ REGISTRY = Registry("metric", "METRICS", TABLE)
 
 
 def expand(texts: list[str]) -> list[str]:
-    """Replaces the names of groups by those of their metrics and keeps all other names. `dnsmos[all-windows]` gives four.
+    """Replaces the names of groups by those of their metrics and keeps all other names. `dnsmos[all-windows]` gives
+    four.
 
-    `wer[a+b]` of several recognisers stands for what each gives and what all give together (`metrics.consensus`); what of it was
-    also named by itself is measured once. Metrics over frames voiced in both signals bring `voiced_in_both` with them.
+    `wer[a+b]` of several recognisers stands for what each gives and what all give together (`metrics.consensus`); what
+    of it was also named by itself is measured once. Metrics over frames voiced in both signals bring `voiced_in_both`
+    with them.
 
     Raises:
         UserError: a metric is asked for twice.
@@ -180,7 +184,9 @@ def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> l
 
 
 def group_names() -> list[str]:
-    """The groups that are made of topics (`codec_bench.metrics.groups`): one of each topic, and those over several topics."""
+    """The groups that are made of topics (`codec_bench.metrics.groups`): one of each topic, and those over several
+    topics.
+    """
     return [*TOPICS, QUALITY, OFFLINE]
 
 
@@ -194,7 +200,8 @@ def weights_of(name: str) -> str:
     """Whether a metric needs weights that no installed package brings.
 
     Returns:
-        `checkpoint` if it does; `by variant` if the metric has no default, because its brackets name the model; else empty.
+        `checkpoint` if it does; `by variant` if the metric has no default, because its brackets name the model; else
+        empty.
     """
     from codec_bench.weights.from_packages import folder_in_a_package
 
@@ -209,7 +216,9 @@ def weights_of(name: str) -> str:
 
 
 def licences_of(name: str) -> list[str]:
-    """The licences of the weights that a metric reads in its default form; none if it reads none, or its brackets name the model."""
+    """The licences of the weights that a metric reads in its default form; none if it reads none, or its brackets name
+    the model.
+    """
     from codec_bench.features import REGISTRY as FEATURES
 
     try:
@@ -248,7 +257,8 @@ def _entries_by_user() -> dict[str, list[Checkpoint]]:
 
 
 def build_metric(text: str) -> Metric:
-    """Builds one metric from its name: `stoi`, `wer[pocketsphinx]`, `./mine.py:MyMetric` or a file that names a program, `./polqa.yaml`. For groups, call `expand` first.
+    """Builds one metric from its name: `stoi`, `wer[pocketsphinx]`, `./mine.py:MyMetric` or a file that names a
+    program, `./polqa.yaml`. For groups, call `expand` first.
 
     Raises:
         UnknownName: there is no such metric. UserError: the class is not a metric, or has no such variant.

@@ -11,16 +11,19 @@ from codec_bench.types import Score
 
 
 class AsvEer(SetDistance):
-    """The equal error rate of speaker verification, with what came out as the test and unprocessed sound as the enrolment. Lower is better, 0 to 1.
+    """The equal error rate of speaker verification, with what came out as the test and unprocessed sound as the
+    enrolment. Lower is better, 0 to 1.
 
-    A trial is an estimate against the reference of another item: of the same speaker it should be accepted, of another speaker it
-    should be refused, by the cosine of their embeddings. All pairs of items are trials, so the data must name speakers (the column
-    `speaker`), of whom one has two items at least; over 2,000 items they are chosen by a hash. The rate is where as large a share of
-    the first is refused as of the second is accepted; 0.5 is chance. Compare it with the rate of the unprocessed sound. A value of
-    the whole set; an item's own value is the squared distance between its two embeddings.
+    A trial is an estimate against the reference of another item: of the same speaker it should be accepted, of another
+    speaker it should be refused, by the cosine of their embeddings. All pairs of items are trials, so the data must
+    name speakers (the column `speaker`), of whom one has two items at least; over 2,000 items they are chosen by a
+    hash. The rate is where as large a share of the first is refused as of the second is accepted; 0.5 is chance.
+    Compare it with the rate of the unprocessed sound. A value of the whole set; an item's own value is the squared
+    distance between its two embeddings.
 
-    Papers: that of each encoder (`sim`); H. Wu et al., "Codec-SUPERB", Findings of ACL 2024, which reports it of codecs over a published
-    list of trials. Reference implementation: scikit-learn's `roc_curve` with the point where both errors are equal, to 1e-9.
+    Papers: that of each encoder (`sim`); H. Wu et al., "Codec-SUPERB", Findings of ACL 2024, which reports it of codecs
+    over a published list of trials. Reference implementation: scikit-learn's `roc_curve` with the point where both
+    errors are equal, to 1e-9.
 
     Args:
         variant: the speaker encoder, as for `sim`; None for `wavlm-large-sv`.
@@ -48,10 +51,11 @@ class AsvEer(SetDistance):
 class AsvEerListed(AsvEer):
     """The equal error rate of speaker verification over a list of trials. Lower is better, 0 to 1.
 
-    As `asv_eer`, but the trials are those of a list (`--trials FILE`), such as the published ones of VoxCeleb, so that rates can be compared with
-    those that others report over it. The list says which two recordings a trial compares and whether one speaker is in both. The test
-    is what came out, and the enrolment the unprocessed recording. Trials of recordings that are not in the data, or have no value, are
-    counted. A value of the whole set; an item's own value is the squared distance between its two embeddings.
+    As `asv_eer`, but the trials are those of a list (`--trials FILE`), such as the published ones of VoxCeleb, so that
+    rates can be compared with those that others report over it. The list says which two recordings a trial compares and
+    whether one speaker is in both. The test is what came out, and the enrolment the unprocessed recording. Trials of
+    recordings that are not in the data, or have no value, are counted. A value of the whole set; an item's own value is
+    the squared distance between its two embeddings.
 
     Papers, reference implementation, arguments and errors: as for `asv_eer`.
 

@@ -3,8 +3,8 @@
 Conventions
     Signals are mono float32 `(samples,)` in [-1, 1] at the metric's own rate. Reference and estimate have one length. A
     metric that does not depend on the scale gets them uncut, beyond [-1, 1] where they are.
-    `reference` comes first, and both are keyword-only. A metric does not raise an exception for a bad item: it returns a
-    `Score` whose status and reason say why there is no number.
+    `reference` comes first, and both are keyword-only. A metric does not raise an exception for a bad item: it returns
+    a `Score` whose status and reason say why there is no number.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ class Inputs:
         estimate, reference: signals at the metric's rate, of equal length.
         rate_hz: their rate: the metric's own, or the reference's native rate if the metric's `rate_hz` is None.
         text, language: the reference transcript and its language, or None.
-        spoken: the transcript with numbers written out as they are spoken, or None if the data have none. Some published
-            rules compare with both forms.
+        spoken: the transcript with numbers written out as they are spoken, or None if the data have none. Some
+            published rules compare with both forms.
         estimate_features, reference_features: results by name of the features that the metric's class attributes name.
         bits, duration_s: the bits that the codec sent for this item and the length of the audio, or None.
         no_bits: why there are no bits, or None if the system is no codec.
-        words, estimate_words: when each word of the reference is said, and of an estimate with a timing of its own, as the data hold it
-            (`codec_bench.metrics.words` reads it), or None.
-        trials: the ids with which it is tried as the test, each with 1 for one speaker or 0 for two (`codec_bench.data.trials`), or None.
+        words, estimate_words: when each word of the reference is said, and of an estimate with a timing of its own, as
+            the data hold it (`codec_bench.metrics.words` reads it), or None.
+        trials: the ids with which it is tried as the test, each with 1 for one speaker or 0 for two
+            (`codec_bench.data.trials`), or None.
 
     Examples:
         >>> item = Inputs("a", 16000, estimate=np.zeros(16000, np.float32), reference=np.ones(16000, np.float32))
@@ -89,15 +90,18 @@ class Metric(ABC):
             would change what it measures. Its signals are then not cut.
         waveform: whether it compares sample by sample, so that a delay of a few samples moves its value.
         estimate_features, reference_features: names of all features that it reads of each side, in any language.
-        languages: base codes (`en`, `zh`) of the languages that it measures; empty for any. Items of other languages are
-            refused.
-        higher_is_better, unit, range: for tables. None where neither direction is better. The unit "" means a pure number.
-        bounds: the least and the most that an item can be, where the range does not say it: (0, None) for an error rate, of which
-            one item may be many times the rest; (None, None) for counts that are no errors. Intervals rest on it (`stats.intervals`).
-        implausible: a value that most items of working audio do not fall below: what lies below points at a shift, another order of
-            the files, or a turned sign. None where there is no such value.
+        languages: base codes (`en`, `zh`) of the languages that it measures; empty for any. Items of other languages
+            are refused.
+        higher_is_better, unit, range: for tables. None where neither direction is better. The unit "" means a pure
+        number.
+        bounds: the least and the most that an item can be, where the range does not say it: (0, None) for an error
+            rate, of which one item may be many times the rest; (None, None) for counts that are no errors. Intervals
+            rest on it (`stats.intervals`).
+        implausible: a value that most items of working audio do not fall below: what lies below points at a shift,
+            another order of the files, or a turned sign. None where there is no such value.
         aggregate: how the items' scores become a corpus value: `mean`, or `ratio` (sum of numerators over sum of
-            denominators), or the name of a statistic of sets (`codec_bench.stats.sets`), which is made of all items at once.
+            denominators), or the name of a statistic of sets (`codec_bench.stats.sets`), which is made of all items at
+            once.
         protocol: exact id of the measurement; an instance may set it.
         paper, source: where it is defined, and the implementation that it agrees with (and how closely).
         own_weights: why its features cannot have the caller's own weights; empty where they can.
@@ -134,7 +138,10 @@ class Metric(ABC):
     own_weights: ClassVar[str] = ""
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """Why an item with this transcript and language is not measured, or None. Called before anything is computed."""
+        """Why an item with this transcript and language is not measured, or None.
+
+        Called before anything is computed.
+        """
         if self.kind == "text" and text is None:
             return "no transcript in the manifest to compare with"
         if self.languages and language is not None and base_language(language) not in self.languages:
@@ -201,7 +208,8 @@ LENGTH_TOLERANCE_S = 0.1
 
 
 def frames_apart(off_s: float) -> str | None:
-    """Why two results that are compared frame by frame cannot be, because the signals' lengths differ too much; or None.
+    """Why two results that are compared frame by frame cannot be, because the signals' lengths differ too much; or
+    None.
 
     Args:
         off_s: by how much the estimate is longer than the reference.
@@ -225,11 +233,12 @@ ALIGNMENT_UNKNOWN = "alignment unknown: a short delay of this codec cannot be to
 
 
 class Compared(NamedTuple):
-    """What the levels of an estimate and its reference say (`audio.level_checks`), in the words of `store.rows.NO_SPEECH`.
+    """What the levels of an estimate and its reference say (`audio.level_checks`), in the words of
+    `store.rows.NO_SPEECH`.
 
     Args:
-        unlike: why an estimate that is as long as its reference is not what it says, or why that cannot be told, or None. lacks: whether one that was made
-            elsewhere lacks speech. made: whether it was made elsewhere.
+        unlike: why an estimate that is as long as its reference is not what it says, or why that cannot be told, or
+            None. lacks: whether one that was made elsewhere lacks speech. made: whether it was made elsewhere.
     """
 
     unlike: str | None = None
@@ -244,7 +253,8 @@ def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, made:
     """Compares an estimate with its reference by levels.
 
     Args:
-        reference, estimate: float32 `(samples,)`, of any lengths. rate_hz: of both. made: whether the estimate was made elsewhere.
+        reference, estimate: float32 `(samples,)`, of any lengths. rate_hz: of both. made: whether the estimate was made
+            elsewhere.
     """
     as_long = abs(estimate.size - reference.size) <= LENGTH_TOLERANCE_S * rate_hz
     follows = unlike(reference, estimate, rate_hz) if as_long else None
@@ -262,8 +272,8 @@ def flagged(
         metric: that gave the score.
         score: of one item.
         estimate_silent, reference_silent: whether the item's sound is silent (`audio.level_checks.is_silent`).
-        told: what the levels of the two say. An estimate that was made elsewhere need not follow its reference, but for metrics that
-            compare samples.
+        told: what the levels of the two say. An estimate that was made elsewhere need not follow its reference, but for
+            metrics that compare samples.
     """
     if score.status != "ok" or "flag" in score.detail:
         return score

@@ -11,7 +11,8 @@ class Bitrate(ItemMetric):
 
     Lower is better. The corpus value is all bits over all seconds, not the mean of the items' rates. So bits that are
     sent once per utterance have the weight that they have in a transmission. Undefined for a system that sends no bits
-    (synthesised or ready-made audio, or a codec whose latents are not discrete) and for audio of no length. Exact, because it is one division.
+    (synthesised or ready-made audio, or a codec whose latents are not discrete) and for audio of no length. Exact,
+    because it is one division.
 
     Examples:
         >>> from codec_bench.metrics import Inputs, build_metric

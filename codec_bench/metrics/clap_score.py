@@ -17,12 +17,13 @@ from codec_bench.types import Score
 class ClapScore(Metric):
     """The cosine of CLAP's embeddings of the estimate and of its text. Higher is better, -1 to 1.
 
-    For sounds that were made from a description: the text of the item is the description, and not a transcript. The sound's
-    embedding is that of `fad[clap-htsat-unfused]`, the mean of the unit vectors of windows of 10 s, one every second; the text is
-    cut to 77 tokens. CLAP was trained on English captions of sounds. Other CLAPs, and other windows, give other numbers.
+    For sounds that were made from a description: the text of the item is the description, and not a transcript. The
+    sound's embedding is that of `fad[clap-htsat-unfused]`, the mean of the unit vectors of windows of 10 s, one every
+    second; the text is cut to 77 tokens. CLAP was trained on English captions of sounds. Other CLAPs, and other
+    windows, give other numbers.
 
-    Paper: Y. Wu et al., "Large-Scale Contrastive Language-Audio Pretraining with Feature Fusion and Keyword-to-Caption Augmentation",
-    ICASSP 2023. Reference implementation: transformers 5 `ClapModel`, each item alone, to 1e-5.
+    Paper: Y. Wu et al., "Large-Scale Contrastive Language-Audio Pretraining with Feature Fusion and Keyword-to-Caption
+    Augmentation", ICASSP 2023. Reference implementation: transformers 5 `ClapModel`, each item alone, to 1e-5.
 
     Examples:
         >>> sound, text = np.array([0.6, 0.8]), np.array([1.0, 0.0])  # as the two halves of CLAP may give them

@@ -1,4 +1,7 @@
-"""A metric that is a program of the user's: two files in, a number out. For tools that people hold licences of, such as POLQA and PEAQ."""
+"""A metric that is a program of the user's: two files in, a number out.
+
+For tools that people hold licences of, such as POLQA and PEAQ.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,12 @@ class MetricFile(BaseModel):
 
     Args:
         version: of this file layout.
-        program: the program and its arguments, which contain `{estimate}` and for a pair `{reference}`; also `{rate}` (Hz) and `{folder}`.
+        program: the program and its arguments, which contain `{estimate}` and for a pair `{reference}`; also `{rate}`
+        (Hz) and `{folder}`.
         rate_hz: of both files, 16-bit WAV with one channel.
         kind: `pair`, or `single` for a program that needs no reference.
-        value: a regular expression with one group, the number; the last match in what the program wrote counts. Without it, the last
-            number there.
+        value: a regular expression with one group, the number; the last match in what the program wrote counts. Without
+            it, the last number there.
         higher_is_better, unit, range: for tables.
         timeout_s: seconds that the program may run for one item.
         paper: where the measure is defined.
@@ -52,8 +56,8 @@ class MetricFile(BaseModel):
 class CommandMetric(ItemMetric):
     """A program that a YAML file names, as a metric.
 
-    A program that fails, that does not end in time, or that writes no number gives a `failed` score with the reason. The protocol has the
-    hash of the file, so that results of other settings are told apart.
+    A program that fails, that does not end in time, or that writes no number gives a `failed` score with the reason.
+    The protocol has the hash of the file, so that results of other settings are told apart.
 
     Args:
         path: of the file.

@@ -1,4 +1,7 @@
-"""Error rates by several recognisers: `wer[a+b]` is each one's `wer`, their mean, the smallest of each item, and how far they disagree."""
+"""Error rates by several recognisers:
+
+`wer[a+b]` is each one's `wer`, their mean, the smallest of each item, and how far they disagree.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ TOGETHER = ("wer_mean", "wer_smallest", "wer_between")
 
 
 def recognisers_in(variant: str) -> list[str]:
-    """The recognisers that a metric's brackets name, with their own settings: `a@28s+float16+b` gives `a@28s+float16` and `b`.
+    """The recognisers that a metric's brackets name, with their own settings: `a@28s+float16+b` gives `a@28s+float16`
+    and `b`.
 
     Raises:
         UserError: one of them is named twice.
@@ -70,14 +74,16 @@ def _is_recogniser(part: str) -> bool:
 class _Consensus(Metric):
     """The common part of what several recognisers give together.
 
-    An item has a value only if every recogniser has heard it: with one less, the value would be that of other recognisers.
+    An item has a value only if every recogniser has heard it: with one less, the value would be that of other
+    recognisers.
 
     Args:
         variant: the recognisers, with a plus between them, each as `wer` takes it.
         point: the rule by which texts are compared, as for `wer`.
 
     Raises:
-        UserError: fewer than two recognisers were named, or one twice, or one is not a recogniser. UnknownName: as for `wer`.
+        UserError: fewer than two recognisers were named, or one twice, or one is not a recogniser. UnknownName: as for
+            `wer`.
     """
 
     signals = False
@@ -152,8 +158,8 @@ class _OfRates(_Consensus):
 class WerMean(_OfRates):
     """The mean of several recognisers' word error rates. Lower is better; insertions can take it above 1.
 
-    For a corpus it is the mean of the recognisers' own corpus rates, over the items that all of them have heard. A voice or a
-    codec that pleases one recogniser moves it less than that one's rate.
+    For a corpus it is the mean of the recognisers' own corpus rates, over the items that all of them have heard. A
+    voice or a codec that pleases one recogniser moves it less than that one's rate.
 
     Examples:
         >>> heard = {"pocketsphinx": {"transcript": "a cap sat"}, "whisper-tiny.en": {"transcript": "a cat sat"}}
@@ -177,8 +183,9 @@ class WerMean(_OfRates):
 class WerSmallest(_OfRates):
     """The smallest of several recognisers' word error rates, chosen anew for each item. Lower is better.
 
-    For a corpus, the errors of the chosen recognisers over the words. Reports print it as their word error rate, which it is not:
-    it is at most each recogniser's own rate and falls with each one that is added. Compare it with the same choice alone.
+    For a corpus, the errors of the chosen recognisers over the words. Reports print it as their word error rate, which
+    it is not: it is at most each recogniser's own rate and falls with each one that is added. Compare it with the same
+    choice alone.
     """
 
     stem = "wer_smallest"
@@ -195,10 +202,11 @@ class WerSmallest(_OfRates):
 class WerBetween(_Consensus):
     """How far several recognisers disagree: the edits between their transcripts, over the transcripts' words, 0 to 2.
 
-    Neither more nor less is better by itself: it says how much a word error rate of these items depends on who hears them. It needs
-    no text. Over all pairs of recognisers, the fewest edits from one transcript to the other are added, and so is the mean length
-    of the two; the value is the first over the second, for a corpus over all items. It is 0 where all transcripts are the same by the
-    rule, and 2 where of each pair only one has words. An item in which none hears a word is undefined.
+    Neither more nor less is better by itself: it says how much a word error rate of these items depends on who hears
+    them. It needs no text. Over all pairs of recognisers, the fewest edits from one transcript to the other are added,
+    and so is the mean length of the two; the value is the first over the second, for a corpus over all items. It is 0
+    where all transcripts are the same by the rule, and 2 where of each pair only one has words. An item in which none
+    hears a word is undefined.
     """
 
     stem = "wer_between"

@@ -1,7 +1,7 @@
 """What each metric costs: processor seconds for an hour of sound, as they were measured on one machine.
 
-`costs.csv` beside this module is written by the project's benches from their rows, and is no promise for another machine. It
-says which metric is cheap and which is not.
+`costs.csv` beside this module is written by the project's benches from their rows, and is no promise for another
+machine. It says which metric is cheap and which is not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def _costs() -> dict[str, float]:
 def cost_of(name: str) -> float | None:
     """Processor seconds of a metric for an hour of sound, or None where it was not measured.
 
-    A metric that has no form without brackets was measured in one of its forms, and its plain name has the number of that.
+    A metric that has no form without brackets was measured in one of its forms, and its plain name has the number of
+    that.
 
     Args:
         name: such as `stoi`, `wer` or `wer[whisper-tiny.en]`.

@@ -1,4 +1,6 @@
-"""Emotion in speech as emotion2vec+ hears it: how alike two signals sound, which emotion is heard, and whether it is the asked one."""
+"""Emotion in speech as emotion2vec+ hears it: how alike two signals sound, which emotion is heard, and whether it is
+the asked one.
+"""
 
 from __future__ import annotations
 
@@ -51,11 +53,11 @@ class _Emotion(ItemMetric):
 class EmotionSim(_Emotion):
     """The cosine of what emotion2vec+ large hears in reference and estimate. Higher is better; 1 is the same emotion.
 
-    Each signal is heard as a whole, so the two may have different lengths. The vectors hold more than emotion, such as the
-    voice and the language, so values of different sets do not compare.
+    Each signal is heard as a whole, so the two may have different lengths. The vectors hold more than emotion, such as
+    the voice and the language, so values of different sets do not compare.
 
-    Paper: Z. Ma et al., "emotion2vec", Findings of ACL 2024. Reference implementation: the cosine of FunASR 1.4's embeddings
-    of utterances, to 1e-5.
+    Paper: Z. Ma et al., "emotion2vec", Findings of ACL 2024. Reference implementation: the cosine of FunASR 1.4's
+    embeddings of utterances, to 1e-5.
 
     Args:
         variant: the encoder: `emotion2vec-plus-large`, also if None.
@@ -92,12 +94,12 @@ class EmotionSim(_Emotion):
 class EmotionAccuracy(_Emotion):
     """Whether emotion2vec+ large hears the emotion that the item's id names: 1 or 0. Higher is better.
 
-    CV3-Eval names its items by emotion (`happy_high_uttid_1`) and counts how often the most probable of nine emotions is the
-    one that is named. An item whose id does not begin with one of these and `_` has no value. `detail` holds the emotion
-    that is heard, and its probability.
+    CV3-Eval names its items by emotion (`happy_high_uttid_1`) and counts how often the most probable of nine emotions
+    is the one that is named. An item whose id does not begin with one of these and `_` has no value. `detail` holds the
+    emotion that is heard, and its probability.
 
-    Paper: Z. Du et al., "CosyVoice 3", 2025. Reference implementation: FunASR 1.4's Emotion2vec for the probabilities, to 1e-5;
-    what is counted, as UltraEval-Audio describes the score of CV3-Eval.
+    Paper: Z. Du et al., "CosyVoice 3", 2025. Reference implementation: FunASR 1.4's Emotion2vec for the probabilities,
+    to 1e-5; what is counted, as UltraEval-Audio describes the score of CV3-Eval.
 
     Args:
         variant: the encoder: `emotion2vec-plus-large`, also if None.
@@ -137,11 +139,12 @@ class EmotionAccuracy(_Emotion):
 class EmotionLabelled(EmotionAccuracy):
     """Whether emotion2vec+ large hears the emotion that the item is labelled with: 1 or 0. Higher is better.
 
-    As `emotion_accuracy`, but the text of the item is the label, one of the nine emotions of the network. Codec-SUPERB measures codecs
-    so, with RAVDESS and with an earlier network (emotion2vec base, fine-tuned), so that its numbers do not compare. Compare
-    with the accuracy of the unprocessed speech.
+    As `emotion_accuracy`, but the text of the item is the label, one of the nine emotions of the network. Codec-SUPERB
+    measures codecs so, with RAVDESS and with an earlier network (emotion2vec base, fine-tuned), so that its numbers do
+    not compare. Compare with the accuracy of the unprocessed speech.
 
-    Paper: H. Wu et al., "Codec-SUPERB", Findings of ACL 2024. Reference implementation, arguments and errors: as for `emotion_accuracy`.
+    Paper: H. Wu et al., "Codec-SUPERB", Findings of ACL 2024. Reference implementation, arguments and errors: as for
+        `emotion_accuracy`.
     """
 
     kind = "text"
@@ -162,12 +165,14 @@ class EmotionLabelled(EmotionAccuracy):
 
 
 class EmotionHeard(_Emotion):
-    """How sure emotion2vec+ large is of the emotion that it hears: its probability, 0 to 1. Neither more nor less is better.
+    """How sure emotion2vec+ large is of the emotion that it hears: its probability, 0 to 1. Neither more nor less is
+    better.
 
-    `detail["probabilities"]` holds those of all nine emotions by name, and `detail["emotion"]` the likeliest. Metrics of answers read them
-    (`said_with_emotion`, `said_as_told`, `said_fittingly`).
+    `detail["probabilities"]` holds those of all nine emotions by name, and `detail["emotion"]` the likeliest. Metrics
+    of answers read them (`said_with_emotion`, `said_as_told`, `said_fittingly`).
 
-    Paper: Z. Ma et al., "emotion2vec", Findings of ACL 2024. Reference implementation: FunASR 1.4's Emotion2vec, to 1e-5.
+    Paper: Z. Ma et al., "emotion2vec", Findings of ACL 2024. Reference implementation: FunASR 1.4's Emotion2vec, to
+        1e-5.
 
     Args:
         variant: the encoder: `emotion2vec-plus-large`, also if None.

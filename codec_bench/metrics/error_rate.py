@@ -155,13 +155,17 @@ class _RecognisedErrorRate(Metric):
         return [self._heard(name, item.estimate_features[name]) for name, item in zip(names, batch)]
 
     def between(self, batch: Sequence[Inputs], texts: Sequence[tuple[str, str]]) -> list[Compared | Score]:
-        """How two texts of each item differ by the rule, the first as the reference; a score for what cannot be normalised."""
+        """How two texts of each item differ by the rule, the first as the reference; a score for what cannot be
+        normalised.
+        """
         results = [item.estimate_features[self.features_of(item.language)[0][0]] for item in batch]
         languages = [self._language(item, result) for item, result in zip(batch, results)]
         return self._compare([_Pair(at, *pair, code) for at, (pair, code) in enumerate(zip(texts, languages))])
 
     def _language(self, item: Inputs, result: Mapping[str, Any]) -> str | None:
-        """The language whose rule applies: the sample's, else the detected one, else the recogniser's if it knows only one."""
+        """The language whose rule applies: the sample's, else the detected one, else the recogniser's if it knows only
+        one.
+        """
         if item.language is not None:
             return base_language(item.language)
         known = _languages_of(self.features_of(None)[0][0])
@@ -241,8 +245,8 @@ class Wer(_RecognisedErrorRate):
     utterances weigh more. In languages that are written without spaces the default rule counts characters. Compare it
     with the error rate of the unprocessed audio, because the recogniser makes errors of its own.
 
-    Words that are heard where the reference has none add to the errors and to nothing else. The value of such an item is
-    their number. A set in which no reference has a word has no error rate, whatever was heard.
+    Words that are heard where the reference has none add to the errors and to nothing else. The value of such an item
+    is their number. A set in which no reference has a word has no error rate, whatever was heard.
 
     Examples:
         >>> from codec_bench import Audio, load_metric
@@ -321,8 +325,8 @@ class Hallucinated(_RecognisedErrorRate):
 class Dwer(_RecognisedErrorRate):
     """Word error rate against the same recogniser's transcript of the reference audio (dWER). Lower is better.
 
-    It needs no reference texts. It measures what the system changed, not what the recogniser got wrong. An item on whose
-    reference the recogniser fails has no value. Aggregated as `wer`. Codec papers and DASB use it.
+    It needs no reference texts. It measures what the system changed, not what the recogniser got wrong. An item on
+    whose reference the recogniser fails has no value. Aggregated as `wer`. Codec papers and DASB use it.
     """
 
     stem = "dwer"
@@ -348,17 +352,21 @@ class Dwer(_RecognisedErrorRate):
 
 
 class Per(Dwer):
-    """Phone error rate: the phones of the estimate against those of the reference sound, by one recogniser of phones. Lower is better.
+    """Phone error rate: the phones of the estimate against those of the reference sound, by one recogniser of phones.
+    Lower is better.
 
-    Errors divided by the phones of the reference, for a corpus as `wer`. It needs no texts, no dictionary and no language: the
-    recogniser hears phones of some 60 languages, and no language model turns a wrong sound into the right word. So it hears
-    slips of pronunciation that a word error rate hides. It measures what the system changed, not what the recogniser got wrong.
+    Errors divided by the phones of the reference, for a corpus as `wer`. It needs no texts, no dictionary and no
+    language: the recogniser hears phones of some 60 languages, and no language model turns a wrong sound into the right
+    word. So it hears slips of pronunciation that a word error rate hides. It measures what the system changed, not what
+    the recogniser got wrong.
 
-    Paper: Q. Xu, A. Baevski, M. Auli, "Simple and Effective Zero-shot Cross-lingual Phoneme Recognition", Interspeech 2022.
+    Paper: Q. Xu, A. Baevski, M. Auli, "Simple and Effective Zero-shot Cross-lingual Phoneme Recognition", Interspeech
+    2022.
     Reference implementation: transformers 5.23 for the phones (the same), jiwer 4.0 for the counts.
 
     Args:
-        variant: the recogniser of phones: `phones-wav2vec2-lv60`, also if None; `phones-wav2vec2-lv60@bfloat16` or `@tf32`.
+        variant: the recogniser of phones: `phones-wav2vec2-lv60`, also if None; `phones-wav2vec2-lv60@bfloat16` or
+        `@tf32`.
         point: None; phones are compared as they are.
 
     Raises:
@@ -413,7 +421,9 @@ def recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | N
 
 
 def recogniser_on(variant: str, *, gpu: bool) -> str:
-    """The recogniser that a choice of `configs/recogniser` stands for on a GPU or a CPU, where it tells them apart; else the name itself."""
+    """The recogniser that a choice of `configs/recogniser` stands for on a GPU or a CPU, where it tells them apart;
+    else the name itself.
+    """
     from codec_bench.config import config_names, read_config
 
     choice = read_config("recogniser", variant) if variant in config_names("recogniser") else {}

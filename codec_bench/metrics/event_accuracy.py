@@ -27,19 +27,22 @@ PROMPT = "this is the sound of {}"
 
 
 class EventAccuracy(Metric):
-    """Whether the sound is labelled as it is: 1 if CLAP puts the item's label first among those of the set, else 0. Higher is better.
+    """Whether the sound is labelled as it is: 1 if CLAP puts the item's label first among those of the set, else 0.
+    Higher is better.
 
-    The text of the item is its label; case and `_` in place of a blank do not matter. Each label stands in the sentence "this is
-    the sound of LABEL", and that whose embedding has the largest cosine with the sound's is what is heard. Codec-SUPERB
-    measures codecs so, with ESC-50 and with Microsoft's CLAP of 2023; the CLAP here is another, so that the numbers do not
-    compare with its own. Compare with the accuracy of the unprocessed sound. `detail` holds the event that is heard.
+    The text of the item is its label; case and `_` in place of a blank do not matter. Each label stands in the sentence
+    "this is the sound of LABEL", and that whose embedding has the largest cosine with the sound's is what is heard.
+    Codec-SUPERB measures codecs so, with ESC-50 and with Microsoft's CLAP of 2023; the CLAP here is another, so that
+    the numbers do not compare with its own. Compare with the accuracy of the unprocessed sound. `detail` holds the
+    event that is heard.
 
     Papers: Y. Wu et al., "Large-Scale Contrastive Language-Audio Pretraining with Feature Fusion and Keyword-to-Caption
-    Augmentation", ICASSP 2023; H. Wu et al., "Codec-SUPERB", Findings of ACL 2024. Reference implementation: transformers 5
-    `ClapModel`, each item alone, equal in every item.
+    Augmentation", ICASSP 2023; H. Wu et al., "Codec-SUPERB", Findings of ACL 2024. Reference implementation:
+    transformers 5 `ClapModel`, each item alone, equal in every item.
 
     Args:
-        variant: the set of labels: `esc-50` (2,000 clips of 50 events; K. J. Piczak, ACM Multimedia 2015), also if None.
+        variant: the set of labels: `esc-50` (2,000 clips of 50 events; K. J. Piczak, ACM Multimedia 2015), also if
+            None.
 
     Raises:
         UserError: there is no such set.
@@ -96,5 +99,8 @@ class EventAccuracy(Metric):
 
 
 def nearest(labels: np.ndarray, sound: np.ndarray) -> int:
-    """The place of the embedding, of norm 1, that has the largest cosine with that of a sound: `(labels, numbers)` and `(numbers,)`."""
+    """The place of the embedding, of norm 1, that has the largest cosine with that of a sound:
+
+    `(labels, numbers)` and `(numbers,)`.
+    """
     return int((labels @ sound).argmax())

@@ -32,10 +32,11 @@ def _encoder(metric: str, variant: str | None, point: str | None, others: Sequen
 
 
 class SetDistance(ItemMetric):
-    """The common part of the values of a whole set of pairs of embeddings: which embeddings they read, and what a record keeps of them.
+    """The common part of the values of a whole set of pairs of embeddings: which embeddings they read, and what a
+    record keeps of them.
 
-    An item's own value is the squared Euclidean distance between its two embeddings: how far the item moved. It is in the
-    record, so that the items that moved most are found; the set's value is not made of it.
+    An item's own value is the squared Euclidean distance between its two embeddings: how far the item moved. It is in
+    the record, so that the items that moved most are found; the set's value is not made of it.
 
     Args:
         variant: the encoder: `clap-htsat-unfused` for any sound, or one of `sim`; None for `wavlm-large-sv`.
@@ -71,19 +72,20 @@ class SetDistance(ItemMetric):
 
 
 class Fad(SetDistance):
-    """The Fréchet distance between the embeddings of all references and those of all estimates. Lower is better; a copy has 0.
+    """The Fréchet distance between the embeddings of all references and those of all estimates. Lower is better; a copy
+    has 0.
 
-    It sees what a mean over items does not: whether a system makes all voices alike, or leaves the space of natural speech. It
-    is a value of the whole set, biased upward for small sets: only sets of the same size can be compared, or their extrapolated
-    values. A set of one item has no covariance and no value; at least 2 are needed, and four times as many as dimensions to
-    extrapolate.
+    It sees what a mean over items does not: whether a system makes all voices alike, or leaves the space of natural
+    speech. It is a value of the whole set, biased upward for small sets: only sets of the same size can be compared, or
+    their extrapolated values. A set of one item has no covariance and no value; at least 2 are needed, and four times
+    as many as dimensions to extrapolate.
 
-    Embeddings are the project's speaker encoders, the upstreams of s3prl, and CLAP, one per item. Published FADs use embeddings of
-    windows as one set (VGGish, CLAP), and cannot be compared with these.
+    Embeddings are the project's speaker encoders, the upstreams of s3prl, and CLAP, one per item. Published FADs use
+    embeddings of windows as one set (VGGish, CLAP), and cannot be compared with these.
 
-    Paper: K. Kilgour et al., "Fréchet Audio Distance", Interspeech 2019; A. Gui et al., "Adapting Fréchet Audio Distance for
-    Generative Music Evaluation", ICASSP 2024. Reference implementation: scipy's `sqrtm` on the covariances of the whole set
-    (fadtk's formula), to 1e-6 relative.
+    Paper: K. Kilgour et al., "Fréchet Audio Distance", Interspeech 2019; A. Gui et al., "Adapting Fréchet Audio
+    Distance for Generative Music Evaluation", ICASSP 2024. Reference implementation: scipy's `sqrtm` on the covariances
+    of the whole set (fadtk's formula), to 1e-6 relative.
 
     Examples:
         >>> import numpy as np
@@ -106,13 +108,14 @@ class Fad(SetDistance):
 class Kad(SetDistance):
     """The kernel distance between the embeddings of references and estimates, times 100. Lower is better; a copy has 0.
 
-    The squared maximum mean discrepancy with a Gaussian kernel as wide as the median distance between references. It is not
-    biased by the size of the set, so it may be slightly negative, and it assumes no Gaussian sets. Over 2,000 items at most,
-    chosen by a hash. At least 2 items are needed. Encoders are those of `fad`. An item's own partner is left out of the cross term (see
-    `codec_bench.stats.kernel_distance`), because a recording and what a codec made of it are not independent.
+    The squared maximum mean discrepancy with a Gaussian kernel as wide as the median distance between references. It is
+    not biased by the size of the set, so it may be slightly negative, and it assumes no Gaussian sets. Over 2,000 items
+    at most, chosen by a hash. At least 2 items are needed. Encoders are those of `fad`. An item's own partner is left
+    out of the cross term (see `codec_bench.stats.kernel_distance`), because a recording and what a codec made of it are
+    not independent.
 
-    Paper: Y. Chung et al., "KAD: No More FAD!", ICML 2025. Reference implementation: kadtk `calc_kernel_audio_distance` with
-    the width given, to 1e-6 relative, but for the partners.
+    Paper: Y. Chung et al., "KAD: No More FAD!", ICML 2025. Reference implementation: kadtk `calc_kernel_audio_distance`
+    with the width given, to 1e-6 relative, but for the partners.
     """
 
     name = "kad"

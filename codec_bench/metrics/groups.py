@@ -1,10 +1,11 @@
-"""Groups of metrics by what they are about: the metrics that a name such as `quality` stands for, here and with given data.
+"""Groups of metrics by what they are about: the metrics that a name such as `quality` stands for, here and with given
+data.
 
 Conventions
     The groups are made of `codec_bench.metrics.TOPICS`, so that a metric with a topic stands in its group by itself.
-    A group holds what can be measured without a download on this machine and with the given data. What it leaves out is said,
-    with the reason. A metric whose own models are not here, or which has none of its own because its brackets name them,
-    stands in the group with the first of `BRACKETS` with which it can be measured.
+    A group holds what can be measured without a download on this machine and with the given data. What it leaves out is
+    said, with the reason. A metric whose own models are not here, or which has none of its own because its brackets
+    name them, stands in the group with the first of `BRACKETS` with which it can be measured.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from codec_bench.registry import Spec
 from codec_bench.types import Sample
 
 BRACKETS = ("whisper-large-v3", "whisper-tiny.en", "pocketsphinx", "ge2e")
-"""Models for metrics that have none of their own here: recognisers, those that papers quote first, and a speaker encoder."""
+"""Models for metrics that have none of their own here: recognisers, those that papers quote first, and a speaker
+encoder.
+"""
 
 
 @dataclass(frozen=True, slots=True)

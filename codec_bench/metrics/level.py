@@ -21,9 +21,10 @@ PEAK_RATE_HZ = 192_000
 class LoudnessError(ItemMetric):
     """How far the estimate's loudness is from the reference's, in LU, as a distance. Lower is better.
 
-    The integrated loudness of BS.1770 with its gates, of each side at the reference's own rate. A gain of x dB counts x. The sign is in
-    `detail`: `louder_lu` is positive where the estimate is louder. Undefined where a side has no loudness: shorter than 0.4 s, or nowhere
-    above -70 LUFS.
+    The integrated loudness of BS.1770 with its gates, of each side at the reference's own rate. A gain of x dB counts
+    x. The sign is in
+    `detail`: `louder_lu` is positive where the estimate is louder. Undefined where a side has no loudness: shorter than
+    0.4 s, or nowhere above -70 LUFS.
 
     Paper: ITU-R BS.1770-4, annex 1. Reference implementation: FFmpeg's filter `ebur128`, within 0.1 LU.
 
@@ -67,15 +68,16 @@ class _Uncut(ItemMetric):
 
 
 class TruePeak(_Uncut):
-    """The highest level of the estimate's waveform, between its samples too, in dB of full scale (dBTP). Lower is better.
+    """The highest level of the estimate's waveform, between its samples too, in dB of full scale (dBTP). Lower is
+    better.
 
-    Above 0 a player or the next encoder will clip; broadcasters ask for -1 at most (EBU R 128). The estimate, at the reference's own rate, is
-    brought to 192 kHz, which is four times 48 kHz, and its largest magnitude is taken. A clip of full scale that a codec
-    coded is often above 0. Undefined for digital silence.
+    Above 0 a player or the next encoder will clip; broadcasters ask for -1 at most (EBU R 128). The estimate, at the
+    reference's own rate, is brought to 192 kHz, which is four times 48 kHz, and its largest magnitude is taken. A clip
+    of full scale that a codec coded is often above 0. Undefined for digital silence.
 
-    Paper: ITU-R BS.1770-4, annex 2. Reference implementation: FFmpeg's filter `ebur128=peak=true`, within 0.1 dB for speech and 0.5 dB for
-    white noise, which reaches up to half the rate, where interpolators differ; the synthetic signals of EBU Tech 3341,
-    within its tolerance (+0.2, -0.4 dB).
+    Paper: ITU-R BS.1770-4, annex 2. Reference implementation: FFmpeg's filter `ebur128=peak=true`, within 0.1 dB for
+    speech and 0.5 dB for white noise, which reaches up to half the rate, where interpolators differ; the synthetic
+    signals of EBU Tech 3341, within its tolerance (+0.2, -0.4 dB).
 
     Examples:
         >>> from codec_bench import Audio, load_metric
@@ -105,11 +107,12 @@ class TruePeak(_Uncut):
 class ClippedShare(_Uncut):
     """The share of the estimate's samples that are clipped, 0 to 1. Lower is better.
 
-    A sample is clipped if it is one of at least three in a row at or beyond full scale (32767/32768) on the same side. A single sample
-    there is a peak that was brought to full scale. Samples are those of the estimate at the reference's own rate, so an
-    estimate at another rate is looked at after it was resampled, where runs may end.
+    A sample is clipped if it is one of at least three in a row at or beyond full scale (32767/32768) on the same side.
+    A single sample there is a peak that was brought to full scale. Samples are those of the estimate at the reference's
+    own rate, so an estimate at another rate is looked at after it was resampled, where runs may end.
 
-    Source: the rule of Audacity's analyser "Find Clipping" with its default of three samples. A count by hand is the oracle.
+    Source: the rule of Audacity's analyser "Find Clipping" with its default of three samples. A count by hand is the
+        oracle.
 
     Examples:
         >>> from codec_bench import Audio, load_metric

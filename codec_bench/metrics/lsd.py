@@ -16,11 +16,12 @@ FLOORED = "floored"
 class Lsd(ItemMetric):
     """Log-spectral distance: the mean over frames of the root mean square difference of log10 powers. Lower is better.
 
-    At the reference's own rate, so that what is lost above 8 kHz counts: a window as long as 2048 samples at 44.1 kHz (46 ms)
-    and 100 frames a second, as papers on bandwidth extension and full-band codecs compute it. A unit is a factor of 10 in power.
+    At the reference's own rate, so that what is lost above 8 kHz counts: a window as long as 2048 samples at 44.1 kHz
+    (46 ms) and 100 frames a second, as papers on bandwidth extension and full-band codecs compute it. A unit is a
+    factor of 10 in power.
 
-    * None: ssr_eval's formula, whose 1e-12 is added to the estimate's magnitude and to the ratio of the powers. So where both sides are
-      digitally silent a bin counts 12, and a copy of a clip with silence is not 0.
+    * None: ssr_eval's formula, whose 1e-12 is added to the estimate's magnitude and to the ratio of the powers. So
+      where both sides are digitally silent a bin counts 12, and a copy of a clip with silence is not 0.
     * `floored`: powers below 1e-12 are raised to it on both sides. A copy has 0, and both sides are treated alike.
 
     Paper: A. H. Gray, J. D. Markel, "Distance measures for speech processing", IEEE TASSP 24(5), 1976. Reference

@@ -20,12 +20,13 @@ _FRONT = "versa-world-cheaptrick/order-39-with-c0/alpha-0.466/5ms-16k"
 class Mcd(ItemMetric):
     """Mel-cepstral distortion in dB: the mean distance of the mel-cepstra of the frames. Lower is better; a copy has 0.
 
-    `10 sqrt(2) / ln 10` times the Euclidean distance of 40 mel-cepstral coefficients of WORLD's envelope, as VERSA computes it.
-    The first coefficient is among them, so the level counts. Other implementations leave it out, take fewer coefficients or
-    another scale, and their numbers are smaller: numbers of different protocols cannot be compared.
+    `10 sqrt(2) / ln 10` times the Euclidean distance of 40 mel-cepstral coefficients of WORLD's envelope, as VERSA
+    computes it. The first coefficient is among them, so the level counts. Other implementations leave it out, take
+    fewer coefficients or another scale, and their numbers are smaller: numbers of different protocols cannot be
+    compared.
 
-    * None: frame by frame, over all frames (VERSA's default). The signals must be aligned; a difference of their lengths
-      of up to 0.1 s is cut off, and a larger one is refused.
+    * None: frame by frame, over all frames (VERSA's default). The signals must be aligned; a difference of their
+      lengths of up to 0.1 s is cut off, and a larger one is refused.
     * `dtw`: over the frames within 20 dB of the mean power, aligned by FastDTW with a radius of 1. For speech that says
       the same at another speed, such as text-to-speech against a recording.
 

@@ -17,11 +17,13 @@ MAX_DURATION_S = 95.0
 gap after it last at least 96 ms, so audio below 96 s cannot overflow the table."""
 
 MAX_UTTERANCES = 45
-"""The reference code also has tables for 50 utterances and writes past their end: with 52 utterances the score is wrong,
-with 60 the process dies. `most_utterances` was at most one below the code's own count; the other four are a margin."""
+"""The reference code also has tables for 50 utterances and writes past their end: with 52 utterances the score is
+wrong, with 60 the process dies. `most_utterances` was at most one below the code's own count; the other four are a
+margin."""
 
 SAFE_DURATION_S = 19.0
-"""Audio this short cannot hold 50 utterances, because utterances and the pauses between them last at least about 0.2 s."""
+"""Audio this short cannot hold 50 utterances, because utterances and the pauses between them last at least about 0.2 s.
+"""
 
 
 def speech_band(signal: np.ndarray, rate_hz: int) -> np.ndarray:
@@ -74,7 +76,9 @@ def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
 
 
 def _best(slope: float, middle: float) -> float:
-    """The score of a copy, whose raw score is 4.5, as P.862.1 and P.862.2 map it; rounded up, since the package computes in float32."""
+    """The score of a copy, whose raw score is 4.5, as P.862.1 and P.862.2 map it; rounded up, since the package
+    computes in float32.
+    """
     return math.ceil(1e6 * (0.999 + 4.0 / (1.0 + math.exp(middle - slope * 4.5)))) / 1e6
 
 
@@ -129,7 +133,9 @@ class _Pesq(ItemMetric):
         return Score.ok(value, self.protocol)
 
     def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float:
-        """The package's number, or the kernel's if the variant is fast; a negative code of the package, or not a number, where it has none."""
+        """The package's number, or the kernel's if the variant is fast; a negative code of the package, or not a
+        number, where it has none.
+        """
         from pesq import PesqError, pesq
 
         if not self.fast:
@@ -154,8 +160,8 @@ class PesqWb(_Pesq):
     and, above 19 s, for a reference of more than 45 utterances: the tables of the ITU's code have a fixed size. Past
     their end it first returns wrong numbers and then ends the process.
 
-    `pesq_wb[fast]` computes the same measure by a faster kernel. Its numbers are close to the package's, not equal, so it is a
-    protocol of its own; docs/metrics/pesq.md says how close.
+    `pesq_wb[fast]` computes the same measure by a faster kernel. Its numbers are close to the package's, not equal, so
+    it is a protocol of its own; docs/metrics/pesq.md says how close.
 
     Paper: A. W. Rix et al., ICASSP 2001; ITU-T P.862.2, 2007. Reference implementation: pesq 0.0.4, exactly.
 
@@ -189,9 +195,9 @@ class PesqWb(_Pesq):
 class PesqNb(_Pesq):
     """Narrow-band PESQ (ITU-T P.862 with the mapping of P.862.1) at 8 kHz, a MOS-LQO between 1.0 and 4.55.
 
-    Higher is better. Exactly the number of the package `pesq` on signals at 8 kHz. On signals at 16 kHz the same package
-    gives a slightly lower number, which is another protocol. `pesq_wb` says what it measures, and when it is undefined
-    or refused.
+    Higher is better. Exactly the number of the package `pesq` on signals at 8 kHz. On signals at 16 kHz the same
+    package gives a slightly lower number, which is another protocol. `pesq_wb` says what it measures, and when it is
+    undefined or refused.
 
     `pesq_nb[fast]` is to it what `pesq_wb[fast]` is to `pesq_wb`: close, not equal, and a protocol of its own.
 

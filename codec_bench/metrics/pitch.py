@@ -24,8 +24,8 @@ VOICED_FRAMES, FEWEST_WORDS = 3, 3
 class _Pitch(ItemMetric):
     """The common part of the four metrics: the pitch of both sides is compared frame by frame.
 
-    There is no time warping, so reference and estimate must be aligned, as they are for a codec. If their lengths differ
-    by up to 0.1 s, the common part is compared; a larger difference is refused.
+    There is no time warping, so reference and estimate must be aligned, as they are for a codec. If their lengths
+    differ by up to 0.1 s, the common part is compared; a larger difference is refused.
     """
 
     kind = "pair"
@@ -100,11 +100,12 @@ class F0Rmse(_Pitch):
     * None: in cents (1200 to the octave, so that high and low voices count alike), over frames voiced in both.
     * `swift`: the same by SwiftF0.
     * `world`: in Hz, by WORLD's Harvest, over frames voiced in both.
-    * `versa`: in Hz, by WORLD's Harvest, over all frames; an unvoiced frame counts as 0 Hz. This is what VERSA's `mcd_f0`
-      reports without time warping (its default). A frame that is voiced on one side only counts with its whole pitch.
+    * `versa`: in Hz, by WORLD's Harvest, over all frames; an unvoiced frame counts as 0 Hz. This is what VERSA's
+      `mcd_f0` reports without time warping (its default). A frame that is voiced on one side only counts with its whole
+      pitch.
 
-    Undefined where no frame is voiced in both (never for `versa`). Frames in which one side's pitch is wrong by an octave
-    dominate the value: read it together with `f0_corr` and `voiced_in_both`.
+    Undefined where no frame is voiced in both (never for `versa`). Frames in which one side's pitch is wrong by an
+    octave dominate the value: read it together with `f0_corr` and `voiced_in_both`.
 
     Args:
         variant: None, `swift`, `world` or `versa`.
@@ -137,19 +138,21 @@ class F0Rmse(_Pitch):
 
 
 class F0Corr(_Pitch):
-    """Whether the estimate's pitch rises and falls with the reference's: Pearson's correlation. Higher is better, -1 to 1.
+    """Whether the estimate's pitch rises and falls with the reference's: Pearson's correlation. Higher is better, -1 to
+    1.
 
     * None: of the pitches in cents, over frames voiced in both.
     * `swift`: the same by SwiftF0.
     * `world`: of the pitches in Hz by WORLD's Harvest, over frames voiced in both.
     * `versa`: the same over all frames; an unvoiced frame counts as 0 Hz, as VERSA's `mcd_f0` reports it without time
       warping. It says more about voicing than about pitch.
-    * `words`: word by word: of the words' mean pitches in cents, each over the word's own voiced frames. When the words are said is in the
-      column `words` of the data, and for an estimate with a timing of its own in `estimate_words`; its length may then differ. A
-      word counts if three frames are voiced on either side. Undefined with fewer than three such words; refused without the column.
+    * `words`: word by word: of the words' mean pitches in cents, each over the word's own voiced frames. When the words
+      are said is in the column `words` of the data, and for an estimate with a timing of its own in `estimate_words`;
+      its length may then differ. A word counts if three frames are voiced on either side. Undefined with fewer than
+      three such words; refused without the column.
 
-    Undefined with fewer than two frames, or if one side's pitch does not change. A pitch does not change if its standard
-    deviation is at most one cent: the trackers themselves vary by that much on a steady tone.
+    Undefined with fewer than two frames, or if one side's pitch does not change. A pitch does not change if its
+    standard deviation is at most one cent: the trackers themselves vary by that much on a steady tone.
 
     Args:
         variant: None, `swift`, `world`, `versa` or `words`.
@@ -251,8 +254,8 @@ class VuvError(_Pitch):
 class VoicedInBoth(_Pitch):
     """The share of the reference's voiced frames that are voiced in the estimate too. Higher is better, 0 to 1.
 
-    `f0_rmse` and `f0_corr` look at these frames alone. Whoever asks for one of them gets this share beside it: an estimate that keeps
-    the pitch of a few frames may have a fine pitch error.
+    `f0_rmse` and `f0_corr` look at these frames alone. Whoever asks for one of them gets this share beside it: an
+    estimate that keeps the pitch of a few frames may have a fine pitch error.
 
     * None: by Boersma's tracker. * `swift`: by SwiftF0. * `world`: by WORLD's Harvest.
 

@@ -1,4 +1,6 @@
-"""What networks predict of a sound: the learned metrics, one for each output in the table `codec_bench.features.scorers`."""
+"""What networks predict of a sound: the learned metrics, one for each output in the table
+`codec_bench.features.scorers`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ ANY_LANGUAGE = "any-language"
 
 
 class Predicted(ItemMetric):
-    """A number that a network predicts for the estimate. Each learned metric is a class derived from this one, made of its row.
+    """A number that a network predicts for the estimate. Each learned metric is a class derived from this one, made of
+    its row.
 
     Args:
         variant: what the row's feature takes in brackets, or `any-language` for a metric of some languages.

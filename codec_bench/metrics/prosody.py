@@ -19,14 +19,15 @@ SPEECH = "speech"
 
 
 class DurationError(ItemMetric):
-    """How far the estimate's duration is from the reference's, as a share of the reference's. Lower is better; a copy has 0.
+    """How far the estimate's duration is from the reference's, as a share of the reference's. Lower is better; a copy
+    has 0.
 
     * None: of the whole signals.
-    * `speech`: from the first to the last frame within 40 dB of the signal's loudest, so that silence at both ends does not
-      count. For text-to-speech, whose pauses before and after are no matter of prosody.
+    * `speech`: from the first to the last frame within 40 dB of the signal's loudest, so that silence at both ends does
+      not count. For text-to-speech, whose pauses before and after are no matter of prosody.
 
-    The signals may have any lengths. A codec keeps the length, so this is for what `score` reads. `speech` is undefined for
-    digital silence.
+    The signals may have any lengths. A codec keeps the length, so this is for what `score` reads. `speech` is undefined
+    for digital silence.
 
     Source: the definition itself; levels equal librosa's.
 
@@ -66,12 +67,13 @@ class DurationError(ItemMetric):
 
 
 class EnergyCorr(ItemMetric):
-    """Whether the estimate's loudness rises and falls with the reference's: Pearson's correlation. Higher is better, -1 to 1.
+    """Whether the estimate's loudness rises and falls with the reference's: Pearson's correlation. Higher is better, -1
+    to 1.
 
-    Of the levels in dB of frames of 25 ms, every 10 ms; a level more than 60 dB below the loudest frame of its signal counts as 60
-    dB below, so that digital silence does not dominate. The signals' overall levels do not matter. Nothing is warped: lengths may
-    differ by up to 0.1 s, and a larger difference is refused. Undefined with fewer than two frames, or where one side's level
-    does not change (a standard deviation of at most 0.01 dB).
+    Of the levels in dB of frames of 25 ms, every 10 ms; a level more than 60 dB below the loudest frame of its signal
+    counts as 60 dB below, so that digital silence does not dominate. The signals' overall levels do not matter. Nothing
+    is warped: lengths may differ by up to 0.1 s, and a larger difference is refused. Undefined with fewer than two
+    frames, or where one side's level does not change (a standard deviation of at most 0.01 dB).
 
     Source: the definition itself; levels equal librosa's.
 
@@ -112,11 +114,13 @@ class EnergyCorr(ItemMetric):
 
 
 class SpeakingRateError(Dwer):
-    """How far the estimate's speaking rate is from the reference's, as a share of the reference's. Lower is better; a copy has 0.
+    """How far the estimate's speaking rate is from the reference's, as a share of the reference's. Lower is better; a
+    copy has 0.
 
-    The rate is what a recogniser hears per second of speech: words, or characters in languages that are written without spaces, by the
-    rule of the name (which counts "twenty one" as one), from the first to the last frame within 40 dB of the loudest. Both sides
-    are heard by the same recogniser, so an error of its own counts little. It needs no texts and no equal lengths. Undefined where nothing is heard in the reference.
+    The rate is what a recogniser hears per second of speech: words, or characters in languages that are written without
+    spaces, by the rule of the name (which counts "twenty one" as one), from the first to the last frame within 40 dB of
+    the loudest. Both sides are heard by the same recogniser, so an error of its own counts little. It needs no texts
+    and no equal lengths. Undefined where nothing is heard in the reference.
 
     Source: VERSA's speaking rate (words over seconds), of both sides and over speech alone.
 
@@ -125,7 +129,8 @@ class SpeakingRateError(Dwer):
         point: the rule by which words are counted, as in `wer[...]@...`, or None for `by-language`.
 
     Raises:
-        UserError: no recogniser was named, or the named feature is not a recogniser. UnknownName: there is no such feature or rule.
+        UserError: no recogniser was named, or the named feature is not a recogniser. UnknownName: there is no such
+            feature or rule.
     """
 
     stem = "speaking_rate_error"

@@ -1,7 +1,8 @@
-"""What moves each metric though a listener would not mind, as `codec-bench metrics --stability --format csv` measured it.
+"""What moves each metric though a listener would not mind, as `codec-bench metrics --stability --format csv` measured
+it.
 
-`sensitivity.csv` beside this module is that command's output over embedded speech, with published weights alone: made-up ones would say
-nothing of a metric. A metric whose weights were not at hand is not in it.
+`sensitivity.csv` beside this module is that command's output over embedded speech, with published weights alone:
+made-up ones would say nothing of a metric. A metric whose weights were not at hand is not in it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def shifts_in_spreads() -> dict[str, dict[str, float]]:
 
 
 def sensitive_to(name: str) -> str | None:
-    """What moves a metric by a notable share of its spread, those that move it most first; None where it was not measured."""
+    """What moves a metric by a notable share of its spread, those that move it most first; None where it was not
+    measured.
+    """
     kinds = shifts_in_spreads().get(name)
     if kinds is None:
         return None

@@ -13,9 +13,9 @@ from codec_bench.types import Score
 CEILING_DB = 20.0 * math.log10(2.0**24)
 """What rounding to float32 leaves at least of any scaled copy: 144.49 dB.
 
-The nearest float32 lies within 2^-24 of a number, relative to it. So the errors of a copy at any gain have at most 2^-48 of
-its energy, sample by sample and in all. They commonly measure 149 to 155 dB: uniform errors of a step of 2^-23, for
-samples from 1 to 2 steps of their binade.
+The nearest float32 lies within 2^-24 of a number, relative to it. So the errors of a copy at any gain have at most
+2^-48 of its energy, sample by sample and in all. They commonly measure 149 to 155 dB: uniform errors of a step of
+2^-23, for samples from 1 to 2 steps of their binade.
 """
 VERSA = "versa"
 
@@ -24,9 +24,9 @@ class SiSdr(ItemMetric):
     """Scale-invariant signal-to-distortion ratio in dB. Higher is better; values end at 144.49 dB.
 
     `10 log10(|a r|^2 / |a r - e|^2)` with `a = <e, r> / <r, r>`, at the reference's own rate; means are not removed. It
-    compares waveforms: one sample of delay costs about 10 dB, so it says little about codecs that do not keep the phase.
-    It is computed in float64, without the small numbers that torchmetrics adds to both energies. The scale of both
-    signals is left out, so they are not cut to full scale.
+    compares waveforms: one sample of delay costs about 10 dB, so it says little about codecs that do not keep the
+    phase. It is computed in float64, without the small numbers that torchmetrics adds to both energies. The scale of
+    both signals is left out, so they are not cut to full scale.
 
     It is undefined where only those small numbers, or rounding, would give a value: for a silent reference or estimate,
     for an estimate that is a scaled copy of the reference (the value has no bound), and for one that is exactly

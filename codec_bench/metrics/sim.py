@@ -45,7 +45,8 @@ def speaker_encoder(metric: str, variant: str | None, point: str | None, others:
     """The speaker encoder that a metric of embeddings names.
 
     Args:
-        metric: the metric's key, for messages. variant: the encoder; None for `wavlm-large-sv`. point: its precision, or None.
+        metric: the metric's key, for messages. variant: the encoder; None for `wavlm-large-sv`. point: its precision,
+        or None.
         others: further encoders of this metric, for messages.
 
     Raises:
@@ -78,17 +79,19 @@ class Sim(ItemMetric):
     """The cosine of the speaker embeddings of reference and estimate. Higher is better; 1 is the same voice.
 
     "SIM" means several things: every encoder has its own scale, and only numbers of one protocol can be compared. `sim`
-    without brackets is WavLM-large fine-tuned for speaker verification, the SIM of seed-tts-eval and of most papers. Each
-    signal is embedded as a whole, so the two may have different lengths. A precision after `@` is that of the encoder.
+    without brackets is WavLM-large fine-tuned for speaker verification, the SIM of seed-tts-eval and of most papers.
+    Each signal is embedded as a whole, so the two may have different lengths. A precision after `@` is that of the
+    encoder.
 
     Paper: see the feature of each encoder. Reference implementation: torch's `cosine_similarity` of the reference
     implementation's embeddings, to 5e-6 (`sim`) and 1e-5.
 
     Args:
         variant: the encoder: `wavlm-large-sv` (also if None), `wavlm-base-plus-sv`, `eres2net` (that of CV3-Eval),
-            `campplus`, `wespeaker-resnet34`, `redimnet-b5`, `ge2e`, `ge2e-vad`, or `s3prl/NAME` for an upstream of s3prl.
-        point: `float16`, `bfloat16` or `tf32` in place of float32 (an upstream of s3prl: `bfloat16` or `tf32`); each has its own
-            protocol.
+            `campplus`, `wespeaker-resnet34`, `redimnet-b5`, `ge2e`, `ge2e-vad`, or `s3prl/NAME` for an upstream of
+            s3prl.
+        point: `float16`, `bfloat16` or `tf32` in place of float32 (an upstream of s3prl: `bfloat16` or `tf32`); each
+            has its own protocol.
 
     Raises:
         UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.

@@ -17,9 +17,9 @@ EPS = float(np.finfo(np.float64).eps)
 class Snr(ItemMetric):
     """The signal-to-noise ratio in dB: the reference's energy over that of the difference. Higher is better.
 
-    `10 log10(|r|^2 / |r - e|^2)` at the reference's own rate, in float64, without the small numbers that torchmetrics adds
-    to both energies. Means are not removed. The level counts: an estimate at half the level has 6 dB. It compares waveforms,
-    as `si_sdr` does, so it says little about codecs that do not keep the phase.
+    `10 log10(|r|^2 / |r - e|^2)` at the reference's own rate, in float64, without the small numbers that torchmetrics
+    adds to both energies. Means are not removed. The level counts: an estimate at half the level has 6 dB. It compares
+    waveforms, as `si_sdr` does, so it says little about codecs that do not keep the phase.
 
     It is undefined for a silent reference, and for an exact copy (the value has no bound).
 
@@ -57,10 +57,11 @@ class Snr(ItemMetric):
 class SnrSeg(ItemMetric):
     """The segmental SNR: the mean of the SNRs of short frames, each between -10 and 35 dB. Higher is better.
 
-    Frames of 30 ms, of which the next begins after a quarter, with a Hann window (Loizou's definition): quiet frames count as
-    much as loud ones. A frame in which the reference is silent counts with -10 dB whatever the estimate is, and an exact
-    copy of a frame that is not silent with 35 dB. The last frame is left out, as in the reference implementation. Signals at
-    the reference's own rate. Undefined where there are fewer than two frames (37.5 ms), and for a silent reference.
+    Frames of 30 ms, of which the next begins after a quarter, with a Hann window (Loizou's definition): quiet frames
+    count as much as loud ones. A frame in which the reference is silent counts with -10 dB whatever the estimate is,
+    and an exact copy of a frame that is not silent with 35 dB. The last frame is left out, as in the reference
+    implementation. Signals at the reference's own rate. Undefined where there are fewer than two frames (37.5 ms), and
+    for a silent reference.
 
     Book: P. C. Loizou, "Speech Enhancement: Theory and Practice", 2nd edition, 2013, section 11.1. Reference
     implementation: pysepm's `SNRseg` at 7ef88aff, to 1e-6 dB.

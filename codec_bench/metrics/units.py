@@ -70,14 +70,14 @@ class _Units(Metric):
 class Ter(_Units):
     """Unit error rate: errors in the discrete units of the estimate, over the units of the reference. Lower is better.
 
-    Units are the clusters of HuBERT-base's block 6, each run of equal units counted once, so that how long a sound lasts does not
-    matter. Substitutions, deletions and insertions as for words; the rate of a corpus is the sum of errors over the sum of units.
-    0 is equal units; insertions can take it above 1. It needs no texts, and knows no language, but the network was trained on
-    English.
+    Units are the clusters of HuBERT-base's block 6, each run of equal units counted once, so that how long a sound
+    lasts does not matter. Substitutions, deletions and insertions as for words; the rate of a corpus is the sum of
+    errors over the sum of units. 0 is equal units; insertions can take it above 1. It needs no texts, and knows no
+    language, but the network was trained on English.
 
-    Papers: K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw Audio", TACL 2021 (the units); I. Gat et al.,
-    "Augmentation Invariant Discrete Representation for Generative Spoken Language Modeling", IWSLT 2023 (edit distances between
-    them). Reference implementation: rapidfuzz's Levenshtein distance of the units, exactly.
+    Papers: K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw Audio", TACL 2021 (the units); I. Gat
+    et al., "Augmentation Invariant Discrete Representation for Generative Spoken Language Modeling", IWSLT 2023 (edit
+    distances between them). Reference implementation: rapidfuzz's Levenshtein distance of the units, exactly.
 
     Examples:
         >>> from codec_bench.metrics import Inputs, build_metric
@@ -114,14 +114,16 @@ class Ter(_Units):
 
 
 class SpeechBleu(_Units):
-    """SpeechBLEU: how many units, and pairs of neighbouring units, of the estimate are in the reference. Higher is better, 0 to 1.
+    """SpeechBLEU: how many units, and pairs of neighbouring units, of the estimate are in the reference. Higher is
+    better, 0 to 1.
 
-    BLEU of one reference, without smoothing: the geometric mean of the precisions of single units and of pairs, and a penalty for
-    an estimate with fewer units than its reference. Units are the clusters of HuBERT-base's block 11, each run of equal units
-    counted once. An estimate without a pair that the reference has is 0.
+    BLEU of one reference, without smoothing: the geometric mean of the precisions of single units and of pairs, and a
+    penalty for an estimate with fewer units than its reference. Units are the clusters of HuBERT-base's block 11, each
+    run of equal units counted once. An estimate without a pair that the reference has is 0.
 
-    Paper: T. Saeki et al., "SpeechBERTScore", Interspeech 2024. Reference implementation: DiscreteSpeechMetrics' `SpeechBLEU` with
-    the settings of its paper, which VERSA takes (200 clusters, block 11, pairs, without repeats): nltk's `sentence_bleu`, to 1e-9.
+    Paper: T. Saeki et al., "SpeechBERTScore", Interspeech 2024. Reference implementation: DiscreteSpeechMetrics'
+    `SpeechBLEU` with the settings of its paper, which VERSA takes (200 clusters, block 11, pairs, without repeats):
+    nltk's `sentence_bleu`, to 1e-9.
     """
 
     paper = METHOD
@@ -139,13 +141,13 @@ class SpeechBleu(_Units):
 class SpeechTokenDistance(_Units):
     """SpeechTokenDistance: the Jaro-Winkler similarity of two sequences of units. Higher is better, 0 to 1; 1 is equal.
 
-    The published program has a similarity under the name of a distance, and so has VERSA. Units are the clusters of HuBERT-base's
-    block 6, with their repeats. Units match if they are equal and not far apart in time; matches out of order count half; four
-    equal first units count more.
+    The published program has a similarity under the name of a distance, and so has VERSA. Units are the clusters of
+    HuBERT-base's block 6, with their repeats. Units match if they are equal and not far apart in time; matches out of
+    order count half; four equal first units count more.
 
     Paper: T. Saeki et al., "SpeechBERTScore", Interspeech 2024. Reference implementation: DiscreteSpeechMetrics'
-    `SpeechTokenDistance` with the settings of its paper, which VERSA takes (200 clusters, block 6, with repeats): jellyfish's
-    `jaro_winkler_similarity`, to 1e-12.
+    `SpeechTokenDistance` with the settings of its paper, which VERSA takes (200 clusters, block 6, with repeats):
+    jellyfish's `jaro_winkler_similarity`, to 1e-12.
     """
 
     paper = METHOD

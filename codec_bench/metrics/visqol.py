@@ -47,9 +47,10 @@ class _Patch:
     """How alike a patch of the reference and its match are, by band, and, in seconds, where they lie.
 
     Args:
-        similarity: the mean over all bands. means, spreads: mean and standard deviation of the similarity over the frames.
-        levels: the mean level of the match, in dB above the floor. reference_s, estimate_s: where they lie; None for a patch
-            that was lost.
+        similarity: the mean over all bands. means, spreads: mean and standard deviation of the similarity over the
+        frames.
+        levels: the mean level of the match, in dB above the floor. reference_s, estimate_s: where they lie; None for a
+            patch that was lost.
     """
 
     similarity: float
@@ -63,26 +64,28 @@ class _Patch:
 class Visqol(Metric):
     """ViSQOL's opinion score of the estimate against the reference. Higher is better, 1 to 5 (`audio`: to about 4.73).
 
-    The estimate is shifted as a whole to where its envelope follows the reference's, and brought to its level. Gammatone
-    spectrograms of both, 80 ms every 20 ms, are compared in patches: each patch of the reference with the part of the estimate that it
-    resembles most, which is then aligned to the sample. The similarity (NSIM) of bands is mapped to the score.
+    The estimate is shifted as a whole to where its envelope follows the reference's, and brought to its level.
+    Gammatone spectrograms of both, 80 ms every 20 ms, are compared in patches: each patch of the reference with the
+    part of the estimate that it resembles most, which is then aligned to the sample. The similarity (NSIM) of bands is
+    mapped to the score.
 
     * None: speech mode, 16 kHz, 21 bands up to 8 kHz, patches of 0.4 s that hold speech; mapped by the exponential fit.
-    * `lattice`: speech mode, mapped by the lattice network that the authors' program takes unless it is told otherwise. Its scores
-      are lower, on speech with noise by up to 2.4 points.
+    * `lattice`: speech mode, mapped by the lattice network that the authors' program takes unless it is told otherwise.
+      Its scores are lower, on speech with noise by up to 2.4 points.
     * `audio`: 48 kHz, 32 bands, patches of 0.6 s; mapped by a support vector regression.
 
     Undefined where a side is silent or too short for a patch, or the reference holds no speech (speech mode).
 
-    Paper: M. Chinen et al., "ViSQOL v3: An Open Source Production Ready Objective Speech and Audio Metric", QoMEX 2020. Reference
+    Paper: M. Chinen et al., "ViSQOL v3: An Open Source Production Ready Objective Speech and Audio Metric", QoMEX 2020.
+    Reference
     implementation: visqol-python 3.8, with `use_lattice_model=False` but for `lattice`, to 1e-6.
 
     Args:
         variant: None for speech mode, `lattice` or `audio`.
 
     Raises:
-        UserError: there is no such variant. WeightsError: its weights are not on this machine. MissingExtra: the package that
-            computes the lattice network is not.
+        UserError: there is no such variant. WeightsError: its weights are not on this machine. MissingExtra: the
+            package that computes the lattice network is not.
 
     Examples:
         >>> import numpy as np
@@ -157,7 +160,8 @@ def _further(patches: Sequence[_Patch], bands: np.ndarray, mode: _Mode) -> tuple
     means = np.array([patch.means for patch in patches])
     lowest = np.sort(means, axis=0)[: max(1, int(len(patches) * 0.1))].mean(axis=0)
     frame_s = _steps(mode)[1] / mode.rate_hz
-    # Some spans are a rounding error longer than their frames and count one frame more, as in the reference implementation.
+    # Some spans are a rounding error longer than their frames and count one frame more, as in the reference
+    # implementation.
     frames = np.array([[math.ceil((end_s - start_s) / frame_s)] for start_s, end_s in (p.reference_s for p in patches)])
     spreads = np.array([patch.spreads for patch in patches])
     total = frames.sum()
@@ -246,7 +250,10 @@ def _realigned(patch: _Patch, reference: np.ndarray, estimate: np.ndarray, mode:
 
 
 def _cut(signal: np.ndarray, span_s: tuple[float, float], mode: _Mode) -> np.ndarray:
-    """A stretch of a signal. What it lacks at its end is silence at its beginning, as in the reference implementation."""
+    """A stretch of a signal.
+
+    What it lacks at its end is silence at its beginning, as in the reference implementation.
+    """
     start, end = (int(at_s * mode.rate_hz) for at_s in span_s)
     lacking = int(max(0.0, span_s[1] * mode.rate_hz - signal.size))
     return np.concatenate([np.zeros(lacking), signal[start : min(signal.size - 1, end)]])
@@ -286,7 +293,9 @@ def best_lag(reference: np.ndarray, estimate: np.ndarray) -> int:
 
 
 def envelopes(*signals: np.ndarray) -> list[np.ndarray]:
-    """The upper envelope of each: the mean, and the magnitude of the analytic signal of the rest, as `scipy.signal.hilbert` has it."""
+    """The upper envelope of each: the mean, and the magnitude of the analytic signal of the rest, as
+    `scipy.signal.hilbert` has it.
+    """
     transforms = {size: _hilbert(size) for size in {signal.size for signal in signals}}
     out = []
     for signal in signals:
@@ -299,8 +308,8 @@ def envelopes(*signals: np.ndarray) -> list[np.ndarray]:
 def _hilbert(size: int) -> Callable[[np.ndarray], np.ndarray]:
     """The Hilbert transform of signals of a length, taken as periodic.
 
-    A Fourier transform of a length with a large prime factor is slow. For such a length the transform is a convolution with its
-    impulse response instead, by Fourier transforms of a longer length.
+    A Fourier transform of a length with a large prime factor is slow. For such a length the transform is a convolution
+    with its impulse response instead, by Fourier transforms of a longer length.
     """
     from scipy.fft import irfft, next_fast_len, rfft
 

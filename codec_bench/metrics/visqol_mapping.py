@@ -1,4 +1,6 @@
-"""How ViSQOL maps similarities to opinion scores: an exponential fit, a support vector regression, or a lattice network."""
+"""How ViSQOL maps similarities to opinion scores: an exponential fit, a support vector regression, or a lattice
+network.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def exponential(similarity: float) -> float:
 
 
 def lattice(path: Path, similarities: np.ndarray, lowest: np.ndarray, spreads: np.ndarray, levels: np.ndarray) -> float:
-    """The score of the lattice network, which takes each number by its name, and the quantile of listeners that is asked for."""
+    """The score of the lattice network, which takes each number by its name, and the quantile of listeners that is
+    asked for.
+    """
     named = {"fvnsim": similarities, "fvnsim10_": lowest, "fstdnsim": spreads, "fvdegenergy": levels}
     inputs = {f"{name}{band}": [value] for name, values in named.items() for band, value in enumerate(values)}
     inputs["tau"] = [0.5]

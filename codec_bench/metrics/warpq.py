@@ -35,25 +35,27 @@ class _Settings:
 
 
 class WarpQ(ItemMetric):
-    """The raw WARP-Q score: the median cost of aligning short pieces of the estimate with the reference. Lower is better.
+    """The raw WARP-Q score: the median cost of aligning short pieces of the estimate with the reference. Lower is
+    better.
 
-    Both signals become 13 MFCCs every 4 ms, normalised over 0.8 s. Each piece of the estimate is aligned with the part of the
-    reference that it resembles most, by subsequence dynamic time warping. So changes of timing cost little, unlike in other
-    comparisons with a reference. The value has no unit. A copy has not 0: the warping never goes on by one frame of both sides at
-    once, so a copy of speech commonly costs 0.6. Pieces are found wherever they are, so the value does not see words in another
-    order.
+    Both signals become 13 MFCCs every 4 ms, normalised over 0.8 s. Each piece of the estimate is aligned with the part
+    of the reference that it resembles most, by subsequence dynamic time warping. So changes of timing cost little,
+    unlike in other comparisons with a reference. The value has no unit. A copy has not 0: the warping never goes on by
+    one frame of both sides at once, so a copy of speech commonly costs 0.6. Pieces are found wherever they are, so the
+    value does not see words in another order.
 
-    * None: the reference package's settings: 16 kHz, mel bands up to 5 kHz, pieces of 92 frames, of which a new one begins
-      every 42.
+    * None: the reference package's settings: 16 kHz, mel bands up to 5 kHz, pieces of 92 frames, of which a new one
+      begins every 42.
     * `versa`: VERSA's: 8 kHz, up to 4 kHz, 125 frames every 62.
 
-    No silence is removed first. The package removes it by WebRTC's detector unless it is told not to; VERSA does not. The
-    mapping to a MOS is a pickled model of scikit-learn and is not offered. Undefined where one of the signals is shorter than
-    a piece, or is digital silence, which would cost little (the package has 262141 for it). In stretches of digital silence longer than 0.8 s the reference implementation normalises its own rounding.
+    No silence is removed first. The package removes it by WebRTC's detector unless it is told not to; VERSA does not.
+    The mapping to a MOS is a pickled model of scikit-learn and is not offered. Undefined where one of the signals is
+    shorter than a piece, or is digital silence, which would cost little (the package has 262141 for it). In stretches
+    of digital silence longer than 0.8 s the reference implementation normalises its own rounding.
 
     Paper: W. A. Jassim, J. Skoglund, M. Chinen, A. Hines, IET Signal Processing 16(9), 2022. Reference implementation:
-    wjassim/WARP-Q at bdf8616d with `apply_vad=False` (ftshijt/WARP-Q at c20a40a7 for `versa`), which rounds to three digits:
-    to 2e-3.
+    wjassim/WARP-Q at bdf8616d with `apply_vad=False` (ftshijt/WARP-Q at c20a40a7 for `versa`), which rounds to three
+    digits: to 2e-3.
 
     Args:
         variant: None or `versa`.

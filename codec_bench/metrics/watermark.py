@@ -56,8 +56,9 @@ class _Watermark(ItemMetric):
 class WatermarkKept(_Watermark):
     """Whether the mark of the reference is still found in the estimate: 1 or 0. Higher is better for who marks sound.
 
-    The references must be marked beforehand; one that carries no mark is refused. The mark is found where the detector hears it
-    in half of the samples or more. `detail` holds that share on both sides. The mean over items is the rate of detection.
+    The references must be marked beforehand; one that carries no mark is refused. The mark is found where the detector
+    hears it in half of the samples or more. `detail` holds that share on both sides. The mean over items is the rate of
+    detection.
 
     Paper: R. San Roman et al., "Proactive Detection of Voice Cloning with Localized Watermarking", ICML 2024. Reference
     implementation: the package audioseal 0.2, to 1e-5.
@@ -83,7 +84,8 @@ class WatermarkKept(_Watermark):
 
 
 class WatermarkBits(_Watermark):
-    """The share of the 16 bits of the mark's message that the estimate says as the reference does. Higher is better; 0.5 is chance.
+    """The share of the 16 bits of the mark's message that the estimate says as the reference does. Higher is better;
+    0.5 is chance.
 
     Measured whether or not the mark is still found (`watermark_kept`). What else is said there holds here.
 

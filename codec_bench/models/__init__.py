@@ -1,12 +1,14 @@
 """Models: their names, and how one is built.
 
 Which file to open
-    `base.py`        what a model is; `batching.py` is the base of models that answer many requests in one pass, `streaming.py` of
-                     those that hear and speak at once.
-    `endpoints/`     models behind services. `in_process/` models of transformers. `isolated.py` and `workers/` models in an
-                     environment of their own. `recogniser.py` a recogniser; `cascade.py` one before a language model.
+    `base.py`        what a model is; `batching.py` is the base of models that answer many requests in one pass,
+                     `streaming.py` of those that hear and speak at once.
+    `endpoints/`     models behind services. `in_process/` models of transformers. `isolated.py` and `workers/` models
+                     in an environment of their own. `recogniser.py` a recogniser; `cascade.py` one before a language
+                     model.
     `likelihood.py`  how likely a model finds each of two sounds.
-    `windows.py`     sounds that are longer than a model takes; `audio_payloads.py` the forms in which sounds are sent and come back.
+    `windows.py`     sounds that are longer than a model takes; `audio_payloads.py` the forms in which sounds are sent
+                     and come back.
     `cache.py`       answers that are kept. `served.py` until when a vendor serves a model.
 """
 
@@ -47,7 +49,8 @@ KINDS = {
 }
 # Models that other packages add. The models of codec-bench are the files of configs/model.
 REGISTRY = Registry("model", "MODELS", {})
-# Facts that an option of the same name replaces, because a server may set other limits than the maker of a model states.
+# Facts that an option of the same name replaces, because a server may set other limits than the maker of a model
+# states.
 FACTS = ("family", "inputs", "outputs", "reads", "limit_s", "window_s", "languages")
 
 
@@ -117,12 +120,13 @@ def load_model(name: str, options: Mapping[str, Any] | None = None, *, device: s
     """Builds a model. Nothing is loaded or connected before its `start`.
 
     Args:
-        name: a config of `configs/model`, a name that another package adds, your own config (`./my_model.yaml`), or your own
-            code (`./my.py:Class`, `package.module:Class`).
-        options: keyword arguments of the model's class, which replace those of the config, and facts (`limit_s`, `inputs`,
+        name: a config of `configs/model`, a name that another package adds, your own config (`./my_model.yaml`), or
+            your own code (`./my.py:Class`, `package.module:Class`).
+        options: keyword arguments of the model's class, which replace those of the config, and facts (`limit_s`,
+            `inputs`,
             ...). A dotted name sets a value in a mapping (`parameters.temperature`).
-        device: `cpu`, `cuda:0`, or several GPUs separated by commas. It is used by models that run on this machine and whose
-            options name no device; `auto` leaves the choice to them.
+        device: `cpu`, `cuda:0`, or several GPUs separated by commas. It is used by models that run on this machine and
+            whose options name no device; `auto` leaves the choice to them.
 
     Raises:
         UnknownName: there is no model of this name; the message suggests the nearest name.
@@ -330,7 +334,10 @@ def told_by(model: Model, parameter: str, value: object) -> str:
 
 
 def _parameters(made: Any) -> dict[str, bool]:
-    """The parameters of a class or function, and whether each is required. Includes what a class passes on to its bases."""
+    """The parameters of a class or function, and whether each is required.
+
+    Includes what a class passes on to its bases.
+    """
     out: dict[str, bool] = {}
     for cls in inspect.getmro(made) if inspect.isclass(made) else (made,):
         if inspect.isclass(cls) and "__init__" not in vars(cls):

@@ -132,8 +132,8 @@ def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
 def _measured(data: bytes) -> bytes:
     """A WAV file whose header says how much sound follows.
 
-    A service that streams writes the header before it knows the length: 0, 0x7FFFFFFF or 0xFFFFFFFF stand for everything
-    that follows. Any other length is left, so that a file that was cut off is still told.
+    A service that streams writes the header before it knows the length: 0, 0x7FFFFFFF or 0xFFFFFFFF stand for
+    everything that follows. Any other length is left, so that a file that was cut off is still told.
     """
     at = 12
     while at + 8 <= len(data):

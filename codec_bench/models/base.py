@@ -34,8 +34,8 @@ class ModelInfo:
         reads: `messages` for a model that takes a conversation, `fields` for a model that takes named inputs (speech
             synthesis, transcription).
         limit_s: the longest audio in one request, in seconds; None for no limit.
-        window_s: longer audio is split into windows of at most this many seconds, and the answers are joined. None: longer
-            audio is cut at `limit_s`, and the response says how much was cut.
+        window_s: longer audio is split into windows of at most this many seconds, and the answers are joined. None:
+            longer audio is cut at `limit_s`, and the response says how much was cut.
         languages: ISO 639-1 codes of the languages that it knows; empty if that is not stated.
         licence: SPDX name of the licence of the weights; None if unknown. paper: where the model is described.
 
@@ -65,9 +65,11 @@ class Model(ABC):
         identity: everything that changes an answer (checkpoint and revision, endpoint, parameters), as JSON values.
         reasons: whether the model writes its reasoning before an answer, so that it is given tokens for it.
         charges: whether an answer may cost money, so that each one is kept before the next is asked for in its place.
-        tells_apart: whether `identity` differs between any two checkpoints; without it, answers are reused within a run alone.
+        tells_apart: whether `identity` differs between any two checkpoints; without it, answers are reused within a run
+        alone.
         draws: whether spoken answers are drawn at random from the seed of the request, whatever its temperature.
-        untold: parameters of requests that the model could not be told, each with the reason; known once it has answered.
+        untold: parameters of requests that the model could not be told, each with the reason; known once it has
+            answered.
 
     Examples:
         >>> import asyncio
@@ -119,11 +121,14 @@ class Model(ABC):
         """Prepares the model: loads weights, connects, or starts workers.
 
         Raises:
-            UserError: the model cannot be reached, its key or its weights are missing, or its environment cannot be made.
+            UserError: the model cannot be reached, its key or its weights are missing, or its environment cannot be
+                made.
         """
 
     async def describe(self) -> Mapping[str, Any]:
-        """What the service of a started model says of it, in `model`, and of itself, in `server`; empty if it says nothing."""
+        """What the service of a started model says of it, in `model`, and of itself, in `server`; empty if it says
+        nothing.
+        """
         return {}
 
     @abstractmethod
@@ -133,11 +138,12 @@ class Model(ABC):
     def log_likelihood(self, request: Request) -> float:
         """The natural logarithm of how likely a sound is to the model; a speech language model may define it.
 
-        It is called in a thread, one call at a time. Whether the logarithms of tokens are summed or averaged is the model's
-        to choose and to say in its `identity`: a sum favours the shorter of two sounds.
+        It is called in a thread, one call at a time. Whether the logarithms of tokens are summed or averaged is the
+        model's to choose and to say in its `identity`: a sum favours the shorter of two sounds.
 
         Args:
-            request: its field `audio` is the sound (`request.fields["audio"].signal(16_000)`), which is also its only message.
+            request: its field `audio` is the sound (`request.fields["audio"].signal(16_000)`), which is also its only
+                message.
         """
         raise NotImplementedError
 

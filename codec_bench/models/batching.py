@@ -4,7 +4,8 @@ Conventions
     The length of a request is in seconds: the length of its sounds, plus `TEXT_S` per character of its text, plus
     `REQUEST_S`.
     A batch runs when it is full, or when no other request is being read that could join it. There is no time-out.
-    A batch holds requests of similar length, so that little is padded. The composition of a batch never changes an answer.
+    A batch holds requests of similar length, so that little is padded. The composition of a batch never changes an
+    answer.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from codec_bench.models.windows import hear, join
 from codec_bench.types import Request, Response
 
 TEXT_S = 0.01
-"""Seconds that one character of text counts: a token has about four characters, and a second of audio about 25 tokens."""
+"""Seconds that one character of text counts: a token has about four characters, and a second of audio about 25 tokens.
+"""
 REQUEST_S = 1.0
 """Seconds that every request counts in addition, because its answer takes memory."""
 
@@ -100,8 +102,10 @@ class Batches:
 
     Args:
         model: the model; at any time only one thread uses its device.
-        answer: what is called in a thread with a batch, and gives a response to each request; None for the model's `answer`.
-        info: what the model is taken to be, as far as requests are refused, cut or split by it; None for the model's own facts.
+        answer: what is called in a thread with a batch, and gives a response to each request; None for the model's
+        `answer`.
+        info: what the model is taken to be, as far as requests are refused, cut or split by it; None for the model's
+            own facts.
     """
 
     def __init__(
@@ -259,7 +263,10 @@ class BatchModel(Model):
         raise NotImplementedError
 
     async def weigh(self, request: Request) -> Response:
-        """How likely the sound of a request is, as a number in JSON. Requests that are asked at the same time share batches."""
+        """How likely the sound of a request is, as a number in JSON.
+
+        Requests that are asked at the same time share batches.
+        """
         if self._weighing is None:
             info = ModelInfo(self.info.name, outputs=("likelihood",))
             self._weighing = Batches(self, self._weighed, info)

@@ -1,13 +1,13 @@
 """The response cache: a request that a model has answered is not sent again, in this run or another.
 
 Conventions
-    A key is a hash of the model's identity (with what its service says of it) and of the request: its turns, fields, wanted kind of answer and parameters, and
-    the content of its sounds. Another prompt or another checkpoint gives another key, so no entry ever becomes invalid.
-    Only answers are kept, not failures or refusals. Spoken answers are stored as FLAC if that is lossless, otherwise as
-    float32 samples, so that a sound from the cache is exactly the sound that was stored.
-    The cache is one SQLite file of limited size, shared by all runs of a user. The entries that were used longest ago are
-    removed first.
-    If the cache cannot be used (no space, no permission, a broken file), the run continues without it.
+    A key is a hash of the model's identity (with what its service says of it) and of the request: its turns, fields,
+    wanted kind of answer and parameters, and the content of its sounds. Another prompt or another checkpoint gives
+    another key, so no entry ever becomes invalid. Only answers are kept, not failures or refusals. Spoken answers are
+    stored as FLAC if that is lossless, otherwise as float32 samples, so that a sound from the cache is exactly the
+    sound that was stored. The cache is one SQLite file of limited size, shared by all runs of a user. The entries that
+    were used longest ago are removed first. If the cache cannot be used (no space, no permission, a broken file), the
+    run continues without it.
 """
 
 from __future__ import annotations
@@ -116,7 +116,10 @@ class ResponseCache(BoundedCache):
                 return None
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
-        """The answers stored under keys, or under keys that these are aliases of. Keys without an answer are left out."""
+        """The answers stored under keys, or under keys that these are aliases of.
+
+        Keys without an answer are left out.
+        """
         with self._lock:
             rows = self._rows(keys)
             other = self._aliases([key for key in keys if key not in rows])

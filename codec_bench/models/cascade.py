@@ -23,15 +23,16 @@ TEMPLATE = "<transcript {number}>\n{transcript}\n</transcript {number}>"
 class Cascade(Model):
     """The baseline of several papers: transcripts of a recogniser replace the sounds, and a language model answers.
 
-    Sounds that are not speech, and the manner of speaking, are lost. The notes of the response hold the transcripts. If the
-    recogniser does not take a sound, the response has the recogniser's status and reason.
+    Sounds that are not speech, and the manner of speaking, are lost. The notes of the response hold the transcripts. If
+    the recogniser does not take a sound, the response has the recogniser's status and reason.
 
     Papers: Whisper + GPT-4 in Q. Yang et al., "AIR-Bench", ACL 2024; Whisper + Llama 3 in B. Wang et al., "AudioBench",
     NAACL 2025.
 
     Args:
         info: the facts of the cascade.
-        recogniser: a recogniser of `codec_bench.features` (`whisper-large-v3`, `pocketsphinx`), or a model that transcribes.
+        recogniser: a recogniser of `codec_bench.features` (`whisper-large-v3`, `pocketsphinx`), or a model that
+        transcribes.
         llm: a model that answers text.
         template: the text that replaces a sound, with `{transcript}` and, if wanted, `{number}` (the sounds of a
             conversation are counted from 1).
@@ -162,7 +163,10 @@ class Cascade(Model):
         )
 
     async def _heard(self, id: str, clip: Clip, told: Mapping[str, str]) -> Response:
-        """The transcript of a sound. Requests that share the sound, such as one in several wordings, share its transcript."""
+        """The transcript of a sound.
+
+        Requests that share the sound, such as one in several wordings, share its transcript.
+        """
 
         def ask() -> asyncio.Task[Response]:
             return asyncio.create_task(self.hears.ask(Request(id, fields={"audio": clip, **told})))

@@ -1,10 +1,10 @@
 """How likely a model finds each of two sounds, for benchmarks that ask which of a pair it takes for the likelier.
 
 Conventions
-    A model of this machine defines `log_likelihood(request)` and nothing else is needed: `Model` for one that also answers,
-    `LikelihoodModel` for one that does not. One that takes many sounds in one pass defines `log_likelihoods(batch)` in its place:
-    `BatchModel` or `LikelihoodBatchModel`.
-    The request of a pair has the fields `preferred` and `other`. The answer is a JSON object with a number for each.
+    A model of this machine defines `log_likelihood(request)` and nothing else is needed: `Model` for one that also
+    answers, `LikelihoodModel` for one that does not. One that takes many sounds in one pass defines
+    `log_likelihoods(batch)` in its place: `BatchModel` or `LikelihoodBatchModel`. The request of a pair has the fields
+    `preferred` and `other`. The answer is a JSON object with a number for each.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ _LOCKS: WeakKeyDictionary[Model, Lock] = WeakKeyDictionary()
 
 
 class LikelihoodModel(Model):
-    """The base of a model that says how likely a sound is, and answers nothing: it defines `info`, `identity` and `log_likelihood`."""
+    """The base of a model that says how likely a sound is, and answers nothing: it defines `info`, `identity` and
+    `log_likelihood`.
+    """
 
     @abstractmethod
     def log_likelihood(self, request: Request) -> float:
@@ -42,7 +44,9 @@ class LikelihoodModel(Model):
 
 
 class LikelihoodBatchModel(BatchModel):
-    """As `LikelihoodModel` for a model that takes many sounds in one pass: it defines `info`, `identity` and `log_likelihoods`."""
+    """As `LikelihoodModel` for a model that takes many sounds in one pass: it defines `info`, `identity` and
+    `log_likelihoods`.
+    """
 
     @abstractmethod
     def log_likelihoods(self, batch: Sequence[Request]) -> Sequence[float]:

@@ -22,12 +22,13 @@ from codec_bench.types import Request, Response
 class Recogniser(BatchModel):
     """Transcribes the recording of a request in the language of the field `language`. Texts of the request are ignored.
 
-    The transcripts are those of `wer[NAME]`, and do not depend on the batch. Recordings may have any length: each recogniser
-    splits them by its own protocol.
+    The transcripts are those of `wer[NAME]`, and do not depend on the batch. Recordings may have any length: each
+    recogniser splits them by its own protocol.
 
     Args:
         info: the facts of the model.
-        feature: a recogniser such as `pocketsphinx` or `whisper-large-v3@28s`, or a choice by language such as `seed-tts`.
+        feature: a recogniser such as `pocketsphinx` or `whisper-large-v3@28s`, or a choice by language such as
+        `seed-tts`.
         device: `auto` (the first GPU, or the CPU if there is none), `cpu` or `cuda:N`.
         weights: a folder to load in place of the published weights.
         batch_s: padded seconds in the first batches; None takes the recogniser's own number.

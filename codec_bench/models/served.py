@@ -1,4 +1,6 @@
-"""Until when services serve their models: what the configs record, with its source and the day on which it was looked up."""
+"""Until when services serve their models: what the configs record, with its source and the day on which it was looked
+up.
+"""
 
 from __future__ import annotations
 

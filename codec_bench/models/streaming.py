@@ -21,8 +21,8 @@ class Stream(Protocol):
             frame: float32 `(samples,)` in [-1, 1] at the model's `rate_hz`; 20 ms.
 
         Returns:
-            float32 `(samples,)` at the model's `heard_hz`: any number of samples, none for nothing. What is longer than a frame is
-            played after what is still being played.
+            float32 `(samples,)` at the model's `heard_hz`: any number of samples, none for nothing. What is longer than
+            a frame is played after what is still being played.
         """
         ...
 

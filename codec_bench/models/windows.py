@@ -1,13 +1,14 @@
 """Audio that is longer than a model takes.
 
-The audio is either cut, and the answer says how much was cut, or split into windows, and the answers to the windows are joined.
+The audio is either cut, and the answer says how much was cut, or split into windows, and the answers to the windows are
+joined.
 
 Conventions
     Every sound is converted to one channel at the rate that the model's adapter sends. The voice to imitate
     (`prompt_audio`) is never cut or split.
-    A window ends at the quietest place in its last fifth, so that few words are split. Windows do not overlap unless the request
-    says so (`types.Windows`).
-    Only a request with one sound is split. If a request has several sounds, each of them is cut.
+    A window ends at the quietest place in its last fifth, so that few words are split. Windows do not overlap unless
+    the request says so (`types.Windows`). Only a request with one sound is split. If a request has several sounds, each
+    of them is cut.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from codec_bench.types import Audio, Message, Request, Response, Windows
 KEPT_WHOLE = "prompt_audio"
 FRAME_S = 0.1
 WORDS_PER_S = 8
-"""More words, or characters of a script without spaces, than anyone says in a second: how far an overlap is searched for."""
+"""More words, or characters of a script without spaces, than anyone says in a second: how far an overlap is searched
+for.
+"""
 # Code points of scripts that put no space between words: Thai, Lao, Khmer, Myanmar, kana, CJK and full-width forms.
 _UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x9FFF), (0xF900, 0xFAFF), (0xFF00, 0xFFEF))
 
@@ -55,8 +58,8 @@ def hear(request: Request, info: ModelInfo, rate_hz: int) -> Heard:
     """Reads the sounds of a request, and cuts or splits them to the length that the model takes.
 
     Args:
-        request: the request, with sounds of any length and rate. If it says how windows are made, a model that has none of its
-            own is asked in windows of the length that it takes.
+        request: the request, with sounds of any length and rate. If it says how windows are made, a model that has none
+            of its own is asked in windows of the length that it takes.
         info: the facts of the model; `limit_s` and `window_s` say what it takes.
         rate_hz: the sample rate that the adapter sends.
 
@@ -123,7 +126,8 @@ def windows(audio: Audio, window_s: float, overlap_s: float = 0.0) -> list[tuple
         overlap_s: how many seconds a window shares with the one before it; less than half of a window.
 
     Returns:
-        (first sample, last sample + 1) of each window. Each window begins where the one before it ends, or so much earlier.
+        (first sample, last sample + 1) of each window. Each window begins where the one before it ends, or so much
+        earlier.
     """
     rate, signal = audio.sample_rate_hz, audio.samples[0]
     longest, frame = max(1, int(window_s * rate)), max(1, round(FRAME_S * rate))
@@ -145,8 +149,8 @@ def windows(audio: Audio, window_s: float, overlap_s: float = 0.0) -> list[tuple
 def join(answers: Sequence[Response], heard: Heard) -> Response:
     """Joins the answers to the windows of one request. If a window failed, the answer is failed and names the window.
 
-    Texts are joined as the windows say: in a row with a space, or without one in scripts that put no space between words; by
-    vote; or on lines. Sounds are joined end to end. Usage, latency and attempts are added.
+    Texts are joined as the windows say: in a row with a space, or without one in scripts that put no space between
+    words; by vote; or on lines. Sounds are joined end to end. Usage, latency and attempts are added.
 
     Args:
         answers: one answer per window, in order, up to the first that is not ok.
@@ -200,9 +204,9 @@ def _as_one(texts: Sequence[str], how: Windows) -> str:
 def merge_texts(before: str, after: str, most: int) -> str:
     """Joins two texts of which the end of one and the beginning of the other are about the same sound.
 
-    The longest row of words that both have there is kept once: up to its end the first text is followed, and from there the
-    second. A single word is such a row only where one text ends and the other begins with it, as small words occur everywhere.
-    Without such a row the texts are joined as they are.
+    The longest row of words that both have there is kept once: up to its end the first text is followed, and from there
+    the second. A single word is such a row only where one text ends and the other begins with it, as small words occur
+    everywhere. Without such a row the texts are joined as they are.
 
     Args:
         before, after: the texts.
@@ -220,7 +224,9 @@ def merge_texts(before: str, after: str, most: int) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """A text in words, each with the space before it, and in single characters of scripts that put no space between words."""
+    """A text in words, each with the space before it, and in single characters of scripts that put no space between
+    words.
+    """
     out: list[str] = []
     for character in text.strip():
         starts = character.isspace() and bool(out) and not out[-1].isspace()

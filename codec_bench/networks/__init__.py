@@ -4,11 +4,15 @@ They work on tensors and lengths. Files, names of models, memory budgets and met
 
 Which file to open
     A codec, scorer or encoder has a file of its own name. Shared are:
-    `ragged.py`     where an item of a padded batch ends; `recurrent.py` and `mean_pooled_encoder.py` are layers and means that stop there.
-    `seanet.py`     convolutions of EnCodec and its descendants; `vocos.py` decoders over spectra; `weight_norm.py` folds weights.
-    `speech_encoder.py`  wav2vec 2.0, HuBERT and WavLM, of `speech_extractor.py` and `speech_transformer.py`; sizes in `speech_config.py`.
+    `ragged.py`     where an item of a padded batch ends; `recurrent.py` and `mean_pooled_encoder.py` are layers and
+                    means that stop there.
+    `seanet.py`     convolutions of EnCodec and its descendants; `vocos.py` decoders over spectra; `weight_norm.py`
+                    folds weights.
+    `speech_encoder.py`  wav2vec 2.0, HuBERT and WavLM, of `speech_extractor.py` and `speech_transformer.py`; sizes in
+                         `speech_config.py`.
     `kaldi.py`, `fbank.py`, `log_mel.py`  front ends; `residual_2d.py` residual blocks over frequency and time.
     `convolutions.py`  the convolutions of codecs on tensor cores.
-    `precision.py`, `half_precision.py`  float16, bfloat16 and TensorFloat-32; `transfer.py` to a GPU and back; `batch_shapes.py` the few shapes
+    `precision.py`, `half_precision.py`  float16, bfloat16 and TensorFloat-32; `transfer.py` to a GPU and back;
+                                         `batch_shapes.py` the few shapes
                     that batches have there.
 """

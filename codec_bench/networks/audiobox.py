@@ -1,8 +1,8 @@
 """Audiobox Aesthetics: a WavLM encoder whose states are mixed anew for each of four axes, and a small network for each.
 
-Windows are 10 s, filled up with zeros. The zeros count for the group norm of the encoder and are masked in attention, as in
-the reference implementation, so that a window does not depend on the others. Names of tensors are those of the published
-checkpoint. This module imports torch: import it inside functions.
+Windows are 10 s, filled up with zeros. The zeros count for the group norm of the encoder and are masked in attention,
+as in the reference implementation, so that a window does not depend on the others. Names of tensors are those of the
+published checkpoint. This module imports torch: import it inside functions.
 
 Paper: A. Tjandra et al., "Meta Audiobox Aesthetics: Unified Automatic Quality Assessment for Speech, Music, and Sound",
 2025. Reference implementation: github.com/facebookresearch/audiobox-aesthetics.

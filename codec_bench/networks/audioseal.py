@@ -1,7 +1,8 @@
-"""The detector of AudioSeal: for every sample whether it is marked, and for a signal the bits of its message, for padded batches.
+"""The detector of AudioSeal: for every sample whether it is marked, and for a signal the bits of its message, for
+padded batches.
 
-Convolutions over ever fewer frames, a recurrent layer, and one step back to samples. All convolutions read zeros beyond an
-item's own ends, so that a batch equals its items one by one. This module imports torch: import it inside functions.
+Convolutions over ever fewer frames, a recurrent layer, and one step back to samples. All convolutions read zeros beyond
+an item's own ends, so that a batch equals its items one by one. This module imports torch: import it inside functions.
 
 Paper: R. San Roman et al., "Proactive Detection of Voice Cloning with Localized Watermarking", ICML 2024. Reference
 implementation: the package audioseal 0.2.
@@ -95,7 +96,10 @@ class AudioSealNet(WholeSignal, nn.Module):
     """
 
     at_once = (30 * 16_000, 600 * 16_000)
-    """Samples in a pass, on a CPU and on a GPU. They bound the memory of the first convolution: 2 MB for each second."""
+    """Samples in a pass, on a CPU and on a GPU.
+
+    They bound the memory of the first convolution: 2 MB for each second.
+    """
 
     def __init__(self, channels: int = CHANNELS, width: int = WIDTH) -> None:
         super().__init__()
@@ -107,7 +111,8 @@ class AudioSealNet(WholeSignal, nn.Module):
         return fold_weight_norm({name.replace(".inner_conv.", "."): value for name, value in state.items()})
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Of each item the share of samples that are marked, and the probability that each bit is 1, `(items, 1 + bits)`.
+        """Of each item the share of samples that are marked, and the probability that each bit is 1, `(items, 1 +
+        bits)`.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the samples of each item.

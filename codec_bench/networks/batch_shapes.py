@@ -1,13 +1,15 @@
 """The few shapes that batches have on a GPU: a ladder of lengths, and for each how many items fill a batch.
 
-Libraries of a GPU choose and prepare an algorithm for every new shape, and the memory of one shape seldom fits another. So a batch
-is chosen by its shape: its items lie on one rung of the ladder, their number times the length of the rung is about constant, and
-what is missing is filled up.
+Libraries of a GPU choose and prepare an algorithm for every new shape, and the memory of one shape seldom fits another.
+So a batch is chosen by its shape: its items lie on one rung of the ladder, their number times the length of the rung is
+about constant, and what is missing is filled up.
 
-    lengths     Four for each doubling, from 1.28 s on: 21 up to 41 s. So an item is filled up by a fourth at most, a shorter one to 1.28 s.
+    lengths     Four for each doubling, from 1.28 s on: 21 up to 41 s. So an item is filled up by a fourth at most, a
+                shorter one to 1.28 s.
     items       1, 2, 3, 4, 6, 8, 12, 16 and so on: two for each doubling.
-    padding     `in_shape` fills a batch up on a GPU. The pass is given `Bounded` lengths: shapes follow from the shape, masks
-                from the lengths on the device. `in_rows` fills up the number of items alone, for windows of one length.
+    padding     `in_shape` fills a batch up on a GPU. The pass is given `Bounded` lengths: shapes follow from the shape,
+                masks from the lengths on the device. `in_rows` fills up the number of items alone, for windows of one
+                length.
 """
 
 from __future__ import annotations
@@ -59,10 +61,10 @@ def in_shape(
     """The result of `forward(*moving, *still, lengths)`: on a GPU of the batch that is filled up to its shape.
 
     Args:
-        forward: a pass over a padded batch whose result does not depend on the padding. The first axis of the result is the
-            items, or that of each of several results.
-        moving: tensors whose first axis is the items, and whose last axis grows with the longest length; beyond it they are
-            filled up with zeros.
+        forward: a pass over a padded batch whose result does not depend on the padding. The first axis of the result is
+            the items, or that of each of several results.
+        moving: tensors whose first axis is the items, and whose last axis grows with the longest length; beyond it they
+            are filled up with zeros.
         lengths: steps of each item, on the host.
         still: tensors whose first axis is the items, and that have no axis of time.
         steps_per_s: steps of a second of sound, such as samples or frames.

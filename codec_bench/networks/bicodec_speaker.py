@@ -1,6 +1,7 @@
 """BiCodec's networks for the speaker: from a reference clip to 32 codes, and from these to one vector.
 
-Names of tensors and conventions are those of `bicodec.py`. A reference clip always has the same length: nothing is masked.
+Names of tensors and conventions are those of `bicodec.py`. A reference clip always has the same length: nothing is
+masked.
 """
 
 from __future__ import annotations

@@ -265,7 +265,9 @@ def _through(layers: nn.ModuleList, x: torch.Tensor, lengths: Sequence[int]) -> 
 
 
 def _kaiser_sinc() -> torch.Tensor:
-    """A Kaiser-windowed sinc of twelve taps that passes a quarter of the rate, with a transition of 0.6, and sums to one."""
+    """A Kaiser-windowed sinc of twelve taps that passes a quarter of the rate, with a transition of 0.6, and sums to
+    one.
+    """
     attenuation = 2.285 * (_TAPS // 2 - 1) * math.pi * 1.2 + 7.95
     window = torch.kaiser_window(_TAPS, periodic=False, beta=0.1102 * (attenuation - 8.7))
     taps = window * torch.sinc(0.5 * (torch.arange(_TAPS) - (_TAPS - 1) / 2))

@@ -1,12 +1,12 @@
 """CAM++: a densely connected time-delay network with context-aware masks, for padded batches, exact for every item.
 
 A small residual network over frequency and time comes first. What would read beyond the end of an item is masked: the
-convolutions over time, the two means of each context-aware mask, and the pooled statistics. Names of tensors are those of
-the published checkpoints.
+convolutions over time, the two means of each context-aware mask, and the pooled statistics. Names of tensors are those
+of the published checkpoints.
 
-Paper: H. Wang, S. Zheng, Y. Chen, L. Cheng, Q. Chen, "CAM++: A Fast and Efficient Network for Speaker Verification Using
-Context-Aware Masking", Interspeech 2023. Reference implementation: modelscope/3D-Speaker at 09e7806 (Apache-2.0), whose
-parameter names these are; none of its code is used.
+Paper: H. Wang, S. Zheng, Y. Chen, L. Cheng, Q. Chen, "CAM++: A Fast and Efficient Network for Speaker Verification
+Using Context-Aware Masking", Interspeech 2023. Reference implementation: modelscope/3D-Speaker at 09e7806 (Apache-2.0),
+whose parameter names these are; none of its code is used.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class Own:
     """Which frames are the items' own.
 
     Args:
-        valid: 1 on own frames, `(batch, 1, frames)`, or None where all are. counts: own frames of each item, `(batch, 1, 1)`.
+        valid: 1 on own frames, `(batch, 1, frames)`, or None where all are. counts: own frames of each item, `(batch,
+        1, 1)`.
         segments: own frames in each segment, at least 1, `(batch, 1, segments)`.
     """
 
@@ -73,7 +74,9 @@ class Own:
 
 
 def segment_sums(x: Tensor) -> Tensor:
-    """Sums over segments of 100 frames, `(batch, channels, frames)` to `(batch, channels, segments)`; the last is short."""
+    """Sums over segments of 100 frames, `(batch, channels, frames)` to `(batch, channels, segments)`; the last is
+    short.
+    """
     return F.pad(x, (0, -x.shape[2] % SEGMENT)).unflatten(2, (-1, SEGMENT)).sum(3)
 
 
@@ -114,7 +117,10 @@ class Planes(nn.Module):
         self.bn2 = BatchNorm2d(planes)
 
     def forward(self, x: Tensor, own: Tensor | None) -> Tensor:
-        """`(batch, bands, frames)` to `(batch, planes * bands / 8, frames)`. The input is zero beyond each item's end."""
+        """`(batch, bands, frames)` to `(batch, planes * bands / 8, frames)`.
+
+        The input is zero beyond each item's end.
+        """
         x = self.bn1(self.conv1(x[:, None])).relu_()
         for block in (*self.layer1, *self.layer2):
             x = block(x, own, own)

@@ -135,10 +135,11 @@ class Dvae(nn.Module):
         return quantizer
 
     def log_mels(self, waves: Tensor, samples: Sequence[int]) -> Tensor:
-        """The natural logarithm of the mel spectrograms, `(items, mel bands, 1 + samples // 256)`, of waves `(items, 1, samples)`.
+        """The natural logarithm of the mel spectrograms, `(items, mel bands, 1 + samples // 256)`, of waves `(items, 1,
+        samples)`.
 
-        A spectrogram is one of magnitudes on HTK's mel scale, at least 1e-5. Each wave is mirrored at both of its own ends, so it
-        needs more than 512 samples.
+        A spectrogram is one of magnitudes on HTK's mel scale, at least 1e-5. Each wave is mirrored at both of its own
+        ends, so it needs more than 512 samples.
         """
         # In float64. Empty bands of an upsampled recording hold the rounding errors of the transform, which the
         # logarithm makes as large as speech. In float32 they would depend on the machine, and so would the codes.
@@ -148,7 +149,9 @@ class Dvae(nn.Module):
         return (self._bands.double().T @ spectra.abs()).clamp(min=_MEL_FLOOR).log().float()
 
     def hidden(self, mels: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """The latents that are quantised, `(items, channels, mel frames // 2)`, of log-mel spectrograms and their frames."""
+        """The latents that are quantised, `(items, channels, mel frames // 2)`, of log-mel spectrograms and their
+        frames.
+        """
         mask = frames_mask(lengths, mels.shape[-1])
         first, activation, second = self.downsample_conv
         x = activation(first(masked(mels / self.coef, mask)))

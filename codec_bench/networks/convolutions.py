@@ -1,7 +1,8 @@
 """Convolutions over time of a float32 network, computed on the tensor cores of a GPU where that is faster.
 
-`on_tensor_cores` changes the convolutions of a network that `kernels/convolve` computes faster than cuDNN: those with a stride of
-one, one group, zeros for padding, and at least 64 channels on both sides, on the GPUs on which that was measured.
+`on_tensor_cores` changes the convolutions of a network that `kernels/convolve` computes faster than cuDNN: those with a
+stride of one, one group, zeros for padding, and at least 64 channels on both sides, on the GPUs on which that was
+measured.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from codec_bench.kernels.first_launch import triton_works
 Network = TypeVar("Network", bound=torch.nn.Module)
 
 CHANNELS, FRAMES = 64, 256
-"""The fewest with which it is done. What was measured to be faster had 96 channels and 9,200 frames and more; below that it is a guess."""
+"""The fewest with which it is done.
+
+What was measured to be faster had 96 channels and 9,200 frames and more; below that it is a guess.
+"""
 
 
 class TensorCoreConv1d(torch.nn.Conv1d):

@@ -1,9 +1,9 @@
 """The encoder and decoder of DAC as transformers builds them. Items of unequal lengths give the same results as alone.
 
 Why it is exact
-    The convolutions look both ways and pad with zeros. An item of a longer batch sees the same zeros if everything beyond
-    its own length is zero before each convolution that is wider than one sample. In DAC all of these but the first follow
-    a Snake, which maps zero to zero, so the activation writes the zeros and no further pass is needed.
+    The convolutions look both ways and pad with zeros. An item of a longer batch sees the same zeros if everything
+    beyond its own length is zero before each convolution that is wider than one sample. In DAC all of these but the
+    first follow a Snake, which maps zero to zero, so the activation writes the zeros and no further pass is needed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""DistillMOS: convolutions over a compressed complex spectrum, a transformer and attention pooling, over crops of 7.68 s.
+"""DistillMOS: convolutions over a compressed complex spectrum, a transformer and attention pooling, over crops of 7.68
+s.
 
-Every crop has one length, so that crops of many signals go through the network together and none is padded to another. What a
-signal is too short to fill is silence, and over silence all columns of the convolutions' output are the same. So the convolutions
-see the signal's own frames and a little silence, and that column is repeated; the transformer sees the whole crop. This module
-imports torch: import it inside functions.
+Every crop has one length, so that crops of many signals go through the network together and none is padded to another.
+What a signal is too short to fill is silence, and over silence all columns of the convolutions' output are the same. So
+the convolutions see the signal's own frames and a little silence, and that column is repeated; the transformer sees the
+whole crop. This module imports torch: import it inside functions.
 
 Paper: B. Stahl, H. Gamper, "Distillation and Pruning for Scalable Self-Supervised Representation-Based Speech Quality
 Assessment", ICASSP 2025. Reference implementation: the packages distillmos 0.9.1 and xls-r-sqa 0.1.0.
@@ -130,8 +131,8 @@ class DistillMosNet(nn.Module):
         """The opinion score of each crop, float32 `(crops, 1)`.
 
         Args:
-            crops: float32 `(crops, samples)` at 16 kHz: `columns` hops, of which the last are silent where they are fewer than
-                a whole crop has. lengths: not read; the silence is heard too.
+            crops: float32 `(crops, samples)` at 16 kHz: `columns` hops, of which the last are silent where they are
+                fewer than a whole crop has. lengths: not read; the silence is heard too.
         """
         peak = crops.abs().amax(1, keepdim=True)
         x = self.cnn(_compressed(crops / (peak + NORM_FLOOR))).flatten(1, 2)

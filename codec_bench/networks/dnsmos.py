@@ -42,7 +42,10 @@ HOP_FRAMES = RATE_HZ // HOP_SAMPLES
 SHARED = P835_MAXIMA[0]
 """Convolutions before the first maxima, and so the number of rows at a window's ends that are computed again."""
 _FRAMES_AT_ONCE = {"cuda": 16_384, "cpu": 2_400}
-"""Frames of the long picture that are computed together. Each takes 124 kB at full resolution: 2 GB and 300 MB in all."""
+"""Frames of the long picture that are computed together.
+
+Each takes 124 kB at full resolution: 2 GB and 300 MB in all.
+"""
 _WINDOWS_AT_ONCE = {"cuda": 32, "cpu": 2}
 """Windows that are computed together from the first maxima on, and in the P.808 network. Each takes 40 MB."""
 

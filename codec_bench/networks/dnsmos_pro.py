@@ -1,6 +1,7 @@
 """DNSMOS Pro: four convolutions over a spectrogram, their largest values, and three linear layers, for padded batches.
 
-Every convolution reads zeros beyond an item's own frames, so that a batch equals its items one by one. This module imports
+Every convolution reads zeros beyond an item's own frames, so that a batch equals its items one by one. This module
+imports
 torch: import it inside functions.
 
 Paper: F. Cumlin, X. Liang, V. Ungureanu, C. K. A. Reddy, C. Schuldt, S. Chatterjee, "DNSMOS Pro: A Reduced-Size DNN for
@@ -77,7 +78,8 @@ class DnsmosProNet(nn.Module):
         Args:
             waves: float32 `(items, samples)` at 16 kHz, zero beyond each item's end. lengths: the samples of each item.
         """
-        # As the reference, which reads files in float64: single precision would fill near-silent bands with its own roundings.
+        # As the reference, which reads files in float64: single precision would fill near-silent bands with its own
+        # roundings.
         window = torch.hann_window(FFT, device=waves.device, dtype=torch.float64)
         spectra = torch.stft(waves.double(), FFT, HOP, window=window, pad_mode="constant", return_complex=True).abs()
         counts = each(uploaded(lengths, waves.device), lambda samples: samples // HOP + 1)

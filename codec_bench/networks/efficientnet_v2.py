@@ -1,10 +1,11 @@
-"""EfficientNetV2-S without its classifier: an image classifier's convolutions, as a network over spectrograms uses them.
+"""EfficientNetV2-S without its classifier: an image classifier's convolutions, as a network over spectrograms uses
+them.
 
-Names of tensors are those of timm's `tf_efficientnetv2_s`, whose convolutions pad as TensorFlow does: where the padding is
-odd, the end has one more. This module imports torch: import it inside functions.
+Names of tensors are those of timm's `tf_efficientnetv2_s`, whose convolutions pad as TensorFlow does: where the padding
+is odd, the end has one more. This module imports torch: import it inside functions.
 
-Paper: M. Tan, Q. Le, "EfficientNetV2: Smaller Models and Faster Training", ICML 2021. Reference implementation: timm 1.0.31
-(Apache-2.0), to 1e-5 of the largest number.
+Paper: M. Tan, Q. Le, "EfficientNetV2: Smaller Models and Faster Training", ICML 2021. Reference implementation: timm
+1.0.31 (Apache-2.0), to 1e-5 of the largest number.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class Stage:
     """Blocks of one kind and width.
 
     Args:
-        kind: `plain` (one convolution), `fused` (a convolution that widens, and one that narrows), or `separable` (widened,
-            each channel by itself, weighed by its mean, narrowed).
+        kind: `plain` (one convolution), `fused` (a convolution that widens, and one that narrows), or `separable`
+            (widened, each channel by itself, weighed by its mean, narrowed).
         repeats: how many blocks. stride: of the first one. expansion: by what a block widens. channels: of its result.
     """
 

@@ -4,8 +4,9 @@ Five of its operations would read beyond the end of an item. They are masked her
 attention, and the mean over time. Names of tensors are those of the published checkpoints. This module imports torch:
 import it inside functions.
 
-Papers: Z. Ma et al., "emotion2vec: Self-Supervised Pre-Training for Speech Emotion Representation", Findings of ACL 2024; A.
-Baevski et al., "Efficient Self-supervised Learning with Contextualized Target Representations" (data2vec 2.0), ICML 2023.
+Papers: Z. Ma et al., "emotion2vec: Self-Supervised Pre-Training for Speech Emotion Representation", Findings of ACL
+2024; A. Baevski et al., "Efficient Self-supervised Learning with Contextualized Target Representations" (data2vec 2.0),
+ICML 2023.
 Reference implementation: FunASR 1.4 `Emotion2vec` (MIT), whose parameter names these are; none of its code is used.
 """
 
@@ -36,7 +37,8 @@ class Emotion2vecConfig:
     """The architecture.
 
     Args:
-        width, heads, feed_forward: sizes of a block. before, after: number of blocks in the two parts of the transformer.
+        width, heads, feed_forward: sizes of a block. before, after: number of blocks in the two parts of the
+        transformer.
         convs: `(channels, kernel, stride)` of each convolution of the extractor.
         positions, kernel, groups: number, length in frames and groups of the positional convolutions.
         extra: learnt vectors in front of the frames. emotions: of the classifier.
@@ -63,7 +65,8 @@ class Emotion2vecConfig:
 
 
 class DistanceBias:
-    """What is added to the attention scores: a number for each frame of distance, and minus infinity beyond an item's end.
+    """What is added to the attention scores: a number for each frame of distance, and minus infinity beyond an item's
+    end.
 
     The learnt vectors in front have no distance from anything.
 
@@ -169,7 +172,8 @@ class AudioEncoder(nn.Module):
         """The learnt vectors and the frames `(batch, extra + frames, width)`, and the bias of their attention.
 
         Args:
-            waves: `(batch, samples)`, samples being a multiple of the hop. lengths, counts: own samples and frames of each.
+            waves: `(batch, samples)`, samples being a multiple of the hop. lengths, counts: own samples and frames of
+                each.
         """
         x = self.project_features["2"](self.project_features["1"](self.local_encoder(waves, lengths))).float()
         own = inside(counts, x.shape[1], x.device)[..., None]

@@ -1,11 +1,12 @@
-"""ERes2Net: a Res2Net over frequency and time that fuses its scales by attention, for padded batches, exact for every item.
+"""ERes2Net: a Res2Net over frequency and time that fuses its scales by attention, for padded batches, exact for every
+item.
 
-What would read beyond the end of an item is masked: the convolutions over time and the pooled statistics. Names of tensors
-are those of the published checkpoints.
+What would read beyond the end of an item is masked: the convolutions over time and the pooled statistics. Names of
+tensors are those of the published checkpoints.
 
-Paper: Y. Chen, S. Zheng, H. Wang, L. Cheng, Q. Chen, J. Qi, "An Enhanced Res2Net with Local and Global Feature Fusion for
-Speaker Verification", Interspeech 2023. Reference implementation: modelscope/3D-Speaker at 09e7806 (Apache-2.0), whose
-parameter names these are; none of its code is used.
+Paper: Y. Chen, S. Zheng, H. Wang, L. Cheng, Q. Chen, J. Qi, "An Enhanced Res2Net with Local and Global Feature Fusion
+for Speaker Verification", Interspeech 2023. Reference implementation: modelscope/3D-Speaker at 09e7806 (Apache-2.0),
+whose parameter names these are; none of its code is used.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class ERes2NetConfig:
         bands: of the filter bank, a multiple of 8. channels: of the first convolution.
         blocks: number of blocks of each of the four stages.
         base_width: channels of a group of a block, in 64ths of the stage's planes. scale: groups of a block.
-        expansion: channels of a block's result, in multiples of the stage's planes. embedding: dimensions of the result.
+        expansion: channels of a block's result, in multiples of the stage's planes. embedding: dimensions of the
+            result.
     """
 
     bands: int = 80

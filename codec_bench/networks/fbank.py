@@ -43,7 +43,10 @@ class Fbank(nn.Module):
 
 
 def halved(count: int) -> int:
-    """Frames after a convolution of stride 2 that keeps the length otherwise. The argument may be a tensor of numbers."""
+    """Frames after a convolution of stride 2 that keeps the length otherwise.
+
+    The argument may be a tensor of numbers.
+    """
     return (count + 1) // 2
 
 

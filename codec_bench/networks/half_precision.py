@@ -1,10 +1,10 @@
 """Layers whose weights may be in half precision, and norms that stay in float32 whatever comes in.
 
-A network in half precision keeps the weights of its large products in float16 or bfloat16. Such a layer brings its input
-to the type of its weights and gives a result of that type. Everything else stays in float32: the first convolution, norms,
-softmaxes, statistics over time, recurrent layers, the last layer of a head, and the sum that runs through the blocks of a
-transformer (a number in half precision added to one in float32 gives one in float32). With weights in float32, these layers
-are those of torch. This module imports torch: import it inside functions.
+A network in half precision keeps the weights of its large products in float16 or bfloat16. Such a layer brings its
+input to the type of its weights and gives a result of that type. Everything else stays in float32: the first
+convolution, norms, softmaxes, statistics over time, recurrent layers, the last layer of a head, and the sum that runs
+through the blocks of a transformer (a number in half precision added to one in float32 gives one in float32). With
+weights in float32, these layers are those of torch. This module imports torch: import it inside functions.
 """
 
 from __future__ import annotations

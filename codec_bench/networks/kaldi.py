@@ -1,4 +1,5 @@
-"""Kaldi's logarithmic filter bank at 16 kHz, as torchaudio computes it: frames of 25 ms every 10 ms, none beyond the signal.
+"""Kaldi's logarithmic filter bank at 16 kHz, as torchaudio computes it: frames of 25 ms every 10 ms, none beyond the
+signal.
 
 torch is imported inside the functions, so that the sizes can be asked for without it.
 

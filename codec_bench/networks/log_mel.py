@@ -1,8 +1,8 @@
 """Whisper's input: log-mel spectrograms of many signals at once, on the device.
 
 Conventions
-    Signals are mono float32 `(samples,)` at 16 kHz. A frame is 25 ms, there is one every 10 ms, the first centred on the
-    first sample. The signals of a batch are placed one after the other, so none is padded to the length of another.
+    Signals are mono float32 `(samples,)` at 16 kHz. A frame is 25 ms, there is one every 10 ms, the first centred on
+    the first sample. The signals of a batch are placed one after the other, so none is padded to the length of another.
 """
 
 from __future__ import annotations
@@ -116,7 +116,8 @@ def _analysis_on(device: torch.device, n_mels: int) -> tuple[torch.Tensor, ...]:
 def _analysis(n_mels: int) -> tuple[np.ndarray, np.ndarray]:
     """The window, float32 `(400,)`, and the mel bands, float32 `(201, n_mels)`."""
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
-    # Slaney's scale: linear up to 1 kHz (15 mel), then 27 mel for a factor of 6.4. Each band is a triangle of unit area.
+    # Slaney's scale: linear up to 1 kHz (15 mel), then 27 mel for a factor of 6.4. Each band is a triangle of unit
+    # area.
     step = np.log(6.4) / 27
     mels = np.linspace(0, 15 + np.log(RATE_HZ / 2 / 1000) / step, n_mels + 2)
     edges_hz = np.where(mels < 15, mels * 200 / 3, 1000 * np.exp((mels - 15) * step))

@@ -1,7 +1,9 @@
-"""A self-supervised speech encoder whose last hidden state is averaged over time, for padded batches, exact for every item.
+"""A self-supervised speech encoder whose last hidden state is averaged over time, for padded batches, exact for every
+item.
 
-Paper: A. Baevski et al., "wav2vec 2.0", NeurIPS 2020. Reference implementation: the mean over time of `last_hidden_state` of
-transformers' Wav2Vec2Model, each item alone. This module imports torch: import it inside functions.
+Paper: A. Baevski et al., "wav2vec 2.0", NeurIPS 2020. Reference implementation: the mean over time of
+`last_hidden_state` of transformers' Wav2Vec2Model, each item alone. This module imports torch: import it inside
+functions.
 """
 
 from __future__ import annotations

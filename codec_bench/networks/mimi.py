@@ -22,8 +22,8 @@ import torch
 class MimiParts:
     """The parts of transformers' `MimiModel`, wherever its release keeps them, and both ways through them.
 
-    Older releases of transformers 5 have all parts side by side in the model; newer ones have an encoder and a decoder, each with
-    its own.
+    Older releases of transformers 5 have all parts side by side in the model; newer ones have an encoder and a decoder,
+    each with its own.
 
     Args:
         net: transformers' `MimiModel` in eval mode.

@@ -1,11 +1,12 @@
 """NISQA: convolutions over short pieces of a mel spectrogram, a model of their order, and pooling, for padded batches.
 
-The convolutions see one piece at a time. Attention, the LSTM and pooling use each item's own pieces only, and levels are those
-below the item's own largest, so that a batch equals its items one by one. Names of tensors are those of the published files. This
-module imports torch: import it inside functions.
+The convolutions see one piece at a time. Attention, the LSTM and pooling use each item's own pieces only, and levels
+are those below the item's own largest, so that a batch equals its items one by one. Names of tensors are those of the
+published files. This module imports torch: import it inside functions.
 
-Paper: G. Mittag, B. Naderi, A. Chehadi, S. Moeller, "NISQA: A Deep CNN-Self-Attention Model for Multidimensional Speech Quality
-Prediction with Crowdsourced Datasets", Interspeech 2021. Reference implementation: github.com/gabrielmittag/NISQA at fe84f0f.
+Paper: G. Mittag, B. Naderi, A. Chehadi, S. Moeller, "NISQA: A Deep CNN-Self-Attention Model for Multidimensional Speech
+Quality Prediction with Crowdsourced Datasets", Interspeech 2021. Reference implementation:
+github.com/gabrielmittag/NISQA at fe84f0f.
 """
 
 from __future__ import annotations
@@ -193,7 +194,8 @@ class NisqaNet(nn.Module):
     """NISQA 2.0.
 
     Args:
-        scores: 5 for opinion score, noisiness, discontinuity, coloration and loudness, in this order; 1 for the first alone.
+        scores: 5 for opinion score, noisiness, discontinuity, coloration and loudness, in this order; 1 for the first
+            alone.
     """
 
     step = 4

@@ -1,4 +1,5 @@
-"""The network of PLCMOS v2: convolutions over the log spectrum, two recurrent layers, and a head that asks fifteen imagined raters.
+"""The network of PLCMOS v2: convolutions over the log spectrum, two recurrent layers, and a head that asks fifteen
+imagined raters.
 
 This module imports torch: import it inside functions.
 
@@ -61,7 +62,10 @@ class PlcmosNet(WholeSignal, nn.Module):
     """The whole network."""
 
     at_once = (30 * 16_000, 600 * 16_000)
-    """Samples in a pass, on a CPU and on a GPU. They bound the memory of the first convolution: 2 MB for each second."""
+    """Samples in a pass, on a CPU and on a GPU.
+
+    They bound the memory of the first convolution: 2 MB for each second.
+    """
     raters: Tensor
     window: Tensor
 

@@ -1,8 +1,8 @@
 """The precision of a network: float32 by default, or a faster one. Each precision has a protocol of its own.
 
-The project's own networks keep the weights of their large products in half precision (`half_precision.py`). Networks of other
-packages keep float32 weights, and torch casts each operation by itself (autocast). The two give different numbers, so they
-are different precisions.
+The project's own networks keep the weights of their large products in half precision (`half_precision.py`). Networks of
+other packages keep float32 weights, and torch casts each operation by itself (autocast). The two give different
+numbers, so they are different precisions.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ Lengths stand on the host, because shapes follow from them, and on the device, b
 uploaded once for a batch (`uploaded`); what layers make of them is computed in both places (`each`), so that the number
 of uploads does not grow with the number of layers, and nothing waits for the device.
 
-A batch that is filled up to one of a few shapes (`batch_shapes.py`) knows on the host only how long an item may be at most
-(`Bounded`): shapes follow from that, and masks from the lengths on the device. So no layer decides by the lengths on the host
-whether there is something to mask; it asks `full`.
+A batch that is filled up to one of a few shapes (`batch_shapes.py`) knows on the host only how long an item may be at
+most (`Bounded`): shapes follow from that, and masks from the lengths on the device. So no layer decides by the lengths
+on the host whether there is something to mask; it asks `full`.
 """
 
 from __future__ import annotations

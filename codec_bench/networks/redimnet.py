@@ -1,11 +1,12 @@
-"""ReDimNet: blocks over frequency and time and blocks over time alone, in turn, for padded batches, exact for every item.
+"""ReDimNet: blocks over frequency and time and blocks over time alone, in turn, for padded batches, exact for every
+item.
 
-What would read beyond the end of an item is masked: the frames at its end, which mirror its own samples, the convolutions over
-time, attention, the means of squeeze-and-excitation, and the pooled statistics. Names of tensors are those of the published
-checkpoints.
+What would read beyond the end of an item is masked: the frames at its end, which mirror its own samples, the
+convolutions over time, attention, the means of squeeze-and-excitation, and the pooled statistics. Names of tensors are
+those of the published checkpoints.
 
-Paper: I. Yakovlev et al., "Reshape Dimensions Network for Speaker Recognition", Interspeech 2024. Reference implementation:
-IDRnD/ReDimNet at dd9f519 (MIT), whose parameter names these are; none of its code is used.
+Paper: I. Yakovlev et al., "Reshape Dimensions Network for Speaker Recognition", Interspeech 2024. Reference
+implementation: IDRnD/ReDimNet at dd9f519 (MIT), whose parameter names these are; none of its code is used.
 """
 
 from __future__ import annotations
@@ -264,7 +265,8 @@ class ReDimStage(nn.ModuleDict):
     """One stage. Its parts carry the published numbers.
 
     Args:
-        place: of the stage. stage: its sizes. planes, bands: channels and frequencies before it. config: the architecture.
+        place: of the stage. stage: its sizes. planes, bands: channels and frequencies before it. config: the
+            architecture.
     """
 
     def __init__(self, place: int, stage: Stage, planes: int, bands: int, config: ReDimNetConfig) -> None:

@@ -1,7 +1,7 @@
 """SCOREQ: a wav2vec 2.0 encoder whose mean over time is a point on a sphere, and one linear layer, for padded batches.
 
-The encoder and the mean use each item's own frames only, so that a batch equals its items one by one. Names of tensors are
-those of the published checkpoints. This module imports torch: import it inside functions.
+The encoder and the mean use each item's own frames only, so that a batch equals its items one by one. Names of tensors
+are those of the published checkpoints. This module imports torch: import it inside functions.
 
 Paper: A. Ragano, J. Skoglund, A. Hines, "SCOREQ: Speech Quality Assessment with Contrastive Regression", NeurIPS 2024.
 Reference implementation: github.com/alessandroragano/scoreq (fairseq's encoder).

@@ -226,8 +226,8 @@ def reflection(own: torch.Tensor, left: int, right: int, stride: int) -> tuple[t
     """The samples to write, from each item's length `(items, 1)`, computed where the lengths are.
 
     Returns:
-        Two tensors `(items, samples)`: the column of the extended array, and the index of the sample to copy, which lies
-        outside the item where a zero is meant.
+        Two tensors `(items, samples)`: the column of the extended array, and the index of the sample to copy, which
+        lies outside the item where a zero is meant.
     """
     front = torch.arange(1, left + 1, device=own.device).expand(len(own), -1)
     behind = right + -own % stride

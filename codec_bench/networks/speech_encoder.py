@@ -93,8 +93,8 @@ class SpeechEncoder(nn.Module):
         If blocks normalise their input, the last output is taken after the final norm, as in s3prl.
 
         Args:
-            own: frames of each item that the transformer hears, where these are fewer than its samples make; for a model that
-                fills items up with zeros, which then count for the group norm, and masks the zeros' frames.
+            own: frames of each item that the transformer hears, where these are fewer than its samples make; for a
+                model that fills items up with zeros, which then count for the group norm, and masks the zeros' frames.
 
         Raises:
             ValueError: a length is below the receptive field or beyond the batch.

@@ -122,7 +122,8 @@ class ConvExtractor(nn.Module):
         weight = conv.weight[:, 0]
         if self.config.extractor == "group_norm":
             scale, shift = self._group_norm(layer["2"], taps, weight, lengths)
-            # Two more taps of ones, which keep rows aligned: adding the shift would read and write the widest tensor once more.
+            # Two more taps of ones, which keep rows aligned: adding the shift would read and write the widest tensor
+            # once more.
             scaled = torch.cat([weight * scale[..., None], shift[..., None], torch.zeros_like(shift)[..., None]], 2)
             return F.pad(taps, (0, 2), value=1.0) @ scaled.mT
         out = taps @ weight.T if conv.bias is None else F.linear(taps, weight, conv.bias)

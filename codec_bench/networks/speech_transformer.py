@@ -75,7 +75,8 @@ class Attention(Folding, Reducible):
         self._folded = None
 
     def fold(self) -> tuple[Tensor, ...]:
-        """Weights and biases of the three projections as one, of which theirs become parts, so that memory holds them once.
+        """Weights and biases of the three projections as one, of which theirs become parts, so that memory holds them
+        once.
 
         Then those of the two gates, each of which is the sum of four outputs of `grep_linear`.
         """

@@ -35,7 +35,10 @@ def sent(arrays: Sequence[np.ndarray], device: Any) -> list[torch.Tensor]:
 
 
 def fetched(tensors: Sequence[torch.Tensor]) -> list[np.ndarray]:
-    """Tensors of one device as arrays. The host waits once, until they are computed and copied, and not for later work."""
+    """Tensors of one device as arrays.
+
+    The host waits once, until they are computed and copied, and not for later work.
+    """
     if all(tensor.is_cpu for tensor in tensors):
         return [tensor.numpy() for tensor in tensors]
     copies: list[tuple[list[int], torch.Tensor]] = []
@@ -105,7 +108,8 @@ class UploadStream:
 def sizes_on_host(net: Any) -> None:
     """Keeps on the host what the convolutions of a model of transformers read to pad their input.
 
-    They hold stride and kernel as buffers, which go to the device with the weights; there, every layer would wait for it.
+    They hold stride and kernel as buffers, which go to the device with the weights; there, every layer would wait for
+    it.
     """
     for module in net.modules():
         for name in module._non_persistent_buffers_set:

@@ -1,9 +1,10 @@
 """Discrete units of speech: the nearest cluster to each frame of a HuBERT, for padded batches.
 
-Every frame depends on its own item only, so that a batch equals its items one by one. This module imports torch: import it
-inside functions.
+Every frame depends on its own item only, so that a batch equals its items one by one. This module imports torch: import
+it inside functions.
 
-Paper: W.-N. Hsu et al., "HuBERT", TASLP 2021; K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw Audio", TACL
+Paper: W.-N. Hsu et al., "HuBERT", TASLP 2021; K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw
+Audio", TACL
 2021. Reference implementation: transformers 5 `HubertModel` and `KMeans.predict` of scikit-learn.
 """
 
@@ -42,7 +43,8 @@ class UnitsNet(nn.Module):
         self._layers = tuple(layers)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """The number of the nearest centre of each frame, int16 `(items, frames, layers)`; `NOT_A_UNIT` for a frame that is not finite.
+        """The number of the nearest centre of each frame, int16 `(items, frames, layers)`; `NOT_A_UNIT` for a frame
+        that is not finite.
 
         Blocks after the last of the layers are not computed.
 

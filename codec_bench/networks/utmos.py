@@ -50,7 +50,8 @@ class UtmosNet(nn.Module):
             waves: float32 `(items, samples)` at 16 kHz. lengths: the number of samples of each item.
         """
         frames, counts = self.wav2vec2(waves, lengths)
-        # Half precision would save little time here, and a mean over hundreds of frames of a recurrent network needs float32.
+        # Half precision would save little time here, and a mean over hundreds of frames of a recurrent network needs
+        # float32.
         with torch.autocast(waves.device.type, enabled=False):
             frames = frames.float()
             conditions = torch.cat([self.domain_emb, self.judge_emb], 1).expand(*frames.shape[:2], -1)

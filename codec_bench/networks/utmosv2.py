@@ -1,13 +1,13 @@
 """UTMOSv2's fusion of wav2vec 2.0 with four image classifiers over mel spectrograms, for draws of crops from signals.
 
 A draw is what the network hears at a time: three seconds of a signal for the encoder, and two short crops for the
-classifiers. Each classifier sees spectrograms of one window length. Every crop has one length, so the draws of a batch do not
-know of each other. Names of tensors are those of the published checkpoints, except the encoder's, which are fairseq's
-(`speech_encoder.fairseq_name`). This module imports torch: import it inside functions.
+classifiers. Each classifier sees spectrograms of one window length. Every crop has one length, so the draws of a batch
+do not know of each other. Names of tensors are those of the published checkpoints, except the encoder's, which are
+fairseq's (`speech_encoder.fairseq_name`). This module imports torch: import it inside functions.
 
-Paper: K. Baba, W. Nakata, Y. Saito, H. Saruwatari, "The T05 System for The VoiceMOS Challenge 2024: Transfer Learning from Deep
-Image Classifier to Naturalness MOS Prediction of High-Quality Synthetic Speech", SLT 2024. Reference implementation:
-github.com/sarulab-speech/UTMOSv2 at cc2700d (MIT), configuration `fusion_stage3`.
+Paper: K. Baba, W. Nakata, Y. Saito, H. Saruwatari, "The T05 System for The VoiceMOS Challenge 2024: Transfer Learning
+from Deep Image Classifier to Naturalness MOS Prediction of High-Quality Synthetic Speech", SLT 2024. Reference
+implementation: github.com/sarulab-speech/UTMOSv2 at cc2700d (MIT), configuration `fusion_stage3`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ HEARD, SEEN, FRAMES = 48_000, 22_400, 2
 FFT, HOP, SIZE, WINDOWS = 4096, 32, 512, (4096, 2048, 1024, 512)
 """In samples; `SIZE` is that of an image, in mel bands and in columns. `WINDOWS` are those of the four classifiers."""
 LISTENING_TESTS, SARULAB = 10, 1
-"""How many listening tests the network was trained on, and the place of the one whose scale it answers in by default."""
+"""How many listening tests the network was trained on, and the place of the one whose scale it answers in by default.
+"""
 HEADS = 8
 STANDARD_EPS = 1e-7
 LEAST, RANGE_DB = 1e-10, 80.0
@@ -115,8 +116,8 @@ class UtmosV2Net(nn.Module):
 
         Args:
             waves: float32 `(draws, HEARD)` at 16 kHz.
-            crops: float32 `(draws, FRAMES, 1 + classifiers, SEEN)`: of each frame its crop, and for each classifier the one that is
-                mixed with it.
+            crops: float32 `(draws, FRAMES, 1 + classifiers, SEEN)`: of each frame its crop, and for each classifier the
+                one that is mixed with it.
             shares: float32 `(draws, FRAMES, classifiers)`: the share of a frame's own crop in the mixture.
         """
         own, others = crops[:, :, 0], crops[:, :, 1:].unbind(2)

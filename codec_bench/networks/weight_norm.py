@@ -9,7 +9,8 @@ _PAIRS = (("weight_g", "weight_v"), ("parametrizations.weight.original0", "param
 
 
 def fold_weight_norm(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The tensors of a checkpoint with every pair of gain and direction replaced by `weight` = gain x direction / |direction|.
+    """The tensors of a checkpoint with every pair of gain and direction replaced by `weight` = gain x direction /
+    |direction|.
 
     The norm is over all dimensions but the first, as in torch's `weight_norm` by default. A gain without its direction,
     or of a shape that does not fit it, stays as it is, so that loading the weights reports it by name.

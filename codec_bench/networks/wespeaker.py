@@ -1,11 +1,11 @@
 """WeSpeaker's r-vector: a ResNet over frequency and time, for padded batches, exact for every item.
 
-What would read beyond the end of an item is masked: the convolutions over time and the pooled statistics. Names of tensors
-are those of the published checkpoints.
+What would read beyond the end of an item is masked: the convolutions over time and the pooled statistics. Names of
+tensors are those of the published checkpoints.
 
 Papers: H. Zeinali et al., "BUT System Description to VoxCeleb Speaker Recognition Challenge 2019"; H. Wang et al.,
-"WeSpeaker: A Research and Production Oriented Speaker Embedding Learning Toolkit", ICASSP 2023. Reference implementation:
-wenet-e2e/wespeaker at dfa7419 (Apache-2.0), whose parameter names these are; none of its code is used.
+"WeSpeaker: A Research and Production Oriented Speaker Embedding Learning Toolkit", ICASSP 2023. Reference
+implementation: wenet-e2e/wespeaker at dfa7419 (Apache-2.0), whose parameter names these are; none of its code is used.
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
 """Whisper's encoder, and its decoder step by step, for greedy decoding of whole windows.
 
-A step of the decoder reads far more memory than it computes, so what a GPU waits for is the host: few launches and little Python in
-a step are the aim here. Queries, keys and values of a token are one product; those keys and values that the decoder makes of the
-encoder's output are made once; those of its own tokens are written into memory that was taken before.
+A step of the decoder reads far more memory than it computes, so what a GPU waits for is the host: few launches and
+little Python in a step are the aim here. Queries, keys and values of a token are one product; those keys and values
+that the decoder makes of the encoder's output are made once; those of its own tokens are written into memory that was
+taken before.
 
 Nothing is padded, so no attention has a mask. Weights and results have the type that the network was loaded in.
 
-cuDNN's attention needs a plan for every shape, which takes about 0.06 s on an H200, and computes the encoder's attention in two
-thirds of the time of torch's own and that of one token over the encoder's output in 0.56 of it. So it may be taken where a shape comes
-again: for numbers of windows on the ladder of shapes. Keys of the text grow with every token, and stay with torch's own.
+cuDNN's attention needs a plan for every shape, which takes about 0.06 s on an H200, and computes the encoder's
+attention in two thirds of the time of torch's own and that of one token over the encoder's output in 0.56 of it. So it
+may be taken where a shape comes
+again: for numbers of windows on the ladder of shapes. Keys of the text grow with every token, and stay with torch's
+own.
 """
 
 from __future__ import annotations
@@ -62,7 +65,8 @@ class WhisperNet:
         return Written([layer.begin(encoded, tokens) for layer in self._writing])
 
     def step(self, given: Tensor, written: Written) -> Tensor:
-        """The decoder's output `(windows, tokens, width)` for tokens `(windows, tokens)`: those of a prompt, or one that follows.
+        """The decoder's output `(windows, tokens, width)` for tokens `(windows, tokens)`: those of a prompt, or one
+        that follows.
 
         Args:
             written: of the same windows; the tokens are added to it.
@@ -75,7 +79,9 @@ class WhisperNet:
         return self._written_norm(rows).view(shape)
 
     def logits(self, out: Tensor, added: Tensor | None = None) -> Tensor:
-        """Logits `(windows, vocabulary)` of a step's output `(windows, width)`, with what is added to each, `(vocabulary,)`."""
+        """Logits `(windows, vocabulary)` of a step's output `(windows, width)`, with what is added to each,
+        `(vocabulary,)`.
+        """
         return F.linear(out, self._logits, added)
 
     def logits_added(self, banned: Sequence[int]) -> Tensor:
@@ -96,7 +102,9 @@ class Written:
         self.layers, self.tokens = layers, 0
 
     def keep(self, rows: Tensor) -> None:
-        """Keeps some windows, int64 `(windows,)` on the device: layer by layer, so that two copies of one layer alone exist at a time."""
+        """Keeps some windows, int64 `(windows,)` on the device: layer by layer, so that two copies of one layer alone
+        exist at a time.
+        """
         for layer in self.layers:
             layer.heard, layer.own = layer.heard[rows], layer.own[:, rows]
 

@@ -1,5 +1,5 @@
-"""What stands beside the values of metrics of answers, in words and short texts: the chance level, rules for failures, rates of
-reading, win rate and position bias (see `codec_bench.stats.chance_level`)."""
+"""What stands beside the values of metrics of answers, in words and short texts: the chance level, rules for failures,
+rates of reading, win rate and position bias (see `codec_bench.stats.chance_level`)."""
 
 from __future__ import annotations
 

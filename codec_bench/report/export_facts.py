@@ -1,4 +1,6 @@
-"""What every form of results that other tools read needs of a run: which system, which data, and what to know of a value."""
+"""What every form of results that other tools read needs of a run: which system, which data, and what to know of a
+value.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,12 @@ class Data:
 
 
 def results_of(run: Run, system: str | None, form: str) -> tuple[str, Mapping[str, MetricSummary]]:
-    """The system that a file tells of (the one that is named, or the only one beside the unprocessed audio) and its entries by metric.
+    """The system that a file tells of (the one that is named, or the only one beside the unprocessed audio) and its
+    entries by metric.
 
     Raises:
-        UserError: the run is not finished, which a form of results has no way to say; there is no such system, or one must be named.
+        UserError: the run is not finished, which a form of results has no way to say; there is no such system, or one
+            must be named.
     """
     state = run.meta.get("state")
     if state != "finished":
@@ -103,7 +107,9 @@ def parts_taken(run: Run) -> list[str]:
 
 
 def facts_of(run: Run, system: str, entry: MetricSummary) -> dict[str, Any]:
-    """What to know of a value: where it was measured, how sure it is, on what it rests, and what the checks of its system found."""
+    """What to know of a value: where it was measured, how sure it is, on what it rests, and what the checks of its
+    system found.
+    """
     meta = run.meta
     config, ends = meta["config"], entry.ci95
     told = {

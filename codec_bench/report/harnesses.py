@@ -1,13 +1,13 @@
-"""A run in the forms of other harnesses: lm-evaluation-harness's and lmms-eval's result JSON, and inspect_ai's evaluation log.
+"""A run in the forms of other harnesses: lm-evaluation-harness's and lmms-eval's result JSON, and inspect_ai's
+evaluation log.
 
 Conventions
     A file tells of one system, because each of these forms does.
-    A standard error is how far the nearer end of the 95 % interval lies, over its quantile of Student's t; where there is no interval
-    there is none.
-    A metric without a value is left out of lm-evaluation-harness's and lmms-eval's files, which cannot say why, and named.
-    What a form has no field for (protocol, interval, counts, how much of the data was used) stands in its metadata.
-    Sources: `lm_eval.loggers.evaluation_tracker` 0.4.13 and `lmms_eval.evaluator` 0.7.3 write the first two; the third is
-    version 2 of `inspect_ai.log.EvalLog`.
+    A standard error is how far the nearer end of the 95 % interval lies, over its quantile of Student's t; where there
+    is no interval there is none. A metric without a value is left out of lm-evaluation-harness's and lmms-eval's files,
+    which cannot say why, and named. What a form has no field for (protocol, interval, counts, how much of the data was
+    used) stands in its metadata. Sources: `lm_eval.loggers.evaluation_tracker` 0.4.13 and `lmms_eval.evaluator` 0.7.3
+    write the first two; the third is version 2 of `inspect_ai.log.EvalLog`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def export_harness(run: Run, form: str, out: Target, *, system: str | None = Non
 
 
 def _error(entry: MetricSummary) -> float | None:
-    """The standard error of a value, by the nearer end of its interval: the farther one allows for more than Student's t."""
+    """The standard error of a value, by the nearer end of its interval: the farther one allows for more than Student's
+    t.
+    """
     if not entry.ci95 or entry.value is None or entry.units < 2:
         return None
     return float(min(entry.value - entry.ci95[0], entry.ci95[1] - entry.value)) / t_quantile(LEVEL, entry.units - 1)

@@ -1,8 +1,10 @@
-"""A run in the two forms in which the Hugging Face hub keeps results: `.eval_results/*.yaml` and a model card's `model-index`.
+"""A run in the two forms in which the Hugging Face hub keeps results: `.eval_results/*.yaml` and a model card's
+`model-index`.
 
 Conventions
     A file tells of one system, because each belongs to the repository of one model.
-    What a form has no field for (interval, counts, protocol, how much of the data was used) stands in its `notes` or `args`.
+    What a form has no field for (interval, counts, protocol, how much of the data was used) stands in its `notes` or
+    `args`.
     Source: `huggingface_hub`, whose own classes write both forms.
 """
 
@@ -28,8 +30,8 @@ def export_hugging_face(
 
     Args:
         run: a finished run.
-        form: `hf-eval-results` (one value, for a file in `.eval_results/`) or `model-index` (all metrics, for the top of
-            a model card).
+        form: `hf-eval-results` (one value, for a file in `.eval_results/`) or `model-index` (all metrics, for the top
+            of a model card).
         out: the file or stream; None for standard output.
         system: the system; may be left out where the run has one beside the unprocessed audio.
         metric: the only metric to write. Without it, `hf-eval-results` takes the benchmark's primary metric.

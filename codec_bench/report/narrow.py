@@ -1,7 +1,8 @@
 """Tables in a narrow terminal: widths at which no word is broken, and blocks of lines where there are none.
 
 Conventions
-    Cells are texts without what could control a terminal. A width counts columns of the terminal, of which a Chinese character takes two.
+    Cells are texts without what could control a terminal. A width counts columns of the terminal, of which a Chinese
+    character takes two.
 """
 
 from __future__ import annotations

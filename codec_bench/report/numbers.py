@@ -1,9 +1,9 @@
 """How numbers and names are written in the terminal and on the page.
 
 Conventions
-    The decimals of a number follow from its interval: they end at the first digit of the half width that is not zero, or
-    one digit later if that digit is a 1. A number has at least three digits, since tables are copied into papers, and at
-    most four decimals. All numbers of a column have the same number of decimals.
+    The decimals of a number follow from its interval: they end at the first digit of the half width that is not zero,
+    or one digit later if that digit is a 1. A number has at least three digits, since tables are copied into papers,
+    and at most four decimals. All numbers of a column have the same number of decimals.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ Entries = Iterable[tuple[str, str, MetricSummary]]
 
 
 def split_name(metric: str) -> tuple[str, str]:
-    """The metric's name and what follows it: `wer[pocketsphinx]` is `("wer", "pocketsphinx")`, `sim@tf32` `("sim", "@tf32")`."""
+    """The metric's name and what follows it:
+
+    `wer[pocketsphinx]` is `("wer", "pocketsphinx")`, `sim@tf32` `("sim", "@tf32")`.
+    """
     match = _METRIC.match(metric)
     if match is None:  # own code, or a name from another package
         return metric, ""
@@ -77,8 +80,8 @@ def family(system: str) -> str:
 
 
 def uncurved(names: Iterable[str]) -> list[str]:
-    """Codecs that look like operating points of one codec and are on no common curve, because their names do not say so: a sentence
-    each, with the names that would. `rvq2` and `rvq16` are two families, `rvq@2` and `rvq@16` are one.
+    """Codecs that look like operating points of one codec and are on no common curve, because their names do not say
+    so: a sentence each, with the names that would. `rvq2` and `rvq16` are two families, `rvq@2` and `rvq@16` are one.
     """
     alike: dict[str, dict[str, str]] = {}
     for name in dict.fromkeys(names):
@@ -106,8 +109,8 @@ def entries(summary: Summary, metric: str) -> list[MetricSummary]:
 
 
 def remarks(system: SystemSummary) -> list[str]:
-    """What stands below the name of a system: how many items failed, are no coded speech or were cut, how much it was not given, and
-    the checks that it failed."""
+    """What stands below the name of a system: how many items failed, are no coded speech or were cut, how much it was
+    not given, and the checks that it failed."""
     counts = (
         (system.without_estimate, "failed"),
         (system.silent, "silent"),
@@ -139,7 +142,8 @@ def doubts_in(run: Run, system: str) -> str | None:
 
 
 def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
-    """What the checks of each system found, where data and metrics meet badly, and what its bitrate counts where clips have several channels.
+    """What the checks of each system found, where data and metrics meet badly, and what its bitrate counts where clips
+    have several channels.
 
     Args:
         systems: the entries of the summary by what the systems are called.
@@ -184,7 +188,8 @@ _WHY = {
 
 
 def rows_notes(rows: RowsTaken, other: Sequence[str] = ()) -> list[str]:
-    """One sentence if a run does not hold all questions of its benchmark, or more than there are, with the reason, and one for what is other in them.
+    """One sentence if a run does not hold all questions of its benchmark, or more than there are, with the reason, and
+    one for what is other in them.
 
     Args:
         rows: of a summary; `UNSET` where the number of questions is not known. other: the `other_data` of the summary.
@@ -311,8 +316,8 @@ def is_best(entry: MetricSummary) -> bool:
 
 
 def best_notes(entries: Entries) -> list[str]:
-    """What to know of the marks of the best values: over how many samples they are found if these are fewer than some system has,
-    which systems are not compared, and where there is no best. One sentence each.
+    """What to know of the marks of the best values: over how many samples they are found if these are fewer than some
+    system has, which systems are not compared, and where there is no best. One sentence each.
 
     Args:
         entries: (system, metric, entry of the summary), of all systems.
@@ -346,8 +351,8 @@ def best_notes(entries: Entries) -> list[str]:
 
 
 def missing_notes(entries: Entries) -> list[str]:
-    """Where systems lack values for different samples, what each has over the samples that all have, and with failures as the worst
-    value: one sentence for each metric. A system that is not compared has the second alone.
+    """Where systems lack values for different samples, what each has over the samples that all have, and with failures
+    as the worst value: one sentence for each metric. A system that is not compared has the second alone.
 
     Args:
         entries: (system, metric, entry of the summary), of all systems.

@@ -18,8 +18,8 @@ class Run(record.Run):
         """One number per system and metric with its interval: what `summary.json` holds, made from the record.
 
         Args:
-            by: columns to break the results down by, such as `speaker`, `duration` or one of the manifest, as names or one
-                string with commas. None takes those that the run was asked for.
+            by: columns to break the results down by, such as `speaker`, `duration` or one of the manifest, as names or
+                one string with commas. None takes those that the run was asked for.
 
         Raises:
             UserError: the record holds no such column, or one with too many values.

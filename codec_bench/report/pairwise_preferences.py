@@ -1,4 +1,6 @@
-"""How strong systems are by whom they were preferred to, as rows of a table (see `codec_bench.stats.pairwise_preferences`)."""
+"""How strong systems are by whom they were preferred to, as rows of a table (see
+`codec_bench.stats.pairwise_preferences`).
+"""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
 Conventions
     Systems are rows and metrics are columns, except in the CSV, which has a row for each system and metric.
-    Numbers are written as in `report.numbers`: an interval with each value, all values of a column with the same decimals.
-    The best values of a column are bold, and `stats.verdict` says which they are. A system whose checks found something is marked
-    beside its name, and its findings stand below the table.
-    Names come from data. Each format has one function that makes a text harmless, and every text goes through it.
+    Numbers are written as in `report.numbers`: an interval with each value, all values of a column with the same
+    decimals. The best values of a column are bold, and `stats.verdict` says which they are. A system whose checks found
+    something is marked beside its name, and its findings stand below the table. Names come from data. Each format has
+    one function that makes a text harmless, and every text goes through it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What tables of results say: the columns beside the metrics, and those of the summary as a CSV. docs/report.md lists them from here.
+"""What tables of results say: the columns beside the metrics, and those of the summary as a CSV. docs/report.md lists
+them from here.
 
 A row of `SYSTEM_COLUMNS` stands in the table of the terminal, on the page, and in the tables for a paper.
 """
@@ -23,7 +24,8 @@ class SystemColumn:
 
     Args:
         name: its head. means: what it holds, for the documentation.
-        read: takes it from the summary of a system; None where there is none. write: how it is written; it may hold text from data.
+        read: takes it from the summary of a system; None where there is none. write: how it is written; it may hold
+        text from data.
         places: the tables in which it stands.
         where_known: whether it stands only where some system has a value.
     """
@@ -89,7 +91,8 @@ class CsvColumn:
 
     Args:
         name: its head. means: what it holds, for the documentation.
-        read: takes it from the names of the system and the metric, their entry, and the system's; None is an empty cell.
+        read: takes it from the names of the system and the metric, their entry, and the system's; None is an empty
+            cell.
     """
 
     name: str

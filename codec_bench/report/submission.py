@@ -1,4 +1,5 @@
-"""The answers of a run in the file that the service of a benchmark scores, where the expected answers are not published.
+"""The answers of a run in the file that the service of a benchmark scores, where the expected answers are not
+published.
 
 The benchmark's definition says which fields an entry has (`submission`), and the run's record holds what it said.
 """
@@ -22,11 +23,12 @@ def export_submission(run: Run, out: Target) -> None:
     A question that the model refused, or that could not be asked, has an empty answer, so that the file is complete.
 
     Args:
-        run: a run of a benchmark whose definition has a `submission`. out: the file or stream; None for standard output.
+        run: a run of a benchmark whose definition has a `submission`. out: the file or stream; None for standard
+            output.
 
     Raises:
-        UserError: the benchmark takes no such file; questions are missing or were answered several times; an answer failed in a way that
-            asking again may mend; or the file cannot be written.
+        UserError: the benchmark takes no such file; questions are missing or were answered several times; an answer
+            failed in a way that asking again may mend; or the file cannot be written.
     """
     about = run.meta.get("benchmark") or {}
     told = about.get("submission")

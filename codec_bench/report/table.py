@@ -43,10 +43,11 @@ class _Column:
 def summary_table(summary: Summary, *, width: int | None = None) -> Table:
     """Systems and metrics, each value with its 95 % interval: half its width, or its two ends if it is not symmetric.
 
-    Systems are rows. If that is too wide and there are few systems, they become columns; otherwise the metrics are spread
-    over several blocks. Below the name of a system is the number of its items that failed and are missing from all its
-    numbers. If a metric lacks further values, a second line says on how many of how many items the number rests. An arrow
-    says which direction is better. The best values of a column are bold, and `stats.verdict` says which they are.
+    Systems are rows. If that is too wide and there are few systems, they become columns; otherwise the metrics are
+    spread over several blocks. Below the name of a system is the number of its items that failed and are missing from
+    all its numbers. If a metric lacks further values, a second line says on how many of how many items the number
+    rests. An arrow says which direction is better. The best values of a column are bold, and `stats.verdict` says which
+    they are.
 
     Args:
         summary: of a run.
@@ -254,8 +255,9 @@ def comparison_table(
     """Two systems compared metric by metric, over the samples for which both have a number.
 
     The difference is A minus B, with its interval. It is bold if the interval does not contain 0. `better` counts the
-    samples on which A is better. Where a comparison is barred, nothing is bold, and `better` counts nothing. `detectable` is the smallest difference that such data show in four of five studies, or
-    `equal` if the two are equal everywhere. `comparison_notes` says why there is a dash in the place of a number.
+    samples on which A is better. Where a comparison is barred, nothing is bold, and `better` counts nothing.
+    `detectable` is the smallest difference that such data show in four of five studies, or `equal` if the two are equal
+    everywhere. `comparison_notes` says why there is a dash in the place of a number.
 
     Args:
         comparisons: as `codec_bench.stats.paired.compare_items` gives them.
@@ -303,8 +305,8 @@ def _is_starred(c: Comparison) -> bool:
 def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
     """What to know beside the numbers of a comparison, one sentence each, with the metrics that it is about.
 
-    A sentence about a p with an asterisk begins with one. A sentence that says why there is a dash begins with the name of
-    the column.
+    A sentence about a p with an asterisk begins with one. A sentence that says why there is a dash begins with the name
+    of the column.
     """
     told: dict[tuple[str, str], list[str]] = {}
     for c in comparisons:

@@ -71,7 +71,8 @@ def answers_of(run: Run) -> Answers | None:
 def _rtfx(run: Run) -> dict[str, Any]:
     """The field `rtfx`, if the length of a sound and the time of its answer are known together.
 
-    A service that answers several requests at once takes less time than the sum of their times, which the leaderboard adds up too.
+    A service that answers several requests at once takes less time than the sum of their times, which the leaderboard
+    adds up too.
     """
     known = "SELECT TOTAL(sound_s), TOTAL(latency_s) FROM answers WHERE status = 'ok' AND NOT cached AND sound_s > 0 AND latency_s > 0"
     sound_s, took_s = run.query(known)[0]
@@ -135,7 +136,9 @@ def _ways(noted: Sequence[set[str]]) -> dict[str, Any]:
 
 
 def _served(run: Run) -> list[Served]:
-    """How many answers each model gave, by what the service called it and its state, in the order of their first answers."""
+    """How many answers each model gave, by what the service called it and its state, in the order of their first
+    answers.
+    """
     rows = run.query(
         "SELECT json_extract(served, '$.model') AS m, json_extract(served, '$.revision') AS r, COUNT(*) FROM answers "
         "WHERE served IS NOT NULL AND (m IS NOT NULL OR r IS NOT NULL) GROUP BY m, r ORDER BY MIN(number)"
@@ -180,8 +183,8 @@ def _asked_for(run: Run) -> str | None:
 def is_other_model(asked: str | None, answered: str | None) -> bool:
     """Whether a service named another model than it was asked for.
 
-    A dated name for an alias (`gpt-audio-2025-08-28` for `gpt-audio`), a name with its revision (`NAME@main`), and a name with
-    or without its owner or folder, are the same model.
+    A dated name for an alias (`gpt-audio-2025-08-28` for `gpt-audio`), a name with its revision (`NAME@main`), and a
+    name with or without its owner or folder, are the same model.
     """
     if not asked or not answered:
         return False
@@ -195,8 +198,8 @@ def is_other_model(asked: str | None, answered: str | None) -> bool:
 def _canary(noted: Any) -> dict[str, Any] | None:
     """Of how many questions that were asked again the answer was the same, and the comparisons in which one was not.
 
-    Such a comparison holds how many `answers` were given since the one before, and how many of them in which `subsets`: these
-    may be from either of two models. None if no question was asked again.
+    Such a comparison holds how many `answers` were given since the one before, and how many of them in which `subsets`:
+    these may be from either of two models. None if no question was asked again.
     """
     if not isinstance(noted, list) or not noted:
         return None

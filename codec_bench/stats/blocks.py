@@ -1,8 +1,8 @@
 """Blocks of a set: what a value of the whole set is computed from again and again, to learn how sure it is.
 
-A value of a set, such as a Fréchet distance, is no mean of items. So the items are divided into eight blocks by a hash of their
-units (speakers, where they are known), and the value's error is the delete-a-group jackknife's: each block is left out once.
-References: Kott 2001, "The delete-a-group jackknife"; Tukey 1958.
+A value of a set, such as a Fréchet distance, is no mean of items. So the items are divided into eight blocks by a hash
+of their units (speakers, where they are known), and the value's error is the delete-a-group jackknife's: each block is
+left out once. References: Kott 2001, "The delete-a-group jackknife"; Tukey 1958.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def left_out(value: float, without: Sequence[float | None], level: float = LEVEL
 def at_infinity(values: Callable[[float], float | None]) -> float | None:
     """What a value tends to when the set grows, if its bias shrinks with 1 over the number of items.
 
-    The values of the parts are taken at a quarter, a half, seven eighths and all of the set, and a line through them over 1 / size
-    (least squares) is followed to 0.
+    The values of the parts are taken at a quarter, a half, seven eighths and all of the set, and a line through them
+    over 1 / size (least squares) is followed to 0.
 
     Args:
         values: the mean value of parts of the set of a given share, or None if one of them has none.

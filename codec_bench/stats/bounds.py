@@ -15,10 +15,12 @@ from codec_bench.stats.cluster_variance import skewness
 AT_BOUND = 0.001
 """Scores crowd at a bound if half of them are within this share of the range."""
 NEAR_BOUND = 0.1
-"""Or if half of them are equal, none is farther to that side, and they are within this share: the best that a measure gives is often a little less
-than what its bounds say, such as ViSQOL's 4.73 of 5."""
+"""Or if half of them are equal, none is farther to that side, and they are within this share: the best that a measure
+gives is often a little less than what its bounds say, such as ViSQOL's 4.73 of 5."""
 SKEWED, FEWEST_FOR_SKEWNESS = 0.25, 20
-"""How large the skewness over the square root of the number of items may be before bounded scores count as skewed, and of how many items."""
+"""How large the skewness over the square root of the number of items may be before bounded scores count as skewed, and
+of how many items.
+"""
 
 Bounds = tuple[float | None, float | None]
 """What a value can be at least and at most; None for an end that is not known."""
@@ -29,7 +31,8 @@ class Rare(NamedTuple):
 
     Args:
         low, high: the least and the most.
-        lost_low, lost_high: what items are that are lost in great number at once, such as all of a speaker; None if that is not allowed for.
+        lost_low, lost_high: what items are that are lost in great number at once, such as all of a speaker; None if
+            that is not allowed for.
     """
 
     low: float
@@ -62,7 +65,9 @@ def checked_bounds(rates: np.ndarray, bounds: Bounds | None) -> Bounds | None:
 
 
 def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:
-    """What a metric's facts in a record say of the least and the most that an item can be; None if they do not say both."""
+    """What a metric's facts in a record say of the least and the most that an item can be; None if they do not say
+    both.
+    """
     if facts.get("bounds"):
         low, high = facts["bounds"]
         return low, high
@@ -76,7 +81,10 @@ def supposed_bounds(table: np.ndarray) -> Bounds | None:
 
 
 def is_rate(bounds: Bounds | None) -> bool:
-    """Whether these are error rates without an upper bound, as is declared. What a metric does not declare is not guessed."""
+    """Whether these are error rates without an upper bound, as is declared.
+
+    What a metric does not declare is not guessed.
+    """
     return bounds is not None and bounds[0] == 0 and bounds[1] is None
 
 
@@ -89,9 +97,11 @@ def rare_item(
 
     Args:
         table: the items' parts, `(items, 2)`. rates: their values, `(items,)`.
-        residuals: what each item adds beyond the value, `(items,)`. The skewness of fewer than `FEWEST_FOR_SKEWNESS` says nothing.
+        residuals: what each item adds beyond the value, `(items,)`. The skewness of fewer than `FEWEST_FOR_SKEWNESS`
+        says nothing.
         bounds: what is declared; values beyond them widen them.
-        rate: whether these are error rates without an upper bound. Then the worst item is entirely wrong, or as the worst seen.
+        rate: whether these are error rates without an upper bound. Then the worst item is entirely wrong, or as the
+            worst seen.
     """
     if rate:
         return Rare(0.0, max(1.0, float(np.nanmax(rates))), lost_high=1.0)
@@ -109,7 +119,9 @@ def rare_item(
 
 
 def within_bounds(low: float, high: float, rates: np.ndarray, bounds: Bounds | None) -> tuple[float, float]:
-    """An interval's ends, no farther than a mean of such items can be: the declared bounds, or an item, `(items,)`, that is beyond them."""
+    """An interval's ends, no farther than a mean of such items can be: the declared bounds, or an item, `(items,)`,
+    that is beyond them.
+    """
     least, most = bounds or (None, None)
     return (
         low if least is None else max(low, min(least, float(np.nanmin(rates)))),
@@ -118,7 +130,9 @@ def within_bounds(low: float, high: float, rates: np.ndarray, bounds: Bounds | N
 
 
 def crowds(rates: np.ndarray) -> bool:
-    """Whether half of the values are at the least or the most of them, so that they may be at a bound that nobody declared."""
+    """Whether half of the values are at the least or the most of them, so that they may be at a bound that nobody
+    declared.
+    """
     low, high, middle = float(np.nanmin(rates)), float(np.nanmax(rates)), float(np.nanmedian(rates))
     return min(middle - low, high - middle) <= 1e-6 * max(abs(low), abs(high))
 

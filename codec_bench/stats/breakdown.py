@@ -92,7 +92,9 @@ class Parts:
         return replace(self, numbers=numbers, sums=self.sums[chosen], units=units)
 
     def among(self, numbers: np.ndarray) -> Counted | None:
-        """The result over these samples alone; None if there are no others, and without a value if one of these has no score."""
+        """The result over these samples alone; None if there are no others, and without a value if one of these has no
+        score.
+        """
         held = np.isin(np.asarray(self.numbers, np.int64), numbers)
         if np.count_nonzero(held) < len(numbers):
             return Counted(n=int(np.count_nonzero(held))) if len(held) else None
@@ -105,8 +107,8 @@ class Parts:
     def counting_failures(self) -> CountingFailures:
         """The result if failures count as wrong; its `n` is that of scores and counted failures.
 
-        Scores that are undefined or refused are no failures, unless the record says so: an estimate that is silent where
-        its reference is not, or an answer that declines. A failure is uncounted if the metric has no worst value.
+        Scores that are undefined or refused are no failures, unless the record says so: an estimate that is silent
+        where its reference is not, or an answer that declines. A failure is uncounted if the metric has no worst value.
         """
         wrong = list(self.wrong.values())
         both = np.concatenate([self.sums, np.stack(wrong)]) if wrong else self.sums

@@ -1,9 +1,10 @@
-"""What stands beside the value of a metric of answers: the chance level, what was read, the references, and what the judge did.
+"""What stands beside the value of a metric of answers: the chance level, what was read, the references, and what the
+judge did.
 
 Conventions
-    A guess is right with the probability that the question's choices give it. The chance level of a set is the mean over its
-    scored questions, so that it is about the same questions as the value.
-    `official` is the value by the rule for failures of the toolkit that the benchmark is from, if its definition says it.
+    A guess is right with the probability that the question's choices give it. The chance level of a set is the mean
+    over its scored questions, so that it is about the same questions as the value. `official` is the value by the rule
+    for failures of the toolkit that the benchmark is from, if its definition says it.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def beside(
         subsets: the numbers of the samples by column and value. entries: the results of these subsets.
 
     Returns:
-        The fields `chance`, `read` and `compared` of a `MetricSummary`, as far as there are any; with `chance` also `subsets`: the
-        entries, each with its own chance level.
+        The fields `chance`, `read` and `compared` of a `MetricSummary`, as far as there are any; with `chance` also
+        `subsets`: the entries, each with its own chance level.
     """
     lost = {number for number, _, _ in scores.lost}
     scored = {number: held for number, held in scores.details.items() if number not in lost}

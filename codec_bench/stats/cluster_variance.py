@@ -1,6 +1,8 @@
-"""How far a value of a corpus scatters: the standard error CR2 over units, its degrees of freedom, and the skewness of few units.
+"""How far a value of a corpus scatters: the standard error CR2 over units, its degrees of freedom, and the skewness of
+few units.
 
-References: those of `stats.intervals`; Johnson 1978, "Modified t tests and confidence intervals for asymmetrical populations" (skewness).
+References: those of `stats.intervals`; Johnson 1978, "Modified t tests and confidence intervals for asymmetrical
+populations" (skewness).
 """
 
 from __future__ import annotations
@@ -39,13 +41,14 @@ def effective_units(sizes: np.ndarray) -> float:
 def degrees_of_freedom(sizes: np.ndarray) -> float:
     """The degrees of freedom of Bell and McCaffrey of the error CR2, for a mean or ratio over units of these sizes.
 
-    They are (units - 1) for equal sizes, and tend to 1 where one unit is nearly everything, with many small ones beside.
+    They are (units - 1) for equal sizes, and tend to 1 where one unit is nearly everything, with many small ones
+    beside.
     """
     shares = sizes / sizes.sum() if sizes.any() else np.full(len(sizes), 1 / len(sizes))
     if (shares >= 1).any():
         return 0.0
-    # The variance is a quadratic form in the units' residuals. Of independent items its matrix has the diagonal `shares`
-    # and, beside it, minus the products of these: the weights are those of CR2.
+    # The variance is a quadratic form in the units' residuals. Of independent items its matrix has the diagonal
+    # `shares` and, beside it, minus the products of these: the weights are those of CR2.
     beside = shares**2 / (1 - shares)
     others = float(beside.sum()) ** 2 - float(np.square(beside).sum())
     return 1 / (float(np.square(shares).sum()) + max(0.0, others))
@@ -65,12 +68,14 @@ def skewness(residuals: np.ndarray) -> float:
 
 
 def reaches_of_few(residuals: np.ndarray) -> tuple[float, float]:
-    """How many times as far as Student's t an interval reaches below and above, since few units may be skewed; 1 where t holds.
+    """How many times as far as Student's t an interval reaches below and above, since few units may be skewed; 1 where
+    t holds.
 
-    Where units are skewed to one side, the samples that hold none of the far ones have both a value and a spread that are too small,
-    and t misses the truth on that side. The skewness of the sample shows it from about eight units on; of fewer it shows hardly
-    anything, so both ends reach farther. The constants hold the mean of 3 to 20 exponential values in 0.92 of the runs or more, and
-    normal values are 1.5 times as wide as t from three units, 1.3 times from five, 1.1 from eight, and as wide from twenty.
+    Where units are skewed to one side, the samples that hold none of the far ones have both a value and a spread that
+    are too small, and t misses the truth on that side. The skewness of the sample shows it from about eight units on;
+    of fewer it shows hardly anything, so both ends reach farther. The constants hold the mean of 3 to 20 exponential
+    values in 0.92 of the runs or more, and normal values are 1.5 times as wide as t from three units, 1.3 times from
+    five, 1.1 from eight, and as wide from twenty.
 
     Args:
         residuals: what each unit adds beyond the value, `(units,)`, of sum 0.

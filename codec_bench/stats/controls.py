@@ -1,10 +1,11 @@
-"""Controls: what a model was given in place of the sound or the question, and what its answers have beyond those under a control.
+"""Controls: what a model was given in place of the sound or the question, and what its answers have beyond those under
+a control.
 
 Conventions
-    The same items are compared, in pairs: a difference is the value with everything given minus the one under the control, over the
-    items that have a score in both. Its interval and p are those of `stats.paired`. They are of one comparison each, and not
-    adjusted for how many there are.
-    An item counts as right where a metric of 0 and 1 gives it 1.
+    The same items are compared, in pairs: a difference is the value with everything given minus the one under the
+    control, over the items that have a score in both. Its interval and p are those of `stats.paired`. They are of one
+    comparison each, and not adjusted for how many there are. An item counts as right where a metric of 0 and 1 gives it
+    1.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class Control:
     """What a model is given; a control is everything but the sound and the question as the data have them.
 
     Args:
-        sound: `given`, `none` (the text alone), `silence`, `noise`, `another` (that of another item of about the same length) or
-            `shuffled` (pieces of 0.5 s in another order). question: `given` or `none`.
+        sound: `given`, `none` (the text alone), `silence`, `noise`, `another` (that of another item of about the same
+            length) or `shuffled` (pieces of 0.5 s in another order). question: `given` or `none`.
 
     Raises:
         UserError: one of them is another word.
@@ -142,12 +143,14 @@ class Controlled(SummaryPart):
     """One metric with everything given and under one control.
 
     Args:
-        control: what was given instead, such as `text alone`. sound, question: the same as the options `--sound` and `--question` name it.
+        control: what was given instead, such as `text alone`. sound, question: the same as the options `--sound` and
+        `--question` name it.
         metric, unit, higher_is_better: of the values.
-        given, value: over the `n` items with a score in both, with everything given and under the control; None if there are none.
-            `dropped` items have a score in one of them at most.
+        given, value: over the `n` items with a score in both, with everything given and under the control; None if
+            there are none. `dropped` items have a score in one of them at most.
         difference, ci95, p, units, note, detectable: of the two, as in `PairedTest`.
-        right, right_in_both: how many of the items are answered right under the control, and how many of these with everything given.
+        right, right_in_both: how many of the items are answered right under the control, and how many of these with
+        everything given.
         chance: what a guess among the options reaches.
     """
 
@@ -180,7 +183,9 @@ class Controlled(SummaryPart):
 
     @property
     def shows(self) -> bool | None:
-        """Whether the interval of the difference leaves out 0; None where there is no interval, unless the two are equal in every unit."""
+        """Whether the interval of the difference leaves out 0; None where there is no interval, unless the two are
+        equal in every unit.
+        """
         if self.ci95 is None:
             return False if self.difference == 0 and self.p == 1 else None
         return not self.ci95[0] <= 0 <= self.ci95[1]
@@ -239,7 +244,8 @@ def _right(sides: list[list[Any]]) -> dict[str, int]:
 
 
 def marks_of(under: Run, metric: str, ids: Collection[str]) -> dict[str, str]:
-    """By item id whether it is answered `right` or `wrong` under a control, or `failed`; nothing for a metric of other values.
+    """By item id whether it is answered `right` or `wrong` under a control, or `failed`; nothing for a metric of other
+    values.
 
     Args:
         under: the run under the control. metric: by which. ids: of the items of the run with everything given.

@@ -25,10 +25,10 @@ def bleu(counts: np.ndarray, *, smooth_no_match: bool = False) -> np.ndarray:
     Exponential smoothing, all four orders. Equals `sacrebleu.corpus_bleu` (2.6) to rounding.
 
     Args:
-        counts: `(..., 10)`: the tokens of the answers, those of the closest references, the matched n-grams for n from 1
-            to 4, and all n-grams for n from 1 to 4.
-        smooth_no_match: whether a set in which nothing matches is smoothed too, as in sacreBLEU before 2.0. If not, such
-            a set has the value 0.
+        counts: `(..., 10)`: the tokens of the answers, those of the closest references, the matched n-grams for n from
+            1 to 4, and all n-grams for n from 1 to 4.
+        smooth_no_match: whether a set in which nothing matches is smoothed too, as in sacreBLEU before 2.0. If not,
+            such a set has the value 0.
 
     Returns:
         float64 `(...)`; 0 if there are no n-grams of an order, NaN if there is no reference.

@@ -31,11 +31,13 @@ def corpus_ends(
 ) -> tuple[float, float] | str:
     """The ends of the interval of a value of a corpus, or why there is none.
 
-    They are those of Student's t of its log odds, on which it scatters alike to both sides. The lower end allows for the luck of having
-    enough matches. If units are of several items, the ends reach as far as those that flipped signs give, if these are farther.
+    They are those of Student's t of its log odds, on which it scatters alike to both sides. The lower end allows for
+    the luck of having enough matches. If units are of several items, the ends reach as far as those that flipped signs
+    give, if these are farther.
 
     Args:
-        units: their sums, `(units, k)`, at least `FEWEST_UNITS`. together: whether units are of several items. seed: of random flips.
+        units: their sums, `(units, k)`, at least `FEWEST_UNITS`. together: whether units are of several items. seed: of
+            random flips.
     """
     if (doubt := corpus_doubt(fold, units)) is not None:
         return doubt
@@ -58,7 +60,8 @@ def corpus_ends(
 
 
 def matches_cut(fold: CorpusFold, units: np.ndarray, value: float, error: float, left_out: np.ndarray) -> float:
-    """Beyond which value there would have been enough matches in these units `(units, k)`; it is above the value if fewer matches go with more.
+    """Beyond which value there would have been enough matches in these units `(units, k)`; it is above the value if
+    fewer matches go with more.
 
     Args:
         value, error: what was found and its standard error. left_out: the value without each unit, `(units,)`.

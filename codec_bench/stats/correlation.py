@@ -1,24 +1,27 @@
-"""How alike columns order their rows, such as those of a leaderboard: correlations of every two columns, with intervals.
+"""How alike columns order their rows, such as those of a leaderboard: correlations of every two columns, with
+intervals.
 
 What is computed
-    Spearman's rho and Kendall's tau-b over the rows that have a cell in both columns. Points say how good a row is, so that a
-    positive correlation means that the rows which are good in one column are good in the other. Pearson's correlation, of the
-    values themselves, is asked for by itself (`pearson`).
+    Spearman's rho and Kendall's tau-b over the rows that have a cell in both columns. Points say how good a row is, so
+    that a positive correlation means that the rows which are good in one column are good in the other. Pearson's
+    correlation, of the values themselves, is asked for by itself (`pearson`).
 
 How an interval is made
-    Spearman's by Bonett and Wright: on Fisher's scale, with the variance (1 + rho^2 / 2) / (rows - 3) and the normal quantile.
-    Kendall's by Fieller, Hartley and Pearson: on Fisher's scale, with the variance 0.437 / (rows - 4) and the quantile of Student's t
-    with (rows - 2) degrees of freedom; it holds for correlations under `STRONGEST_TAU`. That variance is of columns without ties. With
-    ties it is larger by the factor by which that of unrelated columns is (Kendall 1945): without it, 95 % intervals of 50 rows with
-    three or five different values hold the true tau in 0.83 to 0.89 of the cases, and with it in 0.94 or more. Pearson's by Fisher: on his scale, with the
-    variance 1 / (rows - 3) and the normal quantile, for columns that are about normal: of 50 rows of lognormal or other heavy-tailed
-    numbers it holds the truth in 0.67 to 0.77. Over simulated pairs of normal numbers,
-    95 % intervals of 10 and 12 rows hold the true rho in 94 to 97 % and the true tau in 95 to 98 % of the cases.
-    Below `FEWEST_ROWS` rows there is no interval.
+    Spearman's by Bonett and Wright: on Fisher's scale, with the variance (1 + rho^2 / 2) / (rows - 3) and the normal
+    quantile. Kendall's by Fieller, Hartley and Pearson: on Fisher's scale, with the variance 0.437 / (rows - 4) and the
+    quantile of Student's t with (rows - 2) degrees of freedom; it holds for correlations under `STRONGEST_TAU`. That
+    variance is of columns without ties. With ties it is larger by the factor by which that of unrelated columns is
+    (Kendall 1945): without it, 95 % intervals of 50 rows with three or five different values hold the true tau in 0.83
+    to 0.89 of the cases, and with it in 0.94 or more. Pearson's by Fisher: on his scale, with the variance 1 / (rows -
+    3) and the normal quantile, for columns that are about normal: of 50 rows of lognormal or other heavy-tailed numbers
+    it holds the truth in 0.67 to 0.77. Over simulated pairs of normal numbers, 95 % intervals of 10 and 12 rows hold
+    the true rho in 94 to 97 % and the true tau in 95 to 98 % of the cases. Below `FEWEST_ROWS` rows there is no
+    interval.
 
-References: Bonett and Wright 2000, "Sample size requirements for estimating Pearson, Kendall and Spearman correlations",
-Psychometrika 65; Fisher 1921, "On the probable error of a coefficient of correlation", Metron 1; Fieller, Hartley and Pearson 1957, "Tests for rank correlation coefficients. I", Biometrika 44; Kendall 1945,
-"The treatment of ties in ranking problems", Biometrika 33.
+References: Bonett and Wright 2000, "Sample size requirements for estimating Pearson, Kendall and Spearman
+correlations", Psychometrika 65; Fisher 1921, "On the probable error of a coefficient of correlation", Metron 1;
+Fieller, Hartley and Pearson 1957, "Tests for rank correlation coefficients. I", Biometrika 44; Kendall 1945, "The
+treatment of ties in ranking problems", Biometrika 33.
 """
 
 from __future__ import annotations
@@ -137,7 +140,9 @@ def _kendall(x: np.ndarray, y: np.ndarray) -> Coefficient:
 
 
 def _of_ties(x: np.ndarray, y: np.ndarray) -> float:
-    """How many times as large the variance of Kendall's tau-b is as without ties; exact for columns that have nothing to do with each other."""
+    """How many times as large the variance of Kendall's tau-b is as without ties; exact for columns that have nothing
+    to do with each other.
+    """
     factor = 1.0
     for column in (x, y):
         rows, tied = len(column), np.unique(column, return_counts=True)[1]
@@ -161,8 +166,8 @@ def _too_few(rows: int) -> str:
 def similar_first(pairs: list[Pair], columns: int) -> list[int]:
     """The numbers of the columns in an order in which those that are alike stand side by side.
 
-    It is the order of the leaves of a tree (average linkage over 1 - rho), turned so that neighbours are as near as they can be.
-    Two columns without a correlation count as unrelated.
+    It is the order of the leaves of a tree (average linkage over 1 - rho), turned so that neighbours are as near as
+    they can be. Two columns without a correlation count as unrelated.
     """
     if columns < 3:
         return list(range(columns))
@@ -172,11 +177,12 @@ def similar_first(pairs: list[Pair], columns: int) -> list[int]:
 def alike(correlated: Sequence[float | None], least: float) -> list[list[int]]:
     """Columns in clusters whose members are alike, in an order in which neighbours are as near as they can be.
 
-    It is the order of the leaves of a tree (average linkage over 1 - correlation), which is cut into clusters where the mean
-    correlation of two branches is smaller than `least`.
+    It is the order of the leaves of a tree (average linkage over 1 - correlation), which is cut into clusters where the
+    mean correlation of two branches is smaller than `least`.
 
     Args:
-        correlated: of two columns or more, the correlations of every two, in the order of `correlations`; None counts as 0.
+        correlated: of two columns or more, the correlations of every two, in the order of `correlations`; None counts
+        as 0.
         least: the smallest mean correlation within a cluster; larger than any for clusters of one.
     """
     from scipy.cluster.hierarchy import fcluster, leaves_list, linkage

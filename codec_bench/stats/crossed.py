@@ -1,10 +1,12 @@
-"""A mean over people and sounds that are crossed: many people rate many sounds, and both were drawn from more of their kind.
+"""A mean over people and sounds that are crossed: many people rate many sounds, and both were drawn from more of their
+kind.
 
 How it is made
-    Ratings of one person resemble each other, and so do those of one sound. With the deviations from the mean summed by person, by
-    sound, and not at all, each squared and added, the variance of the mean is that of people plus that of sounds minus that of single
-    ratings, which both hold (Cameron, Gelbach and Miller 2011), and at least the larger of the two. Each part is multiplied by
-    n / (n - 1) of its units. The degrees of freedom are Satterthwaite's; where the floor holds, those of its part.
+    Ratings of one person resemble each other, and so do those of one sound. With the deviations from the mean summed by
+    person, by sound, and not at all, each squared and added, the variance of the mean is that of people plus that of
+    sounds minus that of single ratings, which both hold (Cameron, Gelbach and Miller 2011), and at least the larger of
+    the two. Each part is multiplied by n / (n - 1) of its units. The degrees of freedom are Satterthwaite's; where the
+    floor holds, those of its part.
 
 Conventions
     Who rates something twice adds two ratings. Ratings may be missing, but not because of what they would have been.
@@ -32,8 +34,10 @@ class Spread:
     """How sure a mean is over people and sounds.
 
     Args:
-        mean: of the values. error: its standard error; None where nothing says how large it is. freedom: the degrees of freedom.
-        units: how many people or sounds there are, whichever are fewer. note: why there is no error; None if there is one.
+        mean: of the values. error: its standard error; None where nothing says how large it is. freedom: the degrees of
+        freedom.
+        units: how many people or sounds there are, whichever are fewer. note: why there is no error; None if there is
+            one.
     """
 
     mean: float

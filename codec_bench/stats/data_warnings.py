@@ -1,7 +1,8 @@
-"""Where data and metrics meet badly, so that values say little of a system: long silence, an empty band, the wrong file.
+"""Where data and metrics meet badly, so that values say little of a system: long silence, an empty band, the wrong
+file.
 
-What data are is noted with each item while it is read (`engine.reading`), and what moves a metric is among its facts in the record
-(`metrics.sensitivity`). This module brings the two together.
+What data are is noted with each item while it is read (`engine.reading`), and what moves a metric is among its facts in
+the record (`metrics.sensitivity`). This module brings the two together.
 """
 
 from __future__ import annotations
@@ -41,9 +42,10 @@ class Warned(SummaryPart):
     """Where data and metrics meet badly, in `n` of `of` items.
 
     Args:
-        kind: `around` (long silence around the sound), `empty` (most of the band is empty), `another` (the sound of another system),
-            `rate` (files that seem to state a wrong rate), `channels` (channels without sound), `shared` (the sound of another sample),
-            `repeated` (the question of another id), or `implausible` (values that working audio does not have).
+        kind: `around` (long silence around the sound), `empty` (most of the band is empty), `another` (the sound of
+            another system), `rate` (files that seem to state a wrong rate), `channels` (channels without sound),
+            `shared` (the sound of another sample), `repeated` (the question of another id), or `implausible` (values
+            that working audio does not have).
         figures: by name, what was found, on average.
         moved: by metric, by how much of its spread over five codecs this moves it; None where that was not measured.
         other: the system whose sound it is.
@@ -65,7 +67,10 @@ class Tally:
         self._others: dict[str, int] = {}
 
     def add(self, notes: Sequence[str]) -> None:
-        """Takes the notes of one item. One about the estimate stands before that about the reference, and is counted in its place."""
+        """Takes the notes of one item.
+
+        One about the estimate stands before that about the reference, and is counted in its place.
+        """
         taken = set()
         for note in notes:
             if note.startswith(OF_ANOTHER):
@@ -113,7 +118,9 @@ def _moved(
 
 
 def shared(samples: int, different: int, of: int, *, questions: bool) -> list[Warned]:
-    """A warning if several of a run's `of` samples are one sound, or one question: how many `samples`, and how many `different` ones."""
+    """A warning if several of a run's `of` samples are one sound, or one question: how many `samples`, and how many
+    `different` ones.
+    """
     return [Warned("repeated" if questions else "shared", samples, of, {"different": different})] if samples else []
 
 

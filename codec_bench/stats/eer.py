@@ -1,13 +1,15 @@
-"""The equal error rate of speaker verification over all trials of a set: each estimate against the reference of every other item.
+"""The equal error rate of speaker verification over all trials of a set: each estimate against the reference of every
+other item.
 
     found = equal_error_rates(pairs, names, units)      # (items, 2, dimensions); units are the speakers
 
-A trial's score is the cosine of two embeddings. Trials of one speaker should be accepted, trials of two speakers refused. The rate
-is where the share of the first that are refused equals the share of the second that are accepted, with straight lines between
-thresholds. An item's own reference is no trial, because a codec keeps more of it than the voice.
+A trial's score is the cosine of two embeddings. Trials of one speaker should be accepted, trials of two speakers
+refused. The rate is where the share of the first that are refused equals the share of the second that are accepted,
+with straight lines between thresholds. An item's own reference is no trial, because a codec keeps more of it than the
+voice.
 
-The interval leaves out a block of speakers at a time (`blocks.py`). Over `MOST_ITEMS` items, those with the smallest hashes of
-their names are taken.
+The interval leaves out a block of speakers at a time (`blocks.py`). Over `MOST_ITEMS` items, those with the smallest
+hashes of their names are taken.
 
 Reference: scikit-learn's `roc_curve` with scipy's `brentq` on the line between its points, to 1e-9.
 """
@@ -25,7 +27,9 @@ from codec_bench.stats.kernel_distance import MOST_ITEMS, key_of
 Trials = Sequence[tuple[str, str, bool]]
 """Listed trials: the names of the enrolment and of the test, and whether one speaker is in both."""
 FEW_TRIALS = 100
-"""Below so many trials of one speaker a reader is told how many there are: one of them moves the rate by a hundredth and more."""
+"""Below so many trials of one speaker a reader is told how many there are: one of them moves the rate by a hundredth
+and more.
+"""
 
 
 def equal_error_rate(same: np.ndarray, other: np.ndarray) -> float:
@@ -81,7 +85,8 @@ def listed_error_rates(
     """The equal error rate over listed trials, with its interval.
 
     Args:
-        pairs, names, units, level: as for `equal_error_rates`. trials: those of items that are not there are counted in the note.
+        pairs, names, units, level: as for `equal_error_rates`. trials: those of items that are not there are counted in
+            the note.
     """
     place = {name: number for number, name in enumerate(names)}
     known = [(place[one], place[other], same) for one, other, same in trials if one in place and other in place]

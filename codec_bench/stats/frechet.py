@@ -3,16 +3,16 @@
     sums = FrechetSums.of(pairs, units)          # of each part of the data, and add them
     sums.found()                                 # the value, its interval, and what it tends to
 
-Each set is described by its mean and its covariance. With these, the distance of two Gaussians is `|m1 - m2|^2 + tr(C1 + C2 -
-2 (C1 C2)^(1/2))`. The state holds, for each of eight blocks, the number of pairs and the sums of the vectors and of their outer
-products, so states of parts add up to that of the whole.
+Each set is described by its mean and its covariance. With these, the distance of two Gaussians is `|m1 - m2|^2 + tr(C1
++ C2 - 2 (C1 C2)^(1/2))`. The state holds, for each of eight blocks, the number of pairs and the sums of the vectors and
+of their outer products, so states of parts add up to that of the whole.
 
-The value is biased: the fewer items, the larger, because covariances of few items differ by chance. With fewer items than
-dimensions it says little. `extrapolated` is FAD-infinity: the bias shrinks with 1 over the number of items, so the value is followed
-to infinitely many.
+The value is biased: the fewer items, the larger, because covariances of few items differ by chance. With fewer items
+than dimensions it says little. `extrapolated` is FAD-infinity: the bias shrinks with 1 over the number of items, so the
+value is followed to infinitely many.
 
-References: Heusel et al. 2017 (the distance of embeddings); Kilgour et al. 2019, "Fréchet Audio Distance"; Chong and Forsyth 2020,
-"Effectively Unbiased FID" (extrapolation). Agrees with scipy's `sqrtm` on the whole set to 1e-6 relative.
+References: Heusel et al. 2017 (the distance of embeddings); Kilgour et al. 2019, "Fréchet Audio Distance"; Chong and
+Forsyth 2020, "Effectively Unbiased FID" (extrapolation). Agrees with scipy's `sqrtm` on the whole set to 1e-6 relative.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ ROWS = 4096
 class FrechetSums:
     """What blocks of pairs of embeddings add up to. States can be added with `+`.
 
-    A score that compares an estimate with more than one set (`stats/ttsds.py`) gives more embeddings of an item than a pair: its
-    other sides.
+    A score that compares an estimate with more than one set (`stats/ttsds.py`) gives more embeddings of an item than a
+    pair: its other sides.
 
     Args:
         counts: pairs in each block, int64 `(blocks,)`.
@@ -154,15 +154,16 @@ def threads_for(dimensions: int) -> AbstractContextManager[Any]:
     """The threads on which distances of so many dimensions are computed, while the context lasts."""
     from threadpoolctl import threadpool_limits
 
-    # Small matrices gain nothing from several threads, which wait for each other wherever other processes use the cores.
+    # Small matrices gain nothing from several threads, which wait for each other wherever other processes use the
+    # cores.
     return threadpool_limits(1, user_api="blas") if dimensions <= ONE_THREAD else nullcontext()
 
 
 def distance(covariance_a: np.ndarray, covariance_b: np.ndarray, apart: np.ndarray) -> float:
     """The squared Fréchet distance of two Gaussians.
 
-    With `C = L L'`, the trace of `(C1 C2)^(1/2)` is the sum of the singular values of `L1' L2`: no square root of a product that
-    has no full rank is needed, and a copy has 0 to rounding.
+    With `C = L L'`, the trace of `(C1 C2)^(1/2)` is the sum of the singular values of `L1' L2`: no square root of a
+    product that has no full rank is needed, and a copy has 0 to rounding.
 
     Args:
         covariance_a, covariance_b: symmetric, `(dimensions, dimensions)`. apart: the difference of the means.

@@ -1,8 +1,8 @@
 """What a benchmark was in a run: its data, rows, prompt, reading, order of options and precision, whatever its name is.
 
 Conventions
-    What the record does not hold is None, and is not compared: an imported run knows neither prompt nor reading. How a metric
-    scores is its protocol, and stands with each value.
+    What the record does not hold is None, and is not compared: an imported run knows neither prompt nor reading. How a
+    metric scores is its protocol, and stands with each value.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def identity_of(run: Run) -> Identity:
     other_texts = shuffled or (control is not None and control.sound == ANOTHER)
     return Identity(
         data=data_hash(asked) if "data" in asked else None,
-        # Options in another order are other texts of the same questions, and the sounds of other items are named in them.
+        # Options in another order are other texts of the same questions, and the sounds of other items are named in
+        # them.
         rows=None if other_texts else hashed([list(row) for row in run.query(_QUESTIONS)]),
         prompt=hashed(asked["prompt"]) if "prompt" in asked else None,
         reading=hashed(scored["postprocess"]) if "postprocess" in scored else None,

@@ -3,39 +3,40 @@
 Every table and page of this package takes its intervals from here. `codec_bench.interval` is the public function.
 
 How an interval is made
-    The items of one cluster (a speaker, say) resemble each other, so whole clusters are the independent units. An item of
-    no cluster is a unit of its own. Each unit is left out once. What the value loses, weighted by the unit's share of all
-    items, gives the standard error CR2, which has no bias if the items are independent. The interval is the value plus and
-    minus that error times a quantile of Student's t with the degrees of freedom of Bell and McCaffrey: (units - 1) for units of
-    equal size, as in the one-sample t test, and fewer for unequal ones. Where one of few units holds nearly everything, so
-    that the value rests on fewer than two (`effective_units`), there is no interval.
-    Where sizes are so unequal that few of these degrees are left, the interval is that of flipped signs (`stats.sign_flips`),
-    which holds whatever the sizes are.
-    A share of items, whose values are all 0 or 1, gets Wilson's interval with as many effective items as that error stands
-    for. The error says little where few units hold any of the rarer items, so it is then drawn towards one item a unit.
-    Where only a few items are right, or wrong (at most about ten), an end is the one-sided one of Clopper and Pearson.
-    BLEU, and other values of a corpus that lie between 0 and a best value, have Student's t on the scale of log odds, on which they
-    scatter alike to both sides. The lower end allows for the luck of having enough matches (`stats.conditional_ends`), and over speakers an end
-    reaches as far as that of flipped signs, if that is farther.
-    Few units may be skewed, and Student's t reaches farther on the side on which they may be (`stats.cluster_variance.reaches_of_few`).
-    Scores with declared bounds that crowd at one of them, or are skewed, get an interval that allows for one more item at the far
-    bound (`stats.unseen_items`), and so do error rates, of which rare items are entirely lost. Of units with several items it allows for
-    several at once, because losses that come in few speakers show in few runs: also for whole units, up to one item in twenty of all.
-    An item may add to the numerator alone: words heard in silence are errors among no words. A unit that adds nothing at
-    all is not counted. Where all denominators add up to 0 there is no value (`NOTHING_BELOW`).
+    The items of one cluster (a speaker, say) resemble each other, so whole clusters are the independent units. An item
+    of no cluster is a unit of its own. Each unit is left out once. What the value loses, weighted by the unit's share
+    of all items, gives the standard error CR2, which has no bias if the items are independent. The interval is the
+    value plus and minus that error times a quantile of Student's t with the degrees of freedom of Bell and McCaffrey:
+    (units - 1) for units of equal size, as in the one-sample t test, and fewer for unequal ones. Where one of few units
+    holds nearly everything, so that the value rests on fewer than two (`effective_units`), there is no interval. Where
+    sizes are so unequal that few of these degrees are left, the interval is that of flipped signs (`stats.sign_flips`),
+    which holds whatever the sizes are. A share of items, whose values are all 0 or 1, gets Wilson's interval with as
+    many effective items as that error stands for. The error says little where few units hold any of the rarer items, so
+    it is then drawn towards one item a unit. Where only a few items are right, or wrong (at most about ten), an end is
+    the one-sided one of Clopper and Pearson. BLEU, and other values of a corpus that lie between 0 and a best value,
+    have Student's t on the scale of log odds, on which they scatter alike to both sides. The lower end allows for the
+    luck of having enough matches (`stats.conditional_ends`), and over speakers an end reaches as far as that of flipped
+    signs, if that is farther. Few units may be skewed, and Student's t reaches farther on the side on which they may be
+    (`stats.cluster_variance.reaches_of_few`). Scores with declared bounds that crowd at one of them, or are skewed, get
+    an interval that allows for one more item at the far bound (`stats.unseen_items`), and so do error rates, of which
+    rare items are entirely lost. Of units with several items it allows for several at once, because losses that come in
+    few speakers show in few runs: also for whole units, up to one item in twenty of all. An item may add to the
+    numerator alone: words heard in silence are errors among no words. A unit that adds nothing at all is not counted.
+    Where all denominators add up to 0 there is no value (`NOTHING_BELOW`).
 
 What has no interval
-    Fewer than `FEWEST_UNITS` units say next to nothing about the spread, and units that are all equal say nothing of it (`EQUAL`).
-    An error rate without an upper bound, of fewer than `FEW_ITEMS` items: an item may loop, and one that loops twenty times
-    moves the value however rare it is. Fewer items do not show one in a thousand (`SHORT`). Where it is known how bad
-    an item can be, `bounds` says so, and there is an interval.
-    A value of which one unit carries most of the spread carries the note `LONE`. The study is in docs/design/intervals.md.
+    Fewer than `FEWEST_UNITS` units say next to nothing about the spread, and units that are all equal say nothing of it
+    (`EQUAL`). An error rate without an upper bound, of fewer than `FEW_ITEMS` items: an item may loop, and one that
+    loops twenty times moves the value however rare it is. Fewer items do not show one in a thousand (`SHORT`). Where it
+    is known how bad an item can be, `bounds` says so, and there is an interval. A value of which one unit carries most
+    of the spread carries the note `LONE`. The study is in docs/design/intervals.md.
 
-References: Tukey 1958, "Bias and confidence in not-quite large samples" (jackknife); Bell and McCaffrey 2002, "Bias reduction in
-standard errors for linear regression with multi-stage samples", and Pustejovsky and Tipton 2018, "Small-sample methods for
-cluster-robust variance estimation" (CR2 and its degrees of freedom; `clubSandwich`); Hartigan 1969, "Using subsample values as
-typical values"; Wilson 1927, Brown, Cai and DasGupta 2001, "Interval estimation for a binomial proportion" (modified Wilson), and Franco, Little, Louis and Slud 2019, "Comparative study of confidence intervals for
-proportions in complex sample surveys" (effective sample size); Gaffke 2005 (see `stats.unseen_items`).
+References: Tukey 1958, "Bias and confidence in not-quite large samples" (jackknife); Bell and McCaffrey 2002, "Bias
+reduction in standard errors for linear regression with multi-stage samples", and Pustejovsky and Tipton 2018,
+"Small-sample methods for cluster-robust variance estimation" (CR2 and its degrees of freedom; `clubSandwich`); Hartigan
+1969, "Using subsample values as typical values"; Wilson 1927, Brown, Cai and DasGupta 2001, "Interval estimation for a
+binomial proportion" (modified Wilson), and Franco, Little, Louis and Slud 2019, "Comparative study of confidence
+intervals for proportions in complex sample surveys" (effective sample size); Gaffke 2005 (see `stats.unseen_items`).
 """
 
 from __future__ import annotations
@@ -96,8 +97,9 @@ class Interval:
     Args:
         low, high: its ends, in the unit of the value. Both are None where no method holds; `note` then says why.
         units: how many independent units it rests on: clusters, and items that belong to no cluster.
-        method: `t`, `skewed-t` where few units may be skewed, `sign-flips` for units of very unequal size, `wilson` for a share of
-            items, `one-unseen` if it allows for what was not seen at a bound, `woodruff` of a quantile, or "" if there is no interval.
+        method: `t`, `skewed-t` where few units may be skewed, `sign-flips` for units of very unequal size, `wilson` for
+            a share of items, `one-unseen` if it allows for what was not seen at a bound, `woodruff` of a quantile, or
+            "" if there is no interval.
         note: what a reader should know beside the numbers, or why there are none; None if there is nothing to say.
         level: the share of such intervals that contain the true value.
     """
@@ -129,15 +131,16 @@ def interval(
     This is the code that every table of this package uses.
 
     Args:
-        values: one number per item, `(items,)`; with `denominators` the numerators, such as errors. Values that are all 0
-            or 1 are taken for items that are wrong or right.
-        denominators: one number per item, such as reference words. The value is then sum(values) / sum(denominators). An
-            item's own may be 0.
-        clusters: one label per item, such as its speaker; an item with None is a unit of its own. Without clusters every
-            item is one.
-        bounds: what an item's value can be at least and at most, such as (1.0, 4.643889) for wide-band PESQ; None for an end that is not
-            known. Counts over counts, such as errors over words, are taken for (0, None) if nothing is said: an item that
-            loops has many times as many errors as words. (0, 1) says that an item is lost at worst, (None, None) that any value can be.
+        values: one number per item, `(items,)`; with `denominators` the numerators, such as errors. Values that are all
+            0 or 1 are taken for items that are wrong or right.
+        denominators: one number per item, such as reference words. The value is then sum(values) / sum(denominators).
+            An item's own may be 0.
+        clusters: one label per item, such as its speaker; an item with None is a unit of its own. Without clusters
+            every item is one.
+        bounds: what an item's value can be at least and at most, such as (1.0, 4.643889) for wide-band PESQ; None for
+            an end that is not known. Counts over counts, such as errors over words, are taken for (0, None) if nothing
+            is said: an item that loops has many times as many errors as words. (0, 1) says that an item is lost at
+            worst, (None, None) that any value can be.
         level: the share of such intervals that should contain the true value, between 0 and 1.
         seed: of the signs that are flipped at random, if units are many and of very unequal size.
 
@@ -145,8 +148,8 @@ def interval(
         The interval. Its ends are None where no method holds, with the reason as `note`.
 
     Raises:
-        UserError: something is not what it should be, lengths differ, a number is not finite, a denominator is negative, the level
-            is not between 0 and 1, or a value is outside of the bounds.
+        UserError: something is not what it should be, lengths differ, a number is not finite, a denominator is
+            negative, the level is not between 0 and 1, or a value is outside of the bounds.
 
     Examples:
         >>> found = interval([3.1, 3.4, 2.9, 3.6, 3.3], clusters=["ann", "ann", "bob", "cy", "dee"])
@@ -163,7 +166,8 @@ def interval(
 
 
 def item_table(values: object, denominators: object = None, name: str = "values") -> np.ndarray:
-    """The items' numerators and denominators, float64 `(items, 2)`; denominators of 1 for a mean. `name` is for messages.
+    """The items' numerators and denominators, float64 `(items, 2)`; denominators of 1 for a mean. `name` is for
+    messages.
 
     Raises:
         UserError: these are not numbers, lengths differ, a number is not finite, or a denominator is negative.
@@ -276,7 +280,9 @@ def folded(fold: Fold, sums: np.ndarray) -> float | None:
 
 
 def _exact_sums(table: np.ndarray) -> np.ndarray:
-    """The sums of columns, `(items, k)` to float64 `(k,)`, without an error by rounding: the order of the items does not matter."""
+    """The sums of columns, `(items, k)` to float64 `(k,)`, without an error by rounding: the order of the items does
+    not matter.
+    """
     # Whole numbers add up exactly in any order, and that is many times faster.
     if max(table.max(), -table.min()) * len(table) < 2**53 and (table == np.floor(table)).all():
         return np.asarray([column.sum() for column in table.T])
@@ -297,14 +303,15 @@ def interval_of(
     """The interval of a value that a fold makes from summed parts.
 
     Args:
-        fold: turns summed parts `(..., k)` into values; `ratios` for means and ratios. The second part says how large an item is.
+        fold: turns summed parts `(..., k)` into values; `ratios` for means and ratios. The second part says how large
+        an item is.
         table: each item's parts, `(items, k)`.
         codes: the units from `unit_codes`; None if every item is one.
         level: of the interval.
         share: whether values that are all 0 or 1 are the share of items that are right. A metric such as STOI reaches 1
             too, and is no share.
-        items: how many different items the rows are about, where several rows are answers to one question; None if each row
-            is an item.
+        items: how many different items the rows are about, where several rows are answers to one question; None if each
+            row is an item.
         bounds: as in `interval`; values beyond them widen them.
         seed: of random flips.
 
@@ -418,14 +425,16 @@ def is_share(table: np.ndarray) -> bool:
 
 
 def _wilson(share: float, error: float, items: int, units: float, t: float, level: float) -> tuple[float, float]:
-    """Wilson's interval for as many effective items as the error stands for, farther where only a few items are right, or wrong.
+    """Wilson's interval for as many effective items as the error stands for, farther where only a few items are right,
+    or wrong.
 
-    There Wilson's end is too near: of fifty items of which 0.4 % are right it holds 0.84. So an end reaches at least as far as the one-sided
-    bound of Clopper and Pearson, by which Brown, Cai and DasGupta replace it for one to three items. That bound is the farther one
-    for at most about ten items.
+    There Wilson's end is too near: of fifty items of which 0.4 % are right it holds 0.84. So an end reaches at least as
+    far as the one-sided bound of Clopper and Pearson, by which Brown, Cai and DasGupta replace it for one to three
+    items. That bound is the farther one for at most about ten items.
 
     Args:
-        share: the value. error: of it. items: how many. units: the effective ones. t: the quantile. level: of the interval.
+        share: the value. error: of it. items: how many. units: the effective ones. t: the quantile. level: of the
+            interval.
     """
     from scipy.special import betaincinv
 
@@ -448,7 +457,8 @@ def effective_items(share: float, error: float, items: int, units: float) -> flo
     # All right or all wrong: nothing is known of how alike the items of a unit are, so a unit counts as one item.
     effective = min(share * (1 - share) / error**2 if error > 0 else units, items)
     if effective > units and units < items:
-        # How alike the items of a unit are shows in the units that hold some of the rarer items, of which there may be few.
+        # How alike the items of a unit are shows in the units that hold some of the rarer items, of which there may be
+        # few.
         rare = min(share, 1 - share) * units
         effective *= (units / effective) ** (0.5 * min(1.0, FEW_RARE / rare if rare else 1.0))
     return effective

@@ -3,14 +3,16 @@
     sample = KernelSample.of(pairs, names, units)     # of each part of the data, and add them
     sample.found()
 
-The squared maximum mean discrepancy with a Gaussian kernel, times 100. It assumes no Gaussian sets and is not biased by their size.
-It needs all pairs of items, so it is computed over `MOST_ITEMS` items at most: those with the smallest hashes of their names. So
-the sample of the whole is among the samples of its parts, and merged states give the same value.
+The squared maximum mean discrepancy with a Gaussian kernel, times 100. It assumes no Gaussian sets and is not biased by
+their size. It needs all pairs of items, so it is computed over `MOST_ITEMS` items at most: those with the smallest
+hashes of their names. So the sample of the whole is among the samples of its parts, and merged states give the same
+value.
 
-The items of both sets come in pairs (a recording and what a codec made of it), which are not independent. So an item's own
-partner is left out, as in the U-statistic of Gretton et al. (their equation 3): a copy has 0, and the mean over samples is the true value.
-The kernel's width is the median distance between the references, so that all systems over one data set are measured by one kernel.
-kadtk takes the median of the estimates, and keeps partners in, which makes small sets of pairs look better than they are.
+The items of both sets come in pairs (a recording and what a codec made of it), which are not independent. So an item's
+own partner is left out, as in the U-statistic of Gretton et al. (their equation 3): a copy has 0, and the mean over
+samples is the true value. The kernel's width is the median distance between the references, so that all systems over
+one data set are measured by one kernel. kadtk takes the median of the estimates, and keeps partners in, which makes
+small sets of pairs look better than they are.
 
 References: Chung et al. 2025, "KAD: No More FAD!" (arXiv 2502.15602); Gretton et al. 2012, "A Kernel Two-Sample Test".
 """
@@ -90,7 +92,9 @@ class KernelSample:
         )
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sums of the statistic's kernel over pairs of different items by their blocks `(blocks, blocks)`, and items by block."""
+        """Sums of the statistic's kernel over pairs of different items by their blocks `(blocks, blocks)`, and items by
+        block.
+        """
         x, y = (self.pairs[:, side].astype(np.float64) for side in range(2))
         squared = _squared_distances(x, x)
         bandwidth = float(np.median(np.sqrt(squared[np.triu_indices(len(x), 1)])))

@@ -10,7 +10,10 @@ KEY = "embeddings"
 
 
 def packed(*sides: np.ndarray) -> str:
-    """Embeddings `(dimensions,)` as text: float32, little-endian, in base64. The reference comes first, then the estimate."""
+    """Embeddings `(dimensions,)` as text: float32, little-endian, in base64.
+
+    The reference comes first, then the estimate.
+    """
     return base64.b64encode(np.stack(sides).astype("<f4").tobytes()).decode("ascii")
 
 

@@ -4,20 +4,22 @@ Every table and page of this package takes its differences from here. `codec_ben
 
 How it is done
     If two systems are equal, the two results of a unit (a speaker, or an item of unknown speaker) could as well be
-    exchanged. The test exchanges them in every possible way, or in `DRAWS` random ways if there are more than `EXACT_UNITS`
-    units, and counts how often the difference is at least as large as the one that was seen. So p is never smaller
-    than the number of units can show: six units cannot go below 2/64 = 0.031.
-    The interval holds every difference that the same exchanges do not tell from the one that was seen, so it excludes 0
-    exactly where p is 0.05 or less (`stats.sign_flips`). With three to five units it is that of `stats.intervals`.
-    Where one system alone may fail on rare items, both the interval and p allow for some that were not seen (`stats.unseen_items`): p is the
-    larger of that of the exchanges and of that with these items. Error rates of fewer than `FEW_ITEMS` items that may loop have no
-    interval, and p says whether chance explains what was seen. Of BLEU the interval alone allows for the luck of having enough matches
-    (`stats.conditional_ends`): where it holds 0 and p is small, the note says so (`LUCK`).
+    exchanged. The test exchanges them in every possible way, or in `DRAWS` random ways if there are more than
+    `EXACT_UNITS` units, and counts how often the difference is at least as large as the one that was seen. So p is
+    never smaller than the number of units can show: six units cannot go below 2/64 = 0.031. The interval holds every
+    difference that the same exchanges do not tell from the one that was seen, so it excludes 0 exactly where p is 0.05
+    or less (`stats.sign_flips`). With three to five units it is that of `stats.intervals`. Where one system alone may
+    fail on rare items, both the interval and p allow for some that were not seen (`stats.unseen_items`): p is the
+    larger of that of the exchanges and of that with these items. Error rates of fewer than `FEW_ITEMS` items that may
+    loop have no interval, and p says whether chance explains what was seen. Of BLEU the interval alone allows for the
+    luck of having enough matches (`stats.conditional_ends`): where it holds 0 and p is small, the note says so
+    (`LUCK`).
 
 Conventions
     Differences are A minus B. A win is an item on which A is better, also for metrics whose lower values are better.
 
-References: those of `stats.sign_flips` and `stats.intervals`; Holm 1979, "A simple sequentially rejective multiple test procedure".
+References: those of `stats.sign_flips` and `stats.intervals`; Holm 1979, "A simple sequentially rejective multiple test
+procedure".
 """
 
 from __future__ import annotations
@@ -167,18 +169,18 @@ def paired_test(
     Args:
         a, b: one number per item and system, `(items,)`; with `denominators` the numerators, such as errors.
         denominators: one number per item, the same for both systems, such as reference words.
-        clusters: one label per item, such as its speaker; an item with None is a unit of its own. Without clusters every
-            item is one.
+        clusters: one label per item, such as its speaker; an item with None is a unit of its own. Without clusters
+            every item is one.
         bounds: what a value of either system can be at least and at most, as for `interval`.
         seed: of the random exchanges, which are drawn if there are more than twelve units.
 
     Returns:
-        The difference A minus B with its 95 % interval and a two-sided p. There is no interval where no method holds, such as
-        with fewer than three units, and no p with fewer than six; the note then says so.
+        The difference A minus B with its 95 % interval and a two-sided p. There is no interval where no method holds,
+        such as with fewer than three units, and no p with fewer than six; the note then says so.
 
     Raises:
-        UserError: something is not what it should be, lengths differ, a number is not finite, a denominator is negative, or a value is
-            outside of the bounds.
+        UserError: something is not what it should be, lengths differ, a number is not finite, a denominator is
+            negative, or a value is outside of the bounds.
 
     Examples:
         >>> a, b = [3.1, 3.4, 2.9, 3.6, 3.3, 3.0, 3.5, 3.2], [2.9, 3.1, 2.8, 3.5, 3.0, 2.9, 3.1, 3.0]
@@ -314,11 +316,13 @@ def _of_corpora(
 ) -> tuple[float, float]:
     """The ends of a difference of two values of a corpus, which allow for the luck that each had enough matches.
 
-    They reach as far as those of Student's t, at least, and beyond these no farther than the ends of the two values are apart.
+    They reach as far as those of Student's t, at least, and beyond these no farther than the ends of the two values are
+    apart.
 
     Args:
-        sides: the units of A and of B. found: the difference, its standard error, its degrees of freedom. left_out: the difference
-            without each unit. ends: from exchanges. together: whether units are of several items. seed: of random flips.
+        sides: the units of A and of B. found: the difference, its standard error, its degrees of freedom. left_out: the
+            difference without each unit. ends: from exchanges. together: whether units are of several items. seed: of
+            random flips.
     """
     difference, error, freedom = found
     reach = t_quantile(level, freedom) * error
@@ -335,7 +339,9 @@ def _of_corpora(
 
 
 def not_shown(units: int) -> str:
-    """What so few units cannot show of a difference: with a chance of 0.05 or more, none of them is one of those that are lost as a whole."""
+    """What so few units cannot show of a difference: with a chance of 0.05 or more, none of them is one of those that
+    are lost as a whole.
+    """
     every = math.ceil(1 / (1 - 0.05 ** (1 / units)))
     return (
         f"{units} speakers do not show whether one of the two loses one speaker in {every} as a whole, and neither the interval nor p "
@@ -347,7 +353,8 @@ class _Unseen(NamedTuple):
     """What one more unit may add to a difference and its size.
 
     Args:
-        low, high: at the low and at the high end. together: whether all items of a unit may be lost at once, and no such unit was seen.
+        low, high: at the low and at the high end. together: whether all items of a unit may be lost at once, and no
+            such unit was seen.
     """
 
     low: tuple[float, float]
@@ -380,7 +387,8 @@ class _RareLoss(NamedTuple):
     """What the items of two systems say of an item that only one of them loses.
 
     Args:
-        rare: what an item may be. reach: how much worse an item can be. size: of an item, on average. sizes: of each, `(items,)`.
+        rare: what an item may be. reach: how much worse an item can be. size: of an item, on average. sizes: of each,
+        `(items,)`.
         beyond: how much worse A, and how much worse B, is on each item than on average, `(items,)`.
     """
 
@@ -408,14 +416,15 @@ def _rare_loss(a: np.ndarray, b: np.ndarray, bounds: Bounds | None) -> _RareLoss
 
 
 def unseen_shift(fold: Fold, a: np.ndarray, b: np.ndarray, bounds: Bounds | None) -> Callable[[int, int], float] | None:
-    """How far what a test allows for may move the difference of another study of these systems; None if it allows for nothing.
+    """How far what a test allows for may move the difference of another study of these systems; None if it allows for
+    nothing.
 
     Args:
         fold, a, b, bounds: as in `paired_parts`.
 
     Returns:
-        A function of the study's number of units and of each unit's number of items. The shift is a mean: the test gives the unit
-        that was not seen an exponential weight.
+        A function of the study's number of units and of each unit's number of items. The shift is a mean: the test
+        gives the unit that was not seen an exponential weight.
     """
     found = _rare_loss(a, b, bounds) if fold is ratios else None
     if found is None:
@@ -429,7 +438,8 @@ def _lost_alone(beyond: np.ndarray, sizes: np.ndarray, reach: float, each: float
     """How many items of a unit that was not seen one system alone may lose.
 
     Args:
-        beyond: how much worse it is on each item, `(items,)`. sizes: of the items. reach: how much worse an item of size 1 can be.
+        beyond: how much worse it is on each item, `(items,)`. sizes: of the items. reach: how much worse an item of
+        size 1 can be.
         each: items of a unit. units: how many were seen.
     """
     size = float(sizes.mean())
@@ -502,7 +512,8 @@ def compare_items(
     fold: Fold = ratios,
     bounds: Bounds | None = None,
 ) -> Comparison:
-    """Compares two systems on one metric over the items for which both have a number. The order of the items does not matter.
+    """Compares two systems on one metric over the items for which both have a number. The order of the items does not
+    matter.
 
     Args:
         a_items, b_items: the scores of A and of B, ids unique within each.

@@ -1,21 +1,23 @@
 """Two at a time: how often one of two is preferred, and how strong many systems are by whom they were preferred to.
 
 How it is done
-    A win rate is the mean of 1 for a win, 0.5 for a tie and 0 for a loss; its interval is that of `stats.intervals`, over clusters of
-    items where they are known.
-    Strengths are those of Bradley and Terry (1952) with Davidson's ties (1970): A wins with odds p(A), B with p(B), and they tie with
-    nu * sqrt(p(A) * p(B)). The likelihood is that of a log-linear model and has one maximum, which Newton's method finds. Without a tie nu is 0.
-    The intervals are percentiles over `DRAWS` sets of items that are drawn with replacement (clusters where they are known), each fitted anew.
-    A strength is finite only where, among any two groups of systems, each has won against the other or tied (Ford 1957), and where ties are
-    not explained by an ever larger nu: of wins and ties alone, such as 11 wins and a tie, the likelihood grows without an end. Draws in which
-    that does not hold are counted, and where they are more than `MOST_LOST` there is no interval.
+    A win rate is the mean of 1 for a win, 0.5 for a tie and 0 for a loss; its interval is that of `stats.intervals`,
+    over clusters of items where they are known. Strengths are those of Bradley and Terry (1952) with Davidson's ties
+    (1970): A wins with odds p(A), B with p(B), and they tie with nu * sqrt(p(A) * p(B)). The likelihood is that of a
+    log-linear model and has one maximum, which Newton's method finds. Without a tie nu is 0. The intervals are
+    percentiles over `DRAWS` sets of items that are drawn with replacement (clusters where they are known), each fitted
+    anew. A strength is finite only where, among any two groups of systems, each has won against the other or tied (Ford
+    1957), and where ties are not explained by an ever larger nu: of wins and ties alone, such as 11 wins and a tie, the
+    likelihood grows without an end. Draws in which that does not hold are counted, and where they are more than
+    `MOST_LOST` there is no interval.
 
 Conventions
     A strength is in points of the Elo scale: 400 points are odds of 10 to 1. The mean of all systems is 0.
-    Elo's own update depends on the order in which comparisons come. `elo_spread` shows by how much; nothing else uses it.
+    Elo's own update depends on the order in which comparisons come. `elo_spread` shows by how much; nothing else uses
+    it.
 
-References: Davidson 1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison experiments"; Ford 1957,
-"Solution of a ranking problem from binary comparisons".
+References: Davidson 1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison experiments";
+Ford 1957, "Solution of a ranking problem from binary comparisons".
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ _AT_ONCE = 1 << 22
 
 
 class Duel(NamedTuple):
-    """One comparison: `score` is 1 where `a` was preferred, 0 where `b` was, 0.5 for a tie; `unit` is the item or its cluster."""
+    """One comparison: `score` is 1 where `a` was preferred, 0 where `b` was, 0.5 for a tie; `unit` is the item or its
+    cluster.
+    """
 
     a: str
     b: str
@@ -70,7 +74,8 @@ class Strength:
     """One system.
 
     Args:
-        points: its strength; None if it has no finite one. low, high: the ends of the 95 % interval; None where there is none.
+        points: its strength; None if it has no finite one. low, high: the ends of the 95 % interval; None where there
+        is none.
         elo_low, elo_high: the least and the most that plain Elo gives it over random orders of the same comparisons.
         duels: how many comparisons it is in.
     """
@@ -89,7 +94,8 @@ class Strengths:
     """The systems of some comparisons, the strongest first.
 
     Args:
-        systems: the systems. tie: nu of Davidson's model; 0 if there is no tie. duels, units: how many comparisons, and independent units.
+        systems: the systems. tie: nu of Davidson's model; 0 if there is no tie. duels, units: how many comparisons, and
+        independent units.
         note: why there are no strengths or no intervals, or None.
     """
 
@@ -172,7 +178,9 @@ def elo_spread(duels: Sequence[Duel], *, seed: int = 0) -> Mapping[str, tuple[fl
 
 
 def elo(duels: Sequence[Duel], names: Sequence[str]) -> list[float]:
-    """The ratings of systems after Elo's update of each comparison in turn, from 0 with K = 32, in the order of `names`."""
+    """The ratings of systems after Elo's update of each comparison in turn, from 0 with K = 32, in the order of
+    `names`.
+    """
     rating = dict.fromkeys(names, START)
     for duel in duels:
         expected = 1 / (1 + 10 ** ((rating[duel.b] - rating[duel.a]) / 400))
@@ -214,10 +222,12 @@ def _counted(duels: Sequence[Duel], pairs: Sequence[tuple[str, str]], codes: np.
 
 
 def _finite(counts: np.ndarray, sides: np.ndarray, systems: int) -> np.ndarray:
-    """Whether strengths are finite, bool `(draws,)`: whether there is no direction in which the likelihood grows without an end.
+    """Whether strengths are finite, bool `(draws,)`: whether there is no direction in which the likelihood grows
+    without an end.
 
-    One in which nu stays is a group that never lost or tied to the others. One in which nu grows by t with the strengths has, where a
-    beat b, at least 2 t between them, and where they tied, at most 2 t: it is there unless such steps lead around in a circle that rises.
+    One in which nu stays is a group that never lost or tied to the others. One in which nu grows by t with the
+    strengths has, where a beat b, at least 2 t between them, and where they tied, at most 2 t: it is there unless such
+    steps lead around in a circle that rises.
     """
     reach = np.broadcast_to(np.eye(systems, dtype=bool), (len(counts), systems, systems)).copy()
     steps = np.where(reach, 0.0, -np.inf)
@@ -237,7 +247,9 @@ def _finite(counts: np.ndarray, sides: np.ndarray, systems: int) -> np.ndarray:
 
 
 def _fitted(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.ndarray, np.ndarray]:
-    """The strengths in points `(draws, systems)`, and log nu `(draws,)`, of counts `(draws, pairs, 3)` whose strengths are finite."""
+    """The strengths in points `(draws, systems)`, and log nu `(draws,)`, of counts `(draws, pairs, 3)` whose strengths
+    are finite.
+    """
     design = np.zeros((len(sides), 3, systems + 1))
     for n, (a, b) in enumerate(sides):
         design[n, 0, a] = design[n, 1, b] = design[n, 2, systems] = 1

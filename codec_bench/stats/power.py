@@ -6,10 +6,10 @@ The items' differences in a pilot are split into two variances: between speakers
 large enough if that error, times the quantiles of Student's t for the level and for the power, is at most the wanted
 difference.
 
-Where the test allows for rare items that were not seen (`stats.paired`), a difference must outweigh these too. The test adds one more unit
-with an exponential weight, so the end of its interval lies as far from the difference as the sum of a normal error and an exponential shift
-goes with a probability of (1 - level) / 2 at most. A plan is then large enough if that is so for a difference that is smaller than the wanted
-one by the error times the quantile for the power.
+Where the test allows for rare items that were not seen (`stats.paired`), a difference must outweigh these too. The test
+adds one more unit with an exponential weight, so the end of its interval lies as far from the difference as the sum of
+a normal error and an exponential shift goes with a probability of (1 - level) / 2 at most. A plan is then large enough
+if that is so for a difference that is smaller than the wanted one by the error times the quantile for the power.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ def plans_for(
     Args:
         spread: of a pilot.
         difference: the smallest difference that matters, in the metric's unit; its sign does not matter.
-        shift: how far rare items may move the difference, by the numbers of speakers and of utterances (`stats.paired.unseen_shift`).
+        shift: how far rare items may move the difference, by the numbers of speakers and of utterances
+        (`stats.paired.unseen_shift`).
         level: of the interval that should then not contain 0.
         power: the probability with which it should not.
 
@@ -144,7 +145,9 @@ def _fewest(
 
 
 def _beyond(far: float, error: float, mean: float) -> float:
-    """The probability that a normal number with this spread and an exponential one with this mean add up to more than `far`."""
+    """The probability that a normal number with this spread and an exponential one with this mean add up to more than
+    `far`.
+    """
     from scipy.special import log_ndtr, ndtr
 
     ratio = error / mean

@@ -1,15 +1,17 @@
 """Quantiles of values, such as the median and the 99th percentile of latencies, with their intervals.
 
 How an interval is made
-    If a number is the true quantile, its share of the values is at most as large, but for chance. How far chance goes follows from as
-    many effective values as the standard error CR2 of that share over units stands for, as of a share of right answers
-    (`stats.intervals`), by Student's t and the skewness of the binomial law. The interval holds every number for which the share that
-    was seen is within that (Woodruff 1952, "Confidence intervals for medians and other position measures",
-    doi:10.1080/01621459.1952.10483443). Nothing is assumed of the law of the values, and equal values do no harm.
+    If a number is the true quantile, its share of the values is at most as large, but for chance. How far chance goes
+    follows from as many effective values as the standard error CR2 of that share over units stands for, as of a share
+    of right answers (`stats.intervals`), by Student's t and the skewness of the binomial law. The interval holds every
+    number for which the share that was seen is within that (Woodruff 1952, "Confidence intervals for medians and other
+    position measures", doi:10.1080/01621459.1952.10483443). Nothing is assumed of the law of the values, and equal
+    values do no harm.
 
 What has no interval
-    A quantile beyond which few values, or values of few units, are to be expected (`TOO_FEW`): how alike the values of a unit are shows there
-    in these alone. It is asked how many are to be expected, and not how many there are, as the runs that have enough by luck are no fair sample.
+    A quantile beyond which few values, or values of few units, are to be expected (`TOO_FEW`): how alike the values of
+    a unit are shows there in these alone. It is asked how many are to be expected, and not how many there are, as the
+    runs that have enough by luck are no fair sample.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ from codec_bench.stats.intervals import (
 )
 
 FEWEST_BEYOND = 6
-"""Values beyond a quantile, for it to have an interval: 12 values for the median, 60 for the 90th percentile, 600 for the 99th."""
+"""Values beyond a quantile, for it to have an interval: 12 values for the median, 60 for the 90th percentile, 600 for
+the 99th.
+"""
 FEWEST_UNITS_BEYOND = 3
 """And of how many units of equal size: 6 for the median, 30 for the 90th percentile, 300 for the 99th."""
 TOO_FEW = (
@@ -68,7 +72,8 @@ def quantile(
 
     Args:
         values: finite numbers. share: between 0 and 1, such as 0.5 for the median.
-        clusters: one label for each value; values with the same label are not independent, such as those of one session.
+        clusters: one label for each value; values with the same label are not independent, such as those of one
+        session.
         level: the share of such intervals that should contain the true quantile.
 
     Raises:

@@ -35,7 +35,8 @@ class Samples:
     """The samples by their numbers, which have gaps where a question was not asked yet.
 
     Args:
-        rank: the place of each in the order of ids. units: their independent units, "" for one that is a unit by itself.
+        rank: the place of each in the order of ids. units: their independent units, "" for one that is a unit by
+        itself.
         several: those with several channels: the channel count, and the seconds if these are known.
     """
 
@@ -73,7 +74,8 @@ class Scores:
     """The scores of one system and metric.
 
     Args:
-        numbers: of the samples with a value, ordered by sample id. sums: numerator and denominator of each, float64 `(items, 2)`.
+        numbers: of the samples with a value, ordered by sample id. sums: numerator and denominator of each, float64
+        `(items, 2)`.
         units: their independent units.
         lost: the scores without a value in the order of the samples: number, status and reason.
         flags: by flag of the scores with a value, how many have it, and the number of the first sample by id.

@@ -1,13 +1,13 @@
 """How far a score depends on the wording of the prompt.
 
 Conventions
-    Where every question was asked in all wordings, these are over the same questions, and their values differ by the wording and
-    by chance. Else each wording has questions of its own, and its value differs by these too.
-    Intervals take the question (or its speaker) as the unit: leaving one out leaves out its answers in all wordings. They are made
-    as all others are (`stats.intervals`).
-    Values of several wordings lie apart by chance alone. `sd_by_chance` is the standard deviation that is expected if the wording
-    made no difference: under all ways to deal the answers of each question (or all answers, where each question was asked once)
-    out to the wordings, which is the null hypothesis of a permutation test.
+    Where every question was asked in all wordings, these are over the same questions, and their values differ by the
+    wording and by chance. Else each wording has questions of its own, and its value differs by these too. Intervals
+    take the question (or its speaker) as the unit: leaving one out leaves out its answers in all wordings. They are
+    made as all others are (`stats.intervals`). Values of several wordings lie apart by chance alone. `sd_by_chance` is
+    the standard deviation that is expected if the wording made no difference: under all ways to deal the answers of
+    each question (or all answers, where each question was asked once) out to the wordings, which is the null hypothesis
+    of a permutation test.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def robustness(
     Args:
         parts: the parts of all answers.
         groups: at least two wordings.
-        questions: by the number of each answer its question and which draw it is; empty where each question was asked once.
+        questions: by the number of each answer its question and which draw it is; empty where each question was asked
+        once.
         higher_is_better: direction of the metric.
 
     Returns:
@@ -88,8 +89,8 @@ def _spread(
 
 
 def _never_below_0(spread: Spread) -> Spread:
-    """A spread whose interval does not reach below 0. Where leaving out any unit changes nothing (all right, or all wrong), nothing
-    is known of it."""
+    """A spread whose interval does not reach below 0. Where leaving out any unit changes nothing (all right, or all
+    wrong), nothing is known of it."""
     ends = spread.ci95
     return _within(Spread(spread.value, None if ends is None or ends[0] == ends[1] else ends), (0.0, None))
 

@@ -1,8 +1,8 @@
 """Values of whole sets in a run's record: each score holds its item's embeddings, and the value is made of all of them.
 
-A metric of a set names its statistic as `aggregate`. Its scores hold `detail["embeddings"]`, and their own values say how far an
-item's embedding moved. Because the record holds the embeddings, parts of a run merge row by row, and a run that is continued ends
-with the same value.
+A metric of a set names its statistic as `aggregate`. Its scores hold `detail["embeddings"]`, and their own values say
+how far an item's embedding moved. Because the record holds the embeddings, parts of a run merge row by row, and a run
+that is continued ends with the same value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from codec_bench.stats.ttsds import ttsds
 from codec_bench.store.record import Run
 
 Statistic = Callable[[np.ndarray, Sequence[str], Sequence[str]], SetValue]
-"""Turns embeddings `(items, sides, dimensions)`, which are pairs for most, the items' names and their units into a value."""
+"""Turns embeddings `(items, sides, dimensions)`, which are pairs for most, the items' names and their units into a
+value.
+"""
 
 
 def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np.ndarray]:

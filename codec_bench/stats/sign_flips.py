@@ -1,17 +1,17 @@
 """Signs of units flipped: the test of a difference by exchanges, and the interval that the same flips give.
 
 How it is done
-    A unit adds `above` to the numerator of a ratio and `size` to its denominator; for a mean the size is the number of items.
-    If the true ratio is r, what the unit adds beyond it, above - r * size, is as likely below 0 as above, whatever the size.
-    So its sign may be flipped. A flip of some units reaches what was seen exactly if r lies between the ratio over the
-    flipped units and the ratio over the others. The share of flips that reach it is the p of r, and the interval holds every
-    r whose p is above 1 - level. Nothing is assumed of how the spread depends on the size, so the interval holds for
-    units of very unequal size, where Student's t does not.
-    Up to `EXACT_UNITS` units every flip is made, beyond that `DRAWS` random ones.
+    A unit adds `above` to the numerator of a ratio and `size` to its denominator; for a mean the size is the number of
+    items. If the true ratio is r, what the unit adds beyond it, above - r * size, is as likely below 0 as above,
+    whatever the size. So its sign may be flipped. A flip of some units reaches what was seen exactly if r lies between
+    the ratio over the flipped units and the ratio over the others. The share of flips that reach it is the p of r, and
+    the interval holds every r whose p is above 1 - level. Nothing is assumed of how the spread depends on the size, so
+    the interval holds for units of very unequal size, where Student's t does not. Up to `EXACT_UNITS` units every flip
+    is made, beyond that `DRAWS` random ones.
 
-References: Hartigan 1969, "Using subsample values as typical values" (the interval); Fisher, "The Design of Experiments", 1935,
-section 21, and Winkler et al. 2015, "Multi-level block permutation", NeuroImage 123 (the test); Phipson and Smyth 2010,
-"Permutation p-values should never be zero".
+References: Hartigan 1969, "Using subsample values as typical values" (the interval); Fisher, "The Design of
+Experiments", 1935, section 21, and Winkler et al. 2015, "Multi-level block permutation", NeuroImage 123 (the test);
+Phipson and Smyth 2010, "Permutation p-values should never be zero".
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ _DRAWS_AT_ONCE = 1_000
 
 
 def flips(units: int, seed: int) -> Iterator[np.ndarray]:
-    """Which units are flipped, in blocks of 0 and 1, float64 `(flips, units)`: every way, or no flip and `DRAWS` random ones."""
+    """Which units are flipped, in blocks of 0 and 1, float64 `(flips, units)`: every way, or no flip and `DRAWS` random
+    ones.
+    """
     if units <= EXACT_UNITS:
         yield ((np.arange(2**units)[:, None] >> np.arange(units)) & 1).astype(np.float64)
         return
@@ -86,7 +88,9 @@ def flip_interval(units: np.ndarray, level: float, seed: int = 0) -> tuple[float
 
 
 def flip_p(numerators: np.ndarray, seed: int) -> float:
-    """The two-sided p of a sum of independent numbers, `(units,)`, whose true sum is 0: the share of flips that reach it."""
+    """The two-sided p of a sum of independent numbers, `(units,)`, whose true sum is 0: the share of flips that reach
+    it.
+    """
     rows = flipped_together(np.stack([numerators, np.ones_like(numerators)], axis=1), seed)[:, 0]
     whole = rows.sum()
     # Equal sums may differ in their last digits, since they are added in another order.

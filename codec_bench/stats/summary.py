@@ -56,7 +56,8 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
         run: a finished run, or one in progress. A run in progress is summarised from its finished items.
         by: columns to break the results down by (see `data.columns`), or one string with commas; None takes those that
             the run was asked for.
-        suspects: systems of which other checks than those of the run found something, so that they are compared with no other.
+        suspects: systems of which other checks than those of the run found something, so that they are compared with no
+            other.
 
     Raises:
         UserError: the record holds no column of that name, or it has too many values.
@@ -99,7 +100,9 @@ def _controls(run: Run) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _System:
-    """One system: its finished items, the numbers of them by column and value, and which answers are draws of which question."""
+    """One system: its finished items, the numbers of them by column and value, and which answers are draws of which
+    question.
+    """
 
     name: str
     items: Items
@@ -298,7 +301,8 @@ class _Reasons:
         """The reasons of whole items, then failures, then undefined and refused scores; frequent ones first.
 
         Args:
-            recorded: knows the ids of the samples. systems: in their order, which reasons of the same kind and count have too.
+            recorded: knows the ids of the samples. systems: in their order, which reasons of the same kind and count
+                have too.
         """
         ids = recorded.ids({group["example"] for group in self._groups.values() if group["example"] is not None})
         rows = []

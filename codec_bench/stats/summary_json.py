@@ -1,8 +1,9 @@
 """How a part of a run's summary is written as JSON, and read back.
 
 Conventions
-    The fields stand in the order in which `summary.json` has them. None is a number that does not exist, with a reason beside it.
-    `UNSET` is what a summary says nothing about, because it does not apply (msgspec's word for it); it is false, and JSON leaves it out.
+    The fields stand in the order in which `summary.json` has them. None is a number that does not exist, with a reason
+    beside it. `UNSET` is what a summary says nothing about, because it does not apply (msgspec's word for it); it is
+    false, and JSON leaves it out.
 """
 
 from __future__ import annotations

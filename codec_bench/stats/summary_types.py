@@ -1,4 +1,6 @@
-"""What a run's summary holds, as values: systems, metrics, failures, and for a benchmark its answers (see `summary_json`)."""
+"""What a run's summary holds, as values: systems, metrics, failures, and for a benchmark its answers (see
+`summary_json`).
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,8 @@ class Standing(SummaryPart):
     Args:
         best: whether it is the best, or cannot be told from the best.
         compared: whether it is compared with the others at all.
-        why: why it is not compared, or why none of those that are compared is the best; None if there is nothing to say.
+        why: why it is not compared, or why none of those that are compared is the best; None if there is nothing to
+            say.
     """
 
     best: bool
@@ -84,7 +87,9 @@ class Subset(OfWording):
 
 @dataclass(frozen=True, slots=True)
 class CountingFailures(SummaryPart):
-    """The value if failures count as the worst value, over `n`; `uncounted` failures have none, since the metric has no worst value."""
+    """The value if failures count as the worst value, over `n`; `uncounted` failures have none, since the metric has no
+    worst value.
+    """
 
     value: float | None
     n: int
@@ -98,11 +103,12 @@ class CountingFailures(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Judging(SummaryPart):
-    """What the judge of a metric did: of the answers that it was asked about, `failed` got no verdict that could be read (`share`).
+    """What the judge of a metric did: of the answers that it was asked about, `failed` got no verdict that could be
+    read (`share`).
 
-    `usage` sums what was reported for the calls that no cache answered; `cost_usd` is None if the price of one is not known;
-    `cost_range_usd` is as in `Answers`; `served` is what the service called the models that replied. `tested` says how it did in
-    its own test (`store.judge_tests`), or that it was not tested.
+    `usage` sums what was reported for the calls that no cache answered; `cost_usd` is None if the price of one is not
+    known; `cost_range_usd` is as in `Answers`; `served` is what the service called the models that replied. `tested`
+    says how it did in its own test (`store.judge_tests`), or that it was not tested.
     """
 
     judge: str
@@ -121,7 +127,9 @@ class Judging(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class ReadBy(SummaryPart):
-    """How many answers were read by a rule (`exact`), by the judge (`aligned`) and by neither, with the shares of the rule and of both."""
+    """How many answers were read by a rule (`exact`), by the judge (`aligned`) and by neither, with the shares of the
+    rule and of both.
+    """
 
     exact: int
     aligned: int
@@ -134,7 +142,8 @@ class ReadBy(SummaryPart):
 class Compared(SummaryPart):
     """How the answers do beside the references: `ties` is a share, and `reference` the references' mean rating.
 
-    `position_bias` is the rating of the first place over the second, and `changed` the share of verdicts that changed with the order.
+    `position_bias` is the rating of the first place over the second, and `changed` the share of verdicts that changed
+    with the order.
     """
 
     win_rate: Counted
@@ -176,8 +185,9 @@ class Passing(Estimate):
 class Draws(SummaryPart):
     """What several answers to each question add to a value: `n` to each question at the most, and at the `fewest`.
 
-    `values` are those of each draw, None if none of its answers has a score; `spread` is their standard deviation, None if one is
-    missing. An answer passes from the value `passes_at` on; `passes` is by rule, and empty where no rule applies.
+    `values` are those of each draw, None if none of its answers has a score; `spread` is their standard deviation, None
+    if one is missing. An answer passes from the value `passes_at` on; `passes` is by rule, and empty where no rule
+    applies.
     """
 
     n: int
@@ -193,9 +203,9 @@ class Draws(SummaryPart):
 class Robustness(SummaryPart):
     """How far a value depends on the wording, over the `n` wordings with a value. Failures count as wrong.
 
-    `same_questions` says whether every question was asked in all wordings. `sd_by_chance` is the standard deviation if the wording
-    made no difference, None where it is not known; `sd` has n - 1 below it. `units` and `note` are of the mean. `worst` and `best`
-    are None for a metric without a direction.
+    `same_questions` says whether every question was asked in all wordings. `sd_by_chance` is the standard deviation if
+    the wording made no difference, None where it is not known; `sd` has n - 1 below it. `units` and `note` are of the
+    mean. `worst` and `best` are None for a metric without a direction.
     """
 
     n: int
@@ -218,16 +228,18 @@ class MetricSummary(Estimate):
 
     Args:
         n, failed: finished items with and without a score; where several answers were drawn to each question, answers.
-        missing: the items without a score by status. Beside the statuses of scores there are `no_estimate` (the system gave nothing
-            to score) and `not_scored` (the record holds no score).
+        missing: the items without a score by status. Beside the statuses of scores there are `no_estimate` (the system
+            gave nothing to score) and `not_scored` (the record holds no score).
         flagged: how many of the scores are in doubt (see `metrics.base.flagged`); unset if none is.
         extrapolated: what a value of sets tends to for sets of any size (see `stats.sets`).
-        common: the result over the samples for which all systems that are compared have a value; None if that is all that this system
-            has. It has no value for a system that lacks some of these samples.
-        standing: whether it is the best; unset for a metric without a direction, the bitrate, and the unprocessed audio.
+        common: the result over the samples for which all systems that are compared have a value; None if that is all
+            that this system has. It has no value for a system that lacks some of these samples.
+        standing: whether it is the best; unset for a metric without a direction, the bitrate, and the unprocessed
+        audio.
         subsets: the results by column and value; the value of the samples that have none in a column is empty.
         chance, read, compared, policies: what `stats.chance_level` gives.
-        draws, robustness: of several answers to each question, and of several wordings; None if fewer than two have a value.
+        draws, robustness: of several answers to each question, and of several wordings; None if fewer than two have a
+            value.
     """
 
     units: int = 0
@@ -254,7 +266,9 @@ class MetricSummary(Estimate):
 
 @dataclass(frozen=True, slots=True)
 class Channels(SummaryPart):
-    """Items with several channels: how many, whether the codec codes `each` channel by itself, and their bits per second and channel."""
+    """Items with several channels: how many, whether the codec codes `each` channel by itself, and their bits per
+    second and channel.
+    """
 
     items: int
     each: bool
@@ -263,7 +277,8 @@ class Channels(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Tokens(SummaryPart):
-    """The tokens that a codec declares: how many a second, of all codebooks, and the nominal bits of one; None where it has none.
+    """The tokens that a codec declares: how many a second, of all codebooks, and the nominal bits of one; None where it
+    has none.
 
     `latents` are the real numbers of a frame of a continuous codec, which has no tokens; unset for a discrete one.
     """
@@ -279,12 +294,12 @@ class SystemSummary(SummaryPart):
 
     Args:
         metrics: by name. The metric `bitrate` counts the bits of all channels; `bitrate_bps` is its entry once more.
-        silent, partial, unlike: how many estimates are silent, lack more of the reference's sound than `audio.level_checks` lets
-            pass, and do not follow it at all. The scores of these are flagged.
+        silent, partial, unlike: how many estimates are silent, lack more of the reference's sound than
+            `audio.level_checks` lets pass, and do not follow it at all. The scores of these are flagged.
         clipped, same: how many had samples beyond full scale cut, and equal their references sample by sample.
         warned: where data and metrics meet badly; unset where they do not.
-        unheard: the share of the questions' sound that the model was not given, because it takes no more; None if all was given, or
-            if that is not known.
+        unheard: the share of the questions' sound that the model was not given, because it takes no more; None if all
+            was given, or if that is not known.
         checks: what the checks of the run found, as the record holds it; None without checks.
         channels: None without items of several channels.
         tokens: unset for a system that is no codec, and for a codec that declares neither tokens nor latents.
@@ -307,7 +322,10 @@ class SystemSummary(SummaryPart):
 
     @property
     def doubts(self) -> Sequence[Mapping[str, Any]]:
-        """What the checks found: `check`, `state` and `found` of each finding. A system with any is suspect, and never the best."""
+        """What the checks found:
+
+        `check`, `state` and `found` of each finding. A system with any is suspect, and never the best.
+        """
         found: Sequence[Mapping[str, Any]] = (self.checks or {}).get("findings", ())
         return found
 
@@ -321,8 +339,8 @@ class SystemSummary(SummaryPart):
 class Failure(SummaryPart):
     """Why `count` items or scores of a system have no value, or what was flagged (status `flagged`).
 
-    Reasons that differ only in numbers and quoted words are one, with `…` in the place of these. `metric` is None for whole items;
-    `example` is the id of a sample.
+    Reasons that differ only in numbers and quoted words are one, with `…` in the place of these. `metric` is None for
+    whole items; `example` is the id of a sample.
     """
 
     system: str
@@ -365,7 +383,8 @@ class Cut(Part):
 class Served(SummaryPart):
     """How many answers a model gave, by what the service called it and its state.
 
-    `other` says whether it is another model than was asked for. `subsets` counts them by subset if there were several models.
+    `other` says whether it is another model than was asked for. `subsets` counts them by subset if there were several
+    models.
     """
 
     model: str | None
@@ -400,21 +419,28 @@ class Wording(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Answers(SummaryPart):
-    """Counts, costs and times of a run's answers, of which `failed` ones are counted by status, and `draws` go to each question.
+    """Counts, costs and times of a run's answers, of which `failed` ones are counted by status, and `draws` go to each
+    question.
 
     Args:
-        each_wording: in how many wordings each question was asked, where each was asked for; 1 where the prompt has one.
+        each_wording: in how many wordings each question was asked, where each was asked for; 1 where the prompt has
+        one.
         at_limit: answers that ended at a limit.
-        decoding: the parameters that were `asked` for, and by name why one was `untold`; None in records of earlier versions.
+        decoding: the parameters that were `asked` for, and by name why one was `untold`; None in records of earlier
+        versions.
         asked_for: the name of the model that the service was asked for. served: which models answered.
-        alias: the name of the model, if it is all that its service says of it, so that another model behind it is not seen.
+        alias: the name of the model, if it is all that its service says of it, so that another model behind it is not
+        seen.
         judging: by name why the judge could not be told a parameter (`untold`); None if it was told all.
-        choices: what is known where the options were put into other orders (`benchmark.scoring.options.choice_facts`); else None.
+        choices: what is known where the options were put into other orders (`benchmark.scoring.options.choice_facts`);
+        else None.
         canary: of how many questions asked again the answer was the `same`, and the comparisons that `changed`.
-        cut, too_long: questions whose audio was cut for the model, and those that were not asked because it is too long.
-        usage, cost_usd, latency_s, first_s: of the answers that were not cached; the cost is None if the price of one is not known.
-        rtfx: seconds of sound by the sum of the seconds that its answers took, of the answers that were not cached, as the Open ASR
-            leaderboard defines it; unset if the seconds of no sound are known.
+        cut, too_long: questions whose audio was cut for the model, and those that were not asked because it is too
+        long.
+        usage, cost_usd, latency_s, first_s: of the answers that were not cached; the cost is None if the price of one
+        is not known.
+        rtfx: seconds of sound by the sum of the seconds that its answers took, of the answers that were not cached, as
+            the Open ASR leaderboard defines it; unset if the seconds of no sound are known.
         cost_range_usd: the least and the most that they cost, where a service did not say which tokens were sound.
         no_answer, ways: how many answers are none, and in which ways; an answer may be none in several ways.
         with_reasoning: answers in which the model's reasoning was left, up to `</think>`; unset if there are none.
@@ -452,8 +478,8 @@ class RowsTaken(SummaryPart):
     """The `n` questions of a benchmark that a run holds, beside the `size` that the definition says.
 
     Args:
-        limit: what the command asked for; None for all. why: why they are not all (`limit`, `shard`, `unfinished`, or `data`, which
-            hold another number than the definition says); None if they are.
+        limit: what the command asked for; None for all. why: why they are not all (`limit`, `shard`, `unfinished`, or
+            `data`, which hold another number than the definition says); None if they are.
     """
 
     n: int
@@ -464,11 +490,13 @@ class RowsTaken(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Summary(SummaryPart):
-    """One number for each system and metric of a run, and what has no number; `answers` and `rows` for a benchmark's run.
+    """One number for each system and metric of a run, and what has no number; `answers` and `rows` for a benchmark's
+    run.
 
     Args:
         other_data: in what the questions are not those of the definition, such as a column that a setting has changed.
-        control: what the model was given in place of the sound or the question, such as `text alone`, so that nothing here is a result.
+        control: what the model was given in place of the sound or the question, such as `text alone`, so that nothing
+        here is a result.
         controls: what the answers have beyond those of the same model under controls, one for each control and metric.
     """
 

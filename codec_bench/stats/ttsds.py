@@ -3,15 +3,16 @@
     found = ttsds(embeddings, names, units)      # (items, 6, dimensions), in the order of SIDES
 
 With `r` the distance of the estimates from the references and `n` that from the nearest set of noise, the score is
-`100 n / (n + r)`: 100 for a copy of the references' distribution, 50 halfway, 0 for noise. The distance of vectors is the squared
-2-Wasserstein distance of two Gaussians, which is Fréchet's (`stats/frechet.py`). That of single numbers is the 2-Wasserstein distance
-of the two sets themselves, not squared: the root of the mean squared difference of their sorted values. So the
-reference implementation has it.
+`100 n / (n + r)`: 100 for a copy of the references' distribution, 50 halfway, 0 for noise. The distance of vectors is
+the squared 2-Wasserstein distance of two Gaussians, which is Fréchet's (`stats/frechet.py`). That of single numbers is
+the 2-Wasserstein distance of the two sets themselves, not squared: the root of the mean squared difference of their
+sorted values. So the reference implementation has it.
 
-Each item brings its reference, its estimate and four noises, so all sets have one size, and nothing is drawn from the larger one.
+Each item brings its reference, its estimate and four noises, so all sets have one size, and nothing is drawn from the
+larger one.
 
-References: Minixhofer et al. 2024, "TTSDS" (arXiv 2407.12707); Minixhofer et al. 2025, "TTSDS2" (arXiv 2506.19441); ttsds 2.1.3
-`frechet_distance`, `wasserstein_distance` and `Benchmark.compute_score`, to 1e-6.
+References: Minixhofer et al. 2024, "TTSDS" (arXiv 2407.12707); Minixhofer et al. 2025, "TTSDS2" (arXiv 2506.19441);
+ttsds 2.1.3 `frechet_distance`, `wasserstein_distance` and `Benchmark.compute_score`, to 1e-6.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str], le
 
     Args:
         embeddings: `(items, 6, dimensions)`, in the order of `SIDES`; one dimension for a benchmark of single numbers.
-        names: of the items; no value depends on them. units: the speaker of each item, or a name of its own. level: of the interval.
+        names: of the items; no value depends on them. units: the speaker of each item, or a name of its own. level: of
+            the interval.
     """
     items, _, dimensions = embeddings.shape
     if items < FEWEST_ITEMS:

@@ -1,19 +1,22 @@
-"""Ends of intervals that allow for one item that was not seen: for scores at a ceiling, and error rates with rare losses.
+"""Ends of intervals that allow for one item that was not seen: for scores at a ceiling, and error rates with rare
+losses.
 
 How it is done
-    Most samples of a few items hold none of the rare ones that are entirely wrong, and the spread of what they hold says nothing
-    of these. So one more item is added, with the worst (or best) value that there can be, and every item gets a weight by chance:
-    independent exponential weights. The end of the interval is the value that the weighted mean passes with a probability
-    of (1 - level) / 2. For items that are right or wrong this is the interval of Clopper and Pearson. The probability is
-    computed by the saddlepoint formula of Lugannani and Rice, to about 0.001, so nothing is drawn.
-    Items of a unit, such as a speaker, are lost together, and the unit that was not seen may be one of those (`lost_together`). As
-    many of its items are lost as the worst item that was seen lets expect, and some more where units are few. An item that is as bad
-    as can be shows that there are such. Where all seen items are near one another, one system alone failing on many is not supposed.
-    Of one value, though not of a difference, up to `MOST_LOST` of all items may be lost besides, in whole units of which none was seen.
+    Most samples of a few items hold none of the rare ones that are entirely wrong, and the spread of what they hold
+    says nothing of these. So one more item is added, with the worst (or best) value that there can be, and every item
+    gets a weight by chance: independent exponential weights. The end of the interval is the value that the weighted
+    mean passes with a probability of (1 - level) / 2. For items that are right or wrong this is the interval of Clopper
+    and Pearson. The probability is computed by the saddlepoint formula of Lugannani and Rice, to about 0.001, so
+    nothing is drawn. Items of a unit, such as a speaker, are lost together, and the unit that was not seen may be one
+    of those (`lost_together`). As many of its items are lost as the worst item that was seen lets expect, and some more
+    where units are few. An item that is as bad as can be shows that there are such. Where all seen items are near one
+    another, one system alone failing on many is not supposed. Of one value, though not of a difference, up to
+    `MOST_LOST` of all items may be lost besides, in whole units of which none was seen.
 
-References: Gaffke 2005, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable";
-Learned-Miller and Thomas 2020, "A new confidence interval for the mean of a bounded random variable"; Rubin 1981, "The Bayesian
-bootstrap"; Lugannani and Rice 1980, "Saddle point approximation for the distribution of the sum of independent random variables".
+References: Gaffke 2005, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
+variable"; Learned-Miller and Thomas 2020, "A new confidence interval for the mean of a bounded random variable"; Rubin
+1981, "The Bayesian bootstrap"; Lugannani and Rice 1980, "Saddle point approximation for the distribution of the sum of
+independent random variables".
 """
 
 from __future__ import annotations
@@ -28,9 +31,12 @@ from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS
 MOST_LOST = 0.05
 """The share of items that may be lost in whole units that were not seen."""
 TOGETHER, ALONE = 0.4, 0.6
-"""Which power of a unit's items is lost where a lost one was seen: of a value, and of a difference, which allows for no whole units besides."""
+"""Which power of a unit's items is lost where a lost one was seen: of a value, and of a difference, which allows for no
+whole units besides.
+"""
 _STEPS = 60
-# Of more units than this, those of usual values are taken together: sums of many have the same spread together as one by one.
+# Of more units than this, those of usual values are taken together: sums of many have the same spread together as one
+# by one.
 _MOST_UNITS = 4_000
 
 
@@ -40,7 +46,8 @@ def lost_together(worst: float, each: float, units: int, power: float = TOGETHER
     The constants were chosen on the first rows of losses in the study (`CHOSEN_LOSSES` in bench/interval_designs.py).
 
     Args:
-        worst: how far the worst item that was seen lies beyond the value, over how far an item of mean size at the bound does.
+        worst: how far the worst item that was seen lies beyond the value, over how far an item of mean size at the
+        bound does.
         each: items of a unit. units: how many were seen. power: `TOGETHER` or `ALONE`.
     """
     # Of fewer units Student's t reaches so far that one item is enough.
@@ -79,11 +86,13 @@ def rare_ends(
 
 
 def unseen_p(units: np.ndarray, item: tuple[float, float], *, upper: bool) -> float:
-    """The two-sided p of a difference of 0, with one more item: 0.05 or less where the end of 0.95 that `unseen_end` gives excludes 0.
+    """The two-sided p of a difference of 0, with one more item: 0.05 or less where the end of 0.95 that `unseen_end`
+    gives excludes 0.
 
     Args:
         units: what each unit adds to the difference, and its size, `(units, 2)`.
-        item: the same of the item that was not seen. upper: whether it is the upper end, so that the difference is negative.
+        item: the same of the item that was not seen. upper: whether it is the upper end, so that the difference is
+            negative.
     """
     beyond = _positive(np.append(_gathered(units)[:, 0], item[0]))
     return min(1.0, 2 * (beyond if upper else 1 - beyond))

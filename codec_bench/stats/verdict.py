@@ -1,20 +1,23 @@
-"""Which systems are the best in one metric, and which are not compared. Every table, page, board and figure takes it from here.
+"""Which systems are the best in one metric, and which are not compared. Every table, page, board and figure takes it
+from here.
 
 How it is decided
-    The unprocessed audio is no rival. A system whose checks found something is not compared, and neither is one that has
-    values for fewer than `WHOLE` of the samples that another has, nor one of whose values more than the rest, 1 - `WHOLE`, are of
-    estimates without speech (`audio.level_checks`). These do not shrink the common samples of the others.
-    The best are found over the common samples: the system with the best value, and every other one that a paired test over
-    these samples does not tell from it (`stats.paired`). Nobody named that system before, so p is multiplied by the number of
-    all pairs of systems (Bonferroni): of equal systems, one is left out of the best in 5 % of all runs at most.
-    Where units are so few, or systems so many, that no p of an exchange could be small enough, the interval of the difference decides, at
-    a level that allows for all pairs. Values of whole sets have neither: two of them differ if their own intervals do not overlap.
-    Nobody is the best where fewer than two systems are compared, where they have fewer than half of the samples in common, or
-    where too few independent units tell any two systems apart. A system whose own value, over all its samples, is worse than
-    that of a rival that is not among the best is not marked, because the column would contradict the mark.
+    The unprocessed audio is no rival. A system whose checks found something is not compared, and neither is one that
+    has values for fewer than `WHOLE` of the samples that another has, nor one of whose values more than the rest, 1 -
+    `WHOLE`, are of estimates without speech (`audio.level_checks`). These do not shrink the common samples of the
+    others. The best are found over the common samples: the system with the best value, and every other one that a
+    paired test over these samples does not tell from it (`stats.paired`). Nobody named that system before, so p is
+    multiplied by the number of all pairs of systems (Bonferroni): of equal systems, one is left out of the best in 5 %
+    of all runs at most. Where units are so few, or systems so many, that no p of an exchange could be small enough, the
+    interval of the difference decides, at a level that allows for all pairs. Values of whole sets have neither: two of
+    them differ if their own intervals do not overlap. Nobody is the best where fewer than two systems are compared,
+    where they have fewer than half of the samples in common, or where too few independent units tell any two systems
+    apart. A system whose own value, over all its samples, is worse than that of a rival that is not among the best is
+    not marked, because the column would contradict the mark.
 
 Conventions
-    Samples are numbers that mean the same sample for all rivals, whose parts hold their samples in one order, that of the ids.
+    Samples are numbers that mean the same sample for all rivals, whose parts hold their samples in one order, that of
+    the ids.
 """
 
 from __future__ import annotations
@@ -67,7 +70,8 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
 
     Args:
         rivals: the results of each system but the unprocessed audio. suspects: those whose checks found something.
-        higher_is_better: the direction of the metric; None if neither is better, so that only the common samples are found.
+        higher_is_better: the direction of the metric; None if neither is better, so that only the common samples are
+            found.
     """
     out = {name: told for name, parts in rivals.items() if (told := speechless(parts.speechless, len(parts.numbers)))}
     found = barred({name: len(parts.numbers) for name, parts in rivals.items()}, out | dict.fromkeys(suspects, SUSPECT))
@@ -100,7 +104,9 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
 
 
 def speechless(count: int, n: int) -> str | None:
-    """Why a system with so many values of estimates without speech, of `n` in all, is compared with no other; None if they are few."""
+    """Why a system with so many values of estimates without speech, of `n` in all, is compared with no other; None if
+    they are few.
+    """
     if n - count >= WHOLE * n:
         return None
     return f"{count:,} of its {n:,} values are of sound that is not the speech that it should be"
@@ -110,7 +116,8 @@ def barred(counts: Mapping[K, int], out: Mapping[K, str]) -> dict[K, str]:
     """The systems that are compared with no other, each with the reason.
 
     Args:
-        counts: for how many samples each system has a value. out: why some of them are not compared, whatever their counts.
+        counts: for how many samples each system has a value. out: why some of them are not compared, whatever their
+            counts.
     """
     found = {name: out.get(name, LACKING) if n else LACKING for name, n in counts.items() if not n or name in out}
     most = max((n for name, n in counts.items() if name not in found), default=0)
@@ -133,7 +140,9 @@ def _among(parts: Parts, common: np.ndarray) -> Parts:
 
 
 def _alike(within: Mapping[K, Parts], top: K) -> set[K] | None:
-    """The systems that cannot be told from the one with the best value; None if no two systems can be told apart by such data."""
+    """The systems that cannot be told from the one with the best value; None if no two systems can be told apart by
+    such data.
+    """
     others = [name for name in within if name != top]
     pairs = len(within) * len(others) / 2
     units = within[top].units
@@ -150,7 +159,8 @@ def _outside(one: Sequence[float], other: Sequence[float]) -> bool:
 
 
 def _probability(top: Parts, other: Parts, codes: np.ndarray | None, pairs: float) -> float | None:
-    """The p of two systems over the same samples, or where no p can be small enough, 0 or 1 by the interval of their difference.
+    """The p of two systems over the same samples, or where no p can be small enough, 0 or 1 by the interval of their
+    difference.
 
     None where nothing can be said. The interval allows for the number of all pairs of systems.
     """

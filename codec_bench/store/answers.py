@@ -2,11 +2,11 @@
 
 Conventions
     A run of a benchmark holds one system, which is the model, and one sample per question, numbered in the benchmark's
-    order. A question and its answer are written in one transaction. A question whose answer is in the record is not asked
-    again. Scores are made from these tables alone, so they can be made later, repeatedly, and on another machine.
-    Where several answers are drawn to a question, each draw is a sample with an id of its own and names its question.
-    A question of several rounds is one sample. The answers before its last are in the table `turns`, by the question's id: each is
-    written before the next is asked for, so that none is asked for twice.
+    order. A question and its answer are written in one transaction. A question whose answer is in the record is not
+    asked again. Scores are made from these tables alone, so they can be made later, repeatedly, and on another machine.
+    Where several answers are drawn to a question, each draw is a sample with an id of its own and names its question. A
+    question of several rounds is one sample. The answers before its last are in the table `turns`, by the question's
+    id: each is written before the next is asked for, so that none is asked for twice.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ BATCHES = "batches"
 CALLS = "calls"
 """The key in the detail of a judge's score under which its calls stand; what the judge was not asked about has none."""
 TOO_LONG = "too_long"
-"""Why an answer ended (`AnswerRecord.finish`) that was not asked for, because the sound is longer than the model takes."""
+"""Why an answer ended (`AnswerRecord.finish`) that was not asked for, because the sound is longer than the model takes.
+"""
 SOUNDS = ("audio", "other_audio", "prompt_audio", "reference_audio", "source_audio")
 """Names of fields that hold sounds. `audio` may hold several."""
 _SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels")
@@ -55,8 +56,8 @@ class QuestionRecord:
         audio: path of the copy of the sound, relative to the run folder, or None.
         duration_s, sample_rate_hz, channels: of the sound, if it was decoded.
         speaker: who speaks in the sound, or None.
-        draw_of, draw: where several answers are drawn to a question, the question's id and which of them this one is, from 0;
-            else None.
+        draw_of, draw: where several answers are drawn to a question, the question's id and which of them this one is,
+            from 0; else None.
     """
 
     number: int
@@ -89,7 +90,8 @@ class Reading:
         transcript: what a recogniser heard in a spoken answer, or None.
         parsed: the text after post-processing; None if it could not be parsed.
         reason: why it could not be parsed, or None.
-        turns: the words of the answers before the last one, of a question of several rounds: as heard, or as the model wrote them.
+        turns: the words of the answers before the last one, of a question of several rounds: as heard, or as the model
+            wrote them.
     """
 
     transcript: str | None = None
@@ -138,7 +140,9 @@ class AnswerWriter(RunWriter):
         return dict(self._db.execute(query, (most,)).fetchall())
 
     def fresh_answers(self) -> tuple[int, Counter[tuple[str, str]]]:
-        """How many recorded answers a model gave for this run: in all, and by column and value of the questions' subsets."""
+        """How many recorded answers a model gave for this run: in all, and by column and value of the questions'
+        subsets.
+        """
         given = "FROM answers a JOIN questions q ON q.number = a.number{} WHERE a.status = 'ok' AND NOT a.cached"
         (count,) = self._db.execute(f"SELECT COUNT(*) {given.format('')}").fetchone()
         rows = self._db.execute(
@@ -159,8 +163,8 @@ class AnswerWriter(RunWriter):
         """The path of the sound of a question or an answer, relative to the run folder.
 
         Args:
-            folder: `questions` or `answers`. number: of the question. Numbers change when a run grows, and the files that
-                are there keep their names: the names of later ones begin with how often it grew.
+            folder: `questions` or `answers`. number: of the question. Numbers change when a run grows, and the files
+                that are there keep their names: the names of later ones begin with how often it grew.
             turn: which answer before the last one it is, from 1; None for the last.
         """
         name = f"{number:07d}" if turn is None else f"{number:07d}-{turn}"
@@ -172,7 +176,9 @@ class AnswerWriter(RunWriter):
         return [] if row is None else _turns(self._json_cell(row[0], f"the turns of '{id}'"))
 
     def write_turns(self, id: str, said: Sequence[AnswerRecord]) -> None:
-        """Writes the answers of a question of several rounds that were given before its last one, in place of those that are there."""
+        """Writes the answers of a question of several rounds that were given before its last one, in place of those
+        that are there.
+        """
         with self._transaction() as rows:
             if not said:
                 rows.delete("turns", "id = ?", [(storable(id),)])
@@ -334,7 +340,9 @@ def draws_of(run: Run) -> dict[int, tuple[str, int]]:
 
 
 def turn_counts(run: Run) -> tuple[int, int]:
-    """How many answers of conversations came before a last one, and how many of them are of conversations without a last one."""
+    """How many answers of conversations came before a last one, and how many of them are of conversations without a
+    last one.
+    """
     ((turns, unfinished),) = run.query("""
         SELECT COALESCE(SUM(json_array_length(t.answers)), 0),
                COALESCE(SUM(json_array_length(t.answers)) FILTER (WHERE a.number IS NULL), 0)
@@ -349,7 +357,9 @@ def content_of(fields: Mapping[str, Any], expected: Sequence[str]) -> str:
 
 
 def digest_of(questions: Iterable[tuple[Mapping[str, Any], Sequence[str]]]) -> str:
-    """A hash of what questions say and of their expected answers, in any order and without their sounds: 160 bits in hexadecimal."""
+    """A hash of what questions say and of their expected answers, in any order and without their sounds: 160 bits in
+    hexadecimal.
+    """
     contents = sorted(
         content_of(
             {name: value for name, value in fields.items() if name not in SOUNDS and value is not None}, expected

@@ -7,7 +7,9 @@ from codec_bench.store.record import Run
 WORDING = "wording"
 """Name of the subsets that the wordings of a prompt form; their values are the wordings' numbers, `01` and so on."""
 ORDER = "choice_order"
-"""The field of a question whose options were put into another order: the letters that they have in the data, in their new order."""
+"""The field of a question whose options were put into another order: the letters that they have in the data, in their
+new order.
+"""
 GIVEN, SHUFFLED, ALL_ROTATIONS = "given", "shuffled", "all-rotations"
 """In which order the options of a question are offered: as in the data, in one by seed and id, or in every rotation."""
 

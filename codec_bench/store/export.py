@@ -138,7 +138,9 @@ def _harmless(row: Sequence[Any]) -> list[Any]:
 
 
 def _is_formula(text: str) -> bool:
-    """Whether a spreadsheet would take a text for a formula; also one with apostrophes before it, so that a reader knows whose they are."""
+    """Whether a spreadsheet would take a text for a formula; also one with apostrophes before it, so that a reader
+    knows whose they are.
+    """
     return text.startswith(_FORMULA) or (text.startswith("'") and text.lstrip("'").startswith(_FORMULA))
 
 

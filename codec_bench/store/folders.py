@@ -1,7 +1,8 @@
 """The folder of a run: named by the caller, found again, or new; one process writes it at a time.
 
-A run for which no folder was named gets one under `runs/`. The file `begun.json` in it holds a hash of what was asked for.
-The same request finds the folder by that file and continues it, unless it is finished or another process is using it.
+A run for which no folder was named gets one under `runs/`. The file `begun.json` in it holds a hash of what was asked
+for. The same request finds the folder by that file and continues it, unless it is finished or another process is using
+it.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ class RunFolder:
         path: of the folder.
         words: one sentence on which folder it is, and why.
         is_own: whether it lies under `runs/` because the caller named none.
-        made: whether it was made for this run. It is removed again if an error ends the block and nothing was begun in it.
+        made: whether it was made for this run. It is removed again if an error ends the block and nothing was begun in
+            it.
     """
 
     def __init__(self, path: Path, words: str, *, lock: FolderLock | None, is_own: bool, made: bool = False) -> None:
@@ -108,7 +110,8 @@ def named_folder(out: str | os.PathLike[str], *, shared: bool = False) -> RunFol
 
 
 def own_folder(command: str, asked: Mapping[str, Any], *, also_finished: bool = False) -> RunFolder:
-    """The folder under `runs/` for a request without a folder: that of the same request if it is unfinished, or a new one.
+    """The folder under `runs/` for a request without a folder: that of the same request if it is unfinished, or a new
+    one.
 
     Args:
         command: the first part of a new folder's name.

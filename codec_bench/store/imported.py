@@ -1,21 +1,21 @@
-"""Result files of other toolkits, read as items with scores: those of VERSA, UltraEval-Audio, AudioBench, lm-eval, lmms-eval and Inspect.
+"""Result files of other toolkits, read as items with scores: those of VERSA, UltraEval-Audio, AudioBench, lm-eval,
+lmms-eval and Inspect.
 
 Conventions
     A metric keeps the toolkit's name with the toolkit behind it (`utmos[imported/versa]`), and its protocol begins with
     `imported/`, so that an old number is never taken for one of this package's.
-    A file that holds one number for a whole set gives one item, which has the set's name; how many items the number rests on
-    stands in its detail.
-    Nothing is scaled. What is no finite number, or an error rate, error or distance below 0, is a failure of its item, with the text
-    that stands there.
-    VERSA counts insertions, deletions, replacements and hits of each item; they become one error rate, whose value is that of
-    the corpus, and which is declared as one. So is AudioBench's error rate by item, and what an Inspect log holds as counts and
-    their base. Other metrics are means over the items of which nothing more is known: neither what a
-    value can be at least and at most, nor whether it counts errors.
+    A file that holds one number for a whole set gives one item, which has the set's name; how many items the number
+    rests on stands in its detail. Nothing is scaled. What is no finite number, or an error rate, error or distance
+    below 0, is a failure of its item, with the text that stands there. VERSA counts insertions, deletions, replacements
+    and hits of each item; they become one error rate, whose value is that of the corpus, and which is declared as one.
+    So is AudioBench's error rate by item, and what an Inspect log holds as counts and their base. Other metrics are
+    means over the items of which nothing more is known: neither what a value can be at least and at most, nor whether
+    it counts errors.
 
-Sources: the files that `versa/bin/scorer.py` writes (JSON lines, or Python literals by versions of before 2025) and the rules of
-`versa/result_summary.py` for which fields are scores; `audio_evals/recorder.py` of UltraEval-Audio (JSON lines with `type`, `id`
-and `data`); `src/dataset_src/eval_methods` of AudioBench e991641; `lm_eval.loggers.evaluation_tracker` 0.4, which lmms-eval has
-too; version 2 of `inspect_ai.log.EvalLog`.
+Sources: the files that `versa/bin/scorer.py` writes (JSON lines, or Python literals by versions of before 2025) and the
+rules of `versa/result_summary.py` for which fields are scores; `audio_evals/recorder.py` of UltraEval-Audio (JSON lines
+with `type`, `id` and `data`); `src/dataset_src/eval_methods` of AudioBench e991641;
+`lm_eval.loggers.evaluation_tracker` 0.4, which lmms-eval has too; version 2 of `inspect_ai.log.EvalLog`.
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ def read_versa(path: Path) -> Imported:
 
 
 def read_ultraeval(path: Path) -> Imported:
-    """Reads a result file of UltraEval-Audio: a line for each step of each item, of which `eval` and `error` are the results.
+    """Reads a result file of UltraEval-Audio: a line for each step of each item, of which `eval` and `error` are the
+    results.
 
     Raises:
         UserError: the file cannot be read, holds no score, or a line is not of its form.
@@ -158,7 +159,8 @@ def read_ultraeval(path: Path) -> Imported:
 def read_audiobench(path: Path) -> Imported:
     """Reads a score file of AudioBench: an error rate with its items, the ratings of a judge, or one number.
 
-    A file of ratings holds the first items only; where it holds all of them, they are read, else the number of the whole set is.
+    A file of ratings holds the first items only; where it holds all of them, they are read, else the number of the
+    whole set is.
 
     Raises:
         UserError: the file cannot be read, or holds no score.

@@ -1,11 +1,12 @@
 """Whether a run record is whole. A record that is not is refused with one sentence, so that no number is read from it.
 
 Conventions
-    When a record is opened, its header, its length, its tables, the checksums of the small tables and the number of rows of
-    each table are checked. This takes less than a second for a million items, also while the record is being written.
-    Before the first row is read, the content is checked. When a writer closes a record it writes `run.seal` beside it, which
-    holds the file's length and hash. A record with a seal must have that hash. A record without one, because its run goes on
-    or was killed, is read once from its first row to its last, and every row must have its checksum.
+    When a record is opened, its header, its length, its tables, the checksums of the small tables and the number of
+    rows of each table are checked. This takes less than a second for a million items, also while the record is being
+    written. Before the first row is read, the content is checked. When a writer closes a record it writes `run.seal`
+    beside it, which holds the file's length and hash. A record with a seal must have that hash. A record without one,
+    because its run goes on or was killed, is read once from its first row to its last, and every row must have its
+    checksum.
 """
 
 from __future__ import annotations
@@ -204,7 +205,8 @@ def check_table(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
             raise damaged(path, f"row {named} of its table '{layout.name}' is not as this run wrote it")
 
 
-# ------------------------------------------------------------------------------------------- before the first row is read
+# ------------------------------------------------------------------------------------------- before the first row is
+# read
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """What is known of judges that take the place of others: the results of `judge compare`, kept for this user.
 
 Conventions
-    A succession is of one rubric and of two judges, each with what its service called the model that answered. Another measurement of the
-    same two replaces the earlier one. The files are in the folder `judge-successions` of the user's cache folder.
+    A succession is of one rubric and of two judges, each with what its service called the model that answered. Another
+    measurement of the same two replaces the earlier one. The files are in the folder `judge-successions` of the user's
+    cache folder.
 """
 
 from __future__ import annotations
@@ -25,10 +26,13 @@ class Succession:
     """Two judges over the same answers, by one rubric.
 
     Args:
-        rubric: its protocol without a judge. old, new: the labels of the judges. served: what the services called the old one, and the new one.
-        offset: the new judge's marks less the old one's, in the rubric's unit. equal: the share of answers that both mark alike.
+        rubric: its protocol without a judge. old, new: the labels of the judges. served: what the services called the
+        old one, and the new one.
+        offset: the new judge's marks less the old one's, in the rubric's unit. equal: the share of answers that both
+        mark alike.
         ranks: Spearman's correlation of the systems' means; a value of None where there are too few systems.
-        kinds: the offset by subset, `COLUMN=VALUE`, the largest first. lost: answers that one of the two gave no verdict on.
+        kinds: the offset by subset, `COLUMN=VALUE`, the largest first. lost: answers that one of the two gave no
+            verdict on.
     """
 
     rubric: str
@@ -80,7 +84,8 @@ class Succession:
         """What a judge is called here; None if it is neither of the two.
 
         Args:
-            judge: its label. served: what its service called the model that gave the verdicts; empty if that is not known.
+            judge: its label. served: what its service called the model that gave the verdicts; empty if that is not
+                known.
         """
         for label, known, name in zip((self.old, self.new), self.served, self.called):
             if judge == label and (not served or not known or set(served) <= set(known)):

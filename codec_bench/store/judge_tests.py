@@ -1,9 +1,10 @@
-"""What is known of judges: the results of `judge check`, kept for this user, and the words that stand beside numbers which rest on a judge.
+"""What is known of judges: the results of `judge check`, kept for this user, and the words that stand beside numbers
+which rest on a judge.
 
 Conventions
-    Every table, page, board and export takes the words from `judge_words`, so a number of a judge never stands without them.
-    Each judge has a file in the folder `judge-tests` of the user's cache folder. A part of a test, which is what the judge hears or how it marks
-    by one rubric, replaces the same part of an earlier test alone.
+    Every table, page, board and export takes the words from `judge_words`, so a number of a judge never stands without
+    them. Each judge has a file in the folder `judge-tests` of the user's cache folder. A part of a test, which is what
+    the judge hears or how it marks by one rubric, replaces the same part of an earlier test alone.
 """
 
 from __future__ import annotations
@@ -55,11 +56,14 @@ class PartTest:
 
     Args:
         date: on which the test began. served: what the service called the models that replied.
-        j: Youden's J: the share of true claims that are affirmed less that of false ones; of marks, the share of pairs in which the better
-            answer gets the higher mark less that in which the worse one does. 1 is always right, 0 is chance.
+        j: Youden's J: the share of true claims that are affirmed less that of false ones; of marks, the share of pairs
+            in which the better answer gets the higher mark less that in which the worse one does. 1 is always right, 0
+            is chance.
         kinds: the same by kind. changed: the share of verdicts that were another when asked again.
-        biases: by name, from -1 to 1: how much more often it is chosen than the other side where either is right equally often.
-        asked, refused, unread, failed: questions, replies that decline, replies that are no verdict, and calls that failed.
+        biases: by name, from -1 to 1: how much more often it is chosen than the other side where either is right
+        equally often.
+        asked, refused, unread, failed: questions, replies that decline, replies that are no verdict, and calls that
+            failed.
     """
 
     date: str
@@ -135,11 +139,13 @@ def keep_test(test: JudgeTest) -> Path:
 def judge_words(
     judge: str | None, protocol: str, hears: bool, served: Sequence[str] = (), recorded: Mapping[str, Any] | None = None
 ) -> str:
-    """What stands beside a number that rests on a judge: `judge tested 2026-11-24: J 0.62 [0.50, 0.70]`, or that it was not tested.
+    """What stands beside a number that rests on a judge: `judge tested 2026-11-24: J 0.62 [0.50, 0.70]`, or that it was
+    not tested.
 
     Args:
         judge: its label in the protocol of its verdicts; None if it is not known.
-        protocol: of the verdicts, `rating/RUBRIC-HASH/JUDGE`. hears: whether the rubric gives the judge the sound of an answer.
+        protocol: of the verdicts, `rating/RUBRIC-HASH/JUDGE`. hears: whether the rubric gives the judge the sound of an
+        answer.
         served: what the service called the models that gave the verdicts; empty if that is not known.
         recorded: tests of judges that the record of a run holds, by judge; what this user knows stands before them.
     """

@@ -1,12 +1,11 @@
 """Makes one record of the records of all shards: row for row the one that one machine would have written.
 
 How it is done
-    The samples of a shard have their numbers in the whole data set, and every row is known by such numbers. So the merged
-    record holds the rows of all parts, and of a row only its checksum changes, which holds the
-    number of the run. SQLite sorts the rows by their keys, with files for what does not fit into memory, so that memory stays
-    bounded and a table is written from its begin to its end.
-    The record is made beside the one that is there, and takes its place when it is whole. A merge that is killed leaves
-    what was there before.
+    The samples of a shard have their numbers in the whole data set, and every row is known by such numbers. So the
+    merged record holds the rows of all parts, and of a row only its checksum changes, which holds the number of the
+    run. SQLite sorts the rows by their keys, with files for what does not fit into memory, so that memory stays bounded
+    and a table is written from its begin to its end. The record is made beside the one that is there, and takes its
+    place when it is whole. A merge that is killed leaves what was there before.
 """
 
 from __future__ import annotations
@@ -111,7 +110,8 @@ def join_pieces(folders: Sequence[Path], out: Path, shard: str) -> None:
     """Makes the finished run of one shard of the runs of its pieces, which are smaller shards.
 
     Args:
-        folders: the run folders of all pieces. out: the folder of the shard's run. shard: which one it is, such as `3/8`.
+        folders: the run folders of all pieces. out: the folder of the shard's run. shard: which one it is, such as
+            `3/8`.
 
     Raises:
         UserError: a piece is damaged, unfinished or of another run, or the record cannot be written.
@@ -153,7 +153,8 @@ def _check_complete(missing: Sequence[int], found: Parts, parts: Mapping[int, Pa
 
 
 def _held(out: Path, found: Parts, anew: bool) -> dict[int, dict[str, Any]]:
-    """The parts that the record in `out` was made of, by number; empty if there is none, or if all parts are merged again.
+    """The parts that the record in `out` was made of, by number; empty if there is none, or if all parts are merged
+    again.
 
     Raises:
         UserError: it is no merged record, or of another run; or one of its parts has changed since.

@@ -1,9 +1,9 @@
 """The runs of the shards of one data set, and the mark that says that one of them is finished.
 
 Conventions
-    A shard is run into a folder of its own. When it is finished, `part.json` is written into it. It says which shard it is, how
-    many rows its record has, and the hash that the record had then.
-    Two parts belong together if their fingerprints are the same but for the shard.
+    A shard is run into a folder of its own. When it is finished, `part.json` is written into it. It says which shard it
+    is, how many rows its record has, and the hash that the record had then. Two parts belong together if their
+    fingerprints are the same but for the shard.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Part:
         folder: of the run. number, of: which shard it is, from 1, and how many there are.
         fingerprint: of the run, without the shard.
         finished: whether the run is finished and its record is still the one that was marked.
-        content: a digest of its rows. It stays when the command of a finished part is run again, which notes only the time.
+        content: a digest of its rows. It stays when the command of a finished part is run again, which notes only the
+            time.
     """
 
     folder: Path
@@ -111,7 +112,9 @@ def read_part(folder: Path) -> Part:
 
 
 def _content(run: Run) -> str:
-    """A digest of the rows of a record, whichever run wrote them: of how many each table has, and of the sum of their checksums."""
+    """A digest of the rows of a record, whichever run wrote them: of how many each table has, and of the sum of their
+    checksums.
+    """
     with closing(integrity.connect(run.folder / DATABASE)) as db:
         checksum = checksum_of(identity_of(db))
     tables = [name for (name,) in run.query("SELECT name FROM counts ORDER BY name") if name != "meta"]

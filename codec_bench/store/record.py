@@ -1,12 +1,11 @@
 """The run record: what was asked, what ran, every sample's scores and failures.
 
 Conventions
-    A run folder holds `run.sqlite` (the record), `run.json` (what was asked and what ran), `summary.json`, `report.html`
-    and, where audio was kept, `audio/`.
-    An item is one sample through one system. Everything about it is written in one transaction, so that an item is in the
-    record completely or not at all. This is why a run that was killed continues without losing or repeating an item.
-    Only one process writes a run folder at a time. Readers need no lock.
-    A record is read only if it is whole (see `store.integrity`).
+    A run folder holds `run.sqlite` (the record), `run.json` (what was asked and what ran), `summary.json`,
+    `report.html` and, where audio was kept, `audio/`. An item is one sample through one system. Everything about it is
+    written in one transaction, so that an item is in the record completely or not at all. This is why a run that was
+    killed continues without losing or repeating an item. Only one process writes a run folder at a time. Readers need
+    no lock. A record is read only if it is whole (see `store.integrity`).
 """
 
 from __future__ import annotations
@@ -30,8 +29,9 @@ _SAME = "q.fields || q.expected || COALESCE(q.prompt, '') || COALESCE(p.audio, q
 """What a question `q` of a sample `p` is beside its id: its texts, its expected answers and where its sound is."""
 _ASKED = (
     "FROM questions q JOIN samples p ON p.number = q.number WHERE q.draw_of IS NULL AND q.fields != '{}' "
-    # One text may be asked of many sounds, and the record names one of a question's: where a model was given more, as in a conversation, or
-    # none is named, it is not known which they were, and the question repeats none. Nor does one that was not asked, which has no prompt.
+    # One text may be asked of many sounds, and the record names one of a question's: where a model was given more, as
+    # in a conversation, or none is named, it is not known which they were, and the question repeats none. Nor does one
+    # that was not asked, which has no prompt.
     f"AND (LENGTH(q.prompt) - LENGTH(REPLACE(q.prompt, '{SOUND}', ''))) / {len(SOUND)} <= (COALESCE(p.audio, q.audio) IS NOT NULL)"
 )
 _REPEATED = f"SELECT {_SAME} {_ASKED} GROUP BY 1 HAVING COUNT(*) > 1"
@@ -45,8 +45,8 @@ class Run:
 
     Raises:
         UserError: the folder holds no run record, or one of another schema.
-        DamagedRecord: the record is not as it was written. Whatever reads rows raises it too, since rows are checked before
-            the first is read.
+        DamagedRecord: the record is not as it was written. Whatever reads rows raises it too, since rows are checked
+            before the first is read.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -114,7 +114,9 @@ class Run:
 
     @property
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """The metrics in the order in which they were asked for, with protocol, unit, higher_is_better and further facts."""
+        """The metrics in the order in which they were asked for, with protocol, unit, higher_is_better and further
+        facts.
+        """
         return self._facts("SELECT name, facts FROM metrics ORDER BY number", "the facts of the metric")
 
     def samples(self) -> Iterator[SampleRow]:
@@ -144,7 +146,9 @@ class Run:
             )
 
     def reference_audio(self, sample: str) -> Path | None:
-        """A file with a sample's reference audio: the kept copy, or the file that the data names; None if neither exists."""
+        """A file with a sample's reference audio: the kept copy, or the file that the data names; None if neither
+        exists.
+        """
         row = next(self._rows("SELECT number, audio FROM samples WHERE id = ?", (sample,)), None)
         if row is None:
             raise UnknownName("sample", sample, [])
@@ -295,8 +299,8 @@ class Run:
     def shared_sounds(self) -> tuple[int, int, int]:
         """How many samples have the sound of another sample, how many sounds these are, and how many samples there are.
 
-        Of questions it is how many are those of another id, with the same file of sound, and how many different ones these are. A question of
-        several sounds, and one that was not asked, is not among them.
+        Of questions it is how many are those of another id, with the same file of sound, and how many different ones
+        these are. A question of several sounds, and one that was not asked, is not among them.
         """
         what, of = "sound", f"FROM samples WHERE sound IN ({_SHARED})"
         if self.has_questions:
@@ -314,12 +318,16 @@ class Run:
         return sum(both), len(both)
 
     def units(self) -> dict[str, str | None]:
-        """By sample id the speaker, or else the question that several answers were drawn to, or the sound if other samples have it; or None."""
+        """By sample id the speaker, or else the question that several answers were drawn to, or the sound if other
+        samples have it; or None.
+        """
         unit, join = self._unit
         return dict(self._rows(f"SELECT p.id, {unit} FROM samples p {join}"))
 
     def sample_units(self) -> Iterator[tuple[int, str, int | None, float | None]]:
-        """The samples ordered by id: number, independent unit ("" for one that is a unit by itself), channels and seconds."""
+        """The samples ordered by id: number, independent unit ("" for one that is a unit by itself), channels and
+        seconds.
+        """
         unit, join = self._unit
         yield from self._rows(
             f"SELECT p.number, COALESCE({unit}, ''), p.channels, p.duration_s FROM samples p {join} ORDER BY p.id"

@@ -34,8 +34,8 @@ def verify_record(folder: Path) -> list[Check]:
     """Checks everything that a run record holds, whether or not an earlier check failed.
 
     Returns:
-        The checks: of the header and the tables, of the seal, of SQLite's pages, of the rows, and what can be saved. The last
-        one is not whole if an item was lost.
+        The checks: of the header and the tables, of the seal, of SQLite's pages, of the rows, and what can be saved.
+        The last one is not whole if an item was lost.
 
     Raises:
         UserError: the folder holds no run record, or one of another version.

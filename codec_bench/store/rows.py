@@ -21,11 +21,15 @@ SAME = "the estimate is the reference, sample by sample"
 CUT = "samples beyond full scale were cut"
 """The end of the note of an item whose estimate was louder than full scale; their number stands before it."""
 OF_ANOTHER = "the estimate is that of another system, sample by sample: "
-"""The begin of the note of an item of audio made elsewhere that equals what another system made; that system's name follows."""
+"""The begin of the note of an item of audio made elsewhere that equals what another system made; that system's name
+follows.
+"""
 AROUND = "{:.1f} s of silence lie around {:.1f} s of sound"
 """The note of an item whose sound, or whose reference's, has more silence before and after it than sound."""
 EMPTY_ABOVE = "it holds nothing above {:.1f} kHz, at a rate of {:g} kHz"
-"""The note of an item whose recording holds the band of a telephone at the most, or leaves most of what its rate can hold empty."""
+"""The note of an item whose recording holds the band of a telephone at the most, or leaves most of what its rate can
+hold empty.
+"""
 OTHER_RATE = "it has as many samples as its reference, at {:g} in place of {:g} kHz"
 """The note of an item of audio made elsewhere whose file seems to state a wrong rate."""
 EMPTY_CHANNELS = "it has sound in {:g} of {:g} channels"
@@ -36,7 +40,9 @@ NO_SPEECH = {
     "lacking": "the share of loud frames in the estimate is less than 60% of that in the reference",
     "unlike": "the estimate does not follow the levels of its reference: it is noise, another sound, or shifted in time",
 }
-"""The notes of items whose estimates are no coded speech, by the way in which each is none (`audio.level_checks`); also the flags of their scores."""
+"""The notes of items whose estimates are no coded speech, by the way in which each is none (`audio.level_checks`); also
+the flags of their scores.
+"""
 SHORT_INCONCLUSIVE = "whether it is the sound of its reference cannot be told, as it is short"
 """The note of such an estimate that is not plainly that sound; also the flag of its scores. It counts as speech."""
 NO_SPOKEN_ANSWER = {
@@ -64,7 +70,8 @@ class ItemRecord:
 
     Args:
         system, sample: names as in the record.
-        status, reason: `ok`, or why there is no estimate: `failed`, or `refused` where a model did not take the question or declined it.
+        status, reason: `ok`, or why there is no estimate: `failed`, or `refused` where a model did not take the
+        question or declined it.
         scores: by metric name.
         bits: how many bits the codec sent, or None.
         audio: path of the kept estimate, relative to the run folder, or None.
@@ -136,7 +143,8 @@ class Cells:
     """What the cells of a row of `Run.rows` are made with, where SQL alone does not make them.
 
     Args:
-        protocols, judges: by metric. checks: what a record says of them, by system. read_detail: reads a score's detail, given with the id of its sample; it is a mapping, or an error says not.
+        protocols, judges: by metric. checks: what a record says of them, by system. read_detail: reads a score's
+            detail, given with the id of its sample; it is a mapping, or an error says not.
     """
 
     def __init__(
@@ -161,7 +169,10 @@ class Cells:
         return self._last[2]
 
     def transcript(self, text: str | None) -> str | None:
-        """What a recogniser heard. An error rate holds both texts as compared, and a transcript alone is held as it was heard."""
+        """What a recogniser heard.
+
+        An error rate holds both texts as compared, and a transcript alone is held as it was heard.
+        """
         held = self.detail(text)
         heard = held.get("transcript", held.get("hypothesis"))
         return heard if isinstance(heard, str) else None
@@ -177,8 +188,9 @@ class TableColumn(NamedTuple):
 
     Args:
         means: what it holds; `docs/export.md` has it from here.
-        sql: the expression that gives the cell, over the tables `systems s`, `metrics m`, `items i`, `samples p`, `scores c` (NULL where
-            the record has no score) and `extras`. asked: the expression in a run that holds `questions`, if it is another.
+        sql: the expression that gives the cell, over the tables `systems s`, `metrics m`, `items i`, `samples p`,
+            `scores c` (NULL where the record has no score) and `extras`. asked: the expression in a run that holds
+            `questions`, if it is another.
         made: makes the cell of what the expression gives, where SQL alone does not.
     """
 
@@ -193,8 +205,8 @@ _OF_QUESTION = f"json_patch({_EXTRA}, COALESCE(questions.subsets, '{{}}'))"
 
 
 class TableRow(NamedTuple):
-    """One row of the run as a table: one metric of one sample through one system. A field is a column of every format: a column of
-    `float` holds numbers, any other texts."""
+    """One row of the run as a table: one metric of one sample through one system. A field is a column of every format:
+    a column of `float` holds numbers, any other texts."""
 
     system: Annotated[str, TableColumn("The name of the system.", "s.name")]
     id: Annotated[str, TableColumn("The id of the sample.", "p.id")]

@@ -1,7 +1,8 @@
-"""What of a record is whole: every row that can still be read and has its checksum, and the items that these rows make up.
+"""What of a record is whole: every row that can still be read and has its checksum, and the items that these rows make
+up.
 
-A row is looked for wherever the file can still be read. Where reading in order fails, rows are read from the other end, and
-those between are asked for one by one. Indexes are not used, since they may be damaged as well.
+A row is looked for wherever the file can still be read. Where reading in order fails, rows are read from the other end,
+and those between are asked for one by one. Indexes are not used, since they may be damaged as well.
 """
 
 from __future__ import annotations
@@ -185,7 +186,8 @@ def _without_turns(found: Survey, reader: _Reader, tables: Mapping[str, Layout],
         found.parts["turns"] = part
     if not part.lost:
         return set()
-    # Nothing says whose turns they were: an answer whose prompt has a turn of the model's own is whole only with its turns.
+    # Nothing says whose turns they were: an answer whose prompt has a turn of the model's own is whole only with its
+    # turns.
     ids = dict(cells_of("samples", "number", "id"))
     return {
         number
@@ -251,8 +253,8 @@ class _Reader:
     """Reads the rows of a table that are whole.
 
     Args:
-        db: the record. reach: numbers of systems, numbers of metrics, and how many samples there may be. Rows are looked
-            for one by one among these where they cannot be read in order.
+        db: the record. reach: numbers of systems, numbers of metrics, and how many samples there may be. Rows are
+            looked for one by one among these where they cannot be read in order.
 
     Attributes:
         failed: whether a row was damaged or could not be read.

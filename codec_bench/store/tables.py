@@ -1,9 +1,10 @@
 """The tables of a record: every row carries a checksum, and the record knows how many rows each table has.
 
 Conventions
-    The checksum of a row is the CRC-32 of its cells in the order of the table's columns, as `ascii` writes them, XOR the number
-    of the run, which is drawn when its record is begun. So a row of another run is as wrong as one that was changed.
-    The table `counts` holds the number of rows of each table. It changes in the transaction that changes the rows.
+    The checksum of a row is the CRC-32 of its cells in the order of the table's columns, as `ascii` writes them, XOR
+    the number of the run, which is drawn when its record is begun. So a row of another run is as wrong as one that was
+    changed. The table `counts` holds the number of rows of each table. It changes in the transaction that changes the
+    rows.
 """
 
 from __future__ import annotations
@@ -265,7 +266,8 @@ def gather(db: sqlite3.Connection, wanted: Sequence[Layout], records: Sequence[P
     """Copies the rows of other records into one, in the order of their keys. They get the number of its run.
 
     Args:
-        db: the record, outside of a transaction. wanted: its tables that are copied. records: the databases, which share no key.
+        db: the record, outside of a transaction. wanted: its tables that are copied. records: the databases, which
+            share no key.
     """
     ((place,),) = db.execute("SELECT file FROM pragma_database_list WHERE name = 'main'")
     db.execute("ATTACH ? AS heap", (address(Path(f"{place}.heap"), "rwc"),))

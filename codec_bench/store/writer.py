@@ -35,8 +35,8 @@ class RunWriter:
     Args:
         folder: the run folder; it is made if it does not exist.
         fingerprint: everything that must be the same when a run is continued, by name; values are JSON.
-        replacing: names in the fingerprint whose values may differ from those in the record. The new values replace them,
-            and the caller deletes what rested on the old ones.
+        replacing: names in the fingerprint whose values may differ from those in the record. The new values replace
+            them, and the caller deletes what rested on the old ones.
         lock: of the folder, if the caller holds it.
 
     Raises:
@@ -132,8 +132,8 @@ class RunWriter:
     ) -> set[tuple[int, int]]:
         """Writes the systems, metrics and samples of the run, if they are not in the record yet.
 
-        The further columns of the samples are added to those in the record: they change no score, and a manifest may have
-        got more of them since.
+        The further columns of the samples are added to those in the record: they change no score, and a manifest may
+        have got more of them since.
 
         Args:
             systems, metrics: the facts by name. samples: the data.
@@ -223,7 +223,8 @@ class RunWriter:
         return (*numbers, s.value, s.status, storable(s.reason), s.numerator, s.denominator, detail)
 
     def flag_unchecked(self, checks: Mapping[str, Any], *, check: str, metrics: Sequence[str], flag: str) -> None:
-        """Flags the scores of the systems of which a check could say nothing, and takes this flag from those of all others.
+        """Flags the scores of the systems of which a check could say nothing, and takes this flag from those of all
+        others.
 
         Only scores that have a value and no other flag are flagged.
 
@@ -263,8 +264,8 @@ class RunWriter:
     def gather(self, records: Sequence[Path], *, leave_out: Sequence[str]) -> None:
         """Writes all rows of other records, which share no key, in the order of their keys.
 
-        The record must be new and in nobody else's use: it is written without a journal, so that what a kill leaves of it
-        is of no use.
+        The record must be new and in nobody else's use: it is written without a journal, so that what a kill leaves of
+        it is of no use.
 
         Args:
             records: the databases. leave_out: the names of tables that are not copied.

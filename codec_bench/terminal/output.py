@@ -21,7 +21,10 @@ _ENDLESS = 10_000
 
 
 def console() -> Console:
-    """Standard output as a rich console. If it is no terminal, it is as wide as $COLUMNS says, or else as any table needs."""
+    """Standard output as a rich console.
+
+    If it is no terminal, it is as wide as $COLUMNS says, or else as any table needs.
+    """
     from rich.console import Console
 
     out = Console(file=sys.stdout, highlight=False)
@@ -77,7 +80,10 @@ def checked_output() -> Iterator[None]:
 
 
 def talk(text: str) -> None:
-    """Writes one or more lines to stderr. What could control the terminal is taken out, and a very long line is shortened."""
+    """Writes one or more lines to stderr.
+
+    What could control the terminal is taken out, and a very long line is shortened.
+    """
 
     sys.stderr.write("\n".join(plain(line, _LONGEST) for line in text.split("\n")) + "\n")
 

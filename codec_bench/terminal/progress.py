@@ -1,12 +1,15 @@
-"""The progress of a run: one line that is drawn again on a terminal and in a notebook, or a line every 30 seconds elsewhere.
+"""The progress of a run: one line that is drawn again on a terminal and in a notebook, or a line every 30 seconds
+elsewhere.
 
 It goes to stderr, in a notebook below the cell.
 
 When the time that is left is shown
     The estimate goes by the items that were finished since the first of them was, so that loading does not count. There
-    is none before they took 10 seconds, and before they are a tenth of all items or took 2 minutes. Then it is made three
-    times: by all of that time, by its last half and by its last quarter. Where these differ by more than a factor of two, or
-    nothing was finished in a third of the last quarter, as after a stall, nothing is shown; else the range of the three is.
+    is none before they took 10 seconds, and before they are a tenth of all items or took 2 minutes. Then it is made
+    three
+    times: by all of that time, by its last half and by its last quarter. Where these differ by more than a factor of
+    two, or nothing was finished in a third of the last quarter, as after a stall, nothing is shown; else the range of
+    the three is.
 """
 
 from __future__ import annotations

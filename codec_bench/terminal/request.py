@@ -1,9 +1,10 @@
-"""The command of a schema of `config/request.py`: its parameters, the file that `--config` names, and the request that is filled.
+"""The command of a schema of `config/request.py`: its parameters, the file that `--config` names, and the request that
+is filled.
 
 How `--config` works
-    The option is read before all others, and what the file holds becomes the default of each option, so that what is typed
-    wins. `--set` is added to the settings of the file, after them. Two options that name the same thing in two ways, such
-    as `--metrics` and `--preset`, count as one: if one of them is typed, the file's other one is left out.
+    The option is read before all others, and what the file holds becomes the default of each option, so that what is
+    typed wins. `--set` is added to the settings of the file, after them. Two options that name the same thing in two
+    ways, such as `--metrics` and `--preset`, count as one: if one of them is typed, the file's other one is left out.
 """
 
 from __future__ import annotations
@@ -154,7 +155,8 @@ def columns(by: list[str] | None) -> list[str] | None:
 
 
 def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
-    """`["dnsmos.weights=DIR"]` as {"dnsmos": {"weights": "DIR"}}; values are read as YAML: a text, a number, a truth value, a mapping in braces or a list in brackets.
+    """`["dnsmos.weights=DIR"]` as {"dnsmos": {"weights": "DIR"}}; values are read as YAML: a text, a number, a truth
+    value, a mapping in braces or a list in brackets.
 
     Raises:
         UserError: a setting is not of the form NAME.OPTION=VALUE.
@@ -203,7 +205,8 @@ def with_settings(context: typer.Context, settings: list[str] | None) -> list[st
 
 
 def unless(*others: str) -> Callable[..., Any]:
-    """A callback for an option that says the same as others: its value in the file does not count if one of these is typed.
+    """A callback for an option that says the same as others: its value in the file does not count if one of these is
+    typed.
 
     Args:
         others: the names of the command's arguments in Python.

@@ -1,12 +1,14 @@
 """Whole numbers as words: digits in a text become what a speaker says.
 
-Digits are written as words and not the reverse, because that direction has one answer: 21 is "vingt et un", while "un" may be
-a number or an article, and "vingt et un" may be 21 or 20 and 1. Words stay as they are, so texts that differ in words stay
-different. Two written numbers that are said in the same way become the same words ("20 1" and "21" in French), as they should.
+Digits are written as words and not the reverse, because that direction has one answer: 21 is "vingt et un", while "un"
+may be a number or an article, and "vingt et un" may be 21 or 20 and 1. Words stay as they are, so texts that differ in
+words stay different. Two written numbers that are said in the same way become the same words ("20 1" and "21" in
+French), as they should.
 
-`cardinals.csv` holds the parts of the numbers from 0 to 9,999 as maintained libraries write them, with each library's version:
-num2words, and indic-numtowords for Hindi. `scripts/make_cardinals.py` writes the file and compares all numbers. So nothing
-needs to be installed, and a number takes a microsecond. The separators of thousands and decimals are CLDR's (`SEPARATORS`).
+`cardinals.csv` holds the parts of the numbers from 0 to 9,999 as maintained libraries write them, with each library's
+version: num2words, and indic-numtowords for Hindi. `scripts/make_cardinals.py` writes the file and compares all
+numbers. So nothing needs to be installed, and a number takes a microsecond. The separators of thousands and decimals
+are CLDR's (`SEPARATORS`).
 """
 
 from __future__ import annotations
@@ -103,8 +105,8 @@ def load(language: str) -> Cardinals:
 def cardinals(language: str) -> Step:
     """The step that writes the digits of a text as words, with a space on both sides.
 
-    These stay as they are: numbers above `Cardinals.largest` (without their separators), numbers with zeros in front, digits that
-    touch a letter, and numbers with decimals where the library has no word for the mark.
+    These stay as they are: numbers above `Cardinals.largest` (without their separators), numbers with zeros in front,
+    digits that touch a letter, and numbers with decimals where the library has no word for the mark.
     """
     numbers = load(language)
     group, decimal = map(re.escape, SEPARATORS[language])

@@ -1,15 +1,16 @@
 """Chinese numbers written out as the published error rates write them, including their errors.
 
-UltraEval-Audio's error rates of Chinese and Cantonese use a text normalisation of SpeechIO with every option off: numbers
-are written as they are spoken, punctuation becomes spaces, and nothing else changes. Some of its readings are wrong: 007
-loses a zero, 1000 is read as four digits, a date with slashes is read as a fraction, and a minus is not read. It finds all
-numbers of a kind first and then replaces the first place where each occurs, which may be inside another number. So this
-module is only for compatibility; the project's own rule for Chinese reads numbers with `wetext`.
+UltraEval-Audio's error rates of Chinese and Cantonese use a text normalisation of SpeechIO with every option off:
+numbers are written as they are spoken, punctuation becomes spaces, and nothing else changes. Some of its readings are
+wrong: 007 loses a zero, 1000 is read as four digits, a date with slashes is read as a fraction, and a minus is not
+read. It finds all numbers of a kind first and then replaces the first place where each occurs, which may be inside
+another number. So this module is only for compatibility; the project's own rule for Chinese reads numbers with
+`wetext`.
 
-Reference: UltraEval-Audio 9b69da6 (Apache-2.0), `audio_evals/lib/text_normalization/cn_tn.py` with every option off, which
-says that it is a copy of github.com/speechio/chinese_text_normalization. The lists `CURRENCIES`, `UNITS` and `PUNCTUATION`
-below are that file's, and so are the patterns. The results are equal on 586 cases (`tests/golden/text`) and were on
-240,000 random texts.
+Reference: UltraEval-Audio 9b69da6 (Apache-2.0), `audio_evals/lib/text_normalization/cn_tn.py` with every option off,
+which says that it is a copy of github.com/speechio/chinese_text_normalization. The lists `CURRENCIES`, `UNITS` and
+`PUNCTUATION` below are that file's, and so are the patterns. The results are equal on 586 cases (`tests/golden/text`)
+and were on 240,000 random texts.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ UNITS = (
     *"丝毫厘分钱两斤铢石钧锱忽", "千克", "毫克", "微克", *"寸尺丈里寻常铺程", "千米", "分米", "厘米", "毫米", "微米", *"撮勺合升斗",
     *"盘碗碟叠桶笼盆盒杯斛锅簋篮罐瓶壶卮盏箩箱煲啖袋钵", *"年月日季刻时周天秒旬纪岁世更夜春夏秋冬代伏辈", *"丸泡粒幢堆根道面片块",
 )  # fmt: skip
-"""What after a number makes it a quantity, which is read as one number: `COM_QUANTIFIERS` of the published file, each once.
+"""What after a number makes it a quantity, which is read as one number: `COM_QUANTIFIERS` of the published file, each
+once.
 
 After any other word, a number of four and more digits is read digit by digit: 9800艘 is 九八零零艘.
 """
@@ -42,7 +44,10 @@ PUNCTUATION = (
     "！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､、〃《》「」『』【】〔〕〖〗〘〙〚〛〜〝〞〟〰〾〿–—‘’‛“”„‟…‧﹏·〈〉-"
     + string.punctuation
 )
-"""What becomes a space: `PUNCS` of the published file, which lacks some characters of the list that it names as its source."""
+"""What becomes a space:
+
+`PUNCS` of the published file, which lacks some characters of the list that it names as its source.
+"""
 
 _BLANKED = dict.fromkeys(map(ord, PUNCTUATION), " ")
 _NUMBER = r"\d+(?:\.\d+)?"
@@ -57,8 +62,8 @@ def normalised(text: str) -> str:
 def spoken(text: str) -> str:
     """The text with its numbers written out; punctuation stays.
 
-    The order is: dates, money, telephone numbers, fractions, percentages, quantities, strings of four and more digits, and
-    then all other numbers. At the end, a 二 between Latin letters becomes 2 again, as in B2B.
+    The order is: dates, money, telephone numbers, fractions, percentages, quantities, strings of four and more digits,
+    and then all other numbers. At the end, a 二 between Latin letters becomes 2 again, as in B2B.
     """
     # The published file marks both ends of the text, and takes away every such mark at the end.
     text = f"^{text}$"
@@ -75,8 +80,8 @@ def spoken(text: str) -> str:
 def cardinal(number: str) -> str:
     """Digits, with or without a decimal point, as one number: 225 is 两百二十五.
 
-    A number of several zeros gives an empty text. Zeros in front of a single other digit give one zero; zeros in front of
-    longer numbers are not read.
+    A number of several zeros gives an empty text. Zeros in front of a single other digit give one zero; zeros in front
+    of longer numbers are not read.
     """
     whole, point, decimals = number.partition(".")
     parts = list(_parts(whole)) if len(whole) > 1 else [DIGITS[int(whole)]]
@@ -130,8 +135,8 @@ def _fraction(fraction: str) -> str:
     return f"{cardinal(below)}分之{cardinal(above)}"
 
 
-# The published patterns, with two changes that find the same and take linear time: one character that is no digit stands for
-# a run of them, and a number begins where its digits begin. Each has at most one group: what is read.
+# The published patterns, with two changes that find the same and take linear time: one character that is no digit
+# stands for a run of them, and a number begins where its digits begin. Each has at most one group: what is read.
 _PERCENTAGE = re.compile(rf"(?<!\d){_NUMBER}%")
 _READINGS: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
     (re.compile(r"\D((?:(?:[089]\d|(?:19|20)\d{2})年)?(?:\d{1,2}月(?:\d{1,2}[日号])?)?)"), _date),

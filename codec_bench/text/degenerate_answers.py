@@ -1,12 +1,14 @@
 """Answers that are none: nothing at all, without an end, a copy of what was asked, phonemes, or in another language.
 
-A model that does not understand how it is asked seldom gives a wrong answer of the right kind. It fails in one of these ways, and
-under some wordings of a prompt only (AudioBench, arXiv 2406.16020, section on robustness, saw phonemes and other languages).
+A model that does not understand how it is asked seldom gives a wrong answer of the right kind. It fails in one of these
+ways, and under some wordings of a prompt only (AudioBench, arXiv 2406.16020, section on robustness, saw phonemes and
+other languages).
 
 Conventions
     An item is a word, or one character of a script without spaces.
     What an expected or offered answer is itself is never named: a transcript of a counted rhyme may repeat itself.
-    Only what is clear is named. An answer may be named in several ways. The time grows in proportion to the length of the texts.
+    Only what is clear is named. An answer may be named in several ways. The time grows in proportion to the length of
+    the texts.
 """
 
 from __future__ import annotations
@@ -164,7 +166,9 @@ def _is_phonetic(text: str) -> bool:
 
 
 def _is_foreign(said: Sequence[str], expected: Sequence[str], language: str | None) -> bool:
-    """Whether most of an answer is in another script than the expected answers, or its small words are of another language."""
+    """Whether most of an answer is in another script than the expected answers, or its small words are of another
+    language.
+    """
     scripts = Counter(name for item in said if (name := _script(item[0])) is not None)
     allowed = {name for one in expected for item in _kept_items(one) if (name := _script(item[0])) is not None}
     if not scripts or (not allowed and language not in _SCRIPTS):

@@ -1,7 +1,7 @@
 """Where a reference and its correction disagree, and which of the two a transcript follows there.
 
-Source: github.com/huggingface/open_asr_leaderboard d1e99b2, `benchmark_fitting/ref_error_utils.py`; equal on the cases of
-tests/golden/text/open_asr_reference_errors.json.
+Source: github.com/huggingface/open_asr_leaderboard d1e99b2, `benchmark_fitting/ref_error_utils.py`; equal on the cases
+of tests/golden/text/open_asr_reference_errors.json.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class Followed(NamedTuple):
     """At how many places of a clip a transcript follows the reference, and at how many one of the two.
 
     Args:
-        original: places with the reference's words. eligible: places with the words of the reference or of the correction.
+        original: places with the reference's words. eligible: places with the words of the reference or of the
+        correction.
         places: at how many the two disagree.
     """
 
@@ -76,8 +77,9 @@ class _Aligned:
 def followed(original: str, corrected: str, said: str) -> Followed:
     """Which of two references a transcript follows where they disagree; all three are normalised.
 
-    A place counts where the correction lacks or replaces words of the original, or adds words at its beginning or end. A transcript
-    follows the original if it has all of its words there, and the correction if it has none of them and the correction's in their place.
+    A place counts where the correction lacks or replaces words of the original, or adds words at its beginning or end.
+    A transcript follows the original if it has all of its words there, and the correction if it has none of them and
+    the correction's in their place.
 
     Examples:
         >>> followed("we thank the commission for this", "we thank the council for this", "we thank the council for this")
@@ -100,7 +102,9 @@ def _beside(words: Sequence[str], text: str) -> _Aligned:
 
 
 def _replaced(words: Sequence[str], fixed: _Aligned, heard: _Aligned) -> Iterator[bool | None]:
-    """Of each span that the correction lacks, whether the transcript has it (or the correction's words); None if neither."""
+    """Of each span that the correction lacks, whether the transcript has it (or the correction's words); None if
+    neither.
+    """
     lacking = sorted(fixed.missed)
     for _, run in groupby(enumerate(lacking), lambda one: one[1] - one[0]):
         span = [at for _, at in run]
@@ -113,7 +117,9 @@ def _replaced(words: Sequence[str], fixed: _Aligned, heard: _Aligned) -> Iterato
 
 
 def _added(words: Sequence[str], fixed: _Aligned, heard: _Aligned) -> Iterator[bool | None]:
-    """Of the words that the correction adds at the beginning and at the end, whether the transcript adds none there (or these)."""
+    """Of the words that the correction adds at the beginning and at the end, whether the transcript adds none there (or
+    these).
+    """
     for before in (0, len(words)):
         more, mine = fixed.inserted(before), heard.inserted(before)
         if more:

@@ -83,7 +83,9 @@ class ErrorRate:
 
     @property
     def rate(self) -> float | None:
-        """Errors per item of the reference; None if the reference is empty, because nothing divided by no items is no rate."""
+        """Errors per item of the reference; None if the reference is empty, because nothing divided by no items is no
+        rate.
+        """
         return self.errors / self.reference_length if self.reference_length else None
 
 
@@ -106,8 +108,8 @@ def error_rate(
         normaliser: the normaliser of both sides (see `codec_bench.text.normalise`).
 
     Raises:
-        UserError: a side holds something that is no text, or the numbers of texts differ. UnknownName: there is no such unit or
-            normaliser.
+        UserError: a side holds something that is no text, or the numbers of texts differ. UnknownName: there is no such
+            unit or normaliser.
 
     Examples:
         >>> found = error_rate(reference=["the cat sat on the mat", "hello"], estimate=["the cat sat on a mat", "hello world"])
@@ -132,7 +134,8 @@ def error_rates(
 
 
 def compound_error_rates(*, reference: Sequence[str], estimate: Sequence[str]) -> list[ErrorRate]:
-    """One word error rate per pair of texts, in which neighbouring words of one text that make up a word of the other are hits.
+    """One word error rate per pair of texts, in which neighbouring words of one text that make up a word of the other
+    are hits.
 
     Insertions, deletions and substitutions equal kaldialign 0.12's `edit_distance(..., merge_compounds=True)`.
 
@@ -206,8 +209,8 @@ def alignment(
 def tokens(text: str, unit: Unit = "word") -> list[str]:
     """The items of a text that are compared.
 
-    `word`: the words between spaces. `char`: the characters of the text without its outer white space. `mixed`: each Han
-    character and kana, and each run of other characters without white space.
+    `word`: the words between spaces. `char`: the characters of the text without its outer white space. `mixed`: each
+    Han character and kana, and each run of other characters without white space.
 
     Raises:
         UnknownName: no such unit.

@@ -6,23 +6,23 @@ Conventions
 
 Normalisers
     `whisper-en`: English as Whisper's authors compare it. Lower case; brackets and fillers (`hmm`, `uh`) removed;
-        contractions, titles, numbers, currencies and British spellings written in one way; symbols and diacritics removed.
-        A. Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", ICML 2023, appendix C. Equals
-        transformers' `EnglishTextNormalizer` and `whisper.normalizers.EnglishTextNormalizer`.
+        contractions, titles, numbers, currencies and British spellings written in one way; symbols and diacritics
+        removed. A. Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", ICML 2023, appendix C.
+        Equals transformers' `EnglishTextNormalizer` and `whisper.normalizers.EnglishTextNormalizer`.
     `basic`: the same paper's rule for other languages. Lower case; brackets removed; symbols and marks become spaces.
     `none`: the text as it is.
-    `words`: the project's own rule for languages that put spaces between words. Lower case, NFKC, decimal digits of every
-        script as ASCII; bracketed text removed; symbols and punctuation become spaces. Marks stay, because they are
-        vowels in Hindi, Tamil or Thai and tones in Vietnamese. `words-ar` and `words-he` also remove the optional vowel
-        signs of Arabic and Hebrew script; `words-tr` lowers the two Turkish letters i correctly.
+    `words`: the project's own rule for languages that put spaces between words. Lower case, NFKC, decimal digits of
+        every script as ASCII; bracketed text removed; symbols and punctuation become spaces. Marks stay, because they
+        are vowels in Hindi, Tamil or Thai and tones in Vietnamese. `words-ar` and `words-he` also remove the optional
+        vowel signs of Arabic and Hebrew script; `words-tr` lowers the two Turkish letters i correctly.
     `characters`: the project's own rule for languages that put no spaces between words: Japanese, Korean, Lao, Khmer,
         Burmese. As `words`, and then all spaces are removed. `characters-th` also writes the Thai vowel am in one way.
     `zh`: Chinese, which may contain words of other scripts. Simplified characters (OpenCC); numbers, dates, units and
-        percentages written out (wetext); lower case; punctuation and symbols removed; spaces only between words of other
-        scripts.
-    `folded-XX`: the normaliser of a language in the rule `by-language`: as `words`, `characters`, `zh` or `whisper-en`, and
-        then numbers are written out (`codec_bench.text.cardinals`) and spellings of the same speech written in one way
-        (`codec_bench.text.spelling_variants`). XX is ar, de, en, es, fr, hi, id, it, ja, ko, pt, ru, th, vi or zh.
+        percentages written out (wetext); lower case; punctuation and symbols removed; spaces only between words of
+        other scripts.
+    `folded-XX`: the normaliser of a language in the rule `by-language`: as `words`, `characters`, `zh` or `whisper-en`,
+        and then numbers are written out (`codec_bench.text.cardinals`) and spellings of the same speech written in one
+        way (`codec_bench.text.spelling_variants`). XX is ar, de, en, es, fr, hi, id, it, ja, ko, pt, ru, th, vi or zh.
     `a,b,c`: the normalisers or steps of these names (see `codec_bench.text.normalise`), one after the other.
 """
 

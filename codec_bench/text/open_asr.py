@@ -1,11 +1,12 @@
-"""The normalisers of the Open ASR leaderboard as they were on three dates, and how it joins words that one side writes apart.
+"""The normalisers of the Open ASR leaderboard as they were on three dates, and how it joins words that one side writes
+apart.
 
-English is Whisper's rule with other spellings; from 22 April 2026 on also with spellings of names, letters that are said one by one as
-one word, and a list of compounds. German, French, Italian, Portuguese and Spanish are in lower case without symbols, and their digits are
-written out by num2words.
+English is Whisper's rule with other spellings; from 22 April 2026 on also with spellings of names, letters that are
+said one by one as one word, and a list of compounds. German, French, Italian, Portuguese and Spanish are in lower case
+without symbols, and their digits are written out by num2words.
 
-Source: github.com/huggingface/open_asr_leaderboard b45a5d9 (23 March 2026), 5429f77 (22 April), 6962cd2 (11 June) and d1e99b2
-(what is scored by since 22 June), `normalizer/`; equal on the cases of tests/golden/text/open_asr.json.
+Source: github.com/huggingface/open_asr_leaderboard b45a5d9 (23 March 2026), 5429f77 (22 April), 6962cd2 (11 June) and
+d1e99b2 (what is scored by since 22 June), `normalizer/`; equal on the cases of tests/golden/text/open_asr.json.
 """
 
 from __future__ import annotations
@@ -112,7 +113,8 @@ def multilingual(language: str) -> Step:
 
 
 def joined_pairs(reference: str, estimate: str) -> tuple[str, str]:
-    """Both texts with words joined where they differ in nothing but the spaces between words, as difflib finds the places.
+    """Both texts with words joined where they differ in nothing but the spaces between words, as difflib finds the
+    places.
 
     Examples:
         >>> joined_pairs("das Haus boot liegt", "das Hausboot liegt")
@@ -170,7 +172,9 @@ def _replaced(words: dict[str, str], text: str) -> str:
 
 
 def _letters_joined(text: str, alone: int) -> str:
-    """Runs of at least two single letters and digits as one word; a run with `a` or `i`, which are words, has at least `alone`."""
+    """Runs of at least two single letters and digits as one word; a run with `a` or `i`, which are words, has at least
+    `alone`.
+    """
     words: list[str] = []
     run: list[str] = []
     for word in [*text.split(), ""]:

@@ -61,7 +61,8 @@ def squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
-# Marks that enclose a letter, and variants of a glyph. Python counts them as printable; all else that is not spoken is not.
+# Marks that enclose a letter, and variants of a glyph. Python counts them as printable; all else that is not spoken is
+# not.
 _PRINTABLE_SILENT = re.compile(
     "[\u0488\u0489\u1abe\u20dd-\u20e0\u20e2-\u20e4\ua670-\ua672\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 )
@@ -114,8 +115,8 @@ def _spaced(letter: str) -> str:
 _HALF_WIDTH = {
     0xFF01 + shift: 0x21 + shift
     for shift in range(94)
-    # A full-width comma separates numbers, and an ASCII comma joins them, so the comma keeps its width. Other punctuation
-    # is removed in either width.
+    # A full-width comma separates numbers, and an ASCII comma joins them, so the comma keeps its width. Other
+    # punctuation is removed in either width.
     if chr(0x21 + shift).isalnum() or chr(0x21 + shift) in "%+-./:~$"
 } | {0xFFE5: 0xA5, 0xFFE1: 0xA3}
 

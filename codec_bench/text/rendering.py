@@ -1,7 +1,7 @@
 """How the same spoken words are written: British or American, in digits or words, as one word or as two.
 
-Source: github.com/huggingface/open_asr_leaderboard d1e99b2, `benchmark_fitting/ref_rendering_utils.py`; equal on the cases of
-tests/golden/text/open_asr_rendering.json.
+Source: github.com/huggingface/open_asr_leaderboard d1e99b2, `benchmark_fitting/ref_rendering_utils.py`; equal on the
+cases of tests/golden/text/open_asr_rendering.json.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ _SEEN_BEFORE, _SEEN_AFTER = 30, 20
 
 
 class Rendered(NamedTuple):
-    """At how many places both texts have the same words in a form that could be another, and at how many in the same form."""
+    """At how many places both texts have the same words in a form that could be another, and at how many in the same
+    form.
+    """
 
     same: int
     places: int
@@ -84,8 +86,8 @@ class _Form(NamedTuple):
 def rendered(reference: str, said: str, normalise: Callable[[str], str]) -> dict[str, Rendered]:
     """By kind, how often a transcript writes what it heard as the reference does, where both have the same words.
 
-    A place counts if the words around it, normalised, are aligned and both texts have one of the forms of a family there. A text
-    whose forms stand in brackets that the rule removes has no places.
+    A place counts if the words around it, normalised, are aligned and both texts have one of the forms of a family
+    there. A text whose forms stand in brackets that the rule removes has no places.
 
     Args:
         reference, said: as they are written, not normalised. normalise: the rule that tells which words are the same.

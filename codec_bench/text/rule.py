@@ -34,8 +34,8 @@ class Compared:
         unit: what one item is.
         counts: how many items the estimate has right and wrong.
         value: the rule's own number for this pair, as a fraction; None if it has no value.
-        weight: the weight of the pair in the corpus value, for rules whose `aggregate` is `weighted`; else the length of
-            the reference.
+        weight: the weight of the pair in the corpus value, for rules whose `aggregate` is `weighted`; else the length
+            of the reference.
         note: why there is no value, or what is special about the pair.
         tags: the flag about tags in the reference (`codec_bench.text.tags`); empty if it has none, or none that counts.
         tag_count: how many tags the reference has, if the flag is set.
@@ -86,8 +86,8 @@ class Recipe:
         estimate: those that change the estimate; None if they are the same.
         unit: what one item is.
         rate: whether the source calls the result a word error rate or a character error rate.
-        joined: how words are made alike that one side writes apart: `pairs` joins them in both texts before they are compared
-            (`open_asr.joined_pairs`), `compounds` counts them as right (`kernels.edit_distance.compounds`).
+        joined: how words are made alike that one side writes apart: `pairs` joins them in both texts before they are
+            compared (`open_asr.joined_pairs`), `compounds` counts them as right (`kernels.edit_distance.compounds`).
     """
 
     reference: tuple[str, ...]
@@ -113,8 +113,8 @@ class Rule:
         otherwise: what happens in every other language; None if the source supports only the languages of `recipes`.
         aggregate: how the source computes a corpus value: errors over items (`ratio`), the mean of the pairs' values
             (`mean`), or the mean weighted by `Compared.weight` (`weighted`).
-        empty_reference: what a pair without words in its reference is worth. `undefined`: nothing, as if the pair were not
-            there. `counted`: the words that were heard add to the errors of the corpus, and nothing to its words.
+        empty_reference: what a pair without words in its reference is worth. `undefined`: nothing, as if the pair were
+            not there. `counted`: the words that were heard add to the errors of the corpus, and nothing to its words.
         fixed: whether the rule fixes the unit, as every published rule does.
         two_references: whether a second, spoken form of the reference is compared too, and the better value is taken.
         packages: by base code, the packages on which its results depend.
@@ -203,7 +203,8 @@ class Rule:
         """Compares pairs of texts; the result of a pair does not depend on the others.
 
         Args:
-            reference, estimate, language: one of each per pair. If a language is None, the reference's script decides it.
+            reference, estimate, language: one of each per pair. If a language is None, the reference's script decides
+            it.
             unit: what one item is, in place of the rule's own unit.
             spoken: for rules with `two_references`, the references as they are spoken (numbers written out), or None.
 
@@ -324,7 +325,8 @@ class Rule:
 def weighted_mean(values: Sequence[float | None], weights: Sequence[float | None]) -> float | None:
     """The mean of values by their weights, which is how `long-tts-wer` of UltraEval-Audio computes a corpus value.
 
-    A pair without a value or without a weight is left out. The result is None if no pair is left or all weights are zero.
+    A pair without a value or without a weight is left out. The result is None if no pair is left or all weights are
+    zero.
     """
     pairs = [(value, weight) for value, weight in zip(values, weights) if value is not None and weight is not None]
     below = math.fsum(weight for _, weight in pairs)

@@ -4,13 +4,15 @@ For each language, a rule says which steps change both texts and what one item i
 different measurements, so a rule's name is part of a score's protocol. Lower is better for all of them.
 
 The project's own rules
-    `by-language`: English by Whisper's rule in words; Chinese and Cantonese with a Chinese character or a word of another script as
-        one item; Japanese, Korean, Thai, Lao, Khmer and Burmese by characters; every other language in words, with its marks.
-        In 15 languages (`docs/metrics/text_rules.md`), digits are written as words, and spellings of the same speech in one way.
+    `by-language`: English by Whisper's rule in words; Chinese and Cantonese with a Chinese character or a word of
+        another script as one item; Japanese, Korean, Thai, Lao, Khmer and Burmese by characters; every other language
+        in words, with its marks. In 15 languages (`docs/metrics/text_rules.md`), digits are written as words, and
+        spellings of the same speech in one way.
     `whisper-en`, `whisper-basic`, `none`: one normaliser for every language, in words.
     `mixed`: the Chinese part of `by-language` for every language, for texts that switch between languages.
     `by-language` and `mixed` count the words that are heard where the reference has none as errors.
-    `untagged/RULE`: any rule, here or below, after tags such as `[laughs]` are taken out of both texts (`codec_bench.text.tags`).
+    `untagged/RULE`: any rule, here or below, after tags such as `[laughs]` are taken out of both texts
+    (`codec_bench.text.tags`).
 
 Published rules, reproduced with their errors (tests/golden/text holds the cases)
     `official/seed-tts-eval`; `official/ultraeval-audio/wer`, `.../seed-tts`, `.../naive-wer`, `.../long-tts`;
@@ -49,7 +51,8 @@ __all__ = [
 
 
 def get_rule(name: str) -> Rule:
-    """The rule of that name or alias; `untagged/RULE` takes tags such as `[laughs]` out of both texts before it compares them.
+    """The rule of that name or alias; `untagged/RULE` takes tags such as `[laughs]` out of both texts before it
+    compares them.
 
     Raises:
         UnknownName: there is none.

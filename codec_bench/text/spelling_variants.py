@@ -1,24 +1,28 @@
 """Spellings of one and the same speech that the rule `by-language` writes in one way: a named table for each language.
 
-A table holds what the writers of a language leave to choice, with the source that says so; `docs/metrics/text_rules.md` names
-the sources. What two speakers say differently stays different, even where it means the same: inflected numbers, "ngàn" and
-"nghìn", "septante". Numbers are written out in `cardinals.py`; the tables here also make one form of the several in which
-they are written out.
+A table holds what the writers of a language leave to choice, with the source that says so; `docs/metrics/text_rules.md`
+names the sources. What two speakers say differently stays different, even where it means the same: inflected numbers,
+"ngàn" and "nghìn", "septante". Numbers are written out in `cardinals.py`; the tables here also make one form of the
+several in which they are written out.
 
 Steps
-    `alefs`: أ, إ, آ and ٱ become ا. `variants-ar`: "و" between numbers joins the number after it; مائة becomes مئة, and ثلاث مئة one word.
+    `alefs`: أ, إ, آ and ٱ become ا. `variants-ar`: "و" between numbers joins the number after it; مائة becomes مئة, and
+    ثلاث مئة one word.
     `yo`: ё becomes е. `variants-ru`: "одна тысяча" becomes "тысяча".
-    `devanagari`: sequences of code points that Unicode says not to use become the letter meant; a nasal before a consonant of its
-        own class becomes anusvara; the dot under क ख ग ज फ is removed. `variants-hi`: numerals in one of their spellings.
-    `variants-de`, `variants-it`, `variants-pt`, `variants-vi`: numerals in one of their spellings. `ordinals-id`: ke-2 becomes
-        kedua.
+    `devanagari`: sequences of code points that Unicode says not to use become the letter meant; a nasal before a
+        consonant of its own class becomes anusvara; the dot under क ख ग ज फ is removed. `variants-hi`: numerals in one
+        of their spellings.
+    `variants-de`, `variants-it`, `variants-pt`, `variants-vi`: numerals in one of their spellings. `ordinals-id`: ke-2
+        becomes kedua.
     `variants-zh`: 二 before 百, 千, 万, 亿 becomes 两; numbers read digit by digit because they are telephone numbers become
         cardinals. `groups-zh`: removes the comma between thousands, and the hyphen between a Latin letter and a digit.
     `positional-ja`: numbers written with 〇, and years, as digits. `variants-ja`: 一千 before 万, 億, 兆 becomes 千.
     `variants-ko`: native numerals before counters become Sino-Korean ones: 세 명 becomes 삼 명.
     `spelling-en`: acronyms without dots, and clock times as they are said, before Whisper's rule.
-    `okay`: ok becomes okay. `lone-points`: removes a full stop that stands alone, which Whisper's rule leaves of three dots.
-    `letters`: single Latin letters in a row become one word; `letters-en`: but not where they may be words. `names`: names with a space inside become one word.
+    `okay`: ok becomes okay. `lone-points`: removes a full stop that stands alone, which Whisper's rule leaves of three
+    dots.
+    `letters`: single Latin letters in a row become one word; `letters-en`: but not where they may be words. `names`:
+        names with a space inside become one word.
 """
 
 from __future__ import annotations
@@ -148,7 +152,9 @@ _GROUPS_ZH: Table = ((r"(?<=\d),(?=\d{3}(?:,\d{3})*(?!\d))", ""), (r"(?<=[A-Za-z
 _DIGITS_ZH = "零一二三四五六七八九十百千万亿两点"
 _TELEPHONES_ZH = {"一一零": "一百一十", "一一一": "一百一十一", "一一二": "一百一十二", "一一四": "一百一十四", "一一九": "一百一十九",
                   "一二零": "一百二十", "一二二": "一百二十二"}  # fmt: skip
-"""Numbers below 10,000 that wetext reads digit by digit wherever no measure word follows, because they are telephone numbers."""
+"""Numbers below 10,000 that wetext reads digit by digit wherever no measure word follows, because they are telephone
+numbers.
+"""
 _VARIANTS_ZH: Table = (
     (r"(?<!十)二(?=[百千万亿])", "两"),
     *((rf"(?<![{_DIGITS_ZH}]){read}(?![{_DIGITS_ZH}])", cardinal) for read, cardinal in _TELEPHONES_ZH.items()),

@@ -1,9 +1,10 @@
-"""Tags in texts that are to be spoken, such as `[laughs]`, `<emotion="happy">`, `(sighs)` and SSML: they direct a voice and are not said.
+"""Tags in texts that are to be spoken, such as `[laughs]`, `<emotion="happy">`, `(sighs)` and SSML: they direct a voice
+and are not said.
 
-What counts as a tag: square or angle brackets around anything with a letter, up to 200 characters; round brackets around one to three words of
-Latin letters in lower case, as in `(sighs)` and `(clears throat)`, or around up to four Han characters. Round brackets around anything else are text. What an SSML element encloses stays,
-because it is said. A `<` before a space, and a bracket that nothing closes, are no
-tags.
+What counts as a tag: square or angle brackets around anything with a letter, up to 200 characters; round brackets
+around one to three words of Latin letters in lower case, as in `(sighs)` and `(clears throat)`, or around up to four
+Han characters. Round brackets around anything else are text. What an SSML element encloses stays, because it is said. A
+`<` before a space, and a bracket that nothing closes, are no tags.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Whisper's English rule for texts: the package whisper-normalizer, without the rules that Whisper itself does not have."""
+"""Whisper's English rule for texts: the package whisper-normalizer, without the rules that Whisper itself does not
+have.
+"""
 
 from __future__ import annotations
 

@@ -92,7 +92,8 @@ class Checkpoint(BaseModel):
         hub: repository on the Hugging Face hub, or None. modelscope: repository on ModelScope, or None.
         revision: commit, tag or branch of the hub's repository. modelscope_revision: of ModelScope's.
         files: the files of the checkpoint, the most important first.
-        about: about how many bytes they have, where the size of one is not known. It is told before they are fetched, and nothing is compared with it.
+        about: about how many bytes they have, where the size of one is not known. It is told before they are fetched,
+        and nothing is compared with it.
         manual: how a person gets the files from `homepage`, for checkpoints that a program cannot fetch.
         licence: of the weights. homepage: where they were published. paper: who made them.
         used_by: the features and codecs that load it.
@@ -166,7 +167,10 @@ def readable(size: int) -> str:
 
 
 def hub_file(url: str, endpoint: str) -> str:
-    """A mirror's address as a URL. `hf://OWNER/NAME@REVISION/PATH` becomes a URL of the given hub; others stay as they are."""
+    """A mirror's address as a URL.
+
+    `hf://OWNER/NAME@REVISION/PATH` becomes a URL of the given hub; others stay as they are.
+    """
     match = _HUB_FILE.match(url)
     return f"{endpoint}/{match['repo']}/resolve/{match['revision']}/{match['path']}" if match else url
 

@@ -1,10 +1,10 @@
-"""Downloading one file over HTTP. A download continues where it stopped, and the file is checked before it gets its name.
+"""Downloading one file over HTTP. A download continues where it stopped, and the file is checked before it gets its
+name.
 
 Conventions
-    During a download the file is called `NAME.part`, and `NAME.part.json` says which file it is a part of. Only a file of
-    the expected size and SHA-256 is renamed to `NAME`. An incomplete file is kept for the next attempt; a wrong file is
-    removed.
-    Credentials are sent only to their own host, and not with a redirect.
+    During a download the file is called `NAME.part`, and `NAME.part.json` says which file it is a part of. Only a file
+    of the expected size and SHA-256 is renamed to `NAME`. An incomplete file is kept for the next attempt; a wrong file
+    is removed. Credentials are sent only to their own host, and not with a redirect.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from codec_bench.errors import WeightsError
 from codec_bench.weights.catalogue import readable
 
 Progress = Callable[[str, int, int | None], None]
-"""Called during a download with the file's name, the bytes that have arrived, and the bytes in all (None if unknown)."""
+"""Called during a download with the file's name, the bytes that have arrived, and the bytes in all (None if unknown).
+"""
 
 _CHUNK = 1 << 18
 
@@ -248,7 +249,8 @@ def _attempt(part: _Part, url: str, size: int | None, headers: Mapping[str, str]
                 part.add(file, chunk)
                 if progress is not None:
                     progress(part.target.name, here, bound)
-    # If the server gave no length, a broken download looks like a complete one. Then only the check of the content tells.
+    # If the server gave no length, a broken download looks like a complete one. Then only the check of the content
+    # tells.
     return bound is None or here == bound
 
 

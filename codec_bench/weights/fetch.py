@@ -37,14 +37,14 @@ def fetch(
         name: a name of the catalogue.
         source: the only source to use; None tries all sources of the entry, the hub first.
         mirror: an address to use in place of the hub, of ModelScope or of a URL's host; or a folder.
-        to: a folder that gets `<name>/`, in place of the Hugging Face cache or the project's download folder. Name it in
-            $CODEC_BENCH_WEIGHTS to use it.
+        to: a folder that gets `<name>/`, in place of the Hugging Face cache or the project's download folder. Name it
+            in $CODEC_BENCH_WEIGHTS to use it.
         tell: called with each sentence that a person should see, such as the licence.
         progress: called as bytes arrive, or None.
 
     Raises:
-        WeightsError: no source could give the checkpoint, a file is not the expected one, or the disk has too little room.
-        UserError: the entry has no such source.
+        WeightsError: no source could give the checkpoint, a file is not the expected one, or the disk has too little
+        room. UserError: the entry has no such source.
     """
     entry = checkpoint(name)
     to = to.expanduser().absolute() if to is not None else None

@@ -32,7 +32,9 @@ LOCAL = "@local"
 """Stands after the name of a checkpoint that a person put in its place, and whose revision is not known."""
 
 PUBLISHED = "published"
-"""Stands in place of a revision after the name of a checkpoint that has none, and whose files have the published digests."""
+"""Stands in place of a revision after the name of a checkpoint that has none, and whose files have the published
+digests.
+"""
 
 _HUB_ID = re.compile(r"^(?P<repo>\w[\w.-]*/[\w.-]+)(@(?P<revision>[\w./-]+))?$")
 
@@ -101,7 +103,10 @@ def _in_all(entries: Sequence[Checkpoint]) -> str:
 
 @contextmanager
 def noting() -> Iterator[list[Found]]:
-    """Collects the checkpoints that `find` gives while the context lasts, in order. They say what something was built from."""
+    """Collects the checkpoints that `find` gives while the context lasts, in order.
+
+    They say what something was built from.
+    """
     notes: list[Found] = []
     token = _NOTES.set(notes)
     try:

@@ -77,7 +77,9 @@ def from_hub(order: Order, endpoint: str) -> Found:
 def _as_pinned(
     entry: Checkpoint, chosen: Sequence[str], listed: dict[str, tuple[int, str | None]], commit: str
 ) -> None:
-    """Refuses files that the hub itself describes with another size or SHA-256 than the catalogue, before fetching them."""
+    """Refuses files that the hub itself describes with another size or SHA-256 than the catalogue, before fetching
+    them.
+    """
     for path in chosen:
         pinned, (size, sha256) = entry.variant(path), listed[path]
         if pinned is None or commit != entry.revision:

@@ -1,7 +1,7 @@
 """Checkpoints that lie in installed packages, found by the digests in the packages' lists of files.
 
-A package says in its RECORD which files it installed, with size and SHA-256 of each. So a published file is found whatever the
-package that carries it is called, and no file is read for it.
+A package says in its RECORD which files it installed, with size and SHA-256 of each. So a published file is found
+whatever the package that carries it is called, and no file is read for it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def folder_in_a_package(entry: Checkpoint) -> Path | None:
 
 @cache
 def _installed() -> dict[bytes, list[tuple[Path, bytes]]]:
-    """The large files of all installed packages by their SHA-256 as packages write it, in base64: each with the folder of its package."""
+    """The large files of all installed packages by their SHA-256 as packages write it, in base64: each with the folder
+    of its package.
+    """
     found: dict[bytes, list[tuple[Path, bytes]]] = {}
     for packages in map(Path, dict.fromkeys(sys.path)):
         # The files are read as bytes: `importlib.metadata` decodes 7 MB of them, which takes longer than all else here.

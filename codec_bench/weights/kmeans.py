@@ -14,7 +14,10 @@ CENTRES = "cluster_centers_"
 _NO_CONSTANT = ("PUT", "GET", "PROTO")
 """What stands in the names of instructions whose argument is no part of a value."""
 _ALIGNED = ["numpy_array_alignment_bytes", 16]
-"""What newer releases of joblib write of an array beside the rest. A byte then says how many bytes stand before the numbers."""
+"""What newer releases of joblib write of an array beside the rest.
+
+A byte then says how many bytes stand before the numbers.
+"""
 
 
 def load_centres(path: Path) -> np.ndarray:

@@ -1,4 +1,6 @@
-"""Putting a checkpoint's files where they belong: which files, from which address, into which folder, with which record."""
+"""Putting a checkpoint's files where they belong: which files, from which address, into which folder, with which
+record.
+"""
 
 from __future__ import annotations
 

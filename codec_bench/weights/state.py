@@ -13,7 +13,10 @@ from codec_bench.config import load_yaml
 from codec_bench.errors import UserError, WeightsError, first_of
 
 MOST_GROWTH = 2
-"""How many times its own size an archive may unpack to. `torch.save` does not compress, so that its archives do not grow."""
+"""How many times its own size an archive may unpack to.
+
+`torch.save` does not compress, so that its archives do not grow.
+"""
 LONGEST_WORD = 2048
 _LONG = re.compile(rb"[^\x00-\x20\x7f]{%d}" % (LONGEST_WORD + 1))
 _PICKLES = 5
@@ -85,8 +88,9 @@ def _onnx_tensors(path: Path) -> dict[str, Any]:
 def check_archive(path: Path) -> None:
     """Refuses an archive that unpacks to much more than its size, by its directory and before anything is unpacked.
 
-    It also refuses tensors that are compressed, since the directory may lie of what they unpack to, and words of more than `LONGEST_WORD` characters. torch searches the messages of its errors, which quote such
-    words, for a time that grows with the square of their length.
+    It also refuses tensors that are compressed, since the directory may lie of what they unpack to, and words of more
+    than `LONGEST_WORD` characters. torch searches the messages of its errors, which quote such words, for a time that
+    grows with the square of their length.
 
     Raises:
         WeightsError: it does, or holds such a word.
@@ -139,8 +143,8 @@ def _words_fit(path: Path) -> bool:
 def unfilled(build: Callable[[], Any]) -> Any:
     """A module whose weights have shapes and no memory, for `load_into`.
 
-    No time is spent on random values, and the weights are in memory once, not twice. What the constructor computes keeps its values:
-    only tensors that it leaves open, or draws, have none.
+    No time is spent on random values, and the weights are in memory once, not twice. What the constructor computes
+    keeps its values: only tensors that it leaves open, or draws, have none.
 
     Args:
         build: makes the module. Each tensor without a value must be in its `state_dict`, since no other gets one.

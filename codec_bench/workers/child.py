@@ -1,11 +1,11 @@
-"""The program of an isolated worker. It is run as a file by the Python of the environment (3.8 or later). Of codec_bench it
-imports only `wire.py`, which is beside it, and `memory.py`.
+"""The program of an isolated worker. It is run as a file by the Python of the environment (3.8 or later). Of
+codec_bench it imports only `wire.py`, which is beside it, and `memory.py`.
 
     python -I -u child.py SOCKET IN OUT PARENT BEAT_S
 
-The process that the host starts is a guardian, which starts the worker. When the host or the worker is gone, the guardian
-ends every process that the worker started, removes the worker's temporary folder, and ends with the worker's exit status.
-The guardian never loads worker code, so that a call that does not return cannot stop it from cleaning up.
+The process that the host starts is a guardian, which starts the worker. When the host or the worker is gone, the
+guardian ends every process that the worker started, removes the worker's temporary folder, and ends with the worker's
+exit status. The guardian never loads worker code, so that a call that does not return cannot stop it from cleaning up.
 """
 
 from __future__ import annotations
@@ -276,7 +276,10 @@ def _packed(answer: Any) -> Any:
 
 
 def _sound(samples: Any) -> Any:
-    """Samples as a float32 buffer `(channels, samples)`. Integers are refused, because their full scale is not known."""
+    """Samples as a float32 buffer `(channels, samples)`.
+
+    Integers are refused, because their full scale is not known.
+    """
     if hasattr(samples, "detach"):  # a tensor, on any device and of any precision
         if not samples.is_floating_point():
             raise TypeError(f"the samples are {samples.dtype}; expected floating-point numbers")

@@ -1,10 +1,12 @@
-"""Reads the description of an isolated environment (`configs/env/NAME.yaml`, or your own YAML file), and makes it with uv.
+"""Reads the description of an isolated environment (`configs/env/NAME.yaml`, or your own YAML file), and makes it with
+uv.
 
 Conventions
     Every package of the environment is listed with its exact version, so that an environment made later is the same.
     `uv pip compile NAMES.txt -o LOCK.txt` writes such a list from the names of the packages that you need.
-    An environment is built in a temporary folder with a marker file, and then renamed in a single step. So an environment whose
-    building was interrupted is never used. The next process that builds it removes the folder that was left.
+    An environment is built in a temporary folder with a marker file, and then renamed in a single step. So an
+    environment whose building was interrupted is never used. The next process that builds it removes the folder that
+    was left.
 """
 
 from __future__ import annotations
@@ -91,7 +93,9 @@ class EnvSpec:
 
     @property
     def digest(self) -> str:
-        """Hash (128 bits, hexadecimal) of the Python versions and the packages; not of the worker code and the variables."""
+        """Hash (128 bits, hexadecimal) of the Python versions and the packages; not of the worker code and the
+        variables.
+        """
         content = json.dumps([1, self.python, self.requirements])
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 

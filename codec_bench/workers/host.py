@@ -1,7 +1,7 @@
 """Starts, asks, watches and ends one worker process.
 
-Every error of the process raises `WorkerEnded`. The process is then gone, and the next `start` makes a new one. Replies are
-the dictionaries that the worker code gave; the caller checks their content.
+Every error of the process raises `WorkerEnded`. The process is then gone, and the next `start` makes a new one. Replies
+are the dictionaries that the worker code gave; the caller checks their content.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class WorkerSettings:
         options: keyword arguments of `load`, as JSON values.
         variables: environment variables for the worker.
         start_s: time limit of starting and loading. limit_s: time limit of one batch; None for no limit.
-        silence_s: how long a worker may give no sign of life while an answer is awaited. Native code that holds Python's
-            interpreter lock prevents such signs. beat_s: the interval between signs of life. All in seconds.
+        silence_s: how long a worker may give no sign of life while an answer is awaited. Native code that holds
+            Python's interpreter lock prevents such signs. beat_s: the interval between signs of life. All in seconds.
     """
 
     name: str

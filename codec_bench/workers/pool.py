@@ -1,8 +1,8 @@
 """Distributes batches over several worker processes, and replaces a process that dies.
 
-Every item has two attempts. If a process dies during a batch, a new one is started and each item is asked alone, so that
-only the item that kills the process is lost. A worker that dies `DEATHS_IN_A_ROW` times without an answer in between is
-not started again.
+Every item has two attempts. If a process dies during a batch, a new one is started and each item is asked alone, so
+that only the item that kills the process is lost. A worker that dies `DEATHS_IN_A_ROW` times without an answer in
+between is not started again.
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ class WorkerPool:
             self._idle.put_nowait(seat)
 
     async def ask(self, batch: Sequence[wire.Packed]) -> list[Reply]:
-        """One reply per item, in order, from the next free worker. An error of a worker gives replies with the reason."""
+        """One reply per item, in order, from the next free worker.
+
+        An error of a worker gives replies with the reason.
+        """
         seat = await self._idle.get()
         try:
             return await seat.ask(batch)
@@ -121,8 +124,8 @@ def device_variables(workers: int, devices: Sequence[str | int] | None) -> list[
 
     Args:
         workers: number of workers.
-        devices: `cpu`, or GPUs as `cuda:1` or `1`, counted among those that CUDA_VISIBLE_DEVICES names. Workers take them
-            in turn. None gives every worker the GPUs of this process.
+        devices: `cpu`, or GPUs as `cuda:1` or `1`, counted among those that CUDA_VISIBLE_DEVICES names. Workers take
+            them in turn. None gives every worker the GPUs of this process.
 
     Returns:
         One mapping per worker.

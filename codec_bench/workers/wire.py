@@ -1,11 +1,12 @@
 """The protocol between a host and its worker: frames over a private socket, and sound in shared memory.
 
-A frame is four bytes (big-endian, the number of bytes that follow), one byte for the kind, and JSON in UTF-8. Sound is not
-part of a frame. Each direction has one memory file, which the writing side owns and enlarges, and the frame says where in it
-each sound is. A worker handles one request at a time, so a memory file holds the sounds of one frame, from its start.
+A frame is four bytes (big-endian, the number of bytes that follow), one byte for the kind, and JSON in UTF-8. Sound is
+not part of a frame. Each direction has one memory file, which the writing side owns and enlarges, and the frame says
+where in it each sound is. A worker handles one request at a time, so a memory file holds the sounds of one frame, from
+its start.
 
-This file runs in every Python from 3.8 on and imports only the standard library. Samples are passed as bytes, because the two
-sides may have different versions of NumPy.
+This file runs in every Python from 3.8 on and imports only the standard library. Samples are passed as bytes, because
+the two sides may have different versions of NumPy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Worker code of DualCodec: `get_model` and `Inference` of the package `dualcodec`, which takes its semantic network from w2v-BERT 2.0."""
+"""Worker code of DualCodec:
+
+`get_model` and `Inference` of the package `dualcodec`, which takes its semantic network from w2v-BERT 2.0.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ import torch
 
 
 def load(checkpoint: str, model: str, codebooks: int, semantic: str) -> dict[str, Any]:
-    """The model of this id, coded with so many codebooks. `checkpoint` and `semantic` are hub ids (`hf://OWNER/NAME`) or folders."""
+    """The model of this id, coded with so many codebooks.
+
+    `checkpoint` and `semantic` are hub ids (`hf://OWNER/NAME`) or folders.
+    """
     import dualcodec
 
     device = "cuda" if torch.cuda.is_available() else "cpu"

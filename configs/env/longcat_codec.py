@@ -10,7 +10,10 @@ import torch
 
 
 def load(checkpoint: str, decoder: str, codebooks: int) -> dict[str, Any]:
-    """The encoder and one decoder of a checkout, coded with so many acoustic codebooks. Its files name others relative to it."""
+    """The encoder and one decoder of a checkout, coded with so many acoustic codebooks.
+
+    Its files name others relative to it.
+    """
     sys.path.insert(0, os.path.abspath(checkpoint))
     os.chdir(checkpoint)
     from networks.semantic_codec.model_loader import load_decoder, load_encoder

@@ -1,6 +1,7 @@
 """Worker code of MiMo-Audio: the class `MimoAudio` of a clone of its authors' repository, which is on no package index.
 
-The repository has a method for each kind of conversation, and a request takes the one that fits. What none of them takes is refused.
+The repository has a method for each kind of conversation, and a request takes the one that fits. What none of them
+takes is refused.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def attention(
     causal: bool = False,
     window_size: tuple[int, int] = (-1, -1),
 ) -> torch.Tensor:
-    """What `flash_attn_varlen_func` computes, by torch alone: attention inside each of several sequences laid end to end.
+    """What `flash_attn_varlen_func` computes, by torch alone: attention inside each of several sequences laid end to
+    end.
 
     Args:
         query, key, value: `(frames, heads, width)`.

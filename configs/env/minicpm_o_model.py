@@ -1,4 +1,5 @@
-"""Worker code of MiniCPM-o 4.5: the model class beside its checkpoint, which transformers loads, and its method `chat`."""
+"""Worker code of MiniCPM-o 4.5: the model class beside its checkpoint, which transformers loads, and its method `chat`.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +110,9 @@ def _part(part: Any) -> Any:
 
 
 def _spoken(state: dict[str, Any], messages: list[dict[str, Any]], voice: Any) -> list[dict[str, Any]]:
-    """Messages behind the authors' instruction to speak in a voice; the request's own system message ends that instruction."""
+    """Messages behind the authors' instruction to speak in a voice; the request's own system message ends that
+    instruction.
+    """
     system = state["model"].get_sys_prompt(ref_audio=voice, mode="audio_assistant", language=state["language"])
     if messages[0]["role"] != "system":
         return [system, *messages]

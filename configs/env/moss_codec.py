@@ -8,7 +8,10 @@ import torch
 
 
 def load(checkpoint: str, codebooks: int) -> dict[str, Any]:
-    """The model of a hub id or a folder, coded with so many codebooks. It runs Python code that lies beside the weights."""
+    """The model of a hub id or a folder, coded with so many codebooks.
+
+    It runs Python code that lies beside the weights.
+    """
     from transformers import AutoModel
 
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,4 +1,6 @@
-"""Worker code of Step-Audio 2: the classes `StepAudio2` and `Token2wav` of a clone of its authors' repository, which is on no package index."""
+"""Worker code of Step-Audio 2: the classes `StepAudio2` and `Token2wav` of a clone of its authors' repository, which is
+on no package index.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def load(
         checkpoint: a folder or a hub id.
         repository: the folder of a clone of the authors' repository.
         trust_remote_code: whether the Python files beside the checkpoint may run.
-        voice: the file of a recording of the voice in which answers are spoken; None takes the repository's `assets/default_female.wav`.
+        voice: the file of a recording of the voice in which answers are spoken; None takes the repository's
+            `assets/default_female.wav`.
     """
     if repository is None or not trust_remote_code or not (Path(repository) / "stepaudio2.py").is_file():
         lacks = (

@@ -21,7 +21,8 @@ def warping(coefficients: int, order: int, alpha: float) -> np.ndarray:
     """The matrix that warps the frequencies of a cepstrum by an all-pass function, as SPTK's `freqt`.
 
     Args:
-        coefficients: of the cepstrum. order: of the warped one, which has `order + 1` coefficients. alpha: of the all-pass.
+        coefficients: of the cepstrum. order: of the warped one, which has `order + 1` coefficients. alpha: of the
+            all-pass.
 
     Returns:
         float64 `(coefficients, order + 1)`: the warped cepstrum is the cepstrum times this matrix.
@@ -69,8 +70,8 @@ def mfcc(
 ) -> np.ndarray:
     """Mel-frequency cepstral coefficients, as `librosa.feature.mfcc` gives them with its other defaults.
 
-    Powers in 128 Slaney mel bands, in dB down to 80 dB below the loudest band of the signal, by the orthonormal cosine transform,
-    times a sine lifter.
+    Powers in 128 Slaney mel bands, in dB down to 80 dB below the loudest band of the signal, by the orthonormal cosine
+    transform, times a sine lifter.
 
     Args:
         signal: `(samples,)`. rate_hz: its rate. frames: how it is cut. coefficients: how many to keep.
@@ -90,8 +91,8 @@ def mfcc(
 def normalised(features: np.ndarray, window: int) -> np.ndarray:
     """Mean 0 and variance 1 over a sliding window, as speechpy's `cmvnw` with variance normalisation.
 
-    The means are taken away first, and the variance is that of what is left, over the same window. At both ends the features are
-    continued by their mirror image. A coefficient that does not vary within the window becomes 0.
+    The means are taken away first, and the variance is that of what is left, over the same window. At both ends the
+    features are continued by their mirror image. A coefficient that does not vary within the window becomes 0.
 
     Args:
         features: `(frames, coefficients)`. window: frames, odd.

@@ -3,10 +3,11 @@
     taps = arranged(layer.weight)
     y, implementation = convolve(x, taps, bias, padding=3, dilation=1)          # implementation: "torch" or "triton"
 
-A tensor core multiplies numbers of 11 binary digits (TensorFloat-32). Every float32 number is split into two of those, and three
-of the four products of the parts are added in float32; the fourth is below float32's last digit. A tensor core does three times the
-work so, and is still faster than cuDNN's float32 and not less exact (`docs/speed.md`). The numbers are added in one order
-whatever the batch and the length, so that an item gets the same bits alone and in any batch.
+A tensor core multiplies numbers of 11 binary digits (TensorFloat-32). Every float32 number is split into two of those,
+and three of the four products of the parts are added in float32; the fourth is below float32's last digit. A tensor
+core does three times the work so, and is still faster than cuDNN's float32 and not less exact (`docs/speed.md`). The
+numbers are added in one order whatever the batch and the length, so that an item gets the same bits alone and in any
+batch.
 """
 
 from __future__ import annotations

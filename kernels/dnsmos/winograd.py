@@ -6,9 +6,9 @@ becomes 36 independent matrix products: 36 multiplications instead of the 144 of
 multiplications, but their 64 weight matrices do not fit the second-level cache, so they would not be faster, and their
 error is four times as large.
 
-An input that a layer has rectified is mostly zero. Where a channel is zero in all 18x6 inputs of four neighbouring tiles,
-their products leave it out. In speech that is about half of all channels. The bits of the sums stay the same, since
-nothing but zeros is left out.
+An input that a layer has rectified is mostly zero. Where a channel is zero in all 18x6 inputs of four neighbouring
+tiles, their products leave it out. In speech that is about half of all channels. The bits of the sums stay the same,
+since nothing but zeros is left out.
 
 Conventions
     Activations are float32 `(rows, columns, channels)`, C-contiguous, rows being time. Column 0 and the columns after
@@ -16,8 +16,8 @@ Conventions
     The columns of a matrix, which are the channels of an output, are a multiple of 32.
     Working memory is flat. Its indices are unsigned, because numba's check for negative ones keeps a loop from being
     vectorised, and its planes lie constant distances apart, so that the compiler can tell that they do not overlap.
-    The products of matrices are not BLAS's. BLAS sums in an order that depends on a matrix's height, divides large products
-    among threads of its own, and cannot leave out rows of a matrix.
+    The products of matrices are not BLAS's. BLAS sums in an order that depends on a matrix's height, divides large
+    products among threads of its own, and cannot leave out rows of a matrix.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _AHEAD = {"contract", "nsz"}  # products may be fused with sums
 def _whole_vectors(context: Any) -> tuple[Any, Any]:
     """Has the function that calls it use whole vectors of AVX-512 where there are any.
 
-    The compiler takes half of them for most processors, because whole ones once made a processor's clock slower. The sums of
-    each output keep their order, so its bits do not depend on the width.
+    The compiler takes half of them for most processors, because whole ones once made a processor's clock slower. The
+    sums of each output keep their order, so its bits do not depend on the width.
     """
 
     def mark(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -92,7 +92,9 @@ def aligned(values: np.ndarray) -> np.ndarray:
 
 
 def whole_blocks(matrix: np.ndarray) -> np.ndarray:
-    """A matrix for `multiply_frames`: as float32, with columns of zeros after its own up to the next multiple of a block."""
+    """A matrix for `multiply_frames`: as float32, with columns of zeros after its own up to the next multiple of a
+    block.
+    """
     return aligned(np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % _BLOCK))))
 
 
@@ -178,7 +180,8 @@ def _forward_rows(x: np.ndarray, start: int, step: int, strip: np.ndarray, size:
 
 @numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
 def _list_channels(strip: np.ndarray, tiles: int, channels: int, listed: np.ndarray, counts: np.ndarray) -> None:
-    """Which channels the products need: for each `_ROWS` tiles of the strip those that are not zero in all their inputs.
+    """Which channels the products need: for each `_ROWS` tiles of the strip those that are not zero in all their
+    inputs.
 
     Args:
         listed: the channels of group g of tiles, in order, from element `channels * g` on. counts: how many there are.
@@ -218,11 +221,12 @@ def _forward_tiles(strip: np.ndarray, row: int, tiles: int, channels: int, plane
 
 
 def _sums_of(rows: int) -> Any:
-    """A function that computes `_BLOCK` columns of some rows of a product. Its sums stay in registers until they are whole.
+    """A function that computes `_BLOCK` columns of some rows of a product. Its sums stay in registers until they are
+    whole.
 
-    numba's own loops would store them after each factor. The arguments are the left matrix, where its first row begins and how
-    far apart rows are; a list of its columns, where it begins and how long it is; the right matrix, where the block begins
-    and how far apart rows are; and the same three of the output.
+    numba's own loops would store them after each factor. The arguments are the left matrix, where its first row begins
+    and how far apart rows are; a list of its columns, where it begins and how long it is; the right matrix, where the
+    block begins and how far apart rows are; and the same three of the output.
     """
 
     def typed(context: Any, left: Any, a: Any, apart: Any, listed: Any, first: Any, count: Any, right: Any, top: Any,
@@ -273,7 +277,8 @@ _sum_rows, _sum_row = _sums_of(_ROWS), _sums_of(1)
 
 @numba.njit(inline="always")
 def _multiply_rows(left, a, apart, rows, listed, first, count, right, top, columns, out, b):  # type: ignore[no-untyped-def]  # numba finds the types
-    """Up to `_ROWS` rows of a product: those at left[a], each `apart` after the one before, times the matrix at right[top], to out[b].
+    """Up to `_ROWS` rows of a product: those at left[a], each `apart` after the one before, times the matrix at
+    right[top], to out[b].
 
     Of the columns of left and the rows of right only those count that stand in `listed`, from element `first` on.
     """
@@ -291,7 +296,8 @@ def _products(
     v: np.ndarray, listed: np.ndarray, counts: np.ndarray, weights: np.ndarray, m: np.ndarray, row: int, tiles: int,
     depth: int, columns: int,
 ) -> None:  # fmt: skip
-    """The six products of the planes v, which are one of the six rows of each tile, with the flat weights, to the planes m.
+    """The six products of the planes v, which are one of the six rows of each tile, with the flat weights, to the
+    planes m.
 
     Three tiles that are left over are computed as four, which costs no more; one or two are computed one by one.
     """

@@ -1,6 +1,7 @@
 """Dynamic time warping in numba, in float64: the same costs and paths as `ref`, to the rounding of distances.
 
-Distances are made where they are needed, so memory grows with the length of the sequences and the width of the window only.
+Distances are made where they are needed, so memory grows with the length of the sequences and the width of the window
+only.
 """
 
 from __future__ import annotations
@@ -142,7 +143,8 @@ def mean_costs_of_vectors(x: np.ndarray, x_starts: np.ndarray, y: np.ndarray, y_
 
 @_jit
 def mean_costs_of_codes(x: np.ndarray, x_starts: np.ndarray, y: np.ndarray, y_starts: np.ndarray) -> np.ndarray:
-    """`ref.mean_cost` of the angles between frames of codes, over pi: the angle whose cosine is the share of equal codes.
+    """`ref.mean_cost` of the angles between frames of codes, over pi: the angle whose cosine is the share of equal
+    codes.
 
     Args:
         x, y: int64 `(frames, codebooks)` of all sequences one after the other. x_starts, y_starts: as for vectors.

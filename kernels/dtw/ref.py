@@ -1,11 +1,11 @@
 """Dynamic time warping in plain Python and NumPy, in float64: the specification.
 
-Two kinds are used by metrics. `fast_path` is FastDTW with a radius of 1 (Salvador and Chan 2007), which follows the package
-fastdtw 0.3.4 step by step: its result is not always the cheapest path, and published numbers rest on it. `subsequence_cost`
-is the cheapest alignment of a patch with any part of a longer sequence, with the steps of WARP-Q.
+Two kinds are used by metrics. `fast_path` is FastDTW with a radius of 1 (Salvador and Chan 2007), which follows the
+package fastdtw 0.3.4 step by step: its result is not always the cheapest path, and published numbers rest on it.
+`subsequence_cost` is the cheapest alignment of a patch with any part of a longer sequence, with the steps of WARP-Q.
 
-A profile uses a third: `mean_cost` is the cost of the cheapest path for each of its steps, as ABX tests of speech compare sounds
-(torchdtw, which fastabx calls).
+A profile uses a third: `mean_cost` is the cost of the cheapest path for each of its steps, as ABX tests of speech
+compare sounds (torchdtw, which fastabx calls).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ STEPS = ((1, 0), (0, 3), (1, 3))
 def fast_path(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The path of FastDTW with a radius of 1 and Euclidean distances between the vectors.
 
-    Both sequences are halved by averaging neighbours until one of them is shorter than three. The path there is the exact
-    one. At each longer pair, only cells near the path of the shorter pair are searched. Of equally cheap steps, one along x
-    comes first, then one along y, then one along both.
+    Both sequences are halved by averaging neighbours until one of them is shorter than three. The path there is the
+    exact one. At each longer pair, only cells near the path of the shorter pair are searched. Of equally cheap steps,
+    one along x comes first, then one along y, then one along both.
 
     Args:
         x, y: `(frames, dimensions)`, at least one frame each.
@@ -48,8 +48,8 @@ def window(path: np.ndarray, frames_x: int, frames_y: int) -> tuple[np.ndarray, 
     """The cells that are searched around the path of the halved sequences.
 
     Returns:
-        For each place in x, the first place in y and the one after the last, int64 `(frames_x,)` each. As in fastdtw, a row
-        holds the first contiguous cells of the widened path from the row before's first cell on.
+        For each place in x, the first place in y and the one after the last, int64 `(frames_x,)` each. As in fastdtw, a
+        row holds the first contiguous cells of the widened path from the row before's first cell on.
     """
     near = {
         (i + a, j + b) for i, j in path.tolist() for a in range(-RADIUS, RADIUS + 1) for b in range(-RADIUS, RADIUS + 1)
@@ -94,8 +94,8 @@ def path_within(x: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray)
 def subsequence_cost(patch: np.ndarray, reference: np.ndarray) -> float:
     """The cost of the cheapest alignment of a patch with a part of the reference, over the frames of the patch.
 
-    The alignment begins and ends anywhere in the reference. A step goes on by one frame of the patch, or by three frames of the
-    reference, or by both; its cost is the Euclidean distance of the vectors that it arrives at. It equals
+    The alignment begins and ends anywhere in the reference. A step goes on by one frame of the patch, or by three
+    frames of the reference, or by both; its cost is the Euclidean distance of the vectors that it arrives at. It equals
     `librosa.sequence.dtw(subseq=True, step_sizes_sigma=[[1, 0], [0, 3], [1, 3]])`'s least cost in the last row.
 
     Args:
@@ -116,7 +116,8 @@ def subsequence_cost(patch: np.ndarray, reference: np.ndarray) -> float:
 def mean_cost(apart: np.ndarray) -> float:
     """The cost of the cheapest path from the first cell to the last, divided by the number of its cells.
 
-    Of equally cheap steps back, the one along both sequences comes first, then one along the columns, then one along the rows.
+    Of equally cheap steps back, the one along both sequences comes first, then one along the columns, then one along
+    the rows.
 
     Args:
         apart: distances `(frames of one sequence, frames of the other)`, at least one each.

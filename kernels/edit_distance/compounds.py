@@ -1,7 +1,8 @@
 """Edit distance of words in which neighbouring words of one side may together be one word of the other, in numba.
 
-`white paper` and `whitepaper` agree in either direction. Costs are 1 each. Of several shortest paths the one that kaldialign 0.12
-takes is counted (`edit_distance(..., merge_compounds=True)`), so that insertions, deletions and substitutions equal its own.
+`white paper` and `whitepaper` agree in either direction. Costs are 1 each. Of several shortest paths the one that
+kaldialign 0.12 takes is counted (`edit_distance(..., merge_compounds=True)`), so that insertions, deletions and
+substitutions equal its own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _jit = numba.njit(cache=True, nogil=True)
 
 
 def compound_counts(reference: list[str], estimate: list[str]) -> tuple[int, int, int, int]:
-    """Hits, substitutions, deletions and insertions; hits are the words of the reference that are neither replaced nor missing.
+    """Hits, substitutions, deletions and insertions; hits are the words of the reference that are neither replaced nor
+    missing.
 
     Args:
         reference, estimate: words, none of them empty, at most two million on each side.
@@ -32,7 +34,9 @@ def compound_counts(reference: list[str], estimate: list[str]) -> tuple[int, int
 
 @_jit
 def _counts(codes: np.ndarray, ref: np.ndarray, hyp: np.ndarray) -> tuple[int, int, int]:
-    """Insertions, deletions and substitutions between two lists of words, each given by where its words begin in `codes`."""
+    """Insertions, deletions and substitutions between two lists of words, each given by where its words begin in
+    `codes`.
+    """
     rows, columns = ref.size - 1, hyp.size - 1
     longest = 1
     for at in range(columns):

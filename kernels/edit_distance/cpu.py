@@ -49,7 +49,8 @@ class Work(NamedTuple):
     Args:
         masks: zeros, one per possible item; they are zero again afterwards.
         up, down: one per row: whether the block to the left grew or shrank by one in that row.
-        plus, minus: the signs of the differences along the reference are written here, `(blocks, width)` or `(blocks,)`.
+        plus, minus: the signs of the differences along the reference are written here, `(blocks, width)` or
+            `(blocks,)`.
     """
 
     masks: np.ndarray
@@ -133,7 +134,9 @@ def _write(path: np.ndarray, step: int, kind: int, count: int) -> int:
 def _read_path(
     reference: Side, estimate: Side, limit: int, work: Work, counts: np.ndarray, path: np.ndarray, step: int
 ) -> int:
-    """Counts and writes the steps of a part whose signs of all rows were kept, from its end on; returns where they begin."""
+    """Counts and writes the steps of a part whose signs of all rows were kept, from its end on; returns where they
+    begin.
+    """
     row = estimate.size
     column = reference.size
     width = min(row, 64 + 2 * limit)

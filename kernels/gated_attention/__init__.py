@@ -3,9 +3,10 @@
     if fuses(q):
         out = attend(q, k, v, gate, by_distance, counts)
 
-The bias of a batch has an entry for each item, head and pair of frames. Triton makes it of the gate of the row and the bias of the
-distance while it is needed, in place of writing and reading it in every layer: 0.35 ms in place of 0.94 for 20 items, 16 heads and
-749 frames on an H200. Elsewhere torch's attention is given the bias (`networks/speech_transformer.py`).
+The bias of a batch has an entry for each item, head and pair of frames. Triton makes it of the gate of the row and the
+bias of the distance while it is needed, in place of writing and reading it in every layer: 0.35 ms in place of 0.94 for
+20 items, 16 heads and 749 frames on an H200. Elsewhere torch's attention is given the bias
+(`networks/speech_transformer.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ WIDTHS = (16, 32, 64, 128)
 
 
 def fuses(q: torch.Tensor) -> bool:
-    """Whether Triton computes it for these queries `(items, heads, frames, width)`: in half precision, where Triton works."""
+    """Whether Triton computes it for these queries `(items, heads, frames, width)`: in half precision, where Triton
+    works.
+    """
     in_half = q.itemsize == 2 and q.is_floating_point()
     return in_half and q.shape[3] in WIDTHS and q.shape[2] * q.stride(2) < 2**31 and triton_works(q.device)
 

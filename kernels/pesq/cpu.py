@@ -1,8 +1,9 @@
 """PESQ in numba with SciPy's FFT.
 
 It agrees with `ref` as far as rounding lets it. It is fast for these reasons: the filter for alignment works on all its
-sections and both signals at once, each a sample behind the one before, and rounds as one after another would; frames are correlated in blocks in single
-precision; a histogram of lags is only touched near peaks; and loudness is only computed above the threshold of hearing.
+sections and both signals at once, each a sample behind the one before, and rounds as one after another would; frames
+are correlated in blocks in single precision; a histogram of lags is only touched near peaks; and loudness is only
+computed above the threshold of hearing.
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Aligned:
-    """What is aligned: both filtered signals, float `(samples,)`, without the padding behind them, and the logarithms of their activity `(windows,)`.
+    """What is aligned: both filtered signals, float `(samples,)`, without the padding behind them, and the logarithms
+    of their activity `(windows,)`.
 
     `window` is how many samples a window has. `prefixes` is the function of this name, or another implementation of it.
     """
@@ -90,7 +91,9 @@ def runs(mask: np.ndarray) -> np.ndarray:
 
 
 def threshold(energy: np.ndarray, limit: float) -> float:
-    """The energy that separates noise from speech: 1.001 times mean plus two deviations of what lies below, twelve times."""
+    """The energy that separates noise from speech: 1.001 times mean plus two deviations of what lies below, twelve
+    times.
+    """
     for _ in range(PASSES):
         noise = energy[energy <= limit]
         limit = 1.001 * (noise.mean() + 2.0 * noise.std())

@@ -1,19 +1,20 @@
-"""The specification of PESQ, wide-band (ITU-T P.862.2 at 16 kHz) and narrow-band (P.862 with P.862.1 at 8 kHz), in plain NumPy.
+"""The specification of PESQ, wide-band (ITU-T P.862.2 at 16 kHz) and narrow-band (P.862 with P.862.1 at 8 kHz), in
+plain NumPy.
 
-Both signals are brought to one level in the speech band and pass what a listener hears through: wide-band headphones or the
-receiver of a telephone. `delays` finds the utterances of the
-reference and the delay of each. Then frames of 32 ms are compared: their spectra become densities of power on the Bark
-scale, a constant filter and slow changes of the level are evened out, densities become loudness, and the difference of
-loudness that is not masked is the disturbance. What was added to the reference disturbs more than what is missing from
-it. Long stretches of bad frames are compared once more with a delay of their own.
+Both signals are brought to one level in the speech band and pass what a listener hears through: wide-band headphones or
+the receiver of a telephone. `delays` finds the utterances of the reference and the delay of each. Then frames of 32 ms
+are compared: their spectra become densities of power on the Bark scale, a constant filter and slow changes of the level
+are evened out, densities become loudness, and the difference of loudness that is not masked is the disturbance. What
+was added to the reference disturbs more than what is missing from it. Long stretches of bad frames are compared once
+more with a delay of their own.
 
 Papers
-    A. W. Rix, J. G. Beerends, M. P. Hollier, A. P. Hekstra, "Perceptual Evaluation of Speech Quality (PESQ)", ICASSP 2001.
-    ITU-T P.862 (2001), P.862.1 (2003) and P.862.2 (2007). The decisions of the ITU's code that these leave open follow descriptions in
-    words and were checked against the answers of the package.
+    A. W. Rix, J. G. Beerends, M. P. Hollier, A. P. Hekstra, "Perceptual Evaluation of Speech Quality (PESQ)", ICASSP
+    2001. ITU-T P.862 (2001), P.862.1 (2003) and P.862.2 (2007). The decisions of the ITU's code that these leave open
+    follow descriptions in words and were checked against the answers of the package.
 Reference implementation
-    pesq 0.0.4. It computes in single precision, which this does in `section` and before it only, so scores agree closely but
-    not to the last bit, and where two delays fit almost equally well the other one may be taken.
+    pesq 0.0.4. It computes in single precision, which this does in `section` and before it only, so scores agree
+    closely but not to the last bit, and where two delays fit almost equally well the other one may be taken.
 Units
     Positions are samples of a signal with its margins, frames begin every 16 ms, densities are powers of a signal whose
     level is 1e7.
@@ -64,8 +65,8 @@ def through(signal: np.ndarray, curve: Curve, mode: Mode) -> np.ndarray:
 def level(signal: np.ndarray, mode: Mode) -> np.float32:
     """The factor that gives a signal `(samples,)` a power of 1e7 between 350 and 3250 Hz.
 
-    It is exact to the last bit of single precision in nine of ten signals, because the high-pass rounds otherwise for another
-    factor. Not finite if the signal holds so little there that single precision takes it for nothing.
+    It is exact to the last bit of single precision in nine of ten signals, because the high-pass rounds otherwise for
+    another factor. Not finite if the signal holds so little there that single precision takes it for nothing.
     """
     band = through(signal, LEVEL, mode)
     with np.errstate(divide="ignore"):
@@ -73,12 +74,13 @@ def level(signal: np.ndarray, mode: Mode) -> np.float32:
 
 
 def section(signal: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    """A filter of second order in its second direct form and in single precision: three coefficients of the input, two of the output.
+    """A filter of second order in its second direct form and in single precision: three coefficients of the input, two
+    of the output.
 
-    In this form the rounding is a faint noise, and two places hear it. In a band in which the signal holds nothing, as above
-    4 kHz in a recording of 8 kHz, it reaches the threshold of hearing after the high-pass: the score is up to 0.06 lower
-    without it. And it is all that the filter for alignment leaves of a stretch of silence. The frames there have their say in
-    a delay, since a frame counts by the eighth root of its height.
+    In this form the rounding is a faint noise, and two places hear it. In a band in which the signal holds nothing, as
+    above 4 kHz in a recording of 8 kHz, it reaches the threshold of hearing after the high-pass: the score is up to
+    0.06 lower without it. And it is all that the filter for alignment leaves of a stretch of silence. The frames there
+    have their say in a delay, since a frame counts by the eighth root of its height.
     """
     b0, b1, b2, a1, a2 = coefficients.astype(np.float32)
     out, before, earlier = np.empty_like(signal), np.float32(0), np.float32(0)
@@ -174,7 +176,9 @@ def response(reference: np.ndarray, estimate: np.ndarray, length: int, mode: Mod
 
 
 def gains(reference: np.ndarray, estimate: np.ndarray, mode: Mode, first: int = 0) -> np.ndarray:
-    """The gain of the reference over the estimate in each frame, smoothed: short changes of the level count, slow ones do not."""
+    """The gain of the reference over the estimate in each frame, smoothed: short changes of the level count, slow ones
+    do not.
+    """
     ratio = (audible(reference, 1.0, mode) + 5e3) / (audible(estimate, 1.0, mode) + 5e3)
     smooth, last = np.empty(ratio.size), 1.0
     for frame, value in enumerate(ratio):
@@ -287,7 +291,9 @@ def over_time(values: np.ndarray, first: int, weight: np.ndarray) -> float:
 
 
 def time_weight(frames: int, count: int) -> np.ndarray:
-    """How much each of the frames counts, by how many there would be in the whole signal: the later the more, if more than 16 s."""
+    """How much each of the frames counts, by how many there would be in the whole signal: the later the more, if more
+    than 16 s.
+    """
     if frames <= 1000:
         return np.ones(frames)
     share = min((count - 1000) / 5500, 0.5)
@@ -343,11 +349,13 @@ def pesq(reference: np.ndarray, estimate: np.ndarray, mode: Mode) -> float | Non
     """PESQ of one pair.
 
     Args:
-        reference, estimate: `(samples,)` each, of one length of at least 0.25 s, at the mode's rate, with sound in the speech band.
+        reference, estimate: `(samples,)` each, of one length of at least 0.25 s, at the mode's rate, with sound in the
+        speech band.
         mode: how is listened: `tables.WIDE` or `tables.NARROW`.
 
     Returns:
-        From 1.0 to 4.64, or narrow-band to 4.55; higher is better. None if no utterance of 0.2 s was found in both signals.
+        From 1.0 to 4.64, or narrow-band to 4.55; higher is better. None if no utterance of 0.2 s was found in both
+        signals.
     """
     peak = max(np.abs(reference).max(), np.abs(estimate).max())
     x, y = heard(reference, peak, mode), heard(estimate, peak, mode)

@@ -109,13 +109,13 @@ class Mode:
 
     Attributes:
         rate_hz: the rate of the signals.
-        bands: for each band of the Bark scale its FFT bins, centre (Bark), width (Bark), the correction of its power density,
-            and the power at the threshold of hearing; `(bands, 5)`.
+        bands: for each band of the Bark scale its FFT bins, centre (Bark), width (Bark), the correction of its power
+            density, and the power at the threshold of hearing; `(bands, 5)`.
         density_scale: what powers of a spectrum are multiplied by.
-        alignment_filter: sections of second order, three coefficients of the input, then two of the output. Through them
-            utterances and delays are found; the scored signals do not pass them.
-        listener: what is heard through: one such section, the high-pass of wide-band headphones, or the curve of a telephone's
-            receiver.
+        alignment_filter: sections of second order, three coefficients of the input, then two of the output. Through
+            them utterances and delays are found; the scored signals do not pass them.
+        listener: what is heard through: one such section, the high-pass of wide-band headphones, or the curve of a
+            telephone's receiver.
         slope, middle: of the logistic mapping.
     """
 

@@ -13,10 +13,10 @@ Paper
     sound", Proceedings of the Institute of Phonetic Sciences 17, 1993.
 Reference implementation
     Praat 6.1 (parselmouth 0.4) "To Pitch (ac)" with its standard settings and this floor and ceiling. On clean
-    speech, 99 % of the frames have the same voicing, and 99 % of those voiced in both the same pitch to 0.2 %. Praat finds a
-    maximum between lags by sinc interpolation and Brent's method; here the autocorrelation is computed at half-sample
-    lags and a parabola is fitted. Praat keeps candidates above the ceiling, which count as unvoiced; here there are
-    none.
+    speech, 99 % of the frames have the same voicing, and 99 % of those voiced in both the same pitch to 0.2 %. Praat
+    finds a maximum between lags by sinc interpolation and Brent's method; here the autocorrelation is computed at
+    half-sample lags and a parabola is fitted. Praat keeps candidates above the ceiling, which count as unvoiced; here
+    there are none.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Each product runs on the tensor cores as three TF32 products, which together hav
 
 Conventions
     As in `cpu`. Any strides are supported, so `(items, dims, frames)` is not transposed in memory.
-    TRITON_INTERPRET=1, set before this module is imported, runs the same kernels on CPU tensors. `tests/gpu/test_launches.py`
-    checks what they read and write.
+    TRITON_INTERPRET=1, set before this module is imported, runs the same kernels on CPU tensors.
+    `tests/gpu/test_launches.py` checks what they read and write.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ class Tile(NamedTuple):
 
 
 _NARROW = {128: (Tile(32, 64, 8, 2), Tile(16, 64, 4, 2)), 256: (Tile(16, 32, 8, 1),)}
-# By compute capability and width of the residual, the largest first. A tile of 64 frames keeps its residual in registers
-# only where the tensor cores read their operands from shared memory (9) or have memory of their own (10); elsewhere, and
-# at 256 dimensions on 10, the compiler would move it to the stack (docs/reference/kernels.md has the numbers).
+# By compute capability and width of the residual, the largest first. A tile of 64 frames keeps its residual in
+# registers only where the tensor cores read their operands from shared memory (9) or have memory of their own (10);
+# elsewhere, and at 256 dimensions on 10, the compiler would move it to the stack (docs/reference/kernels.md has the
+# numbers).
 _TILES = {
     9: {128: (Tile(64, 64, 8, 2), *_NARROW[128]), 256: (Tile(64, 32, 8, 1), *_NARROW[256])},
     10: {128: (Tile(64, 32, 8, 1), *_NARROW[128]), 256: _NARROW[256]},

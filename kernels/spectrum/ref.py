@@ -154,8 +154,8 @@ def convergence_distance(
 ) -> float:
     """Spectral convergence plus the mean absolute difference of natural log magnitudes, averaged over resolutions.
 
-    With `X` and `Y` the magnitude spectrograms of the reference and of the estimate, each magnitude at least `floor`, one
-    resolution gives `|X - Y| / |X|` (Frobenius norms) plus `mean |ln X - ln Y|`.
+    With `X` and `Y` the magnitude spectrograms of the reference and of the estimate, each magnitude at least `floor`,
+    one resolution gives `|X - Y| / |X|` (Frobenius norms) plus `mean |ln X - ln Y|`.
 
     Args:
         reference, estimate: `(samples,)` of one length, longer than half the longest transform.
@@ -185,8 +185,8 @@ def log_spectral_distance(
         reference, estimate: `(samples,)` of one length.
         frames: how they are cut.
         floor: a small number.
-        added: whether it is added to the estimate's magnitude and to the ratio of the powers, as ssr_eval does. If not, powers
-            below it are raised to it, which treats both sides alike.
+        added: whether it is added to the estimate's magnitude and to the ratio of the powers, as ssr_eval does. If not,
+            powers below it are raised to it, which treats both sides alike.
     """
     total, count = 0.0, 0
     for x, y in pairs(reference, estimate, frames):

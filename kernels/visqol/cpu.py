@@ -26,7 +26,8 @@ def spectrogram(signal: np.ndarray, window: int, hop: int, coefficients: np.ndar
 
 @_jit
 def _spectrogram(signal: np.ndarray, window: np.ndarray, hop: int, coefficients: np.ndarray) -> np.ndarray:
-    """Eight bands go through the samples together: a band waits for its own output at every sample, and not for the others'.
+    """Eight bands go through the samples together: a band waits for its own output at every sample, and not for the
+    others'.
 
     What belongs to a group of bands lies in one array at known places, so that the compiler sees that nothing overlaps.
     """

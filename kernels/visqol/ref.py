@@ -1,7 +1,7 @@
 """ViSQOL in NumPy: gammatone spectrograms, the similarity of patches, and which patch of the estimate belongs to which.
 
-Paper: M. Chinen, F. S. C. Lim, J. Skoglund, N. Gureev, F. O'Gorman, A. Hines, "ViSQOL v3: An Open Source Production Ready Objective
-Speech and Audio Metric", QoMEX 2020. Reference implementation: visqol-python 3.8.
+Paper: M. Chinen, F. S. C. Lim, J. Skoglund, N. Gureev, F. O'Gorman, A. Hines, "ViSQOL v3: An Open Source Production
+Ready Objective Speech and Audio Metric", QoMEX 2020. Reference implementation: visqol-python 3.8.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def filters(rate_hz: int, bands: int, low_hz: float, high_hz: float) -> np.ndarr
         rate_hz: of the signals. bands: how many. low_hz, high_hz: the range of their centres.
 
     Returns:
-        float64 `(10, bands)`: for each of the four stages the two numbers before the samples, then the two before the outputs.
+        float64 `(10, bands)`: for each of the four stages the two numbers before the samples, then the two before the
+        outputs.
     """
     shift = EAR_Q * MIN_BANDWIDTH_HZ
     step = (np.log(low_hz + shift) - np.log(high_hz + shift)) / bands
@@ -55,7 +56,8 @@ def spectrogram(signal: np.ndarray, window: int, hop: int, coefficients: np.ndar
     """The root mean square of every band in every frame, each frame filtered from rest.
 
     Args:
-        signal: float64 `(samples,)`, more than a window. window, hop: in samples. coefficients: as `filters` gives them.
+        signal: float64 `(samples,)`, more than a window. window, hop: in samples. coefficients: as `filters` gives
+            them.
 
     Returns:
         float64 `(bands, frames)`.
@@ -79,7 +81,9 @@ def hann(window: int) -> np.ndarray:
 
 
 def levels(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two spectrograms in dB above a floor that they share: 45 dB below the louder one of a frame, and nowhere below -45 dB."""
+    """Two spectrograms in dB above a floor that they share: 45 dB below the louder one of a frame, and nowhere below
+    -45 dB.
+    """
     both = []
     for spectrum in (reference, estimate):
         found = 10.0 * np.log10(np.where(spectrum == 0, np.finfo(np.float64).eps, spectrum))
@@ -108,7 +112,8 @@ def similarities(patches: np.ndarray, levels: np.ndarray, places: np.ndarray, ra
     """The mean similarity of every patch with the estimate from every frame on, which is zero beyond its end.
 
     Args:
-        patches: float64 `(patches, bands, frames)`, of the reference. levels: float64 `(bands, frames)`, of the estimate.
+        patches: float64 `(patches, bands, frames)`, of the reference. levels: float64 `(bands, frames)`, of the
+        estimate.
         places: the patches' first frames in the reference.
         radius: how many frames from there a patch is looked for; 0 stands beyond.
 

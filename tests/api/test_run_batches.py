@@ -28,7 +28,8 @@ PRICES = {"input": 10.0, "output": 20.0, "date": "2026-11-22"}
 
 
 class Service:
-    """OpenAI's files, batches and chats, as https://developers.openai.com/api/docs/guides/batch says, read on 2026-11-22.
+    """OpenAI's files, batches and chats, as https://developers.openai.com/api/docs/guides/batch says, read on
+    2026-11-22.
 
     A batch runs until the test ends it: `end(state, without=...)` leaves out the questions whose text is in `without`.
     """

@@ -528,7 +528,9 @@ def test_spoken_answers_are_heard_compared_and_read(tmp_path, define, ask):
 
 
 def test_results_are_broken_down_by_the_length_of_the_questions_sounds(tmp_path, define, ask):
-    """Sounds that were neither kept nor decoded are measured for it, once; one that is not there, or empty, has no length."""
+    """Sounds that were neither kept nor decoded are measured for it, once; one that is not there, or empty, has no
+    length.
+    """
     rows = [{"id": f"s{n}", "sound": f"{n}.wav", "q": "x | Paris", "right": "Paris"} for n in (1, 3, 30, 99, 0)]
     columns = {"audio": "sound", "question": "q", "reference": "right"}
     asked_with = {"messages": [{"content": [{"audio": "audio"}, "{{ question }}"]}]}

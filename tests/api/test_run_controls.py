@@ -1,4 +1,6 @@
-"""Controls on benchmarks in their published layout: a model that reads only the text has nothing beyond it, one that hears has."""
+"""Controls on benchmarks in their published layout: a model that reads only the text has nothing beyond it, one that
+hears has.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ OF_TEXT = {
 
 
 class Listener:
-    """What a local chat endpoint answers, by what it reads and, if it `hears`, by the pitch of the sound; `seen` holds what it got."""
+    """What a local chat endpoint answers, by what it reads and, if it `hears`, by the pitch of the sound; `seen` holds
+    what it got.
+    """
 
     def __init__(self):
         self.hears, self.seen = False, []

@@ -29,7 +29,10 @@ DEFINITION = {
 
 
 class Served:
-    """What a local chat endpoint serves: `answer(question, body)` gives (status, body); `model` is its own name for it."""
+    """What a local chat endpoint serves:
+
+    `answer(question, body)` gives (status, body); `model` is its own name for it.
+    """
 
     def __init__(self):
         self.model, self.root, self.finish, self.seen, self.prefix = "checkpoint-1", "/ckpt/1", "stop", [], ""
@@ -208,7 +211,10 @@ def test_another_checkpoint_behind_the_same_name_gets_no_earlier_answers(ask, se
 
 
 def stopped_after(ask, served, n, **settings):
-    """A run that a refused key stopped after n answers. A question that is sent again, after a lost connection, counts once."""
+    """A run that a refused key stopped after n answers.
+
+    A question that is sent again, after a lost connection, counts once.
+    """
     asked = lambda: {json.dumps(body["messages"], sort_keys=True) for body in served.seen}  # noqa: E731
     served.refuse = lambda body: (401, {"error": {"message": "expired"}}) if len(asked()) > n else None
     with pytest.raises(UserError):

@@ -158,7 +158,9 @@ LEVELS = {"loud": (0.4, 0.4, 0.4), "quiet": (0.1, 0.1, 0.1), "changing": (0.6, 0
 
 @pytest.fixture
 def read(tmp_path, monkeypatch):
-    """Lets models read texts aloud before a judge that hears two sounds and takes the louder: the entry of a model, and what the judge heard."""
+    """Lets models read texts aloud before a judge that hears two sounds and takes the louder: the entry of a model, and
+    what the judge heard.
+    """
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "spoken"
     folder.mkdir()
@@ -265,7 +267,8 @@ def test_a_baseline_that_is_none_is_one_sentence(ask, tmp_path):
 
 def test_strengths_of_many_systems_come_from_the_verdicts_of_their_runs(ask, taste, tmp_path, command):
     usual = taste[0].says
-    # The shorter one is preferred where the baseline's answer has 40 letters and the other one 20, so that nobody wins throughout.
+    # The shorter one is preferred where the baseline's answer has 40 letters and the other one 20, so that nobody wins
+    # throughout.
     taste[0].says = staticmethod(lambda a, b: usual(b, a) if {len(a), len(b)} == {10, 20} else usual(a, b))
     ask("mixed", "short", "long", out="beside-long", baseline="long")
     ask("short", out="of-data")

@@ -61,7 +61,8 @@ def test_plans_outweigh_the_rare_items_that_the_test_allows_for(pilot):
     """Nearly all values of PESQ lie at its ceiling here, so that a test allows for one at the floor."""
     found = sample_size(run=pilot, metric="pesq_wb", difference=0.03)
     assert found.outweighs_rare and not sample_size(run=pilot, metric="stoi", difference=0.01).outweighs_rare
-    # One item at the floor moves the mean by 3.64 over the items, and with a weight that is exceeded by chance in 1 of 40 by 3.7 times that.
+    # One item at the floor moves the mean by 3.64 over the items, and with a weight that is exceeded by chance in 1 of
+    # 40 by 3.7 times that.
     assert all(plan.utterances > 3.64 * np.log(40) / 0.03 for plan in found.plans)
 
 

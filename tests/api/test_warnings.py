@@ -1,4 +1,7 @@
-"""Where data and metrics meet badly, a run says so, with figures: on the terminal, in the record, and on the page. Good data have no warning."""
+"""Where data and metrics meet badly, a run says so, with figures: on the terminal, in the record, and on the page.
+
+Good data have no warning.
+"""
 
 from __future__ import annotations
 

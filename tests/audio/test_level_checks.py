@@ -1,4 +1,6 @@
-"""Estimates that hold something else than their reference are found by their levels; coded, noisy and quiet speech is not."""
+"""Estimates that hold something else than their reference are found by their levels; coded, noisy and quiet speech is
+not.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def pieces(speech, length):
 @pytest.mark.parametrize("name", ["opus-6k", "g722"])
 @pytest.mark.parametrize("length", [RATE // 2, 35 * RATE // 100, RATE // 4, RATE // 10])
 def test_a_short_sound_is_told_from_another_one_or_is_said_to_be_too_short(speech, name, length):
-    """The constant part of a short sound is not well known, so that a half that is missing is not found as such in every one."""
+    """The constant part of a short sound is not well known, so that a half that is missing is not found as such in
+    every one.
+    """
     rng, loud = np.random.default_rng(0), pieces(speech, length)
     coded = reconstruct(load_codec(name), [Audio(one, RATE) for one in loud]).items
     told = [unlike(one, prepare(item.estimate, RATE), RATE) for one, item in zip(loud, coded)]

@@ -50,7 +50,8 @@ def test_ffmpeg_hears_the_same(rate_hz, channels, tmp_path):
     import soundfile
 
     rng = np.random.default_rng(rate_hz + channels)
-    # Not a whole number of blocks: at 11.025 kHz a block has no whole number of samples, and FFmpeg rounds it in another way.
+    # Not a whole number of blocks: at 11.025 kHz a block has no whole number of samples, and FFmpeg rounds it in
+    # another way.
     envelope = np.repeat(10 ** rng.uniform(-3, -0.5, 41), rate_hz * 3 // 20)
     audio = Audio(rng.uniform(-1, 1, (channels, envelope.size)) * envelope, rate_hz)
     soundfile.write(tmp_path / "a.wav", audio.samples.T, rate_hz, subtype="FLOAT")

@@ -75,7 +75,9 @@ def test_an_error_rate_that_may_loop_has_no_interval_below_3000_items():
     "name", ["BLEU, 5% of words right, 20 items", "difference of BLEU, 5% and 40% of words right, 20 items"]
 )
 def test_a_bleu_that_has_enough_matches_by_luck_is_held(name):
-    """Of 20 answers of which a word in twenty is right, one run in twelve has ten matches; Student's t held the truth in 0.86 of these."""
+    """Of 20 answers of which a word in twenty is right, one run in twelve has ten matches; Student's t held the truth
+    in 0.86 of these.
+    """
     (row,) = ordinary(400, [name])
     assert 0 < row["given"] < 0.2 and row["coverage"] >= 0.92, row
 

@@ -14,7 +14,10 @@ from codec_bench.engine.arena import Arena
 
 @pytest.fixture(autouse=True)
 def _silence(monkeypatch):
-    """No worker writes the sounds, so that all of them are silence. Looked at where they would lie, they would take 3 GB."""
+    """No worker writes the sounds, so that all of them are silence.
+
+    Looked at where they would lie, they would take 3 GB.
+    """
     longest = np.zeros(3600 * 16_000, np.float32)
     monkeypatch.setattr(Arena, "view", lambda _, region: longest[: math.prod(region.shape)].reshape(region.shape))
 

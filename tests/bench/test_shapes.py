@@ -20,7 +20,8 @@ from codec_bench.networks import batch_shapes
 RATE_HZ = 16_000
 BATCHES, FREQUENT = 100, 6
 SMALLER = 24
-"""By what factor sounds are shorter here than the scheduler takes them to be, and the lengths of the ladder with them."""
+"""By what factor sounds are shorter here than the scheduler takes them to be, and the lengths of the ladder with them.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,9 @@ def by_shape(batches):
 
 
 def compare(batches, compute, there):
-    """Of the most frequent shapes of the ladder, two batches must reach the same shapes in attention, convolutions and products."""
+    """Of the most frequent shapes of the ladder, two batches must reach the same shapes in attention, convolutions and
+    products.
+    """
     found = sorted(by_shape(batches).items(), key=lambda pair: -len(pair[1]))
     for shape, (first, *_, last) in found[:FREQUENT]:
         reached = []

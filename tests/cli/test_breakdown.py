@@ -1,4 +1,6 @@
-"""`--by`: a column of the manifest in the summary, in the terminal and in JSON, and what is said of a column that will not do."""
+"""`--by`: a column of the manifest in the summary, in the terminal and in JSON, and what is said of a column that will
+not do.
+"""
 
 from __future__ import annotations
 

@@ -63,8 +63,8 @@ def heard(samples):
 class Server(LocalServer):
     """Chat completions as OpenAI defined them, from a table of what it may be asked.
 
-    The model `answers` looks up the words and the sound that it is sent; the model `judge` gives the best verdict to every
-    answer but the wrong ones, in the form that the rubric asks for.
+    The model `answers` looks up the words and the sound that it is sent; the model `judge` gives the best verdict to
+    every answer but the wrong ones, in the form that the rubric asks for.
     """
 
     def __init__(self):
@@ -154,7 +154,9 @@ def arguments(which, mirror, server, out, *more):
 
 
 def numbers(printed):
-    """Every value, interval and count by benchmark and metric, and the reason where there is no value; not what judges cost."""
+    """Every value, interval and count by benchmark and metric, and the reason where there is no value; not what judges
+    cost.
+    """
     rows = json.loads(printed)["benchmarks"]
     for metric in (metric for row in rows for metric in row["metrics"].values()):
         metric.pop("judging", None)

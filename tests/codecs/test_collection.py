@@ -1,4 +1,7 @@
-"""Collections of codecs, through packages that keep their interface: `sig_to_toks` and `toks_to_sig`, `extract_unit` and `decode_unit`."""
+"""Collections of codecs, through packages that keep their interface:
+
+`sig_to_toks` and `toks_to_sig`, `extract_unit` and `decode_unit`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ HOP = 320
 
 
 class Tokens(torch.nn.Module):
-    """The interface of `audiocodecs.Codec`: tokens `(items, frames, codebooks)` of signals `(items, samples)`. A mean of each frame."""
+    """The interface of `audiocodecs.Codec`: tokens `(items, frames, codebooks)` of signals `(items, samples)`.
+
+    A mean of each frame.
+    """
 
     def __init__(self, sample_rate, config):
         super().__init__()

@@ -1,7 +1,7 @@
 """The files of `configs/command`, with programs that take the arguments and write the formats of those that they name.
 
-The programs are the user's own. A stand-in refuses other arguments, keeps the upper byte of every sample in frames with the
-headers of the format, and is as late as its namesake, so that a wrong header, length or delay shows.
+The programs are the user's own. A stand-in refuses other arguments, keeps the upper byte of every sample in frames with
+the headers of the format, and is as late as its namesake, so that a wrong header, length or delay shows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Codecs in environments of their own: the worker code of each against a package of the same interface, and a real worker process.
+"""Codecs in environments of their own: the worker code of each against a package of the same interface, and a real
+worker process.
 
-The stand-ins send the mean of every frame, so that what comes back is known. They take and give the shapes and types of the
-packages' own calls; no published checkpoint is loaded here.
+The stand-ins send the mean of every frame, so that what comes back is known. They take and give the shapes and types of
+the packages' own calls; no published checkpoint is loaded here.
 """
 
 from __future__ import annotations
@@ -220,7 +221,8 @@ def installed(monkeypatch, tmp_path):
 
 
 SOUNDS = [Audio(np.full((1, length), level), 24000) for length, level in ((1, 0.5), (5760, -0.25), (30000, 0.75))]
-# Of each codec: bits a second as its authors state them, the shapes of the streams of 30,000 samples, bits beside the codes.
+# Of each codec: bits a second as its authors state them, the shapes of the streams of 30,000 samples, bits beside the
+# codes.
 STATED = {
     "qwen-tts/12hz": (2200, [(16, 16)], 0),
     "dualcodec/12hz-8vq": (1225, [(1, 16), (7, 16)], 0),

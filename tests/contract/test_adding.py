@@ -26,13 +26,16 @@ ENTRY = re.compile(r"^DistillMOS -- .*\n(?: .*\n)+", re.MULTILINE)
 SCORER = (
     "codec_bench/networks/distillmos.py", "configs/weights/distillmos-v7.yaml", "tests/metrics/test_distillmos.py", SCORERS, "NOTICE",
 )  # fmt: skip
-"""A learned scorer of the project itself. It is taken out of the copy, and put back with these files, as they are in the project."""
+"""A learned scorer of the project itself.
+
+It is taken out of the copy, and put back with these files, as they are in the project.
+"""
 BY_CHOICE = (
     "tests/cli/test_demo.py", "tests/cli/test_presets.py", "tests/contract/test_adding.py", "tests/engine/test_worse_estimates.py",
     "tests/gpu/test_features.py",
 )  # fmt: skip
-"""Tests of presets, of some metrics by choice and of features with lengths of their own, and this one: they name the scorer when the
-product no longer does."""
+"""Tests of presets, of some metrics by choice and of features with lengths of their own, and this one: they name the
+scorer when the product no longer does."""
 ADDED = {
     "A codec": {
         "codec_bench/codecs/classical/wordwise.py": '''"""Every sample in 16 bits: a codec that shows what one needs."""
@@ -257,7 +260,9 @@ def test_the_recipe_names_every_file(kind):
 
 
 def take_out_the_scorer(copy: Path) -> None:
-    """Removes all of the learned scorer that is put back, and what names it: presets, its cost, its page and the navigation."""
+    """Removes all of the learned scorer that is put back, and what names it: presets, its cost, its page and the
+    navigation.
+    """
     for file in (*SCORER, "docs/metrics/distillmos.md"):
         if file not in (SCORERS, "NOTICE"):
             (copy / file).unlink()

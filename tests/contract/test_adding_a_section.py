@@ -1,5 +1,5 @@
-"""A section of a run's page, a statistic of the summary and a control are added to a copy of the project by the recipes, which name all that
-they touch, and each is shown."""
+"""A section of a run's page, a statistic of the summary and a control are added to a copy of the project by the
+recipes, which name all that they touch, and each is shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import json
 import pytest
 from project_copy import copied, printed_by, sums
 
-# What is written for each: in these files, after the text on the left stands the text on the right; a file without one is new.
+# What is written for each: in these files, after the text on the left stands the text on the right; a file without one
+# is new.
 SECTION = {
     "codec_bench/report/longest/__init__.py": '"""The longest sample of each system, as it is shown."""\n',
     "codec_bench/report/longest/rows.py": (
@@ -84,7 +85,9 @@ print(control.words, given(asked, control, 0, 'a', lambda: asked).messages[0].co
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory):
-    """A copy of the project with one more of each kind: the files of the project that each kind changed, its folder, and what was printed."""
+    """A copy of the project with one more of each kind: the files of the project that each kind changed, its folder,
+    and what was printed.
+    """
     copy, environment = copied(tmp_path_factory.mktemp("grown"))
     changed = {}
     for kind, recipe in RECIPES.items():

@@ -1,4 +1,6 @@
-"""An option of `eval` is added to a copy of the project: the schema, the place that acts on it and the changelog are all it touches."""
+"""An option of `eval` is added to a copy of the project: the schema, the place that acts on it and the changelog are
+all it touches.
+"""
 
 from __future__ import annotations
 

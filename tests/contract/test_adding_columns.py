@@ -1,5 +1,5 @@
-"""A column of the export and one of the results are added to a copy of the project by the recipes: the table, a test and the changelog are all
-that they touch, and the columns are in every format and table."""
+"""A column of the export and one of the results are added to a copy of the project by the recipes: the table, a test
+and the changelog are all that they touch, and the columns are in every format and table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ RUN = "eval --codec g711-ulaw,g711-alaw --data embedded --metrics si_sdr --limit
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory):
-    """A copy of the project with one more column of each kind, how its program is run, its folder, and the files that each kind changed."""
+    """A copy of the project with one more column of each kind, how its program is run, its folder, and the files that
+    each kind changed.
+    """
     copy, environment = copied(tmp_path_factory.mktemp("grown"))
     touched = {}
     for kind, recipe in (("export", EXPORT), ("results", RESULTS)):

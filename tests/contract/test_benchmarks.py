@@ -34,7 +34,8 @@ CHECKED = [
 UPSTREAM = list(
     csv.DictReader((Path(__file__).parents[1] / "golden" / "ultraeval_audio_datasets.csv").open(encoding="utf-8"))
 )
-# Where UltraEval-Audio's reference is the prompt's sound or an id, ours is the text to be said; the sound is the question's.
+# Where UltraEval-Audio's reference is the prompt's sound or an id, ours is the text to be said; the sound is the
+# question's.
 OTHER_REFERENCE = {
     "WavPath": "text",  # Seed-TTS-Eval, MiniMax
     "id": "target_text",  # CV3-Eval emotion: the emotion is a part of the id

@@ -104,8 +104,8 @@ def place(tmp_path_factory):
     found, reading = {}, table.read_layout
 
     def once(place, *part):
-        # The datasets library takes longer to find the files of a benchmark than all else in a run takes. They stay the same, and the
-        # run reads the rows itself.
+        # The datasets library takes longer to find the files of a benchmark than all else in a run takes. They stay the
+        # same, and the run reads the rows itself.
         if (place.root, *part) not in found:
             found[place.root, *part] = reading(place, *part)
         return found[place.root, *part]

@@ -31,7 +31,9 @@ SEED = 5
 
 
 class Judge(BaseHTTPRequestHandler):
-    """Verdicts that follow from what is asked: a rating, a pair of ratings, or the letter of an option, and now and then prose."""
+    """Verdicts that follow from what is asked: a rating, a pair of ratings, or the letter of an option, and now and
+    then prose.
+    """
 
     protocol_version = "HTTP/1.1"
 

@@ -83,7 +83,10 @@ def layout(tmp_path) -> Path:
 
 
 def into_cache(cache: Path, repo: str, source: Path, paths: list[str] | None = None, ref: str = "main") -> Path:
-    """Lays files into a folder as the hub's cache holds them: blobs, a snapshot of links, a ref. Returns the snapshot."""
+    """Lays files into a folder as the hub's cache holds them: blobs, a snapshot of links, a ref.
+
+    Returns the snapshot.
+    """
     folder = cache / f"datasets--{repo.replace('/', '--')}"
     snapshot = folder / "snapshots" / COMMIT
     for file in sorted(source.rglob("*")):

@@ -1,4 +1,6 @@
-"""`codec-bench validate --hub`, as a person runs it: definitions held against a local server that answers as the hub does."""
+"""`codec-bench validate --hub`, as a person runs it: definitions held against a local server that answers as the hub
+does.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ print(json.dumps([[one.as_dict() for one in validate([name], hub=True)] for name
 
 @pytest.fixture
 def held(hub, tmp_path, served):
-    """Runs a program with arguments in an interpreter that knows the hub, whose address is read when its library is imported."""
+    """Runs a program with arguments in an interpreter that knows the hub, whose address is read when its library is
+    imported.
+    """
 
     def run(program, *arguments, address=None, **variables):
         env = {

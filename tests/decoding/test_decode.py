@@ -224,7 +224,8 @@ def test_text_that_names_other_files_or_hosts_is_no_sound(tmp_path, tone, monkey
 
 
 def test_there_is_no_other_way_to_ffmpegs_formats():
-    """Every other way would take what a stranger wrote for whatever FFmpeg knows, with the network and all files open to it.
+    """Every other way would take what a stranger wrote for whatever FFmpeg knows, with the network and all files open
+    to it.
 
     A file that is written is one's own.
     """

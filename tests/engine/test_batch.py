@@ -140,7 +140,9 @@ def test_an_item_that_must_go_alone_goes_before_full_rungs():
 
 @pytest.mark.parametrize("seconds", [1.0, 0.5])
 def test_the_shapes_of_a_gpu_are_few_and_out_of_memory_halves_their_items(seconds):
-    """Every batch that holds more than `most` padded seconds does not fit; with the CPU's rule each batch has its own shape."""
+    """Every batch that holds more than `most` padded seconds does not fit; with the CPU's rule each batch has its own
+    shape.
+    """
     dispatcher, most, shapes, done = Dispatcher(pool("cuda:0"), None, None, "", None), 300.0, [], []
     dispatcher.add(StageSpec("s", "feature", ("s",)), "device", 120.0, True)
     of = dispatcher.stages["s"]

@@ -116,7 +116,10 @@ def test_merged_parts_carry_the_flags_of_one_machine(run_it, samples, checked):
 
 
 def test_a_part_that_could_tell_more_than_the_first_clips_changes_no_flag(run_it, tmp_path):
-    """One machine checks a codec with the first four sounds. Here these are silent, so that no delay can be told from them."""
+    """One machine checks a codec with the first four sounds.
+
+    Here these are silent, so that no delay can be told from them.
+    """
     quiet = [Sample(f"q{n}", str(tmp_path / f"q{n}.wav")) for n in range(4)]
     for sample in quiet:
         soundfile.write(sample.audio, np.zeros(16000), 16000)

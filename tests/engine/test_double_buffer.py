@@ -1,4 +1,6 @@
-"""Two lanes: while one batch computes, the next is received and made ready; and what goes wrong in one leaves the other right."""
+"""Two lanes: while one batch computes, the next is received and made ready; and what goes wrong in one leaves the other
+right.
+"""
 
 from __future__ import annotations
 

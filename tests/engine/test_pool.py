@@ -70,7 +70,8 @@ def test_a_worker_that_is_killed_whenever_it_loads_ends_the_run(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no worker is forked")
 def test_tests_fork_workers_unless_a_library_would_read_another_environment(monkeypatch):
-    # A server of its own: a library that an earlier test imported may have set a variable after the server of the tests began.
+    # A server of its own: a library that an earlier test imported may have set a variable after the server of the tests
+    # began.
     with closing(forked.Started({**os.environ, **thread_variables(1)})) as started:
         monkeypatch.setattr(engine_pool, "subprocess", started)
         monkeypatch.setenv("KMP_INIT_AT_FORK", "FALSE")  # as after scikit-learn was imported

@@ -1,4 +1,6 @@
-"""Sound behind URLs that is fetched ahead: together where it lies together, bounded, and with a reason where it cannot be."""
+"""Sound behind URLs that is fetched ahead: together where it lies together, bounded, and with a reason where it cannot
+be.
+"""
 
 from __future__ import annotations
 

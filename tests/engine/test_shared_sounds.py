@@ -83,7 +83,9 @@ def test_a_copy_is_seen_across_shards(run_it, tmp_path, sounds):
 
 
 def test_other_sounds_under_the_same_names_and_sizes_are_other_data(run_it, tmp_path, sounds):
-    """Half as loud, in files of the same names, sizes and times: no table, board or comparison takes them for the same data."""
+    """Half as loud, in files of the same names, sizes and times: no table, board or comparison takes them for the same
+    data.
+    """
     asked = {"codec": ["g711-ulaw", "g722"], "metrics": "snr"}
     data = written(tmp_path / "data", sounds)
     first, same = (run_it(**asked, data=str(data), out=out) for out in ("a", "same"))

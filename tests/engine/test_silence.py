@@ -1,4 +1,6 @@
-"""An estimate that is silent where its reference is not: every metric gives a value that means something, or says why not."""
+"""An estimate that is silent where its reference is not: every metric gives a value that means something, or says why
+not.
+"""
 
 from __future__ import annotations
 
@@ -155,7 +157,9 @@ def test_what_is_in_doubt(name, estimate, reference, flag):
 
 
 def test_audio_made_elsewhere_that_lacks_speech_is_flagged_too(tmp_path):
-    """Also in metrics that hear the estimate alone, and of another length; what says the text at another speed is not flagged."""
+    """Also in metrics that hear the estimate alone, and of another length; what says the text at another speed is not
+    flagged.
+    """
     from codec_bench import score
     from codec_bench.audio.encode import write_flac
 
@@ -211,7 +215,9 @@ def test_audio_made_elsewhere_that_lacks_speech_is_flagged_too(tmp_path):
 
 
 def test_estimates_without_speech_are_counted_for_each_system_also_where_no_metric_hears_the_reference(tmp_path):
-    """Table, page, summary and the summary as a CSV say it; the samples are chosen so that nothing but the codec is silent."""
+    """Table, page, summary and the summary as a CSV say it; the samples are chosen so that nothing but the codec is
+    silent.
+    """
     from codec_bench import evaluate
     from codec_bench.report.paper import COLUMNS, summary_markdown, summary_rows
     from codec_bench.stats.summary import summarise

@@ -1,4 +1,6 @@
-"""No metric prefers silence, half silence, a constant, noise or another utterance to coded speech without a status or a flag."""
+"""No metric prefers silence, half silence, a constant, noise or another utterance to coded speech without a status or a
+flag.
+"""
 
 from __future__ import annotations
 

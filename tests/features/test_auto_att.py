@@ -1,4 +1,6 @@
-"""Auto-ATT against the steps of its published program, one signal at a time, with a small Qwen2-Audio of random weights."""
+"""Auto-ATT against the steps of its published program, one signal at a time, with a small Qwen2-Audio of random
+weights.
+"""
 
 from __future__ import annotations
 

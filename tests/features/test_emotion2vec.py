@@ -20,7 +20,8 @@ from codec_bench.networks.emotion2vec import Emotion2vecConfig, Emotion2vecNet, 
 
 EXPECTED = json.loads((Path(__file__).parents[1] / "golden" / "emotion2vec_small.json").read_text("utf-8"))
 PUBLISHED = "f5f8f684302cf55fb399277a7446976a77f570816e7e3345a008e4d0b6774401"
-"""The digest of the published file's names and shapes that a converter of it states, with the scales of distance flat."""
+"""The digest of the published file's names and shapes that a converter of it states, with the scales of distance flat.
+"""
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,6 @@
-"""SCOREQ against its definition over s3prl's own encoder, one signal at a time, on a small network with stand-in weights."""
+"""SCOREQ against its definition over s3prl's own encoder, one signal at a time, on a small network with stand-in
+weights.
+"""
 
 from __future__ import annotations
 

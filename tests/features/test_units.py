@@ -1,4 +1,6 @@
-"""Units are those of transformers' HuBERT and scikit-learn's k-means, one signal at a time, on a small network of noise."""
+"""Units are those of transformers' HuBERT and scikit-learn's k-means, one signal at a time, on a small network of
+noise.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,9 @@ def noisy(samples):
 
 
 def theirs(signal):
-    """What the authors' program computes: the front end of transformers, the encoder, the layers, and the mean over all."""
+    """What the authors' program computes: the front end of transformers, the encoder, the layers, and the mean over
+    all.
+    """
     net = tiny_speech.small_wvmos().eval()
     heard = Wav2Vec2FeatureExtractor(do_normalize=True)(signal, return_tensors="pt", sampling_rate=16_000).input_values
     with torch.inference_mode():

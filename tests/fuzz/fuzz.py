@@ -1,8 +1,9 @@
 """Fuzzes every reader of bytes that others wrote: `python tests/fuzz/fuzz.py --cases 3000` (or `make fuzz`).
 
-Each target runs in a process of its own, so that a crash or a hang is counted and the next case goes on. A case is a fault if
-it ends in an exception that is no `UserError`, takes more than 10 s of CPU, needs more than 1 GiB, ends the process, or gives what it
-must not give (`wrong`). The last line of a fault says how to repeat it. The exit code is 1 if there was any.
+Each target runs in a process of its own, so that a crash or a hang is counted and the next case goes on. A case is a
+fault if it ends in an exception that is no `UserError`, takes more than 10 s of CPU, needs more than 1 GiB, ends the
+process, or gives what it must not give (`wrong`). The last line of a fault says how to repeat it. The exit code is 1 if
+there was any.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from mutate import mutate
 
 LIMIT_S = 10.0
 STUCK_S, START_S = 60.0, 600.0
-"""A process that says nothing while it computes for so long, or while it does not compute at all, is ended: it may only be waiting for
-a busy machine. At its start, kernels may have to be compiled."""
+"""A process that says nothing while it computes for so long, or while it does not compute at all, is ended: it may only
+be waiting for a busy machine. At its start, kernels may have to be compiled."""
 MOST_BYTES = 1 << 30
 KINDS = ("traceback", "wrong", "slow", "memory", "hang", "crash")
 
@@ -110,7 +111,10 @@ def fuzz(name: str, first: int, count: int, seed: int, tell: Callable[[str], Non
 def _follow(
     child: subprocess.Popen[str], name: str, seed: int, counts: Counter[str], tell: Callable[[str], None], first: int
 ) -> tuple[int, str | None]:
-    """Reads what a process says of its cases. Gives the last case that it began, and how that ended the process, if it did."""
+    """Reads what a process says of its cases.
+
+    Gives the last case that it began, and how that ended the process, if it did.
+    """
     lines: queue.Queue[str] = queue.Queue()
     reader = threading.Thread(target=lambda: [lines.put(line) for line in (*child.stdout, "")], daemon=True)
     reader.start()

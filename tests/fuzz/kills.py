@@ -1,19 +1,21 @@
-"""Kills commands at random moments and compares what they end with: `python tests/fuzz/kills.py --kills 300` (`make kills`).
+"""Kills commands at random moments and compares what they end with: `python tests/fuzz/kills.py --kills 300` (`make
+kills`).
 
-For each of `eval`, `score`, `run`, and shards with their merging, a run without any kill gives the expected rows. Then the same command is started, and its
-process or one of its workers is killed (SIGKILL) at a random moment. This is repeated until the command ends by itself. Its
-record must then be whole, and its rows must be equal to the expected ones. Of `paid`, a run whose model is a service that charges,
-every answer that the service gave must be in the record after each kill, except those in flight. `rounds` is such a run of questions in
-several rounds; its answers and turns are compared too. Of `ray`, a run on a Ray cluster on this machine, actors, their workers and raylets
-are killed as well; it is left out where Ray is not installed. Conversations are killed by `tests/fuzz/talks.py`.
+For each of `eval`, `score`, `run`, and shards with their merging, a run without any kill gives the expected rows. Then
+the same command is started, and its process or one of its workers is killed (SIGKILL) at a random moment. This is
+repeated until the command ends by itself. Its record must then be whole, and its rows must be equal to the expected
+ones. Of `paid`, a run whose model is a service that charges, every answer that the service gave must be in the record
+after each kill, except those in flight. `rounds` is such a run of questions in several rounds; its answers and turns
+are compared too. Of `ray`, a run on a Ray cluster on this machine, actors, their workers and raylets are killed as
+well; it is left out where Ray is not installed. Conversations are killed by `tests/fuzz/talks.py`.
 
-An item that was alone in a worker twice when the worker was killed is given up: the command ends with 3, and the reason of each failed score says
-so. With `--retry-failed` it must then end with the expected rows. A command ends with 2 where two workers were killed while they loaded the same thing;
-it must go on as after a kill.
+An item that was alone in a worker twice when the worker was killed is given up: the command ends with 3, and the reason
+of each failed score says so. With `--retry-failed` it must then end with the expected rows. A command ends with 2 where
+two workers were killed while they loaded the same thing; it must go on as after a kill.
 
-Some of the starts have something else instead: a clock that is two days back (needs the package `faketime`), a folder that is
-removed while the command writes into it, or a disk that becomes full (needs the right to mount one). The exit code of this
-script is 1 if there was any fault.
+Some of the starts have something else instead: a clock that is two days back (needs the package `faketime`), a folder
+that is removed while the command writes into it, or a disk that becomes full (needs the right to mount one). The exit
+code of this script is 1 if there was any fault.
 """
 
 from __future__ import annotations
@@ -344,7 +346,9 @@ class Killing:
             raise AssertionError("the rows are not those of the run without a kill")
 
     def _gave_up(self, code: int, out: Path) -> bool:
-        """Whether the command ended with failures, all of them of items that were alone in a worker twice when it was killed."""
+        """Whether the command ended with failures, all of them of items that were alone in a worker twice when it was
+        killed.
+        """
         if code != FAILED or FAILED in self.job.ends:
             return False
         rows = self.job.rows(out) or rows_of(out)  # shards that ended so are not merged
@@ -361,8 +365,8 @@ class Killing:
     def _kill(self, process: subprocess.Popen[bytes], kills: int, out: Path) -> int | None:
         """Kills the process, or first something of what works for it. Returns the exit code where it ended before.
 
-        One kill in five falls into the start. The others leave the command the part of its work that lets the series last for
-        about `kills` kills.
+        One kill in five falls into the start. The others leave the command the part of its work that lets the series
+        last for about `kills` kills.
         """
         part_s = 2 * (self.job.took_s - self.job.started_s) / kills
         starting = self.rng.random() < 0.2
@@ -398,7 +402,10 @@ class Killing:
         return bool(found) or what == "of raylets"
 
     def removed(self, out: Path) -> None:
-        """Removes the folder while the command writes into it. It must say so, and begin anew when it is started again."""
+        """Removes the folder while the command writes into it.
+
+        It must say so, and begin anew when it is started again.
+        """
         process = self.job.start(out)
         time.sleep(self.rng.uniform(0.3, 0.9) * self.job.took_s)
         was = out.exists()

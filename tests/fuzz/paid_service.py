@@ -31,7 +31,8 @@ def part_behind_bar(question: str, messages: list[dict[str, Any]]) -> str:
 
 
 class Service:
-    """A chat service on this machine, which knows the questions whose answers it has sent, each with the number of its round.
+    """A chat service on this machine, which knows the questions whose answers it has sent, each with the number of its
+    round.
 
     Args:
         say: gives the answer to a question, from its words and all messages.

@@ -1,8 +1,8 @@
 """Kills conversations at random moments: `python tests/fuzz/talks.py --kills 30 --sessions 1000` (`make kills`).
 
-`converse` talks with the scripted server of the tests in real time, is killed, and is started again, until it ends by itself. Each session
-must then be kept whole, with the user's side bit for bit that of a run without any kill. A session that was whole at a kill must not be held
-again. The exit code of this script is 1 if there was any fault.
+`converse` talks with the scripted server of the tests in real time, is killed, and is started again, until it ends by
+itself. Each session must then be kept whole, with the user's side bit for bit that of a run without any kill. A session
+that was whole at a kill must not be held again. The exit code of this script is 1 if there was any fault.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Talks(Job):
     A machine that is too slow refuses sessions, and the exit code says so: they are kept like others.
 
     Attributes:
-        whole: the sessions that were whole when the command was last started, by its folder, with when they were written.
+        whole: the sessions that were whole when the command was last started, by its folder, with when they were
+            written.
     """
 
     whole: dict[Path, dict[Path, int]]

@@ -1,4 +1,6 @@
-"""What is fuzzed: for each reader of bytes that others wrote, whole files to begin with and what must hold of every case."""
+"""What is fuzzed: for each reader of bytes that others wrote, whole files to begin with and what must hold of every
+case.
+"""
 
 from __future__ import annotations
 
@@ -266,7 +268,9 @@ class Configs(Target):
 
 
 class Records(Target):
-    """Run records, with their seal and without it: they read as before, or are refused, and what is saved of them is right."""
+    """Run records, with their seal and without it: they read as before, or are refused, and what is saved of them is
+    right.
+    """
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

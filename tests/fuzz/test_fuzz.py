@@ -9,7 +9,10 @@ from codec_bench.store import survey
 
 CASES = 200
 ENTRIES = 60
-"""More than a table of the fuzzed record has rows. Where a table is damaged, so many are looked for one by one, which takes longest."""
+"""More than a table of the fuzzed record has rows.
+
+Where a table is damaged, so many are looked for one by one, which takes longest.
+"""
 
 
 @pytest.mark.parametrize("name", sorted(targets()))

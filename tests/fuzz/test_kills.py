@@ -13,7 +13,9 @@ from kills import Killing, calm, paid_job, rounds_job
 @pytest.mark.long
 @pytest.mark.parametrize("made", [paid_job, rounds_job])
 def test_a_killed_run_asks_a_service_again_only_for_what_was_in_flight(tmp_path, made):
-    """The shorter tests stand in `test_question_loop.py` and `test_rounds.py`: there the record is read while the questions are asked."""
+    """The shorter tests stand in `test_question_loop.py` and `test_rounds.py`: there the record is read while the
+    questions are asked.
+    """
     job, counts, done, kills = calm(made(tmp_path)), Counter(), 0, 50
     while done < kills:
         killing = Killing(job, random.Random(done), counts)

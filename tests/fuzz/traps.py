@@ -1,5 +1,5 @@
-"""Files that somebody made to do harm, as targets: pickles that run commands, templates in data, archives that unpack to gigabytes, and
-what lies beside a record and in caches."""
+"""Files that somebody made to do harm, as targets: pickles that run commands, templates in data, archives that unpack
+to gigabytes, and what lies beside a record and in caches."""
 
 from __future__ import annotations
 
@@ -217,7 +217,9 @@ class Templates(Target):
         self.seeds = [text.replace("TOUCHED", str(self.touched)).encode() for text in self.SEEDS]
 
     def run(self, data: bytes, rng: random.Random) -> None:
-        """Fills the text into a prompt, where it stands as it is, and takes it for a prompt and for the body of a request."""
+        """Fills the text into a prompt, where it stands as it is, and takes it for a prompt and for the body of a
+        request.
+        """
         from codec_bench.benchmark.definition.prompt import render_text, variables
         from codec_bench.models.endpoints.json_endpoint import _compiled
 
@@ -232,7 +234,9 @@ class Templates(Target):
 
 
 class Journals(Target):
-    """What SQLite keeps beside a record while it is written: a record with it reads as far as it was written, or is refused."""
+    """What SQLite keeps beside a record while it is written: a record with it reads as far as it was written, or is
+    refused.
+    """
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -325,7 +329,9 @@ class ParquetParts(Target):
 
 
 class Beside(Target):
-    """The JSON files that commands write beside records and into caches, and read again: as they were, made anew, or refused."""
+    """The JSON files that commands write beside records and into caches, and read again: as they were, made anew, or
+    refused.
+    """
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -17,9 +17,11 @@ SUSPECT = {"side": {"ok": ["contract"], "findings": [FINDING], "unchecked": []}}
 
 
 def recorded(folder, values, *, higher=True, checks=None, speakers=None, kbps=None, flags=None, **more) -> Run:
-    """A run with one metric, `m`, and with bitrates if `kbps` gives them by system. A value that is None is an item that failed.
+    """A run with one metric, `m`, and with bitrates if `kbps` gives them by system. A value that is None is an item
+    that failed.
 
-    `flags` says for how many of the first items of a system the value has which flag; `more` are further entries of the record.
+    `flags` says for how many of the first items of a system the value has which flag; `more` are further entries of the
+    record.
     """
     metrics = {"m": {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": higher, "aggregate": "mean"}}
     if kbps:

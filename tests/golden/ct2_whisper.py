@@ -1,7 +1,7 @@
 """A Whisper in CTranslate2's format, written again as transformers keeps it, with the numbers that the file holds.
 
-CTranslate2's converter joins the projections of queries, keys and values, and gives the keys a bias of zeros, which Whisper
-has not. Everything else is renamed.
+CTranslate2's converter joins the projections of queries, keys and values, and gives the keys a bias of zeros, which
+Whisper has not. Everything else is renamed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ KINDS = {"gamma": "weight", "beta": "bias", "encodings": "weight", "weight": "we
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
-    """The variables of a model.bin by name, as stored. Equal ones are stored once, and the others' names point to them."""
+    """The variables of a model.bin by name, as stored.
+
+    Equal ones are stored once, and the others' names point to them.
+    """
     with path.open("rb") as file:
         assert _number(file, "I") == VERSION and _text(file) == "WhisperSpec"
         _number(file, "I")

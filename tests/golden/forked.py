@@ -1,13 +1,16 @@
-"""Workers that are forked from a process which has imported what they need, in place of interpreters that import it each time.
+"""Workers that are forked from a process which has imported what they need, in place of interpreters that import it
+each time.
 
     pool.subprocess = forked.Started({**os.environ, ...})     # once in a process of tests
 
-The server has imported libraries and has called none of them, so no thread of theirs runs in it and no device was asked for. A worker
-gets the environment, the folder and the outputs that it is started with. What libraries read while they are imported must be as it
-was in the server: in another environment, a worker is started as the product starts it, and so is every other program.
+The server has imported libraries and has called none of them, so no thread of theirs runs in it and no device was asked
+for. A worker gets the environment, the folder and the outputs that it is started with. What libraries read while they
+are imported must be as it was in the server: in another environment, a worker is started as the product starts it, and
+so is every other program.
 
-`pool.subprocess.run([*COMMAND, "eval", ...])` forks a command in the same way, and before it begins, a server of its own, which forks
-its workers. Commands that tests start in other ways, to stop or kill them, start their workers as the product does.
+`pool.subprocess.run([*COMMAND, "eval", ...])` forks a command in the same way, and before it begins, a server of its
+own, which forks its workers. Commands that tests start in other ways, to stop or kill them, start their workers as the
+product does.
 """
 
 from __future__ import annotations
@@ -41,7 +44,10 @@ READ_AT_IMPORT = (
 )  # fmt: skip
 """How the names of the variables begin that Python and the libraries of `IMPORTED` read when they begin."""
 OF_SCIKIT_LEARN = {"KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
-"""Some test imports it, and then they are set in this process. Only Intel's OpenMP reads them, which no library of `IMPORTED` has."""
+"""Some test imports it, and then they are set in this process.
+
+Only Intel's OpenMP reads them, which no library of `IMPORTED` has.
+"""
 _LONGEST = 1 << 18  # bytes of a message
 
 
@@ -148,14 +154,18 @@ def prepare() -> None:
     """Imports what workers and commands need."""
     for name in IMPORTED:
         importlib.import_module(name)
-    # A forked process has none of the other threads, and what waits for them waits for ever. ONNX Runtime starts one when imported.
+    # A forked process has none of the other threads, and what waits for them waits for ever. ONNX Runtime starts one
+    # when imported.
     assert len(os.listdir("/proc/self/task")) == 1
     gc.collect()
     gc.freeze()  # a search for garbage would write to the memory that the workers share
 
 
 def serve(asked: socket.socket) -> None:
-    """Forks workers and commands and says how they ended, until nobody is left to ask. A command returns from here, too."""
+    """Forks workers and commands and says how they ended, until nobody is left to ask.
+
+    A command returns from here, too.
+    """
     while True:
         message, files, _, _ = socket.recv_fds(asked, _LONGEST, 3)
         if not message:
@@ -189,7 +199,9 @@ def become(question: dict[str, Any], out: int, err: int) -> None:
 
 
 def command(question: dict[str, Any], out: int, err: int) -> None:
-    """Is the command. It ends as a program does, after the server of its workers, which is forked while it has no other thread."""
+    """Is the command. It ends as a program does, after the server of its workers, which is forked while it has no other
+    thread.
+    """
     from codec_bench.cli import main
     from codec_bench.engine import pool
 

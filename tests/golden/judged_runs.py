@@ -33,7 +33,8 @@ def judged_run(
         place: the run folder. name: of the benchmark.
         verdicts: by judge, one rating for each answer; None where it gave none. A letter is the
             option that an aligning judge read, and an empty text means that it read none.
-        model: its name. scale: of the judges. parsed: the options that were read of the answers; None where none could be.
+        model: its name. scale: of the judges. parsed: the options that were read of the answers; None where none could
+        be.
         choices: the options of every question. subset: by number, the value of the column `part`.
         speakers: of the questions. sounds: how many questions have a sound. answer: by number, the text of an answer.
         higher: whether higher ratings are better.

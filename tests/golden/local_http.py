@@ -40,7 +40,8 @@ class LocalServer(ThreadingHTTPServer):
     """A server that answers from the start, at `url`, until it is closed. Its connections find it as `self.server`."""
 
     daemon_threads = True
-    # With the five of the standard library, a burst of connections to a busy machine is dropped, and tried again for a minute.
+    # With the five of the standard library, a burst of connections to a busy machine is dropped, and tried again for a
+    # minute.
     request_queue_size = 256
 
     def __init__(self, connection: type[Connection]) -> None:

@@ -1,10 +1,10 @@
 """Miniature data sets: for every benchmark a few rows with the columns and types that its definition declares.
 
-`build(name, folder)` writes them into a mirror of the hub, `CODEC_BENCH_DATA=folder` serves them, `right_answer(question)` says
-what a perfect model would write or say. All rows are made up and the same everywhere.
+`build(name, folder)` writes them into a mirror of the hub, `CODEC_BENCH_DATA=folder` serves them,
+`right_answer(question)` says what a perfect model would write or say. All rows are made up and the same everywhere.
 
-Of the rows of each split, 0 to 3 are fine, 4 has no sound (no text where there is no sound to begin with), and 5 has nothing in
-the column of the reference.
+Of the rows of each split, 0 to 3 are fine, 4 has no sound (no text where there is no sound to begin with), and 5 has
+nothing in the column of the reference.
 """
 
 from __future__ import annotations
@@ -489,7 +489,9 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_rounds(root: Path, benchmark: Benchmark) -> None:
-    """An archive with a file of conversations, one a line, and a folder of sounds for each set; of two rounds, three and so on."""
+    """An archive with a file of conversations, one a line, and a folder of sounds for each set; of two rounds, three
+    and so on.
+    """
     root.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(root / str(benchmark.data.sounds), "w") as opened:
         for one in (one for one in _all().values() if one.data.sounds == benchmark.data.sounds):
@@ -529,7 +531,9 @@ def _write_roles(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_transcribed(root: Path, benchmark: Benchmark) -> None:
-    """A list of ids and words or a file of words for each id, and a folder of sounds for each of three speakers, of whom the third is not named."""
+    """A list of ids and words or a file of words for each id, and a folder of sounds for each of three speakers, of
+    whom the third is not named.
+    """
     data = benchmark.data
     lines = []
     bar = "|" if benchmark.name == "opencpop" else "\t"
@@ -551,7 +555,9 @@ def _write_transcribed(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_tagged(root: Path, benchmark: Benchmark) -> None:
-    """A table between tabs with two tags a row, in MTG-Jamendo's form or MagnaTagATune's, of which a seventh row is no part of the test."""
+    """A table between tabs with two tags a row, in MTG-Jamendo's form or MagnaTagATune's, of which a seventh row is no
+    part of the test.
+    """
     data, labels = benchmark.data, benchmark.spec.fields["labels"]
     listed, sound = str(data.config), str(data.columns["audio"])
     tags = [(labels[index], labels[index + 2]) for index in range(ROWS)]
@@ -610,7 +616,9 @@ def _write_seed_tts(root: Path, listed: str, language: str) -> None:
 
 
 def _write_esd(root: Path, language: str) -> None:
-    """Two sentences by one speaker with five emotions; of the second, those without emotion and the angry one have no sound."""
+    """Two sentences by one speaker with five emotions; of the second, those without emotion and the angry one have no
+    sound.
+    """
     speaker = {"zh": "0001", "en": "0011"}[language]
     folder, lines = root / speaker, []
     for emotion, before in {"Neutral": 0, "Angry": 350, "Happy": 700, "Sad": 1050, "Surprise": 1400}.items():
@@ -631,8 +639,9 @@ EXPRESSO_TEXTS = (
 
 
 def _write_expresso(root: Path) -> None:
-    """Three sentences by two speakers in seven styles, of which the first is too short for a voice; of the third, the second speaker's neutral and
-    whispered ones have no sound. A sentence of the training part, one with a stressed word, a long text and a song stand there too.
+    """Three sentences by two speakers in seven styles, of which the first is too short for a voice; of the third, the
+    second speaker's neutral and whispered ones have no sound. A sentence of the training part, one with a stressed
+    word, a long text and a song stand there too.
     """
     styles = ("confused", "default", "enunciated", "happy", "laughing", "sad", "whisper")
     ids = [

@@ -1,7 +1,8 @@
-"""Sounds of kinds that can be told apart, and small networks that tell them: what is heard is known before it is measured.
+"""Sounds of kinds that can be told apart, and small networks that tell them: what is heard is known before it is
+measured.
 
-The networks are those of CLAP and of emotion2vec+ with made-up weights, except for their last layers, which are fitted here to sounds of each
-kind. So a right answer needs the whole way from the samples to the label.
+The networks are those of CLAP and of emotion2vec+ with made-up weights, except for their last layers, which are fitted
+here to sounds of each kind. So a right answer needs the whole way from the samples to the label.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def voice(emotion: str, seed: int, seconds: float = 0.6) -> np.ndarray:
 
 
 def fitted(features: np.ndarray, kinds: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weights `(kinds, numbers)` and biases that give 1 for the kind of features `(sounds, numbers)` and 0 for the others, by ridge regression."""
+    """Weights `(kinds, numbers)` and biases that give 1 for the kind of features `(sounds, numbers)` and 0 for the
+    others, by ridge regression.
+    """
     middle, spread = features.mean(0), features.std(0) + 1e-6
     x = (features - middle) / spread
     wanted = np.eye(kinds.max() + 1)[kinds]
@@ -66,7 +69,9 @@ def write_reading_clap(folder) -> None:
 
 
 def _outermost(said: np.ndarray, place: int) -> np.ndarray:
-    """The direction in which one of the points stands out most from the others, `(numbers,)`: the shortest vector between it and their hull."""
+    """The direction in which one of the points stands out most from the others, `(numbers,)`: the shortest vector
+    between it and their hull.
+    """
     differences = said[place] - np.delete(said, place, 0)
     found = differences.mean(0)
     for _ in range(3000):
@@ -76,7 +81,9 @@ def _outermost(said: np.ndarray, place: int) -> np.ndarray:
 
 
 def teach_clap(folder, each: int = 4) -> None:
-    """Fits the last layers of a small CLAP, in the folder that is looked in: each kind of `EVENTS` lands where its sentence stands out."""
+    """Fits the last layers of a small CLAP, in the folder that is looked in: each kind of `EVENTS` lands where its
+    sentence stands out.
+    """
     import transformers
 
     from codec_bench.features.clap import Clap, TextEncoder

@@ -38,8 +38,8 @@ print(json.dumps(printed))
 
 
 def _copy(file: str, to: str) -> None:
-    # What Python and numba have compiled is copied too, so that the copy need not compile it again. Other processes of tests
-    # write such files under other names first, which may be gone by now.
+    # What Python and numba have compiled is copied too, so that the copy need not compile it again. Other processes of
+    # tests write such files under other names first, which may be gone by now.
     with suppress(FileNotFoundError):
         shutil.copy2(file, to)
 
@@ -61,7 +61,8 @@ def sums(folder: Path) -> dict[str, str]:
 
 
 def printed_by(copy: Path, environment: dict[str, str], *steps: list[str] | str) -> list[str]:
-    """What each of several steps prints in the copy's folder: a command of `codec-bench` as its arguments, or a program.
+    """What each of several steps prints in the copy's folder: a command of `codec-bench` as its arguments, or a
+    program.
 
     They run in one process, because each would import the project anew.
     """

@@ -21,7 +21,9 @@ def clip(seconds: float, seed: int) -> Clip:
 
 
 def request(k: int, seconds: float, **more: Any) -> Request:
-    """The k-th question about a sound: by turns before or behind it, of several lengths, with or without a system's turn."""
+    """The k-th question about a sound: by turns before or behind it, of several lengths, with or without a system's
+    turn.
+    """
     sound = clip(seconds, k)
     parts = (sound, "What is " + "that? " * (k % 4)) if k % 2 else ("Listen: ", sound)
     system = (Message("system", ("Be kind.",)),) if k % 3 == 0 else ()

@@ -1,4 +1,6 @@
-"""Small Parakeets, Canaries, Qwen3-ASRs and recognisers of `transformers_asr.py` with seeded weights, in the layout of the published checkpoints, that hear different things."""
+"""Small Parakeets, Canaries, Qwen3-ASRs and recognisers of `transformers_asr.py` with seeded weights, in the layout of
+the published checkpoints, that hear different things.
+"""
 
 from __future__ import annotations
 
@@ -242,7 +244,10 @@ def write_granite_speech5(folder, *, seed=4):
 
 
 def _write_nemotron(folder, words, net_of, *, seed):
-    """A recogniser of the Nemotrons: FastConformer that looks ahead by blocks of frames, and a transducer. It is made by `net_of`."""
+    """A recogniser of the Nemotrons:
+
+    FastConformer that looks ahead by blocks of frames, and a transducer. It is made by `net_of`.
+    """
     from transformers import NemotronAsrStreamingFeatureExtractor
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -333,7 +338,10 @@ def write_moss_transcribe_diarize(folder, *, seed=4, ends=1.3):
 
 
 def write_vibevoice_asr(folder, *, seed=4, ends=1.3):
-    """A VibeVoice ASR: two encoders of waveforms, and Qwen2. Its frames are of 3200 samples, as those of the published one."""
+    """A VibeVoice ASR: two encoders of waveforms, and Qwen2.
+
+    Its frames are of 3200 samples, as those of the published one.
+    """
     from transformers import (
         PreTrainedTokenizerFast,
         VibeVoiceAcousticTokenizerFeatureExtractor,
@@ -416,7 +424,9 @@ def write_kyutai_speech_to_text(folder, *, seed=4, ends=1.6):
 
 
 def write_voxtral_realtime(folder, *, seed=4, ends=0.6):
-    """A Voxtral Realtime: a causal encoder, and Mistral's decoder that writes a token or padding for each 80 ms of sound."""
+    """A Voxtral Realtime: a causal encoder, and Mistral's decoder that writes a token or padding for each 80 ms of
+    sound.
+    """
     from transformers import (
         VoxtralRealtimeConfig,
         VoxtralRealtimeFeatureExtractor,

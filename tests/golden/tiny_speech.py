@@ -243,7 +243,9 @@ def small_hubert():
 
 
 def write_units(folder, clusters=200):
-    """A folder with a small HuBERT in the layout of the published one, and a k-means that scikit-learn and joblib wrote."""
+    """A folder with a small HuBERT in the layout of the published one, and a k-means that scikit-learn and joblib
+    wrote.
+    """
     import joblib
     import numpy as np
     from sklearn.cluster import KMeans
@@ -288,7 +290,9 @@ class SmallAudioSeal(AudioSeal):
 
 
 def write_audioseal(folder, shapes, *, old=False):
-    """A small detector of AudioSeal in the layout of the published file, by the names of the package or by those before 0.2."""
+    """A small detector of AudioSeal in the layout of the published file, by the names of the package or by those before
+    0.2.
+    """
     state = {name: torch.from_numpy(value) for name, value in deterministic_weights.state_dict_of(shapes).items()}
     for value in state.values():
         if value.ndim == 3:
@@ -447,7 +451,9 @@ def write_emotion2vec(folder):
 
 
 def write_learned(folder, network):
-    """Stand-in weights of a network of the table of scorers, in the layout of the published file; None for one in an installed package."""
+    """Stand-in weights of a network of the table of scorers, in the layout of the published file; None for one in an
+    installed package.
+    """
     if hasattr(load_attribute(network.path), "translated"):
         return None
     state = standing_in(load_attribute(network.path)()).state_dict()
@@ -456,7 +462,10 @@ def write_learned(folder, network):
 
 
 def write_nisqa(folder, name):
-    """A NISQA with stand-in weights in the layout of the published file. It has the size of the published one, which is small."""
+    """A NISQA with stand-in weights in the layout of the published file.
+
+    It has the size of the published one, which is small.
+    """
     from codec_bench.features.nisqa import MOS_ONLY, SCORES
     from codec_bench.networks.nisqa import NisqaNet, NisqaTtsNet
 

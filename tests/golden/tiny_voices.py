@@ -1,5 +1,5 @@
-"""Small models that read texts aloud, with seeded weights, in the layout of the published checkpoints: CSM, Dia, Pocket TTS,
-Gradium Phonon, Higgs Audio v2 and VibeVoice. They end by themselves now and then.
+"""Small models that read texts aloud, with seeded weights, in the layout of the published checkpoints: CSM, Dia, Pocket
+TTS, Gradium Phonon, Higgs Audio v2 and VibeVoice. They end by themselves now and then.
 
 The templates write what those of the published checkpoints write.
 """
@@ -299,7 +299,9 @@ VIBE_TEMPLATE = (
 
 
 def write_vibevoice(folder: Path, *, seed: int = 6) -> None:
-    """VibeVoice: a language model, a head that takes the noise away, and two networks of waveforms with frames of 3200 samples."""
+    """VibeVoice: a language model, a head that takes the noise away, and two networks of waveforms with frames of 3200
+    samples.
+    """
     from transformers import (
         AutoTokenizer,
         VibeVoiceAcousticTokenizerFeatureExtractor,

@@ -1,9 +1,9 @@
 """A Whisper with random weights in the layout of a converted checkpoint: small, and with transcripts of many lengths.
 
-The architecture, the special tokens and their order are the published ones; sizes, words and weights are not. Random weights
-would loop until the bound, so three things are arranged: special tokens other than the end never win (faster-whisper
-takes timestamps that come in spite of `<|notimestamps|>` for cuts), the end wins now and then, and the encoder is
-turned up so that what is heard decides.
+The architecture, the special tokens and their order are the published ones; sizes, words and weights are not. Random
+weights would loop until the bound, so three things are arranged: special tokens other than the end never win
+(faster-whisper takes timestamps that come in spite of `<|notimestamps|>` for cuts), the end wins now and then, and the
+encoder is turned up so that what is heard decides.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ TIMESTAMPS = 1_501
 
 
 def special_tokens(kind: str) -> list[str]:
-    """The special tokens after the words, up to the first timestamp: of `multilingual`, `v3` (one language more) or `en`."""
+    """The special tokens after the words, up to the first timestamp: of `multilingual`, `v3` (one language more) or
+    `en`.
+    """
     languages = LANGUAGES if kind == "v3" else LANGUAGES[:99]
     tokens = ["<|endoftext|>", "<|startoftranscript|>", *(f"<|{code}|>" for code in languages)]
     nothing = "<|nospeech|>" if kind == "v3" else "<|nocaptions|>"

@@ -8,7 +8,8 @@ from pretended import pretended
 from codec_bench import memory
 
 WAITS, UPLOADS = 4, 6
-"""How often a batch may make the host wait and send something to the device, whatever the number of items and layers."""
+"""How often a batch may make the host wait and send something to the device, whatever the number of items and layers.
+"""
 
 
 @pytest.fixture(autouse=True)

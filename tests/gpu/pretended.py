@@ -6,14 +6,15 @@
     seen.waits, seen.uploads         # where the host waited for the device, and where it sent something there
 
 What a real device would refuse is refused here: an operation on tensors of both places, NumPy's view of a tensor on the
-device, a tensor of another stream that was not waited for. So is what it would get wrong in silence: launches of Triton kernels
-that use memory which is not theirs (`pretended_launches.py`), memory that another stream could take meanwhile
-(`pretended_memory.py`). What is copied to pinned memory is there only once its event was waited for, and an upload from memory
-that is not pinned is a wait. Values can be compared with the CPU's. docs/design/kernels.md says what it cannot see.
+device, a tensor of another stream that was not waited for. So is what it would get wrong in silence: launches of Triton
+kernels that use memory which is not theirs (`pretended_launches.py`), memory that another stream could take meanwhile
+(`pretended_memory.py`). What is copied to pinned memory is there only once its event was waited for, and an upload from
+memory that is not pinned is a wait. Values can be compared with the CPU's. docs/design/kernels.md says what it cannot
+see.
 
-How it works: a tensor on the device is a wrapper (a subclass of Tensor) around one on the CPU. A dispatch mode sees every
-operation of torch, unwraps what it is given, lets the CPU compute, and wraps what comes out. Operations of the network
-that torch would decompose by device, recurrent layers and Triton kernels, are replaced as wholes.
+How it works: a tensor on the device is a wrapper (a subclass of Tensor) around one on the CPU. A dispatch mode sees
+every operation of torch, unwraps what it is given, lets the CPU compute, and wraps what comes out. Operations of the
+network that torch would decompose by device, recurrent layers and Triton kernels, are replaced as wholes.
 """
 
 from __future__ import annotations
@@ -343,7 +344,9 @@ def _noted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_kernel(name: str, real: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
-    """What launches Triton kernels: its launches are checked, and the same in torch computes the values unless all programs run."""
+    """What launches Triton kernels: its launches are checked, and the same in torch computes the values unless all
+    programs run.
+    """
 
     def made(*args: Any, **kwargs: Any) -> Any:
         device = _now()
@@ -368,7 +371,10 @@ def launching(kernel: Any, *, half: bool = False) -> Kernel:
 
 
 def _given(known: tuple[torch.dtype, ...], leaf: Any) -> Any:
-    """What a kernel is given: a tensor on the device, of a type that it knows. One without memory stands for any size."""
+    """What a kernel is given: a tensor on the device, of a type that it knows.
+
+    One without memory stands for any size.
+    """
     if isinstance(leaf, torch.Tensor):
         if not isinstance(leaf, There) and not leaf.is_meta:
             raise Mixed(f"Pointer argument of a Triton kernel is on the CPU: {tuple(leaf.shape)} {line()}")

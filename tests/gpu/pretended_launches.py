@@ -1,16 +1,18 @@
-"""Launches of Triton kernels on the pretended device: checked where they are made, by programs that Triton's interpreter runs.
+"""Launches of Triton kernels on the pretended device: checked where they are made, by programs that Triton's
+interpreter runs.
 
-A real device refuses a grid that is too large, and says nothing of a program that reads or writes beside a tensor. Here every
-argument has a range of addresses of its own, so each address that a program uses is known to be inside the tensor that it was
-made from, or not: exact guards on both sides. A number of 32 bits that overflows gives such an address, or is noticed itself
-where the tensor has no memory (`device="meta"`) and may be as large as no machine's.
+A real device refuses a grid that is too large, and says nothing of a program that reads or writes beside a tensor. Here
+every argument has a range of addresses of its own, so each address that a program uses is known to be inside the tensor
+that it was made from, or not: exact guards on both sides. A number of 32 bits that overflows gives such an address, or
+is noticed itself where the tensor has no memory (`device="meta"`) and may be as large as no machine's.
 
-The programs of a launch run in random order. What one wrote, no other may have read or written, except by atomics. If all
-programs run, they do so twice from the same memory, in two orders, and both must give the same bits: atomic sums of floats
-do not. Where a test does not ask for all, the first program and the last one run.
+The programs of a launch run in random order. What one wrote, no other may have read or written, except by atomics. If
+all programs run, they do so twice from the same memory, in two orders, and both must give the same bits: atomic sums of
+floats do not. Where a test does not ask for all, the first program and the last one run.
 
-What this cannot see: what the programs of a launch do to one another inside a block of threads (barriers, shared memory),
-rounding (products are computed in full float32), and what the compiler makes of a kernel (`test_compiled.py` counts that).
+What this cannot see: what the programs of a launch do to one another inside a block of threads (barriers, shared
+memory), rounding (products are computed in full float32), and what the compiler makes of a kernel (`test_compiled.py`
+counts that).
 """
 
 from __future__ import annotations
@@ -179,7 +181,9 @@ class _Rewriter(interpreter.FunctionRewriter):  # type: ignore[misc]
 
 @cache
 def _rewritten(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel's function as the interpreter runs it, with names of its own module that the interpreter does not change."""
+    """A kernel's function as the interpreter runs it, with names of its own module that the interpreter does not
+    change.
+    """
     names = {
         name: _called(value.fn)
         if isinstance(value, JITFunction)

@@ -1,12 +1,13 @@
 """Streams, events and memory of the pretended device.
 
-The host runs ahead of a device, and streams run beside one another. So it is noted which step of a stream comes surely after
-which step of another: a stream that waits for an event has seen what came before it, and so has the host, which waits.
+The host runs ahead of a device, and streams run beside one another. So it is noted which step of a stream comes surely
+after which step of another: a stream that waits for an event has seen what came before it, and so has the host, which
+waits.
 
-Memory is that of torch's caching allocator. A piece (`Block`) belongs to the stream on which it was taken. When its last tensor
-is gone, that stream may take it again at once, also while another stream still reads it. This is safe only if the owner or
-the host has waited for an event after the other stream's last use, or if `record_stream` was called; else it is noted in
-`early`. What is freed is poisoned, so what still reads it computes with NaN.
+Memory is that of torch's caching allocator. A piece (`Block`) belongs to the stream on which it was taken. When its
+last tensor is gone, that stream may take it again at once, also while another stream still reads it. This is safe only
+if the owner or the host has waited for an event after the other stream's last use, or if `record_stream` was called;
+else it is noted in `early`. What is freed is poisoned, so what still reads it computes with NaN.
 """
 
 from __future__ import annotations

@@ -22,13 +22,14 @@ class Seen:
     """What happened on the device.
 
     Attributes
-        waits, uploads: how often each line of the project made the host wait, or sent numbers to the device. An upload from memory
-            that is not pinned, or that is not told to go on, is a wait as well.
-        checks: how the launches of Triton kernels are checked. early: lines that used memory which another stream could take again meanwhile.
+        waits, uploads: how often each line of the project made the host wait, or sent numbers to the device. An upload
+            from memory that is not pinned, or that is not told to go on, is a wait as well.
+        checks: how the launches of Triton kernels are checked. early: lines that used memory which another stream could
+        take again meanwhile.
         launches: how many operations ran there. kernels: how often each Triton kernel was launched.
         rough: lines that multiplied where TensorFloat-32 was allowed.
-        shapes: how often attention, a convolution or a product was given tensors of these shapes and strides. For each of them, the
-            libraries of a real device choose an algorithm or make a plan.
+        shapes: how often attention, a convolution or a product was given tensors of these shapes and strides. For each
+            of them, the libraries of a real device choose an algorithm or make a plan.
     """
 
     waits: Counter[str] = field(default_factory=Counter)

@@ -1,4 +1,6 @@
-"""Every neural codec on a GPU that is not there: the CPU's codes and waves, and a fixed number of waits and uploads a batch."""
+"""Every neural codec on a GPU that is not there: the CPU's codes and waves, and a fixed number of waits and uploads a
+batch.
+"""
 
 from __future__ import annotations
 

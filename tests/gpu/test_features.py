@@ -1,4 +1,6 @@
-"""Every feature that runs on a GPU, on one that is not there: the CPU's values, and a fixed number of waits and uploads."""
+"""Every feature that runs on a GPU, on one that is not there: the CPU's values, and a fixed number of waits and
+uploads.
+"""
 
 from __future__ import annotations
 
@@ -302,7 +304,10 @@ def test_every_feature_of_a_device_is_tried():
 
 @pytest.fixture(scope="module")
 def on_the_cpu(tmp_path_factory):
-    """By name: what makes a feature on the device, signals, and the CPU's results. The tests of a feature share them."""
+    """By name: what makes a feature on the device, signals, and the CPU's results.
+
+    The tests of a feature share them.
+    """
 
     @cache
     def computed(name):

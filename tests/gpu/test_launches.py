@@ -1,4 +1,6 @@
-"""Launches of Triton kernels that a device would refuse or that use foreign memory are found; those of all kernels are clean."""
+"""Launches of Triton kernels that a device would refuse or that use foreign memory are found; those of all kernels are
+clean.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,8 @@ FAULTS = {
     ),
     "atomic sums of floats depend on the order": (
         "the order of its programs",
-        lambda x: launching(_summed)[(300,)](x * 123456.7, torch.zeros(1, device="cuda:0")),  # its two orders give two sums
+        # its two orders give two sums
+        lambda x: launching(_summed)[(300,)](x * 123456.7, torch.zeros(1, device="cuda:0")),
     ),
     "two numbers of a program go to one place": (
         "writes different numbers to one place", lambda x: launching(_scattered)[(1,)](x, torch.empty_like(x), BLOCK=64),

@@ -1,4 +1,6 @@
-"""Every family of models that run in this process, on a GPU that is not there: the CPU's answers, and what a batch costs."""
+"""Every family of models that run in this process, on a GPU that is not there: the CPU's answers, and what a batch
+costs.
+"""
 
 from __future__ import annotations
 

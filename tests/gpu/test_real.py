@@ -1,4 +1,6 @@
-"""Every feature, neural codec and family of models on a real GPU gives the CPU's values; what a package is missing for is skipped."""
+"""Every feature, neural codec and family of models on a real GPU gives the CPU's values; what a package is missing for
+is skipped.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU"),
 ]
 VALUES, CODES = 1e-3, 1e-2
-"""Sums in another order: the greatest distance relative to the largest value, and the greatest share of codes that differ."""
+"""Sums in another order: the greatest distance relative to the largest value, and the greatest share of codes that
+differ.
+"""
 
 
 @pytest.fixture(autouse=True, scope="module")

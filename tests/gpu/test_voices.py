@@ -16,7 +16,9 @@ COSTS = {
     "csm": (99, 6), "dia": (99, 12), "gradium_phonon_tts": (32, 6), "higgs_audio_v2": (79, 22), "pocket_tts": (61, 8),
     "vibevoice": (72, 33),
 }  # fmt: skip
-"""How often a text with that many frames makes the host wait, and sends something to the device: nearly all of it in transformers."""
+"""How often a text with that many frames makes the host wait, and sends something to the device: nearly all of it in
+transformers.
+"""
 
 
 def question(name, k):

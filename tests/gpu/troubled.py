@@ -1,8 +1,8 @@
 """A codec that meets what can go wrong on a GPU: batches that do not fit into its memory, and a worker that is killed.
 
-It rounds samples to 8 bits on its device, so its results are the same on all of them. With `trouble`, a batch of more than
-a few padded seconds asks for more memory than there is, and one worker kills itself in the middle of a batch. Both leave
-marks in a folder, so that it can be seen that they have happened.
+It rounds samples to 8 bits on its device, so its results are the same on all of them. With `trouble`, a batch of more
+than a few padded seconds asks for more memory than there is, and one worker kills itself in the middle of a batch. Both
+leave marks in a folder, so that it can be seen that they have happened.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Edit distance with compounds: its cost against a recursive definition; its counts against kaldialign's, in tests/text/test_open_asr.py."""
+"""Edit distance with compounds: its cost against a recursive definition; its counts against kaldialign's, in
+tests/text/test_open_asr.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every implementation is the specified convolution, and on a GPU as exact as float32 and the same alone and in a batch."""
+"""Every implementation is the specified convolution, and on a GPU as exact as float32 and the same alone and in a
+batch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Attention with a gated position bias: torch's with a bias and Triton's kernel are as specified, whatever lies beyond an item's end."""
+"""Attention with a gated position bias: torch's with a bias and Triton's kernel are as specified, whatever lies beyond
+an item's end.
+"""
 
 from __future__ import annotations
 

@@ -65,7 +65,9 @@ def test_all_sections_at_once_filter_as_one_after_another(mode, name):
 
 
 def test_silence_holds_the_packages_rounding():
-    """A filter for alignment in double precision leaves less in a stretch of silence; then another delay wins, and the score is 0.1 higher."""
+    """A filter for alignment in double precision leaves less in a stretch of silence; then another delay wins, and the
+    score is 0.1 higher.
+    """
     reference = syllables(19, 6.0)
     estimate = jumping(reference)
     estimate[42_410:62_817] = 0.0
@@ -102,7 +104,9 @@ def test_a_bad_interval_ends_before_the_last_two_frames():
 
 
 def test_the_level_is_right_to_the_last_bits():
-    """A hundred of them more and the package's rounding in the high-pass is missed, which it hears in narrow recordings."""
+    """A hundred of them more and the package's rounding in the high-pass is missed, which it hears in narrow
+    recordings.
+    """
     signal = syllables(6, 0.6)
     length = signal.size + WIDE.padding
     size = 1 << (length - 1).bit_length()

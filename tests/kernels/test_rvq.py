@@ -25,7 +25,8 @@ def noise(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-# transformers' models are imported where they are used: their imports take 120 MB, also of a process that only collects the tests.
+# transformers' models are imported where they are used: their imports take 120 MB, also of a process that only collects
+# the tests.
 def encodec(seed=1, **config):
     from transformers.models.encodec import modeling_encodec as theirs
 

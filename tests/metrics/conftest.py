@@ -106,7 +106,9 @@ def spoken_pairs(spoken):
 
 @pytest.fixture(scope="session")
 def oracles(embedded):
-    """Pairs at 16 kHz with the numbers that other programs gave for them; `tests/golden/signal_oracles.json` says which."""
+    """Pairs at 16 kHz with the numbers that other programs gave for them; `tests/golden/signal_oracles.json` says
+    which.
+    """
     saved = json.loads((Path(__file__).parents[1] / "golden" / "signal_oracles.json").read_text("utf-8"))
     clips = {sample.id: audio for sample, audio in embedded}
     out = []

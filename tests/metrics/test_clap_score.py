@@ -1,4 +1,6 @@
-"""The CLAP score against transformers' whole model with the published front ends, each item alone, with stand-in weights."""
+"""The CLAP score against transformers' whole model with the published front ends, each item alone, with stand-in
+weights.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The events that CLAP hears, against transformers' whole model one by one with stand-in weights; and codecs that keep the event or not."""
+"""The events that CLAP hears, against transformers' whole model one by one with stand-in weights; and codecs that keep
+the event or not.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +144,10 @@ def taught(weights, tmp_path_factory):
 
 
 def test_the_event_is_heard_in_the_samples_and_not_in_what_a_bad_codec_leaves(taught):
-    """Sounds that the network was not taught with. A codec that sends their level alone leaves noise, which may tick or rain."""
+    """Sounds that the network was not taught with.
+
+    A codec that sends their level alone leaves noise, which may tick or rain.
+    """
     kinds = [kind for kind in EVENTS for _ in range(2)]
     sounds = [Audio(event(kind, n), RATE_HZ) for n, kind in enumerate(kinds)]
     hiss = f"{Path(planted_sounds.__file__).with_name('planted_codecs.py')}:Hiss"

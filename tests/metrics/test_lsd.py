@@ -1,4 +1,6 @@
-"""LSD is ssr_eval's numbers and its definition on librosa's spectrograms, and the floored variant treats both sides alike."""
+"""LSD is ssr_eval's numbers and its definition on librosa's spectrograms, and the floored variant treats both sides
+alike.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""NISQA against numbers of its author's program, with its published weights where they are here and with stand-in weights."""
+"""NISQA against numbers of its author's program, with its published weights where they are here and with stand-in
+weights.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Phones against transformers' own classes, one signal at a time, and the phone error rate against a plain edit distance."""
+"""Phones against transformers' own classes, one signal at a time, and the phone error rate against a plain edit
+distance.
+"""
 
 from __future__ import annotations
 

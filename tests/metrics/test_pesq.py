@@ -54,7 +54,9 @@ def test_equals_the_package_on_every_clip(spoken_pairs, name, mode, rate_hz):
 
 @BANDS
 def test_the_fast_one_is_close_to_the_package_on_every_clip(spoken_pairs, name, mode, rate_hz):
-    """Most pairs agree to 1e-3 and all to 0.05, as docs/metrics/pesq.md says; where one has no number, neither has the other."""
+    """Most pairs agree to 1e-3 and all to 0.05, as docs/metrics/pesq.md says; where one has no number, neither has the
+    other.
+    """
     metric, apart = build_metric(f"{name}[fast]"), []
     assert metric.protocol == f"{build_metric(name).protocol}/fast"
     for pair in spoken_pairs(rate_hz)[::3]:

@@ -1,4 +1,6 @@
-"""Durations, rates and loudness follow their definitions on signals that are known, and refuse what they cannot compare."""
+"""Durations, rates and loudness follow their definitions on signals that are known, and refuse what they cannot
+compare.
+"""
 
 from __future__ import annotations
 

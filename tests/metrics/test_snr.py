@@ -1,4 +1,6 @@
-"""SNR equals torchmetrics', the segmental SNR its definition and pysepm's numbers, and known noise gives the known ratio."""
+"""SNR equals torchmetrics', the segmental SNR its definition and pysepm's numbers, and known noise gives the known
+ratio.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""TTSDS2's benchmarks of a run: made of the embeddings in the record, the same for merged shards, and refused for one item."""
+"""TTSDS2's benchmarks of a run: made of the embeddings in the record, the same for merged shards, and refused for one
+item.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""UTMOSv2 against its definition with librosa's and transformers' parts and a small network, and batches against signals alone."""
+"""UTMOSv2 against its definition with librosa's and transformers' parts and a small network, and batches against
+signals alone.
+"""
 
 from __future__ import annotations
 

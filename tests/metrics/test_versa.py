@@ -1,4 +1,6 @@
-"""docs/versa.md: each name that it gives for one of VERSA's can be built; and VERSA's own test pair has the scores that its tests expect."""
+"""docs/versa.md: each name that it gives for one of VERSA's can be built; and VERSA's own test pair has the scores that
+its tests expect.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""AudioSeal's detector against the package's numbers with stand-in weights, in batches of unequal signals, and the metrics over it."""
+"""AudioSeal's detector against the package's numbers with stand-in weights, in batches of unequal signals, and the
+metrics over it.
+"""
 
 from __future__ import annotations
 

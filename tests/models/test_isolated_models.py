@@ -1,7 +1,8 @@
-"""Models that come with an environment of their own: their worker code, in a worker process, against a stand-in of the authors' code.
+"""Models that come with an environment of their own: their worker code, in a worker process, against a stand-in of the
+authors' code.
 
-The stand-ins have the methods that the authors' files define, with their parameters, and answer with what they were told. No published
-checkpoint is loaded here.
+The stand-ins have the methods that the authors' files define, with their parameters, and answer with what they were
+told. No published checkpoint is loaded here.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ GENERIC = {name for name, lacks in LACKS.items() if lacks not in read_config("mo
 
 
 def makes(row):
-    """What makes the body of a request: one method for HTTP, one for a WebSocket, and none where a model only converses."""
+    """What makes the body of a request: one method for HTTP, one for a WebSocket, and none where a model only
+    converses.
+    """
     made = load_attribute(KINDS[row.kind])
     return next((name for name in ("content", "_events") if hasattr(made, name)), None)
 

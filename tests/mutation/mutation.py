@@ -3,11 +3,12 @@
     make mutate
     python tests/mutation/mutation.py [--modules 10] [--mutants 15] [--seed 1] [--only text/chinese_numbers]
 
-Five modules are always taken, the others by the seed, from those whose tests stand at the same place under tests/. A mutant
-changes one comparison, operator, condition, number, returned value or call in the source as it is imported; no file is
-changed. A mutant that no test fails on survives. Mutants that change nothing that could be observed are listed with the
-reason in equivalent.yaml and do not count. The result of every module that was examined is kept in results.json beside this file,
-and results.md shows all of them. It takes up to an hour, one process at a time, so it is no part of `make test`.
+Five modules are always taken, the others by the seed, from those whose tests stand at the same place under tests/. A
+mutant changes one comparison, operator, condition, number, returned value or call in the source as it is imported; no
+file is changed. A mutant that no test fails on survives. Mutants that change nothing that could be observed are listed
+with the reason in equivalent.yaml and do not count. The result of every module that was examined is kept in
+results.json beside this file, and results.md shows all of them. It takes up to an hour, one process at a time, so it is
+no part of `make test`.
 """
 
 from __future__ import annotations
@@ -125,7 +126,9 @@ def looked_at(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def mutants(source: str, lines: Collection[int] | None = None) -> list[Mutant]:
-    """Every mutant of a source that is still Python, in the order of the source; of these lines alone, if they are given."""
+    """Every mutant of a source that is still Python, in the order of the source; of these lines alone, if they are
+    given.
+    """
     starts = [0]
     for line in source.encode().split(b"\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -183,7 +186,10 @@ def candidates() -> list[str]:
 
 
 def drawn_by(seed: int) -> list[str]:
-    """The modules that are not always taken, in an order of the seed's. A module more or less leaves the others in their order."""
+    """The modules that are not always taken, in an order of the seed's.
+
+    A module more or less leaves the others in their order.
+    """
     order = {name: hashlib.sha256(f"{seed} {name}".encode()).hexdigest() for name in candidates() if name not in FIRST}
     return sorted(order, key=order.__getitem__)
 

@@ -1,4 +1,6 @@
-"""The ladder of shapes: few lengths, little padding, and numbers of items whose product with the length is about constant."""
+"""The ladder of shapes: few lengths, little padding, and numbers of items whose product with the length is about
+constant.
+"""
 
 from __future__ import annotations
 

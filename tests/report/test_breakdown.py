@@ -1,4 +1,6 @@
-"""Results by the values of a column, on the page: every table is there without the script, and the script shows one of them."""
+"""Results by the values of a column, on the page: every table is there without the script, and the script shows one of
+them.
+"""
 
 from __future__ import annotations
 

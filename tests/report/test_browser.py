@@ -39,7 +39,8 @@ def open_sample(browser, text):
 
 
 def search(browser, text):
-    # The page waits 120 ms until the typing ends. A longer time that is set after it ends after it, however slow the machine is.
+    # The page waits 120 ms until the typing ends. A longer time that is set after it ends after it, however slow the
+    # machine is.
     browser.execute_async_script(
         "const e = document.getElementById('by-text'); e.value = arguments[0]; e.dispatchEvent(new Event('input'));"
         "setTimeout(arguments[1], 150)",

@@ -154,7 +154,9 @@ def pages(asked, spoken, runs, tmp_path_factory):
 
 
 def opened(browser, path, id, rows=1, column=0):
-    """Opens one sample of a page, the first of so many rows of a column; returns what is told there as [(label, text)], by block."""
+    """Opens one sample of a page, the first of so many rows of a column; returns what is told there as [(label, text)],
+    by block.
+    """
     browser.get_log("browser")
     browser.get(path.as_uri())
     until(lambda: browser.execute_script("return document.documentElement.dataset.ready"))
@@ -288,7 +290,9 @@ def test_two_benchmarks_on_a_page_are_kept_apart(browser, pages):
 
 
 def test_models_compete_within_one_benchmark(tmp_path):
-    """The better value on another benchmark does not compete, and two models that cannot be told apart are both the best."""
+    """The better value on another benchmark does not compete, and two models that cannot be told apart are both the
+    best.
+    """
     said = lambda right: [("said", float(n < right)) for n in range(30)]  # noqa: E731
     found = [
         answered(tmp_path / benchmark / name, name, said(right), benchmark=benchmark)

@@ -1,4 +1,6 @@
-"""Figures as files: what they show is what the summary says, nothing lies over anything else, and the same run gives the same bytes."""
+"""Figures as files: what they show is what the summary says, nothing lies over anything else, and the same run gives
+the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ FACTS = {
 
 
 def crowd(folder, count=40, samples=9) -> Run:
-    """A run of many systems whose points lie close together: families of one to five operating points, some without a bitrate."""
+    """A run of many systems whose points lie close together: families of one to five operating points, some without a
+    bitrate.
+    """
     rng = np.random.default_rng(3)
     names = ["unprocessed", "vocoder-a", "vocoder-b"]
     while len(names) < count:

@@ -140,7 +140,8 @@ READERS = {
         "assert len(log.samples) == 12 and log.status == 'success' and log.samples[0].scores['stoi'].value > 0",
     ),
 }
-"""By form, the packages that its own reader needs, and a program that reads a file with it. lmms-eval pins another av."""
+"""By form, the packages that its own reader needs, and a program that reads a file with it. lmms-eval pins another av.
+"""
 
 
 @pytest.mark.install

@@ -25,7 +25,9 @@ ITEMS = 400
 
 @pytest.fixture
 def hard(tmp_path, rng):
-    """A run of systems of equal quality, of which one fails on hard samples, and one on so many that it is not compared; the truth."""
+    """A run of systems of equal quality, of which one fails on hard samples, and one on so many that it is not
+    compared; the truth.
+    """
     ease = rng.uniform(0, 1, ITEMS)
     scores = {name: np.clip(ease + rng.normal(0, 0.02, ITEMS), 0, 1) for name in ("steady", "fragile", "broken")}
     fails = {"steady": ease < 0, "fragile": (ease < 0.1) & (rng.random(ITEMS) < 0.8), "broken": ease < 0.3}

@@ -57,7 +57,8 @@ def test_the_file_is_complete_and_in_order(tmp_path, monkeypatch):
     assert list(first) == told.split()
     assert first["model_prediction"] == "It is Two violins, says row-0."
     assert first["audio_id"] == "./test-audios/row-0.wav" and first["choices"] == list(miniature.OPTIONS)
-    # The fifth row has no sound, so that nothing could be asked: its answer is empty, and the file is complete all the same.
+    # The fifth row has no sound, so that nothing could be asked: its answer is empty, and the file is complete all the
+    # same.
     assert [entry["model_prediction"] == "" for entry in entries] == [index == miniature.NO_SOUND for index in range(6)]
 
 

@@ -1,4 +1,6 @@
-"""A system whose checks found something: its mark and the finding in plots, in what trackers get, and on the page of several runs."""
+"""A system whose checks found something: its mark and the finding in plots, in what trackers get, and on the page of
+several runs.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def test_the_page_marks_it_in_the_table_and_in_the_plots(run, tmp_path):
 
 
 def test_systems_of_several_runs_are_compared_with_each_other(tmp_path):
-    """The best of each run by itself is not the best of both; a suspect of the one does not compete with those of the other."""
+    """The best of each run by itself is not the best of both; a suspect of the one does not compete with those of the
+    other.
+    """
     first = recorded(tmp_path / "first", {"side": GOOD + 0.3, "a": GOOD, "b": GOOD - 0.1}, checks=SUSPECT)
     second = recorded(
         tmp_path / "second", {"c": GOOD + 0.1, "d": GOOD + 0.1 + 0.001 * np.cos(np.arange(19)), "e": GOOD}

@@ -40,7 +40,9 @@ def test_the_cut_is_where_the_rule_would_have_been_passed():
 
 
 def test_runs_that_pass_by_luck_are_held():
-    """Of normal values of which one in fifteen passes, the plain end lies above the truth in a third of those, and this one in 0.025."""
+    """Of normal values of which one in fifteen passes, the plain end lies above the truth in a third of those, and this
+    one in 0.025.
+    """
     rng = np.random.default_rng(1)
     seen = rng.normal(0, 1, 30_000)
     seen = seen[seen > 1.5][:1000]

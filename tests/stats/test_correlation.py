@@ -42,7 +42,9 @@ def test_intervals_of_the_fewest_rows_hold_the_truth(truth):
 
 @pytest.mark.parametrize("truth", [0.0, 0.6])
 def test_intervals_of_columns_with_ties_hold_the_truth(truth):
-    """Two columns of three different values each, such as votes; without the ties in its variance, tau's interval holds in 0.83 to 0.87."""
+    """Two columns of three different values each, such as votes; without the ties in its variance, tau's interval holds
+    in 0.83 to 0.87.
+    """
     rng = np.random.default_rng(2)
 
     def draw(rows):

@@ -35,7 +35,10 @@ def test_it_is_scipys_on_the_whole_set(rng, items, dimensions):
 
 
 def test_far_fewer_items_than_dimensions(rng):
-    """Covariances without full rank. The product's trace comes from the small matrix of inner products of the centred sets."""
+    """Covariances without full rank.
+
+    The product's trace comes from the small matrix of inner products of the centred sets.
+    """
     pairs, names = drawn(rng, 9, 60)
     a, b = (side - side.mean(axis=0) for side in pairs.astype(np.float64).transpose(1, 0, 2))
     apart = (pairs[:, 0] - pairs[:, 1]).mean(axis=0, dtype=np.float64)
@@ -60,7 +63,8 @@ def test_laws(rng):
     assert FrechetSums.of(3 * pairs, names).found().value == pytest.approx(9 * value, rel=1e-6)
     copy = np.stack([pairs[:, 0]] * 2, axis=1)
     assert FrechetSums.of(copy, names).found().value == pytest.approx(0, abs=1e-9)
-    # It is at most what it costs to move each item to its partner (Gelbrich's bound; covariances over items, not items - 1).
+    # It is at most what it costs to move each item to its partner (Gelbrich's bound; covariances over items, not items
+    # - 1).
     moved = ((pairs[:, 0] - pairs[:, 1]) ** 2).sum(axis=1).mean()
     assert value <= moved * 200 / 199
 
@@ -98,7 +102,9 @@ def test_extrapolation_takes_most_of_the_bias(rng):
 
 
 def test_the_interval_is_as_wide_as_samples_differ(rng):
-    """Over many samples of known Gaussians, the mean width is that of twice Student's t times the deviation of the values."""
+    """Over many samples of known Gaussians, the mean width is that of twice Student's t times the deviation of the
+    values.
+    """
     from scipy import stats
 
     values, widths = [], []

@@ -92,8 +92,9 @@ def test_a_ratio_is_near_the_interval_of_survey_sampling(rng):
 
 
 def cr2_by_matrices(values, codes):
-    """The mean's standard error CR2 and its degrees of freedom, as Pustejovsky and Tipton 2018 write them for any regression:
-    of the values on a constant, with the residuals of each cluster multiplied by the root of (I - H)'s inverse."""
+    """The mean's standard error CR2 and its degrees of freedom, as Pustejovsky and Tipton 2018 write them for any
+    regression: of the values on a constant, with the residuals of each cluster multiplied by the root of (I - H)'s
+    inverse."""
     items, design = len(values), np.ones((len(values), 1))
     hat = design @ np.linalg.inv(design.T @ design) @ design.T
     apart = np.eye(items) - hat
@@ -128,7 +129,9 @@ def test_the_error_and_its_degrees_of_freedom_are_those_of_cr2(rng, sizes):
 
 @pytest.mark.parametrize("sizes", [[4, 4, 4, 4], [3, 9, 5, 7, 6], [12, 1, 2, 3, 2, 2, 1], [7, 19, 1, 4, 4, 11, 2, 9]])
 def test_the_error_and_its_degrees_of_freedom_are_those_that_clubsandwich_states_for_a_mean(rng, sizes):
-    """The package's own tests (tests/testthat/test_intercept_formulas.R) state CR2 of a mean over clusters and its degrees in closed form."""
+    """The package's own tests (tests/testthat/test_intercept_formulas.R) state CR2 of a mean over clusters and its
+    degrees in closed form.
+    """
     codes, sizes = np.repeat(np.arange(len(sizes)), sizes), np.asarray(sizes, float)
     values = rng.normal(size=len(sizes))[codes] + rng.normal(size=len(codes))
     items, means = sizes.sum(), np.bincount(codes, values) / sizes
@@ -143,7 +146,10 @@ def test_the_error_and_its_degrees_of_freedom_are_those_that_clubsandwich_states
 
 
 def test_the_error_is_that_of_statsmodels():
-    """Numbers of statsmodels 0.15.0: HC2 of OLS and of WLS on a constant, and its clustered error of equal clusters with the correction G / (G - 1)."""
+    """Numbers of statsmodels 0.15.0:
+
+    HC2 of OLS and of WLS on a constant, and its clustered error of equal clusters with the correction G / (G - 1).
+    """
     values = np.array([3.1, 3.4, 2.9, 3.6, 3.3, 3.0, 3.5, 3.2, 2.7, 3.9, 3.05, 3.45])
     errors, words = np.array([1.0, 0, 3, 2, 0, 5, 1, 4]), np.array([10.0, 12, 25, 8, 30, 17, 9, 22])
     mean = np.stack([values, np.ones(12)], axis=1)
@@ -246,7 +252,10 @@ def test_a_share_has_wilsons_interval_and_is_never_without_width(right):
 
 @pytest.mark.parametrize("items", [5, 20, 50, 200])
 def test_shares_near_0_and_1_are_held_whatever_the_true_share_is(items):
-    """Exactly, by the binomial law: Wilson's own interval of 50 items holds a true share of 0.4 % in 0.84 of the samples."""
+    """Exactly, by the binomial law:
+
+    Wilson's own interval of 50 items holds a true share of 0.4 % in 0.84 of the samples.
+    """
     found = [interval([1.0] * right + [0.0] * (items - right)) for right in range(items + 1)]
     low, high = (np.array([getattr(one, end) for one in found]) for end in ("low", "high"))
     near_0 = np.geomspace(0.001 / items, 0.5, 2_000)
@@ -306,7 +315,9 @@ def test_one_unseen_item_is_the_quantile_of_drawn_weights(rng):
 
 @pytest.mark.parametrize(("losing", "of_their_items"), [(0.1, 0.1), (0.04, 1.0)])
 def test_losses_of_few_speakers_are_allowed_for(rng, losing, of_their_items):
-    """Of twenty speakers with fifty items one in ten loses a tenth of them, or one in twenty-five loses all: most runs of these hold none."""
+    """Of twenty speakers with fifty items one in ten loses a tenth of them, or one in twenty-five loses all: most runs
+    of these hold none.
+    """
     words = np.full(1_000, 20.0)
     speakers = np.repeat(np.arange(20), 50)
     held = 0

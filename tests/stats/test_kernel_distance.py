@@ -40,7 +40,9 @@ def test_it_is_the_loop(rng, items, dimensions):
 
 @pytest.mark.compares("kad", weights="none")
 def test_it_is_kadtks_formula_but_for_partners(rng):
-    """kadtk's three means with this width; its mean across the sets has the partners in it, which are taken out by hand."""
+    """kadtk's three means with this width; its mean across the sets has the partners in it, which are taken out by
+    hand.
+    """
     pairs = (rng.standard_normal((80, 2, 5)) + np.array([[0.0], [0.5]])).astype(np.float32)
     x, y = pairs.astype(np.float64).transpose(1, 0, 2)
     squared = lambda a, b: ((a[:, None] - b[None]) ** 2).sum(axis=2)  # noqa: E731

@@ -156,7 +156,9 @@ def test_a_difference_of_error_rates_allows_for_what_was_not_seen(rng):
 
 
 def test_the_interval_and_p_of_error_rates_agree_also_where_one_system_alone_loses(rng):
-    """Of ten speakers some lose a tenth of their items by one system; p allows for what was not seen exactly as the interval does."""
+    """Of ten speakers some lose a tenth of their items by one system; p allows for what was not seen exactly as the
+    interval does.
+    """
     said = told = 0
     codes, words = np.repeat(np.arange(10), 20), rng.integers(3, 41, 200).astype(float)
     for _ in range(100):
@@ -173,7 +175,10 @@ def test_the_interval_and_p_of_error_rates_agree_also_where_one_system_alone_los
 
 
 def test_a_difference_says_when_so_few_speakers_do_not_show_whether_one_is_lost(rng):
-    """Of 20 speakers one in eight may be lost, and not one in seven. It is said where no item is lost, and not of 60 speakers or of single items."""
+    """Of 20 speakers one in eight may be lost, and not one in seven.
+
+    It is said where no item is lost, and not of 60 speakers or of single items.
+    """
     for speakers, every in ((20, 8), (4, 2), (58, 20)):
         assert (1 - 1 / every) ** speakers > 0.05 > (1 - 1 / (every - 1)) ** speakers
         assert f"one speaker in {every} as a whole" in not_shown(speakers)
@@ -236,7 +241,8 @@ def test_wrong_input_is_named(arguments, message):
 
 
 def test_holms_adjustment_by_hand():
-    # The published example of four tests: 0.005 x 4, 0.01 x 3, 0.03 x 2, and 0.04, which may not fall below the one before.
+    # The published example of four tests: 0.005 x 4, 0.01 x 3, 0.03 x 2, and 0.04, which may not fall below the one
+    # before.
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.5, None, 0.9]) == [1.0, None, 1.0]
     assert holm([]) == []

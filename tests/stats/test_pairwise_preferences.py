@@ -1,4 +1,6 @@
-"""Two at a time: strengths against a general optimiser of the same likelihood, against closed forms, and on systems of known strength."""
+"""Two at a time: strengths against a general optimiser of the same likelihood, against closed forms, and on systems of
+known strength.
+"""
 
 from __future__ import annotations
 

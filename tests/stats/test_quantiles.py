@@ -1,4 +1,6 @@
-"""Quantiles against NumPy's, and the coverage of their intervals by simulation from a distribution whose quantiles are known."""
+"""Quantiles against NumPy's, and the coverage of their intervals by simulation from a distribution whose quantiles are
+known.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,18 @@ def test_intervals_hold_the_true_quantile_as_often_as_they_say(rng, count, share
 
 
 def test_equal_values_do_not_move_an_interval(rng):
-    """Latencies in ticks of 0.2 s, of which 0.51 are at most 0.4 s: the sample's median is often 0.6 s, at most which are 0.91."""
+    """Latencies in ticks of 0.2 s, of which 0.51 are at most 0.4 s: the sample's median is often 0.6 s, at most which
+    are 0.91.
+    """
     ticks = [0.2 * rng.choice([1, 2, 3, 4], 100, p=[0.1, 0.41, 0.4, 0.09]) for _ in range(400)]
     found = [quantile(one, 0.5).interval for one in ticks]
     assert np.mean([one.low <= 0.4 <= one.high for one in found]) >= 0.92
 
 
 def test_intervals_hold_over_sessions_whose_values_are_alike(rng):
-    """Of a session's four values nine tenths of the variance is the session's: 0.92 of 500 runs, less what they scatter."""
+    """Of a session's four values nine tenths of the variance is the session's: 0.92 of 500 runs, less what they
+    scatter.
+    """
     truth, clusters = NormalDist().inv_cdf(0.9), np.repeat(np.arange(30), 4).tolist()
     draw = lambda: np.repeat(0.9**0.5 * rng.standard_normal(30), 4) + 0.1**0.5 * rng.standard_normal(120)  # noqa: E731
     found = [quantile(draw(), 0.9, clusters=clusters).interval for _ in range(500)]
@@ -41,7 +47,9 @@ def test_intervals_hold_over_sessions_whose_values_are_alike(rng):
 
 
 def test_values_of_one_session_are_not_independent(rng):
-    """Three values each of 60 sessions that are nearly equal within a session: the interval is that of 60 values, not of 180."""
+    """Three values each of 60 sessions that are nearly equal within a session: the interval is that of 60 values, not
+    of 180.
+    """
     each = np.exp(rng.standard_normal(60))
     values = np.repeat(each, 3) + 1e-6 * rng.standard_normal(180)
     clusters = np.repeat(np.arange(60), 3).tolist()

@@ -23,7 +23,9 @@ def robustness(*about):
 
 
 def asked(sums, *, missing=(), wrong=(), share=True, speakers=None):
-    """Answers to every question in every wording, `(questions, wordings, 2)`: parts, groups, and which draw each answer is."""
+    """Answers to every question in every wording, `(questions, wordings, 2)`: parts, groups, and which draw each answer
+    is.
+    """
     questions, wordings, _ = sums.shape
     where = {q * wordings + w: (f"q{q}", w) for q in range(questions) for w in range(wordings)}
     held = [n for n in where if n not in missing]

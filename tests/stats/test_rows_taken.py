@@ -1,4 +1,6 @@
-"""How many questions of its benchmark a run holds, and why not all: told in the summary, in words, and in what other tools read."""
+"""How many questions of its benchmark a run holds, and why not all: told in the summary, in words, and in what other
+tools read.
+"""
 
 from __future__ import annotations
 

@@ -216,7 +216,9 @@ def test_a_score_that_is_not_in_the_record_is_said(tmp_path):
 
 
 def test_items_without_an_estimate_are_counted_once_whether_scored_or_not(tmp_path):
-    """Of five items one is scored, two lost their scores, and two had no estimate, of which one has a score that says so."""
+    """Of five items one is scored, two lost their scores, and two had no estimate, of which one has a score that says
+    so.
+    """
     writer = RunWriter(tmp_path / "run", {})
     writer.begin({"codec": {}}, {"stoi": FACTS["stoi"]}, [Sample(i, None) for i in "abcde"])
     failed = Score.failed("there is no estimate", "p")

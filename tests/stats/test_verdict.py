@@ -73,7 +73,9 @@ def test_of_equal_systems_one_is_left_out_in_one_of_twenty_runs_at_most(tmp_path
 
 @pytest.mark.parametrize("units, systems", [(5, 3), (6, 3), (8, 5)])
 def test_few_units_tell_systems_apart_that_lie_far_apart(tmp_path, units, systems):
-    """No exchange of so few units has a p that all pairs leave small enough, but the intervals of the differences are short."""
+    """No exchange of so few units has a p that all pairs leave small enough, but the intervals of the differences are
+    short.
+    """
     rng = np.random.default_rng(units)
     shared = rng.normal(3.0, 0.5, units)
     values = {str(k): shared + 0.3 * k + rng.normal(0, 0.02, units) for k in range(systems)}
@@ -162,7 +164,10 @@ def test_a_suspect_does_not_shrink_the_samples_of_the_others(tmp_path):
 
 
 def test_a_best_that_its_own_column_contradicts_is_not_marked(tmp_path):
-    """Of twenty items `a` lacks the two worst. Over the common ones it is worse than `b`, over its own it looks better."""
+    """Of twenty items `a` lacks the two worst.
+
+    Over the common ones it is worse than `b`, over its own it looks better.
+    """
     rng = np.random.default_rng(1)
     base = np.r_[rng.normal(0.8, 0.01, 18), 0.0, 0.0]
     a = [*(base[:18] - 0.02 + rng.normal(0, 0.001, 18)), None, None]

@@ -324,7 +324,9 @@ def test_texts_read_back_exactly_whatever_they_hold(tmp_path):
 
 
 def test_no_cell_of_an_export_is_a_formula(tmp_path, command):
-    """No switch is needed: a run whose ids, texts and answers come from somebody else is opened in a spreadsheet as it is exported."""
+    """No switch is needed: a run whose ids, texts and answers come from somebody else is opened in a spreadsheet as it
+    is exported.
+    """
     samples = [Sample(text, None, text) for text in HOSTILE]
     run = written(tmp_path / "run", [-0.5] * len(HOSTILE), samples=samples)
     code, _, _ = command("export", run.folder, "--out", tmp_path / "run.csv")

@@ -107,7 +107,10 @@ os._exit(9)
 
 @pytest.mark.parametrize("which", ["closed", "killed"])
 def test_what_a_killed_process_has_half_done_is_taken_back_by_who_only_reads(made, tmp_path, which):
-    """As where the process is killed while it closes the record: SQLite lets no reader do that ("attempt to write a readonly database")."""
+    """As where the process is killed while it closes the record:
+
+    SQLite lets no reader do that ("attempt to write a readonly database").
+    """
     folder = copied(made, tmp_path, which)
     subprocess.run([sys.executable, "-c", HALF_DONE, folder / "run.sqlite"], check=False)
     assert (folder / "run.sqlite-journal").stat().st_size > 0

@@ -79,7 +79,9 @@ def test_a_stall_or_a_slow_start_gives_no_estimate_until_it_is_known_within_a_fa
 
 @pytest.mark.parametrize(("burst", "until_s"), [(18, 300), (60, 200), (4, 30), (100, 150)])
 def test_what_comes_at_once_after_a_stall_is_no_speed(clock, burst, until_s):
-    """Some items come quickly, then nothing for minutes, then two a second to the end: the range holds the truth within a factor of two."""
+    """Some items come quickly, then nothing for minutes, then two a second to the end: the range holds the truth within
+    a factor of two.
+    """
     progress, total, done, wrong = Progress(clock), 247, 0.0, []
     end_s = until_s + (total - burst) / 2
     for second in range(1, int(end_s)):

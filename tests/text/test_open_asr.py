@@ -1,4 +1,6 @@
-"""The rules of the Open ASR leaderboard, held against what its own programs of four dates and kaldialign say (tests/golden/text/open_asr.json)."""
+"""The rules of the Open ASR leaderboard, held against what its own programs of four dates and kaldialign say
+(tests/golden/text/open_asr.json).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Published rules give, case by case, what their sources gave: the texts exactly, the numbers to 1e-9.
 
-`tests/golden/text` holds the cases: texts written for the purpose and what the reference code of each file's `reference`
-returned for them.
+`tests/golden/text` holds the cases: texts written for the purpose and what the reference code of each file's
+`reference` returned for them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""In each language, spellings of the same speech are equal and different speech is not: 40 pairs each, written for this."""
+"""In each language, spellings of the same speech are equal and different speech is not: 40 pairs each, written for
+this.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Networks are in memory once: nothing is drawn before the checkpoint fills them, and nothing of them stays without a value."""
+"""Networks are in memory once: nothing is drawn before the checkpoint fills them, and nothing of them stays without a
+value.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Which file to open
     `api.py`, `metrics_api.py`   the verbs: raters of the same items, and metrics over the same runs.
-    `ratings.py`                 files of people's ratings. `material.py`, `raters.py` and `chosen_options.py` read what runs hold.
+    `ratings.py`                 files of people's ratings. `material.py`, `raters.py` and `chosen_options.py` read what
+                                 runs hold.
     `panel.py`, `consensus.py`   all pairs of raters, by subset, and what they say together.
     `coefficients.py`            correlations, kappas and shares of two raters, with their intervals.
     `score_columns.py`, `metric_correlations.py`   the values of metrics as columns, and which say the same.

@@ -50,34 +50,36 @@ def agreement(
 ) -> Agreement:
     """Compares raters of the same items: the judges of runs with each other, or with people.
 
-    Without `human`, the first judge is the reference, and every other judge is compared with it. With `human`, each judge is
-    compared with the majority of the people, with their mean, and with each of them; up to six people are also compared with
-    each other.
+    Without `human`, the first judge is the reference, and every other judge is compared with it. With `human`, each
+    judge is compared with the majority of the people, with their mean, and with each of them; up to six people are also
+    compared with each other.
 
     Args:
         runs: runs or their folders; a folder that holds several stands for all of them. Items are matched by benchmark,
             system and id, so that the judges may have worked in different runs.
-        human: a CSV file with the columns `id`, `rater` and `score`, and where needed `system`, `other`, `choice`, `subset`
-            and `benchmark` (see `codec_bench.apps.agreement.ratings`).
+        human: a CSV file with the columns `id`, `rater` and `score`, and where needed `system`, `other`, `choice`,
+            `subset` and `benchmark` (see `codec_bench.apps.agreement.ratings`).
         judges: only these judges, as the record calls them; the first one is the reference. None for all.
-        metrics: what is compared. `rating[RUBRIC]` stands for the verdicts by this rubric; any other metric of the runs, such
-            as `dnsmos_ovrl`, is a rater of its own. None for the rubric of the primary metric, or the only one.
-        kind: what the people gave: `rating` (numbers), `preference` (which of two systems is better), or `option` (the option
-            that is closest to an answer); None finds it out from the file. Preferences are compared with those that
-            follow from the judges' scores, and options with what the runs read of the answers.
+        metrics: what is compared. `rating[RUBRIC]` stands for the verdicts by this rubric; any other metric of the
+            runs, such as `dnsmos_ovrl`, is a rater of its own. None for the rubric of the primary metric, or the only
+            one.
+        kind: what the people gave: `rating` (numbers), `preference` (which of two systems is better), or `option` (the
+            option that is closest to an answer); None finds it out from the file. Preferences are compared with those
+            that follow from the judges' scores, and options with what the runs read of the answers.
         scale: the lowest and the highest rating of the people; None for the judges' scale.
-        ties: what counts where the people have no majority: `left-out`, `any` (whoever gives one of the most frequent values
-            agrees), or `equal` (of preferences: neither system is preferred).
+        ties: what counts where the people have no majority: `left-out`, `any` (whoever gives one of the most frequent
+            values agrees), or `equal` (of preferences: neither system is preferred).
         equal_within: scores of a judge that differ by no more than this prefer neither system.
         by: columns to break the results down by, beside the benchmarks' own subsets.
         most_apart: how many items to name on which the raters differ most.
 
     Returns:
-        An `Agreement`. Its numbers have intervals over independent units (speakers, or the answers to one question) where the
-        method holds, and otherwise the reason why not.
+        An `Agreement`. Its numbers have intervals over independent units (speakers, or the answers to one question)
+        where the method holds, and otherwise the reason why not.
 
     Raises:
-        UserError: a run, a judge, a metric or the file is not what it should be, or there are not two raters to compare.
+        UserError: a run, a judge, a metric or the file is not what it should be, or there are not two raters to
+            compare.
 
     Examples:
         >>> from pathlib import Path
@@ -282,7 +284,9 @@ def _pairs(panel: Panel) -> list[tuple[Rater, Rater]]:
 
 
 def _headed(panel: Panel, pairs: Sequence[tuple[Rater, Rater]]) -> list[tuple[Rater, Rater]]:
-    """The pairs by which the items that lie farthest apart are found: with the people together, where there are several."""
+    """The pairs by which the items that lie farthest apart are found: with the people together, where there are
+    several.
+    """
     together = "mean" if panel.of_role("mean") else "majority" if panel.of_role("majority") else None
     chosen = [(a, b) for a, b in pairs if a.role == together]
     return chosen or list(pairs)

@@ -2,25 +2,24 @@
 
 What is computed
     `spearman`, `kendall` (tau-b) and `pearson` correlate the two ratings; ties are handled as in SciPy.
-    `kappa_quadratic`, `kappa_linear` and `kappa` (unweighted) are Cohen's kappa. The weights come from the values of the
-    ratings and not from their places among the values that occur, so that a value that nobody gave changes nothing.
-    `exact` and `within_one` are the shares of items on which the ratings are equal, and at most 1 apart. `difference` is the
-    mean of rater minus reference.
+    `kappa_quadratic`, `kappa_linear` and `kappa` (unweighted) are Cohen's kappa. The weights come from the values of
+    the ratings and not from their places among the values that occur, so that a value that nobody gave changes nothing.
+    `exact` and `within_one` are the shares of items on which the ratings are equal, and at most 1 apart. `difference`
+    is the mean of rater minus reference.
 
 How an interval is made
-    Each item's influence on a coefficient (its derivative with respect to the item's weight, the infinitesimal jackknife) is
-    summed over the items of an independent unit, such as a speaker. The standard error is the root of the mean square of
-    these sums, with units / (units - 1) for few units; for items that are units of their own this is the delta method. The
-    interval takes Student's t with (units - 1) degrees of freedom, for a correlation on Fisher's scale (the inverse
-    hyperbolic tangent), so that it stays between -1 and 1. The shares and the difference have the intervals of
-    `stats.intervals`.
-    Below `FEWEST_UNITS` units a correlation or a kappa has no interval, because this approximation is too short there: of
-    20 items rated from 0 to 5, 88 % of the intervals of quadratic kappa hold the true value, and of 30 items 91 %. Below
-    `FEW_UNITS` units (94 %) an interval carries the note `SHORT`.
+    Each item's influence on a coefficient (its derivative with respect to the item's weight, the infinitesimal
+    jackknife) is summed over the items of an independent unit, such as a speaker. The standard error is the root of the
+    mean square of these sums, with units / (units - 1) for few units; for items that are units of their own this is the
+    delta method. The interval takes Student's t with (units - 1) degrees of freedom, for a correlation on Fisher's
+    scale (the inverse hyperbolic tangent), so that it stays between -1 and 1. The shares and the difference have the
+    intervals of `stats.intervals`. Below `FEWEST_UNITS` units a correlation or a kappa has no interval, because this
+    approximation is too short there: of 20 items rated from 0 to 5, 88 % of the intervals of quadratic kappa hold the
+    true value, and of 30 items 91 %. Below `FEW_UNITS` units (94 %) an interval carries the note `SHORT`.
 
 References: Kendall 1945, "The treatment of ties in ranking problems"; Cohen 1968, "Weighted kappa"; Fleiss, Cohen and
-Everitt 1969, "Large sample standard errors of kappa and weighted kappa" (the same error for independent items); Efron 1982,
-"The Jackknife, the Bootstrap and Other Resampling Plans", chapter 6 (infinitesimal jackknife).
+Everitt 1969, "Large sample standard errors of kappa and weighted kappa" (the same error for independent items); Efron
+1982, "The Jackknife, the Bootstrap and Other Resampling Plans", chapter 6 (infinitesimal jackknife).
 """
 
 from __future__ import annotations
@@ -81,8 +80,8 @@ class PairAgreement:
 
 
 class _Cells(NamedTuple):
-    """The pairs of values that occur: the sorted values of both raters, the places of each cell in them, how many items each
-    cell has, and the cell of each item."""
+    """The pairs of values that occur: the sorted values of both raters, the places of each cell in them, how many items
+    each cell has, and the cell of each item."""
 
     x: np.ndarray
     y: np.ndarray
@@ -156,7 +155,9 @@ def agreement_of(
 
 
 def confusion(reference: np.ndarray, rater: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How often each pair of values occurs: the sorted values of the reference (rows), of the rater (columns), the counts."""
+    """How often each pair of values occurs: the sorted values of the reference (rows), of the rater (columns), the
+    counts.
+    """
     cells = _cells(reference, rater)
     counts = np.zeros((len(cells.x), len(cells.y)), np.int64)
     counts[cells.row, cells.column] = cells.items
@@ -244,7 +245,9 @@ def _spearman(cells: _Cells) -> Found:
 
 
 def _kendall(cells: _Cells) -> Found:
-    """Kendall's tau-b: concordant minus discordant pairs over the geometric mean of the pairs that each rater tells apart."""
+    """Kendall's tau-b: concordant minus discordant pairs over the geometric mean of the pairs that each rater tells
+    apart.
+    """
     if len(cells.x) < 2 or len(cells.y) < 2:
         return FLAT
     rows, columns = cells.shares
@@ -262,8 +265,8 @@ def _kendall(cells: _Cells) -> Found:
 def _concordant(cells: _Cells) -> np.ndarray:
     """For each cell, how many items lie above it by both raters, or below it by both, int64 `(cells,)`.
 
-    The cells are in the order of the reference. Blocks of 1, 2, 4, ... cells are compared with their right neighbours, all
-    blocks of one size at once: log2(cells) steps, each a sorting.
+    The cells are in the order of the reference. Blocks of 1, 2, 4, ... cells are compared with their right neighbours,
+    all blocks of one size at once: log2(cells) steps, each a sorting.
     """
     # Cells of one row stand in falling order of the column, so that none of them counts as above another.
     order = np.lexsort((-cells.column, cells.row))
@@ -288,7 +291,9 @@ def _concordant(cells: _Cells) -> np.ndarray:
 
 
 class _Distance(NamedTuple):
-    """How far apart two values are: of pairs of values, and of each value from a rater's values with their shares, on average."""
+    """How far apart two values are: of pairs of values, and of each value from a rater's values with their shares, on
+    average.
+    """
 
     of_pairs: Callable[[np.ndarray, np.ndarray], np.ndarray]
     mean: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]

@@ -1,9 +1,10 @@
-"""What several raters say together, and what scores say of two systems: the value of most raters, their mean, preferences.
+"""What several raters say together, and what scores say of two systems: the value of most raters, their mean,
+preferences.
 
 Conventions
-    A table of ratings is float64 `(raters, items)`, with NaN where a rater did not rate an item. Labels are numbers too.
-    The majority is the most frequent value of an item that at least two raters rated. Where several values are the most
-    frequent, a rule by name decides (`TIES`): published protocols rarely say which.
+    A table of ratings is float64 `(raters, items)`, with NaN where a rater did not rate an item. Labels are numbers
+    too. The majority is the most frequent value of an item that at least two raters rated. Where several values are the
+    most frequent, a rule by name decides (`TIES`): published protocols rarely say which.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ PREFERRED, EQUAL, OTHER = 1.0, 0.0, -1.0
 
 
 def majority(table: np.ndarray, *, ties: str = "left-out", against: np.ndarray | None = None) -> np.ndarray:
-    """The most frequent value of each item, `(items,)`; NaN where fewer than two raters rated it, or no value is the most
-    frequent.
+    """The most frequent value of each item, `(items,)`; NaN where fewer than two raters rated it, or no value is the
+    most frequent.
 
     Args:
         table: the ratings, `(raters, items)`.
@@ -53,7 +54,8 @@ def mean_rating(table: np.ndarray) -> np.ndarray:
 
 
 def preference(first: np.ndarray, second: np.ndarray, *, equal_within: float = 0.0) -> np.ndarray:
-    """Which of two systems a rater prefers, from the scores of both: `PREFERRED`, `EQUAL` or `OTHER`; NaN without a score.
+    """Which of two systems a rater prefers, from the scores of both: `PREFERRED`, `EQUAL` or `OTHER`; NaN without a
+    score.
 
     Args:
         first, second: the scores, `(items,)`; higher is better.

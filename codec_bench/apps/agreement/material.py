@@ -26,8 +26,10 @@ class Material:
     Args:
         runs: the runs. problems: what is wrong with their ratings.
         ratings: by rater and item, a rating or the status of the score that has none.
-        roles, scales, signs: by rater, whether it is a judge, its scale by benchmark, and -1 if lower ratings are better.
-        units, systems, groups: by benchmark, the independent unit of each id, the systems, and the ids by column and value.
+        roles, scales, signs: by rater, whether it is a judge, its scale by benchmark, and -1 if lower ratings are
+        better.
+        units, systems, groups: by benchmark, the independent unit of each id, the systems, and the ids by column and
+            value.
     """
 
     runs: Sequence[Run]
@@ -110,7 +112,9 @@ class Material:
         return Panel(kind, items, units, raters, {**self._subsets(items), **given})
 
     def judges_told(self, judges: Sequence[str], metrics: Sequence[str]) -> list[str]:
-        """How each judge that rates here did in its test, one sentence each; `judges` and `metrics` as for `columns_of`."""
+        """How each judge that rates here did in its test, one sentence each; `judges` and `metrics` as for
+        `columns_of`.
+        """
         told = (
             f"{column.metric}: {run.judge(column.metric)}"
             for run in self.runs

@@ -1,18 +1,19 @@
 """Which metrics say the same: the correlation of every two over the items of runs, and over the systems.
 
 What is computed
-    Over items, Spearman's and Pearson's correlation of the two metrics' values, of all systems together. Over systems, the same of
-    the systems' values, from three systems on. Metrics of which less is better are turned, so that a positive correlation
-    means that what is good by one is good by the other; metrics of neither direction are not. An item without a value of
-    either metric is left out of the pair, and counted.
+    Over items, Spearman's and Pearson's correlation of the two metrics' values, of all systems together. Over systems,
+    the same of the systems' values, from three systems on. Metrics of which less is better are turned, so that a
+    positive correlation means that what is good by one is good by the other; metrics of neither direction are not. An
+    item without a value of either metric is left out of the pair, and counted.
 
 How an interval is made
-    Over items as in `codec_bench.apps.agreement.coefficients`: from the influence of each independent unit (speakers where they are known,
-    or else samples), so that what several systems made of a sample is one unit; from 30 units on. Over systems as in
-    `codec_bench.stats.correlation`, from 10 systems on.
+    Over items as in `codec_bench.apps.agreement.coefficients`: from the influence of each independent unit (speakers
+    where they are known, or else samples), so that what several systems made of a sample is one unit; from 30 units on.
+    Over systems as in `codec_bench.stats.correlation`, from 10 systems on.
 
 Which say the same
-    Metrics are joined (average linkage) as long as the mean of their correlations over items (Spearman) is `least` or more.
+    Metrics are joined (average linkage) as long as the mean of their correlations over items (Spearman) is `least` or
+    more.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class MetricColumn:
     """One metric, or the listeners.
 
     Args:
-        name: of it. better: `higher`, `lower` or `neither`. n: how many items have a value. without: how many were scored and
-            have none.
+        name: of it. better: `higher`, `lower` or `neither`. n: how many items have a value. without: how many were
+            scored and have none.
     """
 
     name: str
@@ -52,8 +53,8 @@ class MetricPair:
     """How well two metrics agree.
 
     Args:
-        first, second: their names. items: over the items that have both values. left_out: how many items were scored by both
-            and lack a value of one of them.
+        first, second: their names. items: over the items that have both values. left_out: how many items were scored by
+            both and lack a value of one of them.
         systems: how many systems have both values. of_systems: over these, by the names of `COEFFICIENTS`.
         is_same: whether Spearman's correlation over items is as large as was asked for.
     """
@@ -80,11 +81,13 @@ class MetricAgreement:
     """How well metrics agree with each other.
 
     Args:
-        columns: the metrics, those that are alike side by side. clusters: their names in clusters that say the same, in this order.
+        columns: the metrics, those that are alike side by side. clusters: their names in clusters that say the same, in
+        this order.
         pairs: every two of them, in this order. systems: the names. least: the correlation from which two say the same.
-        problems: what could not be used of the ratings of listeners, as `codec_bench.apps.agreement.ratings.Problem` has it.
-        standard: what P.1401 says of the metrics; None without listeners. judges: by metric that rests on a judge, who marked and how that
-            judge did in its test.
+        problems: what could not be used of the ratings of listeners, as `codec_bench.apps.agreement.ratings.Problem`
+        has it.
+        standard: what P.1401 says of the metrics; None without listeners. judges: by metric that rests on a judge, who
+            marked and how that judge did in its test.
     """
 
     columns: tuple[MetricColumn, ...]
@@ -127,7 +130,8 @@ def metric_agreement_of(
     """How well the metrics of columns agree with each other. There are two or more.
 
     Args:
-        scored: the columns. least: Spearman's correlation from which two metrics say the same. problems, standard: see `MetricAgreement`.
+        scored: the columns. least: Spearman's correlation from which two metrics say the same. problems, standard: see
+            `MetricAgreement`.
     """
     count, units = len(scored.names), scored.item_units
     found = [_pair(scored, a, b, units, least) for a in range(count) for b in range(a + 1, count)]

@@ -31,16 +31,16 @@ def metric_agreement(
 ) -> MetricAgreement:
     """Correlates the metrics of runs with each other, over items and over systems.
 
-    Metrics of which less is better are turned, so that a positive correlation means agreement. Items that lack a value of one of
-    two metrics are left out of this pair, and counted.
+    Metrics of which less is better are turned, so that a positive correlation means agreement. Items that lack a value
+    of one of two metrics are left out of this pair, and counted.
 
     Args:
-        runs: runs or their folders; a folder that holds several stands for all of them. Items are matched by benchmark or
-            data, system and id, so that the metrics may be in different runs.
+        runs: runs or their folders; a folder that holds several stands for all of them. Items are matched by benchmark
+            or data, system and id, so that the metrics may be in different runs.
         metrics: only these, as names or one string with commas; None for all that the runs have.
-        human: a CSV file of ratings as `codec-bench listen import` writes it, with the columns `id`, `rater` and `score` and
-            where needed `system` and `benchmark`. The mean of each item's ratings is one more column, `listeners`, and `standard` says
-            how far each metric predicts them (ITU-T P.1401).
+        human: a CSV file of ratings as `codec-bench listen import` writes it, with the columns `id`, `rater` and
+            `score` and where needed `system` and `benchmark`. The mean of each item's ratings is one more column,
+            `listeners`, and `standard` says how far each metric predicts them (ITU-T P.1401).
         least: Spearman's correlation over items from which two metrics say the same, between -1 and 1.
 
     Returns:
@@ -92,7 +92,8 @@ def _rated(path: str | os.PathLike[str]) -> Ratings:
 
 
 def _add_people(columns: Scored, people: Ratings, path: Path) -> Votes:
-    """Fills the last column with the means of people's ratings, and gives the ratings by the number of the item in a column.
+    """Fills the last column with the means of people's ratings, and gives the ratings by the number of the item in a
+    column.
 
     Raises:
         UserError: none of them is about an item of the runs.

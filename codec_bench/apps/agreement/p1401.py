@@ -1,25 +1,29 @@
-"""How far metrics predict what people voted, by ITU-T P.1401: errors after a mapping, errors beyond the votes' own uncertainty, outliers.
+"""How far metrics predict what people voted, by ITU-T P.1401: errors after a mapping, errors beyond the votes' own
+uncertainty, outliers.
 
 What is computed
-    A file is what one system made of one sample; a condition is a system, with all votes on its files and the mean of its values.
-    Each has the mean of M votes with the interval c = t(0.975, M - 1) sd / sqrt(M). Of N files or conditions, with the error e of the
-    mapped value: rmse = sqrt(sum e^2 / (N - d)), rmse* the same with max(0, |e| - c) for e, and the outlier ratio is the share
-    with |e| > c. d is 1 without a mapping, 2 for a line, 4 for a cubic.
-    A mapping has the least squares among those that do not fall between the least and the greatest value, with more of the metric
-    as better. Without a mapping there is an error only where the metric's range lies in the votes' scale and is half of it or more.
+    A file is what one system made of one sample; a condition is a system, with all votes on its files and the mean of
+    its values. Each has the mean of M votes with the interval c = t(0.975, M - 1) sd / sqrt(M). Of N files or
+    conditions, with the error e of the mapped value: rmse = sqrt(sum e^2 / (N - d)), rmse* the same with max(0, |e| -
+    c) for e, and the outlier ratio is the share with |e| > c. d is 1 without a mapping, 2 for a line, 4 for a cubic. A
+    mapping has the least squares among those that do not fall between the least and the greatest value, with more of
+    the metric as better. Without a mapping there is an error only where the metric's range lies in the votes' scale and
+    is half of it or more.
 
 Intervals
-    rmse: from chi-square with N - d degrees of freedom. Outlier ratio: R +- k sqrt(R (1 - R) / N). Pearson: Fisher's z +- k / sqrt(N - 3).
-    k is 1.96 from 30 files or conditions on, and t(0.975, N - 1) below. Spearman is not in the standard; its interval is that of
-    `codec_bench.stats.correlation`. rmse* has none.
+    rmse: from chi-square with N - d degrees of freedom. Outlier ratio: R +- k sqrt(R (1 - R) / N). Pearson: Fisher's z
+    +- k / sqrt(N - 3). k is 1.96 from 30 files or conditions on, and t(0.975, N - 1) below. Spearman is not in the
+    standard; its interval is that of `codec_bench.stats.correlation`. rmse* has none.
 
 Two metrics
-    rmse and rmse*: the greater mean square over the smaller against F(N - d, N - d), one-sided. Pearson: the difference of Fisher's
-    z over sqrt(2 / (N - 3)). Outlier ratios: their difference over its pooled standard error. These are the standard's tests. They
-    take the two metrics as independent, and on the same files they are not; `p_dependent` is that of Williams' test, which allows
-    for the correlation of the two. Every p is multiplied by the number of pairs of metrics (Bonferroni).
+    rmse and rmse*: the greater mean square over the smaller against F(N - d, N - d), one-sided. Pearson: the difference
+    of Fisher's z over sqrt(2 / (N - 3)). Outlier ratios: their difference over its pooled standard error. These are the
+    standard's tests. They take the two metrics as independent, and on the same files they are not; `p_dependent` is
+    that of Williams' test, which allows for the correlation of the two. Every p is multiplied by the number of pairs of
+    metrics (Bonferroni).
 
-References: ITU-T P.1401 (01/2020), clauses 7.3 to 7.7; Williams 1959, "The comparison of regression variables", JRSS B 21.
+References: ITU-T P.1401 (01/2020), clauses 7.3 to 7.7; Williams 1959, "The comparison of regression variables", JRSS B
+21.
 """
 
 from __future__ import annotations
@@ -52,8 +56,8 @@ class Values(NamedTuple):
     """What a metric says of each file.
 
     Args:
-        name: of it. values: one for each file, NaN where there is none, float64 `(files,)`. better: whether higher is better; None where
-            neither is. range: the least and the greatest value; None for an end that is not known.
+        name: of it. values: one for each file, NaN where there is none, float64 `(files,)`. better: whether higher is
+            better; None where neither is. range: the least and the greatest value; None for an end that is not known.
     """
 
     name: str
@@ -74,7 +78,8 @@ class Points:
     """The files or conditions of a metric.
 
     Args:
-        names: of them. value: of the metric, more is better. mos, ci: mean of the votes, and half the width of its interval, float64 `(points,)`.
+        names: of them. value: of the metric, more is better. mos, ci: mean of the votes, and half the width of its
+            interval, float64 `(points,)`.
     """
 
     names: tuple[str, ...]
@@ -88,8 +93,10 @@ class Mapped:
     """The errors of a metric after one mapping.
 
     Args:
-        mapping: `none`, `first` or `third`. coefficients: of the polynomial, the constant first, of the value turned so that more is better.
-        rmse, rmse_star, outlier_ratio, pearson: with intervals where there are any. note: why there is no figure; None if there is.
+        mapping: `none`, `first` or `third`. coefficients: of the polynomial, the constant first, of the value turned so
+        that more is better.
+        rmse, rmse_star, outlier_ratio, pearson: with intervals where there are any. note: why there is no figure; None
+        if there is.
     """
 
     mapping: str
@@ -106,7 +113,8 @@ class Fit:
     """How far one metric predicts the votes, over conditions or over files.
 
     Args:
-        metric: its name. turned: whether its sign was changed, so that more is better. level: one of `LEVELS`. n: how many there are.
+        metric: its name. turned: whether its sign was changed, so that more is better. level: one of `LEVELS`. n: how
+        many there are.
         left_out: how many with votes lack a value, or have a single vote and so no interval.
         spearman: over them. mapped: after each mapping. points: what it rests on.
     """
@@ -131,7 +139,8 @@ class Against:
 
     Args:
         first, second, level, mapping, n: which. pairs: how many pairs of metrics are compared.
-        f_rmse, f_rmse_star: the greater mean square over the smaller, with its `p_rmse` and `p_rmse_star`; None where the smaller is 0.
+        f_rmse, f_rmse_star: the greater mean square over the smaller, with its `p_rmse` and `p_rmse_star`; None where
+        the smaller is 0.
         z_pearson, p_pearson: Fisher's, as if independent. p_dependent: Williams'. p_outliers: of the outlier ratios.
     """
 
@@ -193,7 +202,8 @@ def p1401(
 
     Args:
         metrics: their values. votes: at least one. files, conditions: the name of each file, and that of its condition.
-        scale: the least and the greatest vote; None for the first of `SCALES` in which all votes lie, or else the votes' own ends.
+        scale: the least and the greatest vote; None for the first of `SCALES` in which all votes lie, or else the
+            votes' own ends.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -315,7 +325,10 @@ def _mapped(metric: Values, points: Points, mapping: str, level: str, scale: tup
 
 
 def _is_of(low: float, high: float, scale: tuple[float, float]) -> bool:
-    """Whether a metric's values are votes of this scale: PESQ's from 1 to 4.64 are of 1 to 5, and not of 0 to 100, where they lie too."""
+    """Whether a metric's values are votes of this scale:
+
+    PESQ's from 1 to 4.64 are of 1 to 5, and not of 0 to 100, where they lie too.
+    """
     return scale[0] <= low and high <= scale[1] and 2 * (high - low) >= scale[1] - scale[0]
 
 
@@ -350,8 +363,9 @@ def _correlation(x: np.ndarray, y: np.ndarray) -> float | None:
 def mapping_of(value: np.ndarray, mos: np.ndarray, mapping: str) -> np.ndarray:
     """The coefficients of a mapping, the constant first, float64 `(order + 1,)`.
 
-    Among the polynomials that do not fall between the least and the greatest value it has the least squares. Where the free cubic
-    falls somewhere, the slope of the best one is 0 at an end, at both, or touches 0 once between them; each is tried.
+    Among the polynomials that do not fall between the least and the greatest value it has the least squares. Where the
+    free cubic falls somewhere, the slope of the best one is 0 at an end, at both, or touches 0 once between them; each
+    is tried.
     """
     if mapping == "none":
         return np.array([0.0, 1.0])

@@ -63,7 +63,9 @@ def _p(p: float | None) -> str:
 
 
 def standard_csv(found: Standard) -> str:
-    """Everything as one table: a row for each metric, level and mapping, and for each two metrics; `second` is empty in the former."""
+    """Everything as one table: a row for each metric, level and mapping, and for each two metrics; `second` is empty in
+    the former.
+    """
     out = io.StringIO()
     tests = ("f_rmse", "p_rmse", "f_rmse_star", "p_rmse_star", "z_pearson", "p_pearson", "p_dependent", "p_outliers")
     figures = [f"{name}{end}" for name in ("rmse", "outlier_ratio", "pearson", "spearman") for end in _ENDS]

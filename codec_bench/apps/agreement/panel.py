@@ -1,10 +1,9 @@
 """A panel: several raters of the same items, and how well each pair of them agrees, in all and by subset.
 
 Conventions
-    A panel holds one number for each rater and item, NaN where there is none. An option or another label is a number, too;
-    `Panel.labels` names it.
-    Two raters are compared on the items that both rated. Items of one unit (a speaker, or the answers to one question)
-    count as one for intervals.
+    A panel holds one number for each rater and item, NaN where there is none. An option or another label is a number,
+    too; `Panel.labels` names it. Two raters are compared on the items that both rated. Items of one unit (a speaker, or
+    the answers to one question) count as one for intervals.
 """
 
 from __future__ import annotations
@@ -242,8 +241,8 @@ def _confusion(panel: Panel, reference: np.ndarray, rater: np.ndarray) -> Confus
 def gaps(panel: Panel, reference: Rater, rater: Rater) -> np.ndarray:
     """How far apart two raters are on each item, `(items,)`; 0 where one of them did not rate.
 
-    On one scale this is the distance of the ratings, on two scales that of their ranks as a share of all. Labels that differ
-    are 1 apart.
+    On one scale this is the distance of the ratings, on two scales that of their ranks as a share of all. Labels that
+    differ are 1 apart.
     """
     apart = np.zeros(len(panel.items))
     both = np.flatnonzero(~(np.isnan(reference.values) | np.isnan(rater.values)))
@@ -286,7 +285,8 @@ class Agreement:
         pairs: every two that were compared; differences are rater minus reference.
         apart: the items on which they differ most, the farthest first.
         problems: what could not be used of a file of ratings: `what`, `count`, `examples` with their lines, `rater`.
-        notes: what else to know, one sentence each. standard: what P.1401 says of judges and metrics; None without ratings of people.
+        notes: what else to know, one sentence each. standard: what P.1401 says of judges and metrics; None without
+            ratings of people.
     """
 
     kind: str

@@ -1,4 +1,6 @@
-"""What the runs themselves say of their items: verdicts of judges, values of metrics, options that were read of answers."""
+"""What the runs themselves say of their items: verdicts of judges, values of metrics, options that were read of
+answers.
+"""
 
 from __future__ import annotations
 
@@ -68,8 +70,8 @@ def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[
 
     Args:
         judges: only these judges; empty for all.
-        metrics: the metrics; `rating[RUBRIC]` stands for the verdicts of all judges by this rubric. Empty for the rubric of
-            the primary metric, or the only one. What the run does not have is left out.
+        metrics: the metrics; `rating[RUBRIC]` stands for the verdicts of all judges by this rubric. Empty for the
+            rubric of the primary metric, or the only one. What the run does not have is left out.
 
     Raises:
         UserError: the run has several rubrics, and none was named.

@@ -1,19 +1,20 @@
 """Ratings by people in a CSV file, which may have been edited by hand.
 
 Columns
-    `id` (of the sample), `rater` and `score` must be there. `system` says whose answer or sound was rated. `other` is the
-    second system of a preference. `choice` is the chosen option; without it, `score` is. `subset` names a group, by which
-    results are broken down. `benchmark` tells runs with equal ids apart. Other columns are not read, but for three that
-    `codec-bench listen import` writes: `kind`, `status`, by which rows that are not `used` do not count, and `scale`, of which `overall` counts.
+    `id` (of the sample), `rater` and `score` must be there. `system` says whose answer or sound was rated. `other` is
+    the second system of a preference. `choice` is the chosen option; without it, `score` is. `subset` names a group, by
+    which results are broken down. `benchmark` tells runs with equal ids apart. Other columns are not read, but for
+    three that `codec-bench listen import` writes: `kind`, `status`, by which rows that are not `used` do not count, and
+    `scale`, of which `overall` counts.
 
 What a score is
-    `rating`: a number. `preference`: `A` or the name in `system`, `B` or the name in `other`, or `tie`; also 1, 0 and 0.5, as
-    `listen import` writes them. `option`: a letter, or the text of the option.
+    `rating`: a number. `preference`: `A` or the name in `system`, `B` or the name in `other`, or `tie`; also 1, 0 and
+    0.5, as `listen import` writes them. `option`: a letter, or the text of the option.
 
 Conventions
     What cannot be used is counted as a `Problem` with the lines. Nothing is left out without one.
-    If a rater rated the same thing twice and alike, it counts once. If the two differ, neither counts, since nothing says
-    which one was meant.
+    If a rater rated the same thing twice and alike, it counts once. If the two differ, neither counts, since nothing
+    says which one was meant.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ class Row:
     """One rating.
 
     Args:
-        line: of the file. id, rater, system, other, subset, benchmark, score, choice: its cells, empty if there are none.
+        line: of the file. id, rater, system, other, subset, benchmark, score, choice: its cells, empty if there are
+        none.
         value: a rating, or a preference as 1 (`system`), 0 (tie) or -1 (`other`); None for an option.
     """
 
@@ -153,7 +155,8 @@ class Ratings:
 
     Args:
         rows: those that can be used. kind: what they are. problems: what is wrong with the others, still open for more.
-        raters: everybody who is named, in their order. scale: the lowest and the highest rating; None if it is not known.
+        raters: everybody who is named, in their order. scale: the lowest and the highest rating; None if it is not
+            known.
     """
 
     rows: tuple[Row, ...]
@@ -174,9 +177,10 @@ def read_ratings(
 
     Args:
         path: the CSV file, in UTF-8, with commas, semicolons or tabs.
-        kind: what a score is; None finds it out: the column `kind`, or else preferences if there is a column `other`, ratings
-            if any score is a number, and options otherwise.
-        scale: the lowest and the highest rating; None for the one of the kind where the column `kind` says one with its own, or else for `otherwise`.
+        kind: what a score is; None finds it out: the column `kind`, or else preferences if there is a column `other`,
+            ratings if any score is a number, and options otherwise.
+        scale: the lowest and the highest rating; None for the one of the kind where the column `kind` says one with its
+        own, or else for `otherwise`.
         otherwise: the scale where nothing says one; None for any number.
 
     Raises:

@@ -1,11 +1,11 @@
 """The values of all metrics over the items of runs, one column for each metric, without holding them in memory.
 
 Conventions
-    An item is what one system made of one sample. Items of several runs are the same if benchmark (or data), system and id are, so
-    that one run may hold some metrics of a system and another run others. If two hold the same, the first counts.
-    A column has a finite number where there is a value, infinity where the item was scored without one (it failed, was
-    refused, ...), and NaN where the metric was not asked for.
-    The columns lie in a file that is deleted when they are, so that memory holds only those that are looked at.
+    An item is what one system made of one sample. Items of several runs are the same if benchmark (or data), system and
+    id are, so that one run may hold some metrics of a system and another run others. If two hold the same, the first
+    counts. A column has a finite number where there is a value, infinity where the item was scored without one (it
+    failed, was refused, ...), and NaN where the metric was not asked for. The columns lie in a file that is deleted
+    when they are, so that memory holds only those that are looked at.
 """
 
 from __future__ import annotations

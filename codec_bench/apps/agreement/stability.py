@@ -1,7 +1,7 @@
 """Stability: what a metric does when nothing that a listener would mind has changed.
 
-The same coded speech is scored once as it is, and once after each of the changes of `CHANGES`. What a metric moves by is held
-against what it tells apart: the spread of its means over five codecs.
+The same coded speech is scored once as it is, and once after each of the changes of `CHANGES`. What a metric moves by
+is held against what it tells apart: the spread of its means over five codecs.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Change:
         name: what is done, in words.
         group: what kind of change it is, as a word or two.
         apply: the changed sound of a sound.
-        both: whether reference and estimate are changed, as where the data set itself is stored in another way; otherwise the
-            estimate alone.
+        both: whether reference and estimate are changed, as where the data set itself is stored in another way;
+            otherwise the estimate alone.
     """
 
     name: str
@@ -55,9 +55,10 @@ class Stability:
 
     Args:
         metric, change, group: their names.
-        n: how many pairs of scores, of clips and codecs, it rests on. `lost`: how many had a value only before the change.
-        mean_shift, largest_shift: the value after the change less that before, on average and where it is largest in size; None
-            where nothing had a value.
+        n: how many pairs of scores, of clips and codecs, it rests on. `lost`: how many had a value only before the
+        change.
+        mean_shift, largest_shift: the value after the change less that before, on average and where it is largest in
+            size; None where nothing had a value.
         spread: the standard deviation of the metric's means over the codecs.
         places: how many of the codecs would change their place among the others if they alone were changed so.
     """
@@ -100,7 +101,8 @@ def metric_stability(
 
     Args:
         metrics: names or groups, as on the command line. Of a group, statistics of sets are left out.
-        data: what `evaluate` takes. The clips should be of one second or more, with transcripts where the metrics need them.
+        data: what `evaluate` takes. The clips should be of one second or more, with transcripts where the metrics need
+        them.
         limit: how many clips are taken.
         device: where models run.
 
@@ -108,7 +110,8 @@ def metric_stability(
         One row for each metric and change, in order. Shifts are in the metric's unit.
 
     Raises:
-        UserError: a metric is not known, cannot be measured here, or is a statistic of a set; or there are fewer than two clips.
+        UserError: a metric is not known, cannot be measured here, or is a statistic of a set; or there are fewer than
+            two clips.
 
     Examples:
         >>> from codec_bench import metric_stability

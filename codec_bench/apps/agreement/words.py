@@ -56,7 +56,9 @@ def pair_rows(found: Agreement) -> Rows:
 
 
 def headed(found: Agreement) -> list[Compared]:
-    """The pairs that the further tables are about: those with the people together, where there are several, or else all."""
+    """The pairs that the further tables are about: those with the people together, where there are several, or else
+    all.
+    """
     together = {rater.name for rater in found.raters if rater.role in ("mean", "majority")}
     return [pair for pair in found.pairs if pair.reference in together] or list(found.pairs)
 

@@ -28,18 +28,20 @@ def build(
 ) -> Built:
     """Builds a data set by a recipe.
 
-    The same recipe, sources, seed and versions give the same bytes. A build that was interrupted goes on when it is called
-    again with the same arguments.
+    The same recipe, sources, seed and versions give the same bytes. A build that was interrupted goes on when it is
+    called again with the same arguments.
 
     Args:
         recipe: a name (`codec-bench list recipes`), or the path of a YAML file.
         out: the folder of the data set.
         seed: in place of the recipe's.
         limit: make at most this many items.
-        review: whether to write sheets for people, who accept, edit or drop the kept questions (recipes of the kinds `described` and
-            `mixture`). They lie in the folder `review` of the data set.
-        reviewed: the files that reviewers saved; what they decided is applied, now and whenever the data set is built again.
-        push: the repository of the Hugging Face hub, OWNER/NAME, to which the data set is uploaded once it is built; None for none.
+        review: whether to write sheets for people, who accept, edit or drop the kept questions (recipes of the kinds
+            `described` and `mixture`). They lie in the folder `review` of the data set.
+        reviewed: the files that reviewers saved; what they decided is applied, now and whenever the data set is built
+        again.
+        push: the repository of the Hugging Face hub, OWNER/NAME, to which the data set is uploaded once it is built;
+        None for none.
         private: whether nobody else may see that repository.
         tell: gets sentences on the way.
 
@@ -48,8 +50,8 @@ def build(
 
     Raises:
         UnknownName: there is no such recipe.
-        UserError: the recipe is wrong, a source cannot be read or has no licence, `out` holds another build, none of the
-            reviewers' files answers a sheet of it, or the hub does not take the data set.
+        UserError: the recipe is wrong, a source cannot be read or has no licence, `out` holds another build, none of
+            the reviewers' files answers a sheet of it, or the hub does not take the data set.
 
     Examples:
         >>> from pathlib import Path

@@ -26,8 +26,8 @@ class Asking:
     """Models that are started, and the answers that were given before.
 
     Args:
-        cache: where answers are looked up and kept, so that nothing is synthesised twice. Answers of a model that cannot tell its
-            checkpoints apart (`Model.tells_apart`) are not kept.
+        cache: where answers are looked up and kept, so that nothing is synthesised twice. Answers of a model that
+            cannot tell its checkpoints apart (`Model.tells_apart`) are not kept.
     """
 
     def __init__(self, cache: ResponseCache) -> None:
@@ -43,7 +43,8 @@ class Asking:
         """Loads a model and starts it. Code of one's own may lie in `folder`, where the recipe's paths start.
 
         Args:
-            used: the model. folder: where paths start. language: of what it speaks or transcribes; None if it does neither.
+            used: the model. folder: where paths start. language: of what it speaks or transcribes; None if it does
+                neither.
 
         Raises:
             UserError: the model states its languages, and this is none of them; or as `load_model` and `Model.start`.
@@ -61,7 +62,8 @@ class Asking:
         return model
 
     def ask(self, model: Model, request: Request, *, draw: int = 0) -> Response:
-        """One answer, from the cache if the same was asked before. What is asked twice at the same time is answered once.
+        """One answer, from the cache if the same was asked before. What is asked twice at the same time is answered
+        once.
 
         Args:
             model: one that was started. request: what is asked. draw: tells several answers to one request apart.

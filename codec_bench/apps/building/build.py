@@ -1,11 +1,11 @@
 """Building a data set: items are made by several threads, recorded as they are done, and written out when all are.
 
 How the stages overlap
-    Each item goes through its stages (synthesis, checks, recognition) in a thread of its own. So many items are under way that every
-    model has as many requests as it takes, and every core has something to compute. Filters, FLAC and hashes let other threads run.
-    The engine is not used: it plans metrics of sounds that exist, and its stages lead in one direction, while here a failed check
-    asks for another voice. The session of the remote models is used: all requests go to `Model.ask` on one event loop, so that
-    pauses, retries and batches are those of a benchmark's run.
+    Each item goes through its stages (synthesis, checks, recognition) in a thread of its own. So many items are under
+    way that every model has as many requests as it takes, and every core has something to compute. Filters, FLAC and
+    hashes let other threads run. The engine is not used: it plans metrics of sounds that exist, and its stages lead in
+    one direction, while here a failed check asks for another voice. The session of the remote models is used: all
+    requests go to `Model.ask` on one event loop, so that pauses, retries and batches are those of a benchmark's run.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class Built:
 
     @property
     def shortage(self) -> str:
-        """What is wrong if nothing was kept, or less than the recipe asks for, and at which step most fell; empty if nothing is."""
+        """What is wrong if nothing was kept, or less than the recipe asks for, and at which step most fell; empty if
+        nothing is.
+        """
         funnel = self.funnel
         if not funnel.kept:
             return f"0 of {funnel.items:,} items were kept, so no benchmark.yaml was written; {funnel.most_fell()}"
@@ -103,12 +105,13 @@ def build_items(
     """Makes all items that are not done yet, and writes the data set.
 
     Args:
-        recipe: what is asked for. maker: what makes it. out: the folder of the data set. tell: gets sentences on the way.
+        recipe: what is asked for. maker: what makes it. out: the folder of the data set. tell: gets sentences on the
+        way.
         review: whether review sheets are written. reviewed: the files that reviewers saved.
 
     Raises:
-        UserError: the folder cannot be written, is being written by another process, or holds another build; or none of the reviewers'
-            files answers a sheet of it.
+        UserError: the folder cannot be written, is being written by another process, or holds another build; or none of
+            the reviewers' files answers a sheet of it.
     """
     lock = FolderLock(out / FOLDER)
     try:

@@ -72,7 +72,9 @@ Is the question good? Reply with one word, yes or no."""
 
 
 def _unreadable(reason: str, detail: str) -> Dropped:
-    """What is raised for a reply that cannot be read: a reason that is the same for all such replies, and what was said."""
+    """What is raised for a reply that cannot be read: a reason that is the same for all such replies, and what was
+    said.
+    """
     return Dropped(Failure("writing", reason, " ".join(detail.split())[:200]))
 
 
@@ -128,7 +130,8 @@ def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candida
     """The questions of a reply, in order.
 
     Args:
-        reply: what the model said. each: how many were asked for. facts: the names that `about` may have beside `other`.
+        reply: what the model said. each: how many were asked for. facts: the names that `about` may have beside
+            `other`.
 
     Raises:
         Dropped: the reply is no such list, or has too few questions.

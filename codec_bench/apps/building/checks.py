@@ -34,7 +34,8 @@ def check_sound(audio: Audio, limits: Limits, *, step: str = "sound", what: str 
     """Checks what needs no recogniser.
 
     Args:
-        audio: one channel or more. limits: what it must fulfil. step: where a failure counts. what: what the reason calls the sound.
+        audio: one channel or more. limits: what it must fulfil. step: where a failure counts. what: what the reason
+            calls the sound.
 
     Raises:
         Dropped: at the step.
@@ -54,7 +55,8 @@ def check_sound(audio: Audio, limits: Limits, *, step: str = "sound", what: str 
 
 
 def check_part(audio: Audio, limits: Limits, *, step: str = "sound", what: str = "the sound") -> None:
-    """Checks what also holds for a part that is shorter than a loudness can be measured: that it is neither clipped nor silent.
+    """Checks what also holds for a part that is shorter than a loudness can be measured: that it is neither clipped nor
+    silent.
 
     Raises:
         Dropped: at the step.
@@ -87,7 +89,8 @@ def joined(parts: Sequence[Audio], pauses_s: Sequence[float], rate_hz: int) -> A
 
 
 def levelled(parts: Sequence[Audio], loudness: float, peak_dbfs: float) -> list[Audio]:
-    """Parts of one voice, all scaled by one gain, so that they have a loudness together, or as near to it as their peak allows.
+    """Parts of one voice, all scaled by one gain, so that they have a loudness together, or as near to it as their peak
+    allows.
 
     Raises:
         Dropped: at the step `sound`; they are silent, or together shorter than a loudness can be measured.

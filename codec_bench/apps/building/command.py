@@ -26,7 +26,9 @@ def build(
     private: Annotated[bool, typer.Option("--private", help="With --push: nobody else may see the repository.")] = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Build a data set by a recipe: spoken texts, joined recordings, mixtures or questions; every item checked, every dropped one counted."""
+    """Build a data set by a recipe: spoken texts, joined recordings, mixtures or questions; every item checked, every
+    dropped one counted.
+    """
     from codec_bench.apps.building.api import build as build_set
 
     if (out is None) == (script is None):

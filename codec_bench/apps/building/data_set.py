@@ -1,7 +1,9 @@
-"""The data set that a build gives: Parquet files in the hub's layout, a card (`README.md`), and a benchmark definition beside it.
+"""The data set that a build gives: Parquet files in the hub's layout, a card (`README.md`), and a benchmark definition
+beside it.
 
 Conventions
-    Equal items give equal bytes: nothing of a file depends on the time, the machine, or the order in which items were made.
+    Equal items give equal bytes: nothing of a file depends on the time, the machine, or the order in which items were
+        made.
 """
 
 from __future__ import annotations
@@ -183,8 +185,8 @@ def benchmark_text(recipe: Recipe, groups: Sequence[str], kept: int) -> str:
         recipe: what was asked for. groups: columns that name subsets. kept: the number of items.
     """
     form = recipe.form
-    # The folder's name may not be one for a benchmark; and under a name of its own, a set with a looser check never stands in one line
-    # with that of the strict one.
+    # The folder's name may not be one for a benchmark; and under a name of its own, a set with a looser check never
+    # stands in one line with that of the strict one.
     name = re.sub(r"[^a-z0-9]+", "-", recipe.full_title.lower()).strip("-")
     return yaml_text(
         {
@@ -247,8 +249,10 @@ def card_text(
     """The card: how the data set was made, the funnel, the sources with their licences, and the spread of its numbers.
 
     Args:
-        recipe: what was asked for. facts: as `Maker.facts`, and the versions of the tools. funnel: what became of the items.
-        numbers: the values of the columns that hold numbers. review: a sentence on the check by people; empty if there was none.
+        recipe: what was asked for. facts: as `Maker.facts`, and the versions of the tools. funnel: what became of the
+        items.
+        numbers: the values of the columns that hold numbers. review: a sentence on the check by people; empty if there
+            was none.
     """
     front: dict[str, Any] = {"pretty_name": recipe.full_title}
     front |= _front_licence(recipe.licence) if recipe.licence else {}
@@ -284,7 +288,9 @@ def card_text(
 
 
 def _front_licence(licence: str) -> dict[str, str]:
-    """A licence as the hub names it; one that it has no name for is `other`, with a name in the form that the hub asks for."""
+    """A licence as the hub names it; one that it has no name for is `other`, with a name in the form that the hub asks
+    for.
+    """
     name = re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-.")
     return {"license": name} if name in _HUB_LICENCES else {"license": "other", "license_name": name or "other"}
 

@@ -1,4 +1,6 @@
-"""The maker of questions from descriptions: by class with options, or written by a model; checked by rule or by a judge."""
+"""The maker of questions from descriptions: by class with options, or written by a model; checked by rule or by a
+judge.
+"""
 
 from __future__ import annotations
 

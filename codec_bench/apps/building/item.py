@@ -1,4 +1,6 @@
-"""One item of a build: what became of it, and how it draws its random numbers; and the funnel, in which every item is counted once."""
+"""One item of a build: what became of it, and how it draws its random numbers; and the funnel, in which every item is
+counted once.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ class Failure:
         step: the step at which it failed; one of the maker's steps.
         reason: a short sentence that is the same for all items that fail in this way; the funnel counts by it.
         detail: what is particular to this item, such as what a recogniser heard.
-        value: the number for which it failed, such as an error rate (`Maker.rate`); less is better; None if there is none.
+        value: the number for which it failed, such as an error rate (`Maker.rate`); less is better; None if there is
+        none.
         groups: as `Item.groups`, what this try was made with where it differs between tries, such as the voice.
     """
 
@@ -56,11 +59,13 @@ class Item:
 
     Args:
         key: its id.
-        groups: what the funnel counts it under, such as `{"subject": "history", "voice": "kal"}`; a list for several at once.
+        groups: what the funnel counts it under, such as `{"subject": "history", "voice": "kal"}`; a list for several at
+        once.
         failures: one for each try that failed, in order.
         row: the columns of a kept item, as JSON values; None if the item was dropped.
         sound: the FLAC file of a kept item.
-        material: what was synthesised or mixed last for a dropped item, as FLAC, so that it can be listened to; None if nothing.
+        material: what was synthesised or mixed last for a dropped item, as FLAC, so that it can be listened to; None if
+            nothing.
     """
 
     key: str
@@ -82,7 +87,8 @@ class Maker:
     Args:
         steps: that an item goes through, in order.
         columns: of a row beside the sound: the name and the type, `text`, `texts` or `number`.
-        rate: the column with the number that retries are to bring down, whose failed values stand in `Failure.value`; None if there is none.
+        rate: the column with the number that retries are to bring down, whose failed values stand in `Failure.value`;
+        None if there is none.
         parallel: how many items to make at once.
     """
 
@@ -108,7 +114,9 @@ class Maker:
         raise NotImplementedError
 
     def nearness(self, row: Mapping[str, Any]) -> float | None:
-        """How near a kept item was to being dropped: from 0, far from it, to 1, at the limit; None where no number tells it."""
+        """How near a kept item was to being dropped: from 0, far from it, to 1, at the limit; None where no number
+        tells it.
+        """
         return None
 
     def close(self) -> None:
@@ -164,7 +172,8 @@ def at_once(concurrencies: Iterable[int]) -> int:
     """How many items to make at once, so that no model waits for another one or for the checks.
 
     Args:
-        concurrencies: how many requests each model takes at once. Beside these requests, one item for each core is computed.
+        concurrencies: how many requests each model takes at once. Beside these requests, one item for each core is
+            computed.
     """
     return min(_MOST_AT_ONCE, sum(concurrencies) + (os.cpu_count() or 1))
 
@@ -233,7 +242,9 @@ class Funnel:
         return [*rows, ("kept", left, "", 0)]
 
     def most_fell(self) -> str:
-        """The step at which most items were dropped, with its most frequent reason, as words; empty if none was dropped."""
+        """The step at which most items were dropped, with its most frequent reason, as words; empty if none was
+        dropped.
+        """
         if not self.dropped:
             return ""
         step, reasons = max(self.dropped.items(), key=lambda one: one[1].total())

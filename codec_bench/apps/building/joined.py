@@ -1,4 +1,5 @@
-"""The maker of joined recordings: the recording of a question, and its options as people read them or a synthesiser says them.
+"""The maker of joined recordings: the recording of a question, and its options as people read them or a synthesiser
+says them.
 
 The script sheet has every line that readers are to read, with the name of the file that it is recorded in.
 """
@@ -48,7 +49,8 @@ class Line:
 
 
 def lines_of(key: str, text: Text, recipe: JoinedRecipe) -> list[Line]:
-    """The lines of one item. A file's name holds a hash of its line, so that a recording is never taken for one of another text.
+    """The lines of one item. A file's name holds a hash of its line, so that a recording is never taken for one of
+    another text.
 
     Raises:
         Unspeakable: a line cannot be said, the options sound alike, or the answer names none of them.
@@ -93,7 +95,8 @@ def write_script(
     """Writes the script sheet of a recipe: every line that readers are to read, and the name of its file.
 
     Args:
-        name: of the recipe. seed, limit: as for `build`, which must be called with the same ones, since they decide who reads what.
+        name: of the recipe. seed, limit: as for `build`, which must be called with the same ones, since they decide who
+        reads what.
         file: the sheet, a CSV file, which spreadsheets open.
 
     Returns:
@@ -101,7 +104,8 @@ def write_script(
 
     Raises:
         UnknownName: there is no such recipe.
-        UserError: the recipe is wrong or has nothing to read aloud, its texts cannot be read, or the file cannot be written.
+        UserError: the recipe is wrong or has nothing to read aloud, its texts cannot be read, or the file cannot be
+            written.
     """
     asked, folder = read_recipe(os.fspath(name))
     recipe = asked.limited(seed, limit)
@@ -189,7 +193,10 @@ class Joined(SpeechMaker):
         return told
 
     def make_text(self, key: str, text: Text) -> Item:
-        """Joins one stem with its options. Recordings are tried once, and a synthesiser as often as the recipe allows."""
+        """Joins one stem with its options.
+
+        Recordings are tried once, and a synthesiser as often as the recipe allows.
+        """
         groups: dict[str, Any] = {self.group: text.group} if text.group else {}
         try:
             lines = lines_of(key, text, self.recipe)

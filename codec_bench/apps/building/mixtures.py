@@ -1,9 +1,11 @@
-"""The maker of mixtures: pairs, gaps and offsets drawn by seed, and questions whose answers follow from what was measured.
+"""The maker of mixtures: pairs, gaps and offsets drawn by seed, and questions whose answers follow from what was
+measured.
 
 Conventions
     All sounds are one channel `(samples,)` of float32 at one rate.
-    A gap is the loudness of the first sound less that of the second, in LU. An offset is the time at which the second sound
-    begins less that of the first, in seconds. Both sounds are scaled by measured loudness, and together so that nothing is clipped.
+    A gap is the loudness of the first sound less that of the second, in LU. An offset is the time at which the second
+    sound begins less that of the first, in seconds. Both sounds are scaled by measured loudness, and together so that
+    nothing is clipped.
 """
 
 from __future__ import annotations

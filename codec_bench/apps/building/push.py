@@ -1,8 +1,9 @@
 """Giving a built data set to the Hugging Face hub: what must be known first, and the upload by huggingface_hub.
 
 Conventions
-    What can be refused is refused before anything is made or sent: a name of another form, no token, a licence that is not named.
-    Only the files of the data set are sent. The record of the build, and the keys of review sheets, stay on this machine.
+    What can be refused is refused before anything is made or sent: a name of another form, no token, a licence that is
+    not named. Only the files of the data set are sent. The record of the build, and the keys of review sheets, stay on
+    this machine.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ def push(folder: Path, target: Target) -> str:
         The address of the data set.
 
     Raises:
-        UserError: the hub refuses the token or the repository, cannot be reached, or the repository is public although it was to be
-            private.
+        UserError: the hub refuses the token or the repository, cannot be reached, or the repository is public although
+            it was to be private.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars

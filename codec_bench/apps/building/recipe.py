@@ -1,9 +1,9 @@
-"""Recipes: the YAML files that say what data set is built, from what, and with which checks. A field that is not listed is refused.
+"""Recipes: the YAML files that say what data set is built, from what, and with which checks. A field that is not listed
+is refused.
 
 Conventions
-    What comes from chance says how: a number is fixed, `{uniform: [LOW, HIGH]}` is drawn evenly, and `{choice: [..]}` is one of a
-    list. All draws follow from `seed`.
-    Paths are relative to the recipe.
+    What comes from chance says how: a number is fixed, `{uniform: [LOW, HIGH]}` is drawn evenly, and `{choice: [..]}`
+    is one of a list. All draws follow from `seed`. Paths are relative to the recipe.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ class Classes(Strict):
 
     Args:
         column: holds the class; a row without one is dropped.
-        names: what the options call the classes, by their values in the column. A row with another value is dropped. Empty leaves the
-            values as they are.
-        wordings: texts of the question, one of which is drawn, or the name of a list that comes with the project. A text may name
+        names: what the options call the classes, by their values in the column. A row with another value is dropped.
+            Empty leaves the values as they are.
+        wordings: texts of the question, one of which is drawn, or the name of a list that comes with the project. A
+            text may name
             columns: `{{ word }}`.
         options: how many options a question has at the most.
         others: where the wrong options come from: `all` classes, classes drawn at `random`, or `written` by the writer.
@@ -59,7 +60,8 @@ class Topics(Strict):
     """Long recordings are cut where the topic changes, and every segment is asked about by itself.
 
     Args:
-        lines: the column with what is said and when: a list, or JSON text, of mappings with `start_s`, `end_s` and `text`.
+        lines: the column with what is said and when: a list, or JSON text, of mappings with `start_s`, `end_s` and
+        `text`.
         by: the model that says at which lines a new topic begins; null if every line is a segment already.
         least_s, most_s: how long a segment may be; shorter and longer ones are dropped.
     """
@@ -76,7 +78,8 @@ class Fact(Strict):
     Args:
         is_what: what the writer is told that such a question is about, such as `which sound is louder`.
         column: holds the right answer. An answer must name it, and no other value of this column.
-        measure: the column with the difference that must be heard; null for none. least: how large it must be, whatever its sign.
+        measure: the column with the difference that must be heard; null for none. least: how large it must be, whatever
+            its sign.
     """
 
     is_what: str
@@ -89,9 +92,10 @@ class DescribedRecipe(Wanted):
     """Questions about recordings from what is known of them.
 
     Args:
-        source: the recordings. Their further columns can be named in `description` and by `classes`, `topics` and `facts`.
-        description: a template of what writer and judge are told of a recording; `text` is its transcript or caption, and `segment` what is
-            said in a segment.
+        source: the recordings. Their further columns can be named in `description` and by `classes`, `topics` and
+        `facts`.
+        description: a template of what writer and judge are told of a recording; `text` is its transcript or caption,
+            and `segment` what is said in a segment.
         classes, written: what is asked; one of the two.
         topics: how long recordings are cut; null for recordings that stay whole.
         facts: what can be checked by rule, by name.
@@ -128,7 +132,9 @@ class DescribedRecipe(Wanted):
 
     @property
     def form(self) -> Form:
-        """A question about the recording, with options or with a free answer that a judge rates; those about one recording depend on each other."""
+        """A question about the recording, with options or with a free answer that a judge rates; those about one
+        recording depend on each other.
+        """
         held = {"audio": "audio", "question": "question", "reference": "answer"}
         if self.classes is not None:
             return Form(
@@ -150,7 +156,10 @@ class SoundSource(RecordingSource):
 
 
 class Excerpt(Strict):
-    """The part of a recording that is used: `least_s` to `most_s` seconds from a random place, with faded ends of `fade_s`."""
+    """The part of a recording that is used:
+
+    `least_s` to `most_s` seconds from a random place, with faded ends of `fade_s`.
+    """
 
     least_s: Annotated[float, Field(ge=0.4)] = 1.0
     most_s: Annotated[float, Field(ge=0.4, le=3600)] = 10.0
@@ -167,7 +176,9 @@ Overlap = Literal["none", "partial", "full"]
 
 
 class Level(Strict):
-    """How loud a mixture is: its two sounds have `mean_lufs` on average, and no sample is above `peak_dbfs`; both are scaled together."""
+    """How loud a mixture is: its two sounds have `mean_lufs` on average, and no sample is above `peak_dbfs`; both are
+    scaled together.
+    """
 
     mean_lufs: Annotated[float, Field(ge=-60, le=-5)] = -26.0
     peak_dbfs: Annotated[float, Field(ge=-40, le=0)] = -1.0
@@ -177,7 +188,8 @@ class Asked(Strict):
     """What is asked about a mixture.
 
     Args:
-        wordings: texts of the question, one of which is drawn; `{{ first }}` and `{{ second }}` are the names of the sounds.
+        wordings: texts of the question, one of which is drawn; `{{ first }}` and `{{ second }}` are the names of the
+        sounds.
         least: the least difference, in LU or seconds, at which the question is asked.
     """
 
@@ -186,7 +198,9 @@ class Asked(Strict):
 
 
 class Questions(Strict):
-    """The questions about mixtures, whose answers follow from what was measured: which sound is louder, and which begins first."""
+    """The questions about mixtures, whose answers follow from what was measured: which sound is louder, and which
+    begins first.
+    """
 
     louder: Asked | None = None
     ahead: Asked | None = None
@@ -207,8 +221,9 @@ class MixtureRecipe(Wanted):
         first, second: where the two sounds come from.
         excerpt: which part of a recording is used.
         gap_db: by how much the first sound is louder than the second.
-        overlap: the ways in which the sounds may overlap, one of which is drawn: `none` (one after the other, with `pause_s`
-            between), `partial` (each is heard alone for a while) or `full` (the shorter one lies within the longer one).
+        overlap: the ways in which the sounds may overlap, one of which is drawn: `none` (one after the other, with
+            `pause_s` between), `partial` (each is heard alone for a while) or `full` (the shorter one lies within the
+            longer one).
         pause_s: the pause where the sounds do not overlap.
         level: how loud the mixture is.
         questions: what is asked.

@@ -51,8 +51,8 @@ class RecordingSource(Strict):
     Args:
         data: a folder, a manifest, or `hf:REPO`, as `--data` takes it.
         ids: patterns (`speech_*`) of the ids that are taken. without: patterns of ids that are left out.
-        licences: the licence of the recordings: one text, or a text for each pattern of ids; the first pattern that fits counts. A
-            recording without a licence is left out. Where it is not known, the text must say so.
+        licences: the licence of the recordings: one text, or a text for each pattern of ids; the first pattern that
+            fits counts. A recording without a licence is left out. Where it is not known, the text must say so.
     """
 
     data: str
@@ -68,7 +68,8 @@ class Form(Strict):
         kind: `qa` if the recording is all that the model is given, `understanding` if it is asked about the recording.
         prompt: a prompt by name. columns: the data set's column for each name that prompt and metrics use.
         postprocess: the steps that make an answer comparable. metrics: of the answers; the first is the primary one.
-        unit: a column that names the items which share a recording, so that intervals are over these; None if each has its own.
+        unit: a column that names the items which share a recording, so that intervals are over these; None if each has
+            its own.
     """
 
     kind: Literal["qa", "understanding"]
@@ -90,8 +91,8 @@ class Wanted(Strict):
         paper: the paper that the recipe follows, or null.
         seed: where all random draws begin.
         retries: how many further tries an item has whose first try failed.
-        duplicates: items with the same text or the same sound: `drop` all but the first, or `keep` them. Kept ones share a value of the
-            column `unit`, so that intervals are over units and not over items.
+        duplicates: items with the same text or the same sound: `drop` all but the first, or `keep` them. Kept ones
+            share a value of the column `unit`, so that intervals are over units and not over items.
         choices: further remarks for the card: what the paper leaves open and was chosen here.
     """
 

@@ -1,4 +1,6 @@
-"""Recipes of what is spoken: written questions, instructions and dialogues that a synthesiser says, and recordings that are joined."""
+"""Recipes of what is spoken: written questions, instructions and dialogues that a synthesiser says, and recordings that
+are joined.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,10 @@ class Dialogue(Strict):
     """Rows that hold a dialogue, which is said by one voice for each speaker; question and options stay written.
 
     Args:
-        column: a list of turns, or a text with one turn a line: `NAME: what is said`. A turn may also be a mapping with `speaker` and `text`.
-        genders: `female` or `male` for patterns of speakers' names (`W*`); the first pattern that fits counts. Such a speaker gets a
-            voice of that gender, and a speaker whom no pattern fits gets any voice.
+        column: a list of turns, or a text with one turn a line: `NAME: what is said`. A turn may also be a mapping with
+        `speaker` and `text`.
+        genders: `female` or `male` for patterns of speakers' names (`W*`); the first pattern that fits counts. Such a
+            speaker gets a voice of that gender, and a speaker whom no pattern fits gets any voice.
         pause_s: the pause between two turns.
     """
 
@@ -35,8 +38,8 @@ class TextSource(Strict):
         config, split, revision: as for `hf:REPO`; null takes the default one, all splits, and the newest.
         question: the column of the question or of the instruction; null if the rows have none.
         choices: one column with a list, or a list of columns; null if there are no options.
-        answer: the column of the answer. answer_is: whether it holds the `letter` of an option or its `text`. Without options the answer
-            is a text.
+        answer: the column of the answer. answer_is: whether it holds the `letter` of an option or its `text`. Without
+            options the answer is a text.
         fields: further columns that the template reads, by the names that it uses.
         dialogue: for rows that hold a dialogue; null for others.
         group: a column that the funnel counts by, such as the subject; null for none.
@@ -96,7 +99,10 @@ def _other_names(voices: tuple[Voice, ...] | str) -> tuple[Voice, ...] | str:
 
 
 class VoiceList(Strict):
-    """A file of voices: a mapping with the list `voices`. The recordings' paths start from the recipe, like all others."""
+    """A file of voices: a mapping with the list `voices`.
+
+    The recordings' paths start from the recipe, like all others.
+    """
 
     voices: Annotated[tuple[Voice, ...], AfterValidator(_other_names), Field(min_length=1)]
 
@@ -126,8 +132,10 @@ class Checks(Limits):
     Args:
         recognisers: models that transcribe; each must read back what was meant.
         rule: by which texts are compared. unit: what one item is.
-        error_rate: the highest error rate; 0 asks for exactly what was meant. Another rate stands in the title of the data set.
-        quality: the lowest score by the name of a metric of single sounds, such as `{utmos: 3}` or `{dnsmos_ovrl: 2.8}`.
+        error_rate: the highest error rate; 0 asks for exactly what was meant. Another rate stands in the title of the
+        data set.
+        quality: the lowest score by the name of a metric of single sounds, such as `{utmos: 3}` or `{dnsmos_ovrl:
+            2.8}`.
     """
 
     recognisers: tuple[Used, ...] = ()
@@ -156,7 +164,8 @@ class Speech(Wanted):
     Args:
         texts: where the rows come from.
         checks: what is kept. loudness_lufs: the loudness of all items, as far as `peak_dbfs` allows.
-        prompt: how a model is asked in `benchmark.yaml`; null takes the one that fits. metrics: of its answers; null likewise.
+        prompt: how a model is asked in `benchmark.yaml`; null takes the one that fits. metrics: of its answers; null
+        likewise.
         limit: make at most this many items, the first ones; null makes all.
     """
 
@@ -170,7 +179,10 @@ class Speech(Wanted):
     limit: Annotated[int | None, Field(ge=1)] = None
 
     def _form(self, kind: Literal["qa", "understanding"], prompt: str, columns: dict[str, str], rubric: str) -> Form:
-        """A form with the recipe's own prompt and metrics. `rubric` is for answers that are not the letter of an option."""
+        """A form with the recipe's own prompt and metrics.
+
+        `rubric` is for answers that are not the letter of an option.
+        """
         options = self.texts.choices is not None
         return Form(
             kind=kind,
@@ -187,10 +199,10 @@ class SpokenRecipe(Speech):
 
     Args:
         template: what is said of a row, with `question`, `choices` and the names in `fields`; null for dialogues.
-        synthesiser: the model that speaks. voices: its voices, or the path of a file with them. One is drawn for each item, or for each
-            speaker of a dialogue; a retry takes another one.
-        rate_hz: the sample rate of the items, so that no voice is told by its band width; null takes the lowest that the voices have. A
-            sound of a lower rate is dropped.
+        synthesiser: the model that speaks. voices: its voices, or the path of a file with them. One is drawn for each
+            item, or for each speaker of a dialogue; a retry takes another one.
+        rate_hz: the sample rate of the items, so that no voice is told by its band width; null takes the lowest that
+            the voices have. A sound of a lower rate is dropped.
     """
 
     kind: Literal["spoken"]
@@ -262,8 +274,8 @@ class JoinedRecipe(Speech):
     Args:
         stems: the recordings of the questions.
         line: what is read of an option, with `letter` and `choice`.
-        recorded: recordings of the options by people. synthesiser, voices: in place of `recorded`, which makes a variant that says so in
-            its title; one voice reads all options of an item.
+        recorded: recordings of the options by people. synthesiser, voices: in place of `recorded`, which makes a
+            variant that says so in its title; one voice reads all options of an item.
         pause_s: the pause between two parts.
         rate_hz: the sample rate of the items, which have one channel.
     """

@@ -109,8 +109,8 @@ class BuildRecord:
 class Distinct:
     """The items of a record, each sound once: a later item of another unit with the same sound is dropped.
 
-    Where the recipe keeps duplicates, nothing is dropped. Items with the same text, sound or unit then have one value in the column `unit`:
-    the id of the first of them.
+    Where the recipe keeps duplicates, nothing is dropped. Items with the same text, sound or unit then have one value
+    in the column `unit`: the id of the first of them.
 
     Args:
         record: the items as they were made. maker: what made them. keys: of all items. recipe: what was asked for.

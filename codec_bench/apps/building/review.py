@@ -1,9 +1,11 @@
-"""The check by people: sheets with the kept questions, which reviewers accept, edit or drop, and what becomes of their answers.
+"""The check by people: sheets with the kept questions, which reviewers accept, edit or drop, and what becomes of their
+answers.
 
 Conventions
     A sheet is a page of the kind `review`, as `listen export` writes it, and its key lies in the record's folder.
-    A question that any reviewer drops is dropped. Of several edits, that of the reviewer whose name comes first in the alphabet counts.
-    The decisions stand in `review.jsonl`, without the names of the reviewers, and are applied whenever the data set is written.
+    A question that any reviewer drops is dropped. Of several edits, that of the reviewer whose name comes first in the
+    alphabet counts. The decisions stand in `review.jsonl`, without the names of the reviewers, and are applied whenever
+    the data set is written.
 """
 
 from __future__ import annotations
@@ -104,7 +106,9 @@ def _decided(item: Item, row: Mapping[str, Any], decision: Decision) -> Item:
 
 
 def _right_option(row: Mapping[str, Any], new: Mapping[str, Any], edits: Mapping[str, str]) -> dict[str, Any]:
-    """Options, letter and answer that fit each other: an edited answer is another option, or new words of the right one."""
+    """Options, letter and answer that fit each other: an edited answer is another option, or new words of the right
+    one.
+    """
     options, place = list(new["choices"]), LETTERS.index(row["answer"])
     if "answer_text" in edits and new["answer_text"] in options:
         place = options.index(new["answer_text"])

@@ -56,7 +56,8 @@ def source_facts(
     """What the card says of a source: how many records it has and how many are taken, and their licences.
 
     Args:
-        name: of the source. licences: of the records that are taken. fingerprint: hash of its content. left_out: how many, by reason.
+        name: of the source. licences: of the records that are taken. fingerprint: hash of its content. left_out: how
+            many, by reason.
     """
     return {
         "name": name,
@@ -111,7 +112,9 @@ def read_recordings(source: RecordingSource, folder: Path, *, least_s: float = 0
 
 
 def _seconds(path: str) -> float:
-    """How long a recording is, by its header where that is possible; without end if it cannot be read, which costs a try later."""
+    """How long a recording is, by its header where that is possible; without end if it cannot be read, which costs a
+    try later.
+    """
     import soundfile
 
     try:
@@ -211,8 +214,8 @@ def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, lim
     """Reads a source.
 
     Args:
-        source: as the recipe says. folder: where relative paths start. stem: the column with the paths of recordings. limit: read at
-            most this many rows.
+        source: as the recipe says. folder: where relative paths start. stem: the column with the paths of recordings.
+            limit: read at most this many rows.
 
     Raises:
         UserError: it cannot be read, lacks a column, or has no rows.
@@ -263,7 +266,8 @@ def _choices(row: Mapping[str, Any], columns: str | tuple[str, ...] | None) -> t
     if not isinstance(held, (list, tuple)):
         raise BadRow(f"the column '{columns}' holds {type(held).__name__}; expected a list")
     choices = ["" if choice is None else str(choice).strip() for choice in held]
-    # Questions with fewer options than others leave the last columns empty. An empty one before them is a mistake, which the checks find.
+    # Questions with fewer options than others leave the last columns empty. An empty one before them is a mistake,
+    # which the checks find.
     while choices and not choices[-1]:
         choices.pop()
     return tuple(choices)

@@ -1,4 +1,6 @@
-"""What the makers of speech have in common: voices, and the checks of an item by floors of quality and by reading it back."""
+"""What the makers of speech have in common: voices, and the checks of an item by floors of quality and by reading it
+back.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,9 @@ class VoicesOf:
         return len(self.voices)
 
     def order(self, seed: int, key: str, number: int) -> tuple[int, int]:
-        """The voice of one item at its try `number`, and how often it was asked before: another one until all had their turn."""
+        """The voice of one item at its try `number`, and how often it was asked before: another one until all had their
+        turn.
+        """
         order = draws(seed, key).permutation(len(self))
         return int(order[number % len(order)]), number // len(order)
 
@@ -110,7 +114,9 @@ class VoicesOf:
         return {speaker: found[speaker] for speaker in genders}
 
     def lowest_rate_hz(self, texts: Sequence[str]) -> int | None:
-        """The lowest sample rate of the voices, each of which says the first of a few texts that it can say; None if none of them speaks."""
+        """The lowest sample rate of the voices, each of which says the first of a few texts that it can say; None if
+        none of them speaks.
+        """
 
         def rate_of(place: int) -> int | None:
             for said in texts:
@@ -125,14 +131,16 @@ class VoicesOf:
         """What one voice makes of a text, in one channel.
 
         Args:
-            said: the text as it is read out. place: of the voice. again: tells several sounds of one text and voice apart.
+            said: the text as it is read out. place: of the voice. again: tells several sounds of one text and voice
+                apart.
 
         Raises:
             Dropped: at the step `synthesis`.
         """
         fields: dict[str, Any] = {"text": said, "language": self._language, **self.voices[place].fields}
         fields |= self._prompts[place]
-        # The id is the same for all items: models that draw by it would otherwise give one text two sounds, and the cache one.
+        # The id is the same for all items: models that draw by it would otherwise give one text two sounds, and the
+        # cache one.
         request = Request(said, fields=fields, wants="audio")
         answer = self._asking.ask(self._models[place], request, draw=again)
         if answer.status != "ok":
@@ -184,8 +192,8 @@ class Floors:
         floors: the lowest score by the name of the metric. language: of the texts. load: loads a metric by name.
 
     Raises:
-        UserError: there is no such metric, it needs a reference or a transcript, less is better for it, it does not know the language,
-            or its weights are not there.
+        UserError: there is no such metric, it needs a reference or a transcript, less is better for it, it does not
+            know the language, or its weights are not there.
     """
 
     def __init__(self, floors: Mapping[str, float], language: str, load: MetricLoader) -> None:
@@ -234,7 +242,8 @@ class ReadBack:
     """The recognisers of a recipe, and the rule by which what they write down is compared with what was meant.
 
     Args:
-        checks: as the recipe says. language: of the texts. folder: where the recipe's paths start. asking: where they are started.
+        checks: as the recipe says. language: of the texts. folder: where the recipe's paths start. asking: where they
+            are started.
 
     Raises:
         UserError: there is no such rule, a package that it needs is missing, or a recogniser cannot be started.
@@ -261,7 +270,8 @@ class ReadBack:
             parts: what was meant, and the sound of it.
 
         Raises:
-            Dropped: at the step `recognition`; the recogniser gave an error, or the error rate over all parts is too high.
+            Dropped: at the step `recognition`; the recogniser gave an error, or the error rate over all parts is too
+                high.
         """
         name = model.info.name
         transcripts = [self._transcript(model, audio, said) for said, audio in parts]
@@ -314,7 +324,8 @@ def twins_of(
     """For each row that can be said, the first one with the same text.
 
     Args:
-        texts: the rows. asked: gives what is said of a row, which the rule compares, and what stays written; it may raise `Unspeakable`.
+        texts: the rows. asked: gives what is said of a row, which the rule compares, and what stays written; it may
+        raise `Unspeakable`.
         checks: name the rule. language: of the texts.
     """
     plain = plain_text(checks.rule, language)
@@ -333,7 +344,8 @@ def twins_of(
 
 
 class SpeechMaker(Maker):
-    """The common part of makers of speech. A maker adds `steps`, `columns` (with the `checked_columns`), `asked` and `make_text`.
+    """The common part of makers of speech. A maker adds `steps`, `columns` (with the `checked_columns`), `asked` and
+    `make_text`.
 
     Args:
         recipe: what is asked for. texts: its rows. folder: where its paths start. load: loads a metric by name.

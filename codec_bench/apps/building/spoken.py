@@ -28,7 +28,9 @@ _TEXTS_FOR_RATE = 3
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of an item: what is said, by which voice, how often that voice was asked before, and by which speaker of a dialogue."""
+    """One part of an item: what is said, by which voice, how often that voice was asked before, and by which speaker of
+    a dialogue.
+    """
 
     said: str
     place: int
@@ -208,7 +210,9 @@ class Spoken(SpeechMaker):
         return whole, level, sounds if len(sounds) > 1 else [whole]
 
     def _made(self, parts: Sequence[Part], pauses: Sequence[float], sounds: Sequence[Audio]) -> dict[str, Any]:
-        """How an item was made: what it depends on beside the checks, and the hashes of what was said, synthesised and kept."""
+        """How an item was made: what it depends on beside the checks, and the hashes of what was said, synthesised and
+        kept.
+        """
         cast, recipe = _cast(parts), self.recipe
         hashes = [content_hash(sound.samples, sound.sample_rate_hz) for sound in sounds]
         names = {speaker: self.voices.voices[place].name for speaker, place in cast.items()}

@@ -1,14 +1,16 @@
 """What is said of a written text: numbers as words, and a reason where something cannot be said.
 
 Conventions
-    English numbers are read by `num2words`, Chinese ones by `wetext`. In other languages a text with digits cannot be spoken here.
-    English times, sums of money, ordinals and telephone numbers are read as such; all other numbers are read as counts, years too.
+    English numbers are read by `num2words`, Chinese ones by `wetext`. In other languages a text with digits cannot be
+    spoken here. English times, sums of money, ordinals and telephone numbers are read as such; all other numbers are
+    read as counts, years too.
 
 When options sound alike
-    Options are compared as they are read out, not as they are written. Two options sound alike if the text rule of the recognisers
-    makes them equal ("8" and "eight"). In English they also do if each is the name of a letter or of a number up to ten, and the names
-    are the same but for one consonant that is added, left out or another one: A and 8, B and D, M and N. In Chinese, the names of Latin
-    letters are compared in this way. Chinese words that are written with other characters and sound the same are not found.
+    Options are compared as they are read out, not as they are written. Two options sound alike if the text rule of the
+    recognisers makes them equal ("8" and "eight"). In English they also do if each is the name of a letter or of a
+    number up to ten, and the names are the same but for one consonant that is added, left out or another one: A and 8,
+    B and D, M and N. In Chinese, the names of Latin letters are compared in this way. Chinese words that are written
+    with other characters and sound the same are not found.
 """
 
 from __future__ import annotations
@@ -59,8 +61,8 @@ def spoken_text(text: str, language: str) -> str:
     """A text as it is read out, with white space made one space.
 
     Raises:
-        Unspeakable: it has no letter, or a sign that nobody reads out (formulas, emoji), a digit that is not read, or a letter of
-            another script. MissingExtra: the package that reads numbers is not installed.
+        Unspeakable: it has no letter, or a sign that nobody reads out (formulas, emoji), a digit that is not read, or a
+            letter of another script. MissingExtra: the package that reads numbers is not installed.
     """
     base = base_language(language)
     said = " ".join(unicodedata.normalize("NFC", text).split())
@@ -89,7 +91,8 @@ def check_options(choices: Sequence[str], language: str, normalise: Callable[[st
     """Checks that options can be told apart by ear.
 
     Args:
-        choices: as they are read out. language: of the options. normalise: makes equal what the recognisers' rule cannot tell apart.
+        choices: as they are read out. language: of the options. normalise: makes equal what the recognisers' rule
+            cannot tell apart.
 
     Raises:
         Unspeakable: two of them sound alike.
@@ -135,7 +138,8 @@ def _english() -> Callable[[str], str]:
 
     def _words(number: str) -> str:
         plain = number.replace(",", "")
-        # Without a sign between thousands, four digits are a year more often than not, but which is not known; all are read as counts.
+        # Without a sign between thousands, four digits are a year more often than not, but which is not known; all are
+        # read as counts.
         return str(num2words(float(plain) if "." in plain else int(plain), lang="en"))
 
     def _money(found: re.Match[str]) -> str:

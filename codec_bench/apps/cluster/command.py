@@ -30,7 +30,9 @@ def slurm(
     sbatch: Annotated[list[str] | None, typer.Option("--sbatch", help="A further argument of sbatch, such as --account=me; may be given again.")] = None,
     again: Annotated[bool, typer.Option("--go-on", help="Merge the parts, or submit those that are missing once more. The job that Slurm runs at the end does this.")] = False,
 ) -> None:  # fmt: skip
-    """Run eval, score or run in parts under Slurm, and merge them: codec-bench slurm eval --codec ... --out DIR --parts 64."""
+    """Run eval, score or run in parts under Slurm, and merge them: codec-bench slurm eval --codec ... --out DIR --parts
+    64.
+    """
     from codec_bench.apps.cluster.slurm import Resources, go_on, submit
     from codec_bench.data.shard import Shard
 

@@ -1,4 +1,6 @@
-"""The driver's connection to a Ray cluster, the sentences that say why there is none, and how many actors suit the cluster."""
+"""The driver's connection to a Ray cluster, the sentences that say why there is none, and how many actors suit the
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,10 @@ def connected(address: str | None) -> Iterator[Any]:
 
 
 def head_answers(ray: Any) -> bool:
-    """Whether the head node can still be reached. Ray's own calls would wait for it, and end this process after a minute."""
+    """Whether the head node can still be reached.
+
+    Ray's own calls would wait for it, and end this process after a minute.
+    """
     host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()

@@ -1,9 +1,10 @@
 """The folders of the parts of a run: how far each is, and which one a driver of Ray runs a shard into next.
 
 Conventions
-    Shard K is run into `OUT/parts/K`. If that folder cannot be taken, because an actor that counts as lost still holds it, the
-    shard is run into `OUT/parts/K.2`, and so on. The pieces of a shard that was split are run into `OUT/pieces/`, and are made
-    one run of the shard when all are finished. `OUT/ray.json` says how many shards there are.
+    Shard K is run into `OUT/parts/K`. If that folder cannot be taken, because an actor that counts as lost still holds
+    it, the shard is run into `OUT/parts/K.2`, and so on. The pieces of a shard that was split are run into
+    `OUT/pieces/`, and are made one run of the shard when all are finished. `OUT/ray.json` says how many shards there
+    are.
 """
 
 from __future__ import annotations
@@ -143,7 +144,9 @@ def progress_of(folders: list[Path]) -> list[PartProgress]:
 
 
 def _progress_of(folder: Path) -> PartProgress:
-    """The sum over the runs at or below the part's folder: a benchmark's command makes one for each benchmark and model."""
+    """The sum over the runs at or below the part's folder: a benchmark's command makes one for each benchmark and
+    model.
+    """
     runs = [path.parent for path in sorted(folder.rglob(DATABASE)) if path.stat().st_size]
     if not runs:
         return PartProgress(folder, "waiting")

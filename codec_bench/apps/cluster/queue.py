@@ -1,11 +1,11 @@
 """Which shard an actor takes next, what happens to the shard of one that is lost, and how a slow shard is split.
 
 How it works
-    Shards wait in a line. An actor that is free takes the next one. The shard of an actor that is lost goes to the front of
-    the line, and continues where its record ends.
-    When the line is empty and an actor is free, a shard that has run much longer than others did is split: its samples are
-    run once more, in pieces, by the actors that are free. Whichever is finished first counts, the shard or all of its pieces;
-    what the other would still compute is not needed. Both have the same results.
+    Shards wait in a line. An actor that is free takes the next one. The shard of an actor that is lost goes to the
+    front of the line, and continues where its record ends. When the line is empty and an actor is free, a shard that
+    has run much longer than others did is split: its samples are run once more, in pieces, by the actors that are free.
+    Whichever is finished first counts, the shard or all of its pieces; what the other would still compute is not
+    needed. Both have the same results.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ class ShardQueue:
         """Takes it that a shard, or a piece, is finished.
 
         Returns:
-            What runs and is not needed any more; the shard whose pieces are all finished now, or None; and these pieces.
+            What runs and is not needed any more; the shard whose pieces are all finished now, or None; and these
+            pieces.
         """
         began = self._began.pop(shard, None)
         whole = self._whole.get(shard)

@@ -1,14 +1,15 @@
-"""A run on a Ray cluster: actors take shards from a queue, run them with the same engine as one machine, and the parts are merged.
+"""A run on a Ray cluster: actors take shards from a queue, run them with the same engine as one machine, and the parts
+are merged.
 
 How it works
-    The data is divided into small shards. Each actor has a GPU, or some CPUs, and worker processes, which load their models
-    once. An actor that is free takes the next shard and runs it into a folder of its own, as `--shard` does.
-    Nothing large goes through Ray's object store: actors are told the names of the data and read it themselves, and results
-    go to the run folder, which all nodes share.
-    An actor that is lost, with its node or alone, is replaced, and its shard continues where its record ends. Actors are
-    added when the cluster grows. They are ended when no shard is left for them, so that the cluster can shrink.
-    If no node is left that an actor could be on, the driver waits for a while and then ends, since nothing would ever change.
-    If the driver ends, its actors end too; the same command continues with the shards that are not finished.
+    The data is divided into small shards. Each actor has a GPU, or some CPUs, and worker processes, which load their
+    models once. An actor that is free takes the next shard and runs it into a folder of its own, as `--shard` does.
+    Nothing large goes through Ray's object store: actors are told the names of the data and read it themselves, and
+    results go to the run folder, which all nodes share. An actor that is lost, with its node or alone, is replaced, and
+    its shard continues where its record ends. Actors are added when the cluster grows. They are ended when no shard is
+    left for them, so that the cluster can shrink. If no node is left that an actor could be on, the driver waits for a
+    while and then ends, since nothing would ever change. If the driver ends, its actors end too; the same command
+    continues with the shards that are not finished.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ from codec_bench.store.record import Run
 
 SAMPLES_PER_SHARD = 1000
 SHARDS_PER_ACTOR = 8
-"""So many shards an actor has at least, as long as they have `LEAST_SAMPLES`, so that all actors end at about the same time."""
+"""So many shards an actor has at least, as long as they have `LEAST_SAMPLES`, so that all actors end at about the same
+time.
+"""
 LEAST_SAMPLES = 50
 LOOK_S = 2.0
 """How often the driver looks whether the cluster has changed."""
@@ -145,7 +148,10 @@ class _Count:
 
 @dataclass(slots=True, eq=False)
 class _Actor:
-    """An actor, and the shard that it runs. `answer` is what is waited for; `asked` is how far it was asked to say it is."""
+    """An actor, and the shard that it runs.
+
+    `answer` is what is waited for; `asked` is how far it was asked to say it is.
+    """
 
     handle: Any
     kind: int

@@ -1,19 +1,19 @@
 """Shards as an array of jobs under Slurm, and a job that merges them when all have ended.
 
 How it works
-    `submit` writes two scripts into `OUT/slurm`. The first is an array: its job K runs the command with `--shard K/N` into
-    `OUT/parts/K`. The second starts when every job of the array has ended, however it ended. It looks at the marks of the
-    parts. If all are there it merges them into `OUT`. If not, it submits those that are missing once more, and then itself.
-    A job that Slurm ends early, by its time limit or because its node is lost, so costs no results: its command continues
-    the part where it was. A part that was submitted `ROUNDS` times without finishing one more item has failed.
-    What a person cancels stays cancelled. Slurm forgets how a job ended, and not every cluster keeps accounts. So the merge
-    job reads it from the part's output, into which Slurm writes that a job was cancelled, and why. A part that has no
-    output was cancelled before it began.
-    The jobs are found in the queue by their names, which are made of the run folder. So they are found although the
-    submitting command was ended before it could write their numbers down.
-    The scripts hold the command with the values of its options, so nobody else may read the folder.
+    `submit` writes two scripts into `OUT/slurm`. The first is an array: its job K runs the command with `--shard K/N`
+    into `OUT/parts/K`. The second starts when every job of the array has ended, however it ended. It looks at the marks
+    of the parts. If all are there it merges them into `OUT`. If not, it submits those that are missing once more, and
+    then itself. A job that Slurm ends early, by its time limit or because its node is lost, so costs no results: its
+    command continues the part where it was. A part that was submitted `ROUNDS` times without finishing one more item
+    has failed. What a person cancels stays cancelled. Slurm forgets how a job ended, and not every cluster keeps
+    accounts. So the merge job reads it from the part's output, into which Slurm writes that a job was cancelled, and
+    why. A part that has no output was cancelled before it began. The jobs are found in the queue by their names, which
+    are made of the run folder. So they are found although the submitting command was ended before it could write their
+    numbers down. The scripts hold the command with the values of its options, so nobody else may read the folder.
 
-Source: the manual of sbatch (https://slurm.schedmd.com/sbatch.html) and of job arrays (https://slurm.schedmd.com/job_array.html).
+Source: the manual of sbatch (https://slurm.schedmd.com/sbatch.html) and of job arrays
+(https://slurm.schedmd.com/job_array.html).
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ ENDED = "part.ended"
 _ID = re.compile(r"[0-9]+")
 _TIME = re.compile(r"(\d+-)?\d+(:\d+){0,2}")
 _ENDED_EARLY = re.compile(r"\*\*\* (?:JOB|STEP) .* CANCELLED AT \S+(?P<why>.*) \*\*\*")
-"""What Slurm writes into the output of a job that it ends: `DUE TO TIME LIMIT`, for example, or no reason if a person cancelled it."""
+"""What Slurm writes into the output of a job that it ends:
+
+`DUE TO TIME LIMIT`, for example, or no reason if a person cancelled it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,10 @@ class Resources:
 
     Args:
         gpus: how many GPUs. cpus: how many CPUs; None for what the cluster gives.
-        time: the longest that one round of a part may take, as sbatch writes it, such as `4:00:00`; None for the cluster's limit.
-        partition: where it runs; None for the cluster's default. at_once: how many parts run at a time; None for all that fit.
+        time: the longest that one round of a part may take, as sbatch writes it, such as `4:00:00`; None for the
+        cluster's limit.
+        partition: where it runs; None for the cluster's default. at_once: how many parts run at a time; None for all
+        that fit.
         more: further arguments of sbatch.
 
     Raises:
@@ -90,11 +95,12 @@ class Submission:
     """What was submitted for one run.
 
     Args:
-        command: what each part runs, without `--shard` and `--out`. program: what the merge job starts `codec-bench` with.
+        command: what each part runs, without `--shard` and `--out`. program: what the merge job starts `codec-bench`
+        with.
         parts: how many there are. empty: the numbers of those that hold no sample, and are not run. resources: of each.
         jobs: of the last round: the array, or several joined by `:`, and the job that merges.
-        tries: of each part of the last round, how often it was submitted since it last finished an item, and how many items
-            were finished then.
+        tries: of each part of the last round, how often it was submitted since it last finished an item, and how many
+            items were finished then.
     """
 
     command: tuple[str, ...]
@@ -114,7 +120,8 @@ class Submission:
 def submit(
     command: Sequence[str], program: Sequence[str], out: Path, parts: int, resources: Resources, empty: Collection[int] = ()
 ) -> Submission:  # fmt: skip
-    """Submits all parts of a run that are not finished. Of parts that are in the queue without the job that merges, that job alone.
+    """Submits all parts of a run that are not finished. Of parts that are in the queue without the job that merges,
+    that job alone.
 
     Args:
         command: `eval`, `score` or `run` with its options, without `--shard` and `--out`.
@@ -123,8 +130,8 @@ def submit(
         parts: how many shards there are. resources: what each gets. empty: the numbers of those that hold no sample.
 
     Raises:
-        UserError: there is no Slurm here, it refuses a job, another command was submitted for this folder, or its jobs are in
-            the queue.
+        UserError: there is no Slurm here, it refuses a job, another command was submitted for this folder, or its jobs
+            are in the queue.
     """
     asked = Submission(tuple(command), tuple(program), parts, resources, tuple(sorted(empty)))
     before = read_submission(out)
@@ -155,8 +162,8 @@ def go_on(out: Path) -> Submission | None:
     """Submits the parts that are not finished once more, as the merge job does; None if all are finished.
 
     Raises:
-        UserError: nothing was submitted for this folder, Slurm refuses, a part was cancelled, or those that are left were
-            submitted `ROUNDS` times without finishing one more item.
+        UserError: nothing was submitted for this folder, Slurm refuses, a part was cancelled, or those that are left
+            were submitted `ROUNDS` times without finishing one more item.
     """
     before = read_submission(out)
     if before is None:
@@ -201,7 +208,9 @@ def _items(out: Path, number: int) -> int:
 
 
 def _was_cancelled(out: Path, arrays: str, number: int) -> bool:
-    """Whether a part was cancelled, by what Slurm wrote into its last output; it has none, and no folder, if it never began."""
+    """Whether a part was cancelled, by what Slurm wrote into its last output; it has none, and no folder, if it never
+    began.
+    """
     for array in reversed(arrays.split(":")):
         try:
             said = (out / FOLDER / f"{array}_{number}.log").read_text("utf-8", "replace")

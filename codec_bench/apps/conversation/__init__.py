@@ -1,15 +1,21 @@
-"""Conversations in time: a model is talked with at the speed of speech, both sides on one clock, and its turn-taking is measured.
+"""Conversations in time: a model is talked with at the speed of speech, both sides on one clock, and its turn-taking is
+measured.
 
 Which file to open
-    `api.py`, `command.py`   the verb and the command. `session_files.py` holds sessions on disk, and `words.py` writes the table.
+    `api.py`, `command.py`   the verb and the command. `session_files.py` holds sessions on disk, and `words.py` writes
+                             the table.
     `prices.py`      what sessions cost.
-    `script.py`      what the user says, as YAML; `user.py` says it frame by frame. `embedded.yaml` is the script that comes with the package.
-    `session.py`     one conversation over a connection of `models/endpoints`: the clock, the frames, what came and when.
+    `script.py`      what the user says, as YAML; `user.py` says it frame by frame. `embedded.yaml` is the script that
+                     comes with the package.
+    `session.py`     one conversation over a connection of `models/endpoints`: the clock, the frames, what came and
+                     when.
     `in_process.py`  models of this process as such a connection; `turn_ends.py` rules for the end of a turn.
     `network.py`     a simulated network; `playback.py` what of it is heard. `activity.py` where a track has speech.
-    `measures.py`    the measures of one session; `distributions.py` those of all. `transcripts.py` has the words of what was heard,
-                     `judged.py` what a language model is asked of them, and `voice.py` how a voice changes after an event.
-    `official.py` and `full_duplex.py` have the definitions and the layout of Full-Duplex-Bench, and `tau_voice.py` those of tau-Voice.
+    `measures.py`    the measures of one session; `distributions.py` those of all. `transcripts.py` has the words of
+                     what was heard, `judged.py` what a language model is asked of them, and `voice.py` how a voice
+                     changes after an event.
+    `official.py` and `full_duplex.py` have the definitions and the layout of Full-Duplex-Bench, and `tau_voice.py`
+    those of tau-Voice.
     `spoken_questions.py`    a benchmark's questions, each in a session of its own.
     `page/`          the page.
 """

@@ -1,8 +1,8 @@
 """Where a signal is loud enough to be speech: by energy, in windows of 10 ms.
 
-A window is active if its RMS is above a threshold. Stretches are runs of active windows: shorter silences than `BRIDGED_S` are
-bridged, and then stretches shorter than `SHORTEST_S` are dropped. A stretch lies from the beginning of its first window to the end of
-its last one, so that its ends are at most one window away from the sound's own.
+A window is active if its RMS is above a threshold. Stretches are runs of active windows: shorter silences than
+`BRIDGED_S` are bridged, and then stretches shorter than `SHORTEST_S` are dropped. A stretch lies from the beginning of
+its first window to the end of its last one, so that its ends are at most one window away from the sound's own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ Stretch = tuple[float, float]
 
 
 def levels_dbfs(samples: np.ndarray, rate_hz: int) -> np.ndarray:
-    """The RMS of each window in dB of full scale `(windows,)`; `samples` are 16-bit or float32. A last part of a window is filled with zeros."""
+    """The RMS of each window in dB of full scale `(windows,)`; `samples` are 16-bit or float32.
+
+    A last part of a window is filled with zeros.
+    """
     size = round(WINDOW_S * rate_hz)
     signal = samples.astype(np.float64) / (32768.0 if samples.dtype == np.int16 else 1.0)
     if signal.size % size:

@@ -98,21 +98,26 @@ def converse(
     A call with the same arguments goes on where one was stopped: sessions that were kept whole are not held again.
 
     Args:
-        model: models by name; their sessions stand beside each other. One that answers whole turns is put behind `end_of_turn`.
-        scripts: `embedded`, the path of a script, a folder in the layout of Full-Duplex-Bench, or a benchmark of spoken questions, by its name such as
-            `big-bench-audio` or the path of its `benchmark.yaml`, each of which is asked in a session of its own.
+        model: models by name; their sessions stand beside each other. One that answers whole turns is put behind
+        `end_of_turn`.
+        scripts: `embedded`, the path of a script, a folder in the layout of Full-Duplex-Bench, or a benchmark of spoken
+            questions, by its name such as `big-bench-audio` or the path of its `benchmark.yaml`, each of which is asked
+            in a session of its own.
         out: the run folder; None makes one under `runs`.
         seed: in place of the script's. limit: hold at most this many conversations.
         options: of the models, by name.
-        speaks: a model that reads aloud what a model of `model` answers in text. end_of_turn: how the end of the user's turn is found
-            for a model that answers whole turns, such as `silero-vad:0.7` or `energy:0.7`. words: a recogniser that writes down what was heard, with the times of words. judge: a model that is asked what
-            Full-Duplex-Bench's judges are asked of its sessions, of which the words are known. device: as for `load_model`.
+        speaks: a model that reads aloud what a model of `model` answers in text. end_of_turn: how the end of the user's
+            turn is found for a model that answers whole turns, such as `silero-vad:0.7` or `energy:0.7`. words: a
+            recogniser that writes down what was heard, with the times of words. judge: a model that is asked what
+            Full-Duplex-Bench's judges are asked of its sessions, of which the words are known. device: as for
+            `load_model`.
         at_once: sessions that are held at the same time.
         replay: a run whose users are repeated: the same samples at the same times, whatever the model says.
         remark: marks the sessions that the run folder `out` holds again, and asks nothing but a `judge`.
         anyway: whether to ask a model that its service has shut down, as far as is known.
         page: whether to write `report.html`.
-        on_folder: gets the folder and a sentence on it. on_estimate: gets what the sessions of a model will cost, as a sentence. progress: gets the sessions done and all.
+        on_folder: gets the folder and a sentence on it. on_estimate: gets what the sessions of a model will cost, as a
+            sentence. progress: gets the sessions done and all.
 
     Returns:
         The sessions, their values and the summary.
@@ -186,7 +191,9 @@ def converse(
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """How sessions are marked: the recogniser, the judge by the name that it was given, whether there is a page, who is told of prices."""
+    """How sessions are marked: the recogniser, the judge by the name that it was given, whether there is a page, who is
+    told of prices.
+    """
 
     words: Feature | None
     judge: tuple[str, Model] | None

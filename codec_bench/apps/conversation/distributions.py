@@ -1,7 +1,8 @@
-"""What the values of all sessions of a system come to: shares with an interval, and the median and higher quantiles of the others.
+"""What the values of all sessions of a system come to: shares with an interval, and the median and higher quantiles of
+the others.
 
-The sessions are the independent units: several turns of one session are not. A value that is missing is counted with its reason, and so
-is a session that gave none.
+The sessions are the independent units: several turns of one session are not. A value that is missing is counted with
+its reason, and so is a session that gave none.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ MEANS = ("share", "count", "1/s", "1/turn", "points", "words/min", "Hz", "dB", "
 
 
 def summarise(sessions: Sequence[Session], values: Sequence[Value]) -> dict[str, Any]:
-    """The summary of one system as JSON values: its sessions by status, how late its frames were sent, and every measure."""
+    """The summary of one system as JSON values: its sessions by status, how late its frames were sent, and every
+    measure.
+    """
     return {
         "sessions": dict(Counter(session.status for session in sessions)),
         "reasons": dict(Counter(f"{one.status}: {one.reason}" for one in sessions if one.reason)),

@@ -1,13 +1,15 @@
-"""The published layout of Full-Duplex-Bench as a script, version 1 and 1.5, and what of its own definitions rests on more than words.
+"""The published layout of Full-Duplex-Bench as a script, version 1 and 1.5, and what of its own definitions rests on
+more than words.
 
-A sample is a folder with `input.wav`, which is sent as it is while the model may speak. What is said in it stands in one more file:
-`pause.json`, `turn_taking.json`, `interrupt.json` (version 1), or `metadata.json` (version 1.5, with `clean_input.wav`, the same without
-the event). A sample with neither is one of backchannels; `icc_gt_distribution.json`, which its evaluation brings, says when people gave some.
-The kinds of version 1.5 are the names of the folders above the samples: to a user's backchannel, to talk with somebody else and to speech in
-the background the model should go on.
+A sample is a folder with `input.wav`, which is sent as it is while the model may speak. What is said in it stands in
+one more file: `pause.json`, `turn_taking.json`, `interrupt.json` (version 1), or `metadata.json` (version 1.5, with
+`clean_input.wav`, the same without the event). A sample with neither is one of backchannels;
+`icc_gt_distribution.json`, which its evaluation brings, says when people gave some. The kinds of version 1.5 are the
+names of the folders above the samples: to a user's backchannel, to talk with somebody else and to speech in the
+background the model should go on.
 
-Papers: arXiv 2503.04721 and 2507.23159. Reference implementation: `evaluation/eval_backchannel.py` and `get_timing.py` of
-DanielLin94144/Full-Duplex-Bench; equal on own cases.
+Papers: arXiv 2503.04721 and 2507.23159. Reference implementation: `evaluation/eval_backchannel.py` and `get_timing.py`
+of DanielLin94144/Full-Duplex-Bench; equal on own cases.
 """
 
 from __future__ import annotations
@@ -130,8 +132,8 @@ def speech_by_silero(samples: np.ndarray, rate_hz: int) -> list[Stretch]:
 def backchannels(speech: Sequence[Stretch], words: Sequence[Word]) -> tuple[bool, list[Stretch]]:
     """Whether a model takes the turn while it should listen, and its backchannels.
 
-    The stretches are taken in order, in seconds with one decimal, up to one longer than 3 s, which is a turn. The last stretch decides: more than
-    two words are a turn, and so is 1 s.
+    The stretches are taken in order, in seconds with one decimal, up to one longer than 3 s, which is a turn. The last
+    stretch decides: more than two words are a turn, and so is 1 s.
     """
     found: list[Stretch] = []
     takes = False
@@ -162,8 +164,8 @@ def divergence(found: Sequence[Stretch], people: Sequence[float], length_s: floa
 def timing(user: Sequence[Stretch], model: Sequence[Stretch]) -> tuple[list[Stretch], list[Stretch]]:
     """Where a model still speaks while the user does, and where it answers after the user, by the rules of version 1.5.
 
-    Speech of the user with gaps up to 0.6 s is one, of the model with gaps up to 0.5 s. Of several that end at the same millisecond the
-    shortest is kept.
+    Speech of the user with gaps up to 0.6 s is one, of the model with gaps up to 0.5 s. Of several that end at the same
+    millisecond the shortest is kept.
     """
     user, model = _merged(user, USER_GAP_S), _merged(model, MODEL_GAP_S)
     stops: dict[int, Stretch] = {}

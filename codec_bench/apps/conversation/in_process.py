@@ -1,9 +1,9 @@
 """Conversations with models of this process: those that hear and speak at once, and those that answer whole turns.
 
-Both look to `session.py` like a connection to a service: frames go in, and what the model says comes out when it is there. A model that
-answers whole turns becomes a cascade: a rule finds the end of the user's turn (`turn_ends.py`), the model is asked, and its spoken answer,
-or another model's reading of its text, is played. It stops speaking when the user has spoken for `INTERRUPTS_S`, and an
-answer that is not there yet is given up when the user goes on.
+Both look to `session.py` like a connection to a service: frames go in, and what the model says comes out when it is
+there. A model that answers whole turns becomes a cascade: a rule finds the end of the user's turn (`turn_ends.py`), the
+model is asked, and its spoken answer, or another model's reading of its text, is played. It stops speaking when the
+user has spoken for `INTERRUPTS_S`, and an answer that is not there yet is given up when the user goes on.
 """
 
 from __future__ import annotations

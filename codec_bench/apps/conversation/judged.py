@@ -1,12 +1,15 @@
-"""What a language model says of sessions of Full-Duplex-Bench: how well an answer to an interruption fits it (version 1), and which of four
-kinds of behaviour follows speech over an answer (version 1.5); and of the answers to a benchmark's questions, whether they are right.
+"""What a language model says of sessions of Full-Duplex-Bench: how well an answer to an interruption fits it (version
+1), and which of four kinds of behaviour follows speech over an answer (version 1.5); and of the answers to a
+benchmark's questions, whether they are right.
 
-The judge reads words that a recogniser wrote. Its verdicts are kept beside a session in `verdicts.json`, with what they rest on: a verdict
-is asked for again if the words, the rubric or the judge differ, or if none came. The rubrics are `configs/judge/full-duplex-*.yaml`, and
-their readers those of every other rubric: a reply that is no clear verdict is no number.
+The judge reads words that a recogniser wrote. Its verdicts are kept beside a session in `verdicts.json`, with what they
+rest on: a verdict is asked for again if the words, the rubric or the judge differ, or if none came. The rubrics are
+`configs/judge/full-duplex-*.yaml`, and their readers those of every other rubric: a reply that is no clear verdict is
+no number.
 
-Reference implementation: `evaluation/eval_user_interruption.py` and `eval_behavior.py` of DanielLin94144/Full-Duplex-Bench; the same
-questions are asked of the same sessions, in our own words. Theirs asks again until a reply can be read, or leaves it out.
+Reference implementation: `evaluation/eval_user_interruption.py` and `eval_behavior.py` of
+DanielLin94144/Full-Duplex-Bench; the same questions are asked of the same sessions, in our own words. Theirs asks again
+until a reply can be read, or leaves it out.
 """
 
 from __future__ import annotations
@@ -64,7 +67,8 @@ def questions(
     """What is to be asked about a session.
 
     Args:
-        folder: of the session. talk: its conversation. clean: the folder of the same conversation without the event; None if there is none.
+        folder: of the session. talk: its conversation. clean: the folder of the same conversation without the event;
+            None if there is none.
     """
     chunks = read_chunks(folder / WORDS) if session.status == "ok" else None
     if talk is None or chunks is None:

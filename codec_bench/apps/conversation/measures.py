@@ -1,16 +1,18 @@
-"""What two tracks on one clock show: turns taken, latencies, interruptions, pauses, backchannels, overlap, and how the sound came.
+"""What two tracks on one clock show: turns taken, latencies, interruptions, pauses, backchannels, overlap, and how the
+sound came.
 
 Conventions
-    Speech is where the tracks have energy (`activity.py`). Times are in seconds of the session; both are exact to a window of 10 ms, and
-    what hangs on what the service hears to a frame.
-    A stretch of the model's speech of less than `BACKCHANNEL_S`, most of which lies while the user has the floor, is a backchannel,
-    unless it was cut off; the others are turns. The user has the floor from the first speech of a turn to its last, pauses included.
-    An event is answered by turns that begin after its first speech and before the next event. `value` is None where there is
-    nothing to measure, and `reason` says why: a latency of an answer that never came is no number, and that it never came is
-    counted by `turn_taken`.
+    Speech is where the tracks have energy (`activity.py`). Times are in seconds of the session; both are exact to a
+    window of 10 ms, and what hangs on what the service hears to a frame. A stretch of the model's speech of less than
+    `BACKCHANNEL_S`, most of which lies while the user has the floor, is a backchannel, unless it was cut off; the
+    others are turns. The user has the floor from the first speech of a turn to its last, pauses included. An event is
+    answered by turns that begin after its first speech and before the next event. `value` is None where there is
+    nothing to measure, and `reason` says why: a latency of an answer that never came is no number, and that it never
+    came is counted by `turn_taken`.
 
-Sources: the windows after which a model counts as not having yielded (`YIELDS_WITHIN_S`) or as having given way to a backchannel
-(`STOPS_WITHIN_S`) are those of tau-Voice (`tau_voice.py`); floor transfer as in Heldner and Edlund 2010, doi:10.1016/j.wocn.2010.08.002.
+Sources: the windows after which a model counts as not having yielded (`YIELDS_WITHIN_S`) or as having given way to a
+backchannel (`STOPS_WITHIN_S`) are those of tau-Voice (`tau_voice.py`); floor transfer as in Heldner and Edlund 2010,
+doi:10.1016/j.wocn.2010.08.002.
 """
 
 from __future__ import annotations
@@ -54,8 +56,10 @@ class Measure(NamedTuple):
     """A measure.
 
     Args:
-        what: in words. unit: `s`, `share`, `1/min`, `1/s`, `1/turn`, `count`, `×`, `points`, `Hz`, `dB`, or none. higher_is_better: None if neither way is.
-        of: what has a value: an `event`, a `pause`, an `answer` or a `session`. per: the measure whose values are what this one is counted over.
+        what: in words. unit: `s`, `share`, `1/min`, `1/s`, `1/turn`, `count`, `×`, `points`, `Hz`, `dB`, or none.
+        higher_is_better: None if neither way is.
+        of: what has a value: an `event`, a `pause`, an `answer` or a `session`. per: the measure whose values are what
+            this one is counted over.
     """
 
     what: str
@@ -144,7 +148,8 @@ def measure(session: Session) -> list[Value]:
 def from_people(session: Session, people: Sequence[float]) -> Iterator[Value]:
     """How far the model's backchannels are from people's, whose spread over evenly long parts of the session is given.
 
-    Each backchannel counts where its middle lies. The divergence is in bits: 0 for the same spread, 1 where they share no part.
+    Each backchannel counts where its middle lies. The divergence is in bits: 0 for the same spread, 1 where they share
+    no part.
     """
     if session.status != "ok" or not sum(people):
         return

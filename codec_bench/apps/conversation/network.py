@@ -1,6 +1,7 @@
 """A simulated network between this machine and the service, in both directions, whose delays are drawn by seed.
 
-A WebSocket runs over TCP: what is lost is sent again, so a loss is a further delay, and no message overtakes one before it.
+A WebSocket runs over TCP: what is lost is sent again, so a loss is a further delay, and no message overtakes one before
+it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ class Way:
     """One direction.
 
     Args:
-        network: how late messages are. random: of the draws: one number for each message, and one for each time that it is sent.
+        network: how late messages are. random: of the draws: one number for each message, and one for each time that it
+        is sent.
         act: takes a message when it arrives.
     """
 

@@ -1,15 +1,18 @@
 """Full-Duplex-Bench's own definitions: version 1 rests on the times of words, and 1.5 on silero-vad.
 
-The words of what was heard are read from `output.json` in the folder of a session (`transcripts.py`), as that benchmark's
-`get_transcript` writes them for `output.wav`: `{"chunks": [{"text": "well", "timestamp": [1.2, 1.4]}, ...]}`. Sessions without the file
-have no values of version 1. Those of version 1.5 are of sessions whose user is a recording, as in its sets.
+The words of what was heard are read from `output.json` in the folder of a session (`transcripts.py`), as that
+benchmark's `get_transcript` writes them for `output.wav`: `{"chunks": [{"text": "well", "timestamp": [1.2, 1.4]},
+...]}`. Sessions without the file have no values of version 1. Those of version 1.5 are of sessions whose user is a
+recording, as in its sets.
 
-Reference implementation: `evaluation/eval_smooth_turn_taking.py`, `eval_user_interruption.py`, `eval_pause_handling.py`, `eval_backchannel.py` and `get_timing.py` of
-DanielLin94144/Full-Duplex-Bench; equal on own cases (paper: arXiv 2503.04721).
+Reference implementation: `evaluation/eval_smooth_turn_taking.py`, `eval_user_interruption.py`,
+`eval_pause_handling.py`, `eval_backchannel.py` and `get_timing.py` of DanielLin94144/Full-Duplex-Bench; equal on own
+cases (paper: arXiv 2503.04721).
 
-Where it differs from the measures without the prefix: an answer of less than 1 s and at most three words counts as none, also when it is
-the whole answer; an answer that begins before the user has ended has the latency 0 and is among the others; and its sets hold one
-event in a sound, so that the script takes all words. Here an event's words are those that begin after it has begun and before the next.
+Where it differs from the measures without the prefix: an answer of less than 1 s and at most three words counts as
+none, also when it is the whole answer; an answer that begins before the user has ended has the latency 0 and is among
+the others; and its sets hold one event in a sound, so that the script takes all words. Here an event's words are those
+that begin after it has begun and before the next.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ TAKES_S, TAKES_WORDS = 1.0, 3
 
 
 def takes_turn(words: Sequence[Word]) -> bool:
-    """Whether words `(begin, end)` in seconds are a turn: they last at least 1 s from first to last, or are more than three."""
+    """Whether words `(begin, end)` in seconds are a turn: they last at least 1 s from first to last, or are more than
+    three.
+    """
     return bool(words) and (words[-1][1] - words[0][0] >= TAKES_S or len(words) > TAKES_WORDS)
 
 

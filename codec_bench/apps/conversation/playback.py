@@ -1,7 +1,7 @@
 """What a person hears of a model: what came is played at once or, if earlier sound is still playing, after it.
 
-A service sends an answer faster than it is spoken. What has not been played when the service says that the user interrupts is never
-heard. There is no buffer against jitter: sound that comes late leaves a gap.
+A service sends an answer faster than it is spoken. What has not been played when the service says that the user
+interrupts is never heard. There is no buffer against jitter: sound that comes late leaves a gap.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class Packet:
     """Sound that came.
 
     Args:
-        at_s: when. begin: where it is played, in samples of the track. samples: how many. answer: of which answer it is.
+        at_s: when. begin: where it is played, in samples of the track. samples: how many. answer: of which answer it
+            is.
     """
 
     at_s: float
@@ -40,8 +41,8 @@ class Playback:
         rate_hz: of the track. most_s: the most that it holds.
 
     Attributes:
-        packets: what came. stops: when the rest was not played, and up to which time something was waiting. end: of all that was played
-            or waits, in samples.
+        packets: what came. stops: when the rest was not played, and up to which time something was waiting. end: of all
+            that was played or waits, in samples.
         lost: the sound that was thrown away at each of the stops, 16 bits `(samples,)`.
         complete: whether the service said that the last answer has ended. answers: how many answers have ended.
     """

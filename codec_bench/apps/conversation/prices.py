@@ -12,7 +12,8 @@ from codec_bench.models.endpoints.remote import RemoteModel
 def price_before(name: str, model: Any, seconds: Sequence[float]) -> str:
     """What sessions with a model will cost at least, as a sentence; empty for a model without prices.
 
-    `seconds` are those that each session sends at least. The sound of a session is sent as long as it lasts, and that depends on the answers.
+    `seconds` are those that each session sends at least. The sound of a session is sent as long as it lasts, and that
+    depends on the answers.
     """
     if not isinstance(model, RemoteModel) or not model.prices.known or not seconds:
         return ""

@@ -1,8 +1,9 @@
 """The script of conversations: what the user says, and when, in YAML.
 
 Conventions
-    Times are in seconds. A turn begins at a time of the session, some time after the answer to the turn before has ended, or at a
-    moment of that answer. What is drawn depends on the seed and the id of the conversation, and not on their order.
+    Times are in seconds. A turn begins at a time of the session, some time after the answer to the turn before has
+    ended, or at a moment of that answer. What is drawn depends on the seed and the id of the conversation, and not on
+    their order.
 """
 
 from __future__ import annotations
@@ -63,12 +64,12 @@ class Event(Strict):
     """Something that the user says.
 
     Args:
-        kind: `turn`, which expects an answer; `interruption`, said into an answer, which expects that the model stops and answers;
-            `backchannel`, said into an answer, which expects that the model goes on; `vocal_tic`, such as a cough, and `non_directed`, said to
-            somebody else, which expect that the model goes on or stays silent.
+        kind: `turn`, which expects an answer; `interruption`, said into an answer, which expects that the model stops
+            and answers; `backchannel`, said into an answer, which expects that the model goes on; `vocal_tic`, such as
+            a cough, and `non_directed`, said to somebody else, which expect that the model goes on or stays silent.
         say: the sounds and pauses in their order.
-        at_s: when it begins, from the beginning of the session. after_answer_s: how long after the end of the answer to what was
-            said before. into_answer_s: how long after that answer has begun. Exactly one of the three.
+        at_s: when it begins, from the beginning of the session. after_answer_s: how long after the end of the answer to
+            what was said before. into_answer_s: how long after that answer has begun. Exactly one of the three.
     """
 
     kind: Kind = "turn"
@@ -91,7 +92,8 @@ class Background(Strict):
 
     Args:
         sound: `white` for noise from the seed, or a sound as in `say`, repeated.
-        snr_db: level of the user's speech over it: the power of the active windows of all that the script says over its own.
+        snr_db: level of the user's speech over it: the power of the active windows of all that the script says over its
+            own.
     """
 
     sound: str = "white"
@@ -102,7 +104,8 @@ class Marked(Strict):
     """Something that is said in a recording.
 
     Args:
-        kind: as of an `Event`. begin_s, end_s: where it lies; its speech is found by energy. pauses: pauses inside it. text: its words.
+        kind: as of an `Event`. begin_s, end_s: where it lies; its speech is found by energy. pauses: pauses inside it.
+            text: its words.
     """
 
     kind: Kind = "turn"
@@ -118,9 +121,11 @@ class Conversation(Strict):
     Args:
         id: of the conversation. turns: what the user says. background: behind it.
         silence_s: the length of a conversation without a user.
-        recording: a sound that is sent as it is, from its beginning to its end, in place of turns; `said` marks what is said in it.
+        recording: a sound that is sent as it is, from its beginning to its end, in place of turns; `said` marks what is
+        said in it.
         references: expected answers to what the user asks; if there are several, any of them is right.
-        clean: the id of the same conversation without its event. backchannels: how people's backchannels are spread over the recording, as shares of evenly long parts of it.
+        clean: the id of the same conversation without its event. backchannels: how people's backchannels are spread
+            over the recording, as shares of evenly long parts of it.
     """
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
@@ -149,8 +154,8 @@ class Drawn(Strict):
 
     Args:
         form: `plain`, `pause` (inside a turn), `interruption`, `backchannel`, `noise` or `silence`.
-        count: how many. between: the range from which its number is drawn: the length of the pause, the moment of the answer, the
-            SNR of the noise or the length of the silence.
+        count: how many. between: the range from which its number is drawn: the length of the pause, the moment of the
+            answer, the SNR of the noise or the length of the silence.
     """
 
     form: Literal["plain", "pause", "interruption", "backchannel", "noise", "silence"]

@@ -1,11 +1,12 @@
-"""One conversation on one clock: the user's frames go out at the speed of speech, and what the model says is placed when it comes.
+"""One conversation on one clock: the user's frames go out at the speed of speech, and what the model says is placed
+when it comes.
 
 Conventions
-    Time is the event loop's monotonic clock, in seconds from the first sample that the user speaks. A frame holds what was spoken in
-    the `FRAME_S` before it is sent, as with a microphone, so frame n is due at (n + 1) frames. Sound that comes is played at once
-    (`playback.py`). Both tracks are 16 bits and begin at 0.
-    A frame's lateness is when it was sent less when it was due. A session is slower than real time if the 99th percentile of
-    lateness is more than a frame, or one frame is later than `STALLED_S`: it is refused, as its times are those of this machine.
+    Time is the event loop's monotonic clock, in seconds from the first sample that the user speaks. A frame holds what
+    was spoken in the `FRAME_S` before it is sent, as with a microphone, so frame n is due at (n + 1) frames. Sound that
+    comes is played at once (`playback.py`). Both tracks are 16 bits and begin at 0. A frame's lateness is when it was
+    sent less when it was due. A session is slower than real time if the 99th percentile of lateness is more than a
+    frame, or one frame is later than `STALLED_S`: it is refused, as its times are those of this machine.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ class Session:
     """A conversation that was held.
 
     Args:
-        id: of the conversation. status, reason: `ok`; `failed` if there is no whole conversation; `refused` if this machine was too slow.
+        id: of the conversation. status, reason: `ok`; `failed` if there is no whole conversation; `refused` if this
+        machine was too slow.
         rate_hz, heard_hz: of the user's and the model's track. frame_s: of the frames that were sent.
-        events: what the user said. sent_s: when each frame was sent. packets: what came, and when. stops: when what waited was
-            thrown away, and until when it would have been played. text: the service's own transcript.
+        events: what the user said. sent_s: when each frame was sent. packets: what came, and when. stops: when what
+            waited was thrown away, and until when it would have been played. text: the service's own transcript.
         model: what the service calls the model that answered. usage: the sum of what it counted.
         opening: what the service was told before the conversation.
         user, clean, heard: the tracks, 16 bits `(samples,)`; `clean` is the user without background.
@@ -113,7 +115,8 @@ class TooSlow(Exception):
 
 
 class InTime(Protocol):
-    """What a conversation is held with: a model behind a WebSocket (`models/endpoints/sockets.py` has the methods) or of this process.
+    """What a conversation is held with: a model behind a WebSocket (`models/endpoints/sockets.py` has the methods) or
+    of this process.
 
     Attributes
         rate_hz, heard_hz: of the sound that it takes and gives.
@@ -154,7 +157,8 @@ async def hold(model: InTime, user: User, name: str, script: Script, *, frame_s:
         script: with the model's instructions, the network and the longest session. frame_s: length of a frame.
 
     Raises:
-        UserError: the service denies access, or the model does not converse in time. Every other session would fail too.
+        UserError: the service denies access, or the model does not converse in time. Every other session would fail
+            too.
     """
     opening = tuple(model.conversation(script.instructions))
     held = Session(name, model.rate_hz, model.heard_hz, frame_s, events=user.events, opening=opening)
@@ -276,7 +280,9 @@ class _Line:
             raise _Over(f"more sound came than the {self.playback.most_s:g} s of the longest session hold") from None
 
     def _check(self, heard: Heard) -> None:
-        """Raises `_Over` for a message that came twice, or for sound that came after the end of its answer or behind a later one."""
+        """Raises `_Over` for a message that came twice, or for sound that came after the end of its answer or behind a
+        later one.
+        """
         if heard.id and heard.id in self._ids:
             raise _Over(f"the message '{clean(heard.id)}' came twice")
         self._ids.add(heard.id)

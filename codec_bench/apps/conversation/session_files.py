@@ -1,4 +1,6 @@
-"""Sessions on disk: a folder each, with both tracks as FLAC and `session.json`, which is written last and holds the tracks' hashes."""
+"""Sessions on disk: a folder each, with both tracks as FLAC and `session.json`, which is written last and holds the
+tracks' hashes.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The questions of a benchmark, spoken in time: one conversation for each, in which the user asks it and waits for the answer.
+"""The questions of a benchmark, spoken in time: one conversation for each, in which the user asks it and waits for the
+answer.
 
-The answer is what was heard, in the words of a recogniser (`--words`). It is compared with the expected answer by the rule `answer-match`,
-and by a judge (`--judge`) with the rubric of Big Bench Audio, which shows the two answers alone.
+The answer is what was heard, in the words of a recogniser (`--words`). It is compared with the expected answer by the
+rule `answer-match`, and by a judge (`--judge`) with the rubric of Big Bench Audio, which shows the two answers alone.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def questions_of(name: str, limit: int | None) -> tuple[Script, list[Spoken]]:
     """The script of a benchmark's questions, and their sounds.
 
     Raises:
-        UserError: there is no such benchmark, its data cannot be found, or its questions are no sounds with expected answers.
+        UserError: there is no such benchmark, its data cannot be found, or its questions are no sounds with expected
+            answers.
     """
     talks, sounds = [], []
     for number, question in enumerate(load_benchmark(name).questions(limit=limit)):

@@ -1,15 +1,17 @@
-"""tau-Voice's own definitions of how a model takes turns, over ticks of 0.2 s in each of which a side speaks or does not.
+"""tau-Voice's own definitions of how a model takes turns, over ticks of 0.2 s in each of which a side speaks or does
+not.
 
-A user's turn, interruption or backchannel is spoken from its first speech to its last. Vocal tics and speech to others are no turns: each is
-marked in the tick in which it begins. The model speaks in a tick in which sound of it is played. Theirs takes all of that sound; here
-silence of more than `SILENT_S` in it is none, as some streams are never without sound.
+A user's turn, interruption or backchannel is spoken from its first speech to its last. Vocal tics and speech to others
+are no turns: each is marked in the tick in which it begins. The model speaks in a tick in which sound of it is played.
+Theirs takes all of that sound; here silence of more than `SILENT_S` in it is none, as some streams are never without
+sound.
 
-Reference implementation: `src/tau2/metrics/voice_interaction_metrics.py` of sierra-research/tau2-bench, version 1.0 of its metrics; equal on own
-cases and on the three simulations of its tests (paper: arXiv 2603.13686).
+Reference implementation: `src/tau2/metrics/voice_interaction_metrics.py` of sierra-research/tau2-bench, version 1.0 of
+its metrics; equal on own cases and on the three simulations of its tests (paper: arXiv 2603.13686).
 
-Where it differs from the measures without the prefix: times are whole ticks; a turn into whose end the model speaks is left out, and so is the
-last one if no one speaks after it; an interruption must be yielded to before 2 s are over, and the session must show it; a vocal tic or
-speech to others over an answer is counted only where the model stops for it.
+Where it differs from the measures without the prefix: times are whole ticks; a turn into whose end the model speaks is
+left out, and so is the last one if no one speaks after it; an interruption must be yielded to before 2 s are over, and
+the session must show it; a vocal tic or speech to others over an answer is counted only where the model stops for it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from codec_bench.apps.conversation.session import Session
 
 TICK_S, SILENT_S = 0.2, 1.0
 YIELDS, STOPS, ANSWERS = (round(seconds / TICK_S) for seconds in (YIELDS_WITHIN_S, STOPS_WITHIN_S, 2.0))
-"""The windows in ticks: to yield to an interruption, to stop for what asks for no answer, and to answer a vocal tic or speech to others."""
+"""The windows in ticks: to yield to an interruption, to stop for what asks for no answer, and to answer a vocal tic or
+speech to others.
+"""
 Run = tuple[int, int]
 
 
@@ -34,7 +38,8 @@ class Tick(NamedTuple):
     """A tick.
 
     Args:
-        user, model: whether they speak. backchannel: whether what the user says is one. aside: which of `ASIDES` is heard.
+        user, model: whether they speak. backchannel: whether what the user says is one. aside: which of `ASIDES` is
+            heard.
     """
 
     user: bool = False

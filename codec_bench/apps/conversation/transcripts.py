@@ -1,7 +1,8 @@
 """The words of what was heard, with their times, by a recogniser: kept beside a session, and what they show.
 
-`output.json` has the layout that Full-Duplex-Bench's `get_transcript` writes, and beside it which recogniser wrote it and the words of what was thrown
-away at each interruption. A file that somebody else wrote is read too and never replaced.
+`output.json` has the layout that Full-Duplex-Bench's `get_transcript` writes, and beside it which recogniser wrote it
+and the words of what was thrown away at each interruption. A file that somebody else wrote is read too and never
+replaced.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def load_timed(name: str, device: str) -> Feature:
 
 
 def write_words(folder: Path, session: Session, recogniser: Feature, user: bool = False) -> None:
-    """Keeps the words of a session, unless somebody else's are there, or this recogniser's already; those of the user too if `user`."""
+    """Keeps the words of a session, unless somebody else's are there, or this recogniser's already; those of the user
+    too if `user`.
+    """
     if not _there(folder / WORDS, recogniser):
         words = _heard(session.heard, session.heard_hz, recogniser)
         lost = [_lost(session, number, recogniser) for number in range(len(session.stops))]
@@ -68,7 +71,9 @@ def _keep(path: Path, words: Sequence[Named], recogniser: Feature, **more: Any) 
 
 
 def _lost(session: Session, number: int, recogniser: Feature) -> int:
-    """How many words of what was being said come after a stop: the answer is heard whole, with what was thrown away behind it."""
+    """How many words of what was being said come after a stop: the answer is heard whole, with what was thrown away
+    behind it.
+    """
     stop_s, _ = session.stops[number]
     begin_s = max((begin for begin, _ in turns_of(session)[0] if begin < stop_s), default=stop_s)
     sizes = [round(end * session.heard_hz) - round(at * session.heard_hz) for at, end in session.stops]

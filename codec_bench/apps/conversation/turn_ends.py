@@ -1,7 +1,7 @@
 """Rules by which the end of a user's turn is found, for models that answer whole turns.
 
-A rule is written as `silero-vad:0.7` or `energy:0.7`: what finds speech, and how many seconds without any end a turn. Both hear the user as
-they come, and neither looks ahead.
+A rule is written as `silero-vad:0.7` or `energy:0.7`: what finds speech, and how many seconds without any end a turn.
+Both hear the user as they come, and neither looks ahead.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Energy(_Windows):
 class Silero(_Windows):
     """The network of silero-vad 6 that comes with faster-whisper, window by window of 32 ms, with its state.
 
-    Source: https://github.com/snakers4/silero-vad, licence MIT; equal to faster-whisper's own pass over the whole sound.
+    Source: https://github.com/snakers4/silero-vad, licence MIT; equal to faster-whisper's own pass over the whole
+        sound.
 
     Raises:
         MissingExtra: faster-whisper or onnxruntime is not installed.

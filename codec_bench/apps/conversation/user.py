@@ -20,7 +20,9 @@ from codec_bench.errors import AudioError, UserError, first_of
 LEAST_LEFT_S = 0.3
 """How long ago the model may have spoken last for the user still to speak into its answer."""
 ASIDE_S = 2.5
-"""How long a session lasts at least after a vocal tic or speech to others: so long the model may still take it for a turn (`tau_voice.py`)."""
+"""How long a session lasts at least after a vocal tic or speech to others: so long the model may still take it for a
+turn (`tau_voice.py`).
+"""
 
 
 @dataclass(slots=True)
@@ -29,7 +31,8 @@ class SaidEvent:
 
     Args:
         kind: of the event. begin_s, end_s: where its sound lies in the user's track; None if it was not said.
-        speech: its stretches of speech. pauses: the pauses inside it, from speech to speech. reason: why it was not said.
+        speech: its stretches of speech. pauses: the pauses inside it, from speech to speech. reason: why it was not
+            said.
     """
 
     kind: str
@@ -68,7 +71,8 @@ class Sounds:
     """The sounds of a script at one rate.
 
     Args:
-        source: of the sounds with ids, each with its `id` and `audio`, as `Clip` takes it. folder: of those with paths. rate_hz: at which they are wanted.
+        source: of the sounds with ids, each with its `id` and `audio`, as `Clip` takes it. folder: of those with paths.
+            rate_hz: at which they are wanted.
     """
 
     def __init__(self, source: Iterable[Any] | None, folder: Path, rate_hz: int) -> None:
@@ -129,7 +133,8 @@ class ScriptedUser:
     """A user who follows a script.
 
     Args:
-        script: with the times of waiting. talk: the conversation. sounds: at the rate at which is sent. frame_samples: of a frame.
+        script: with the times of waiting. talk: the conversation. sounds: at the rate at which is sent. frame_samples:
+            of a frame.
 
     Raises:
         UserError: a sound cannot be read.
@@ -173,7 +178,10 @@ class ScriptedUser:
         return max((event.speech[-1][1] for event in self.events if event.speech), default=0.0)
 
     def _begins(self, now_s: float, heard: Playback) -> bool:
-        """Whether the next event is done with: it begins now, or is left out. It never begins while another one is said."""
+        """Whether the next event is done with: it begins now, or is left out.
+
+        It never begins while another one is said.
+        """
         event, before_s = self.talk.turns[self._next], self._last_end_s()
         if event.at_s is not None:
             return now_s >= max(event.at_s, self._sound_end_s()) - 1e-9 and self._say(now_s)
@@ -237,7 +245,10 @@ class ScriptedUser:
 
 
 class KeptUser:
-    """A user whose track was kept: the same samples at the same times, whatever the model says. Arguments as `ScriptedUser` has them."""
+    """A user whose track was kept: the same samples at the same times, whatever the model says.
+
+    Arguments as `ScriptedUser` has them.
+    """
 
     def __init__(
         self, track: np.ndarray, clean: np.ndarray, events: list[SaidEvent], frame_samples: int, rate_hz: int

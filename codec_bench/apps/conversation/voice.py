@@ -1,12 +1,14 @@
 """How a model's voice changes after somebody spoke into its answer, by the rules of Full-Duplex-Bench 1.5.
 
-The model's track is cut in two where the word begins in which the event ends, or the next one; beside the two parts stands the same
-conversation without the event. In each part the speech that silero-vad finds (0.5; stretches of 60 ms, silences of 50 ms) is put together,
-and measured: pitch (50 to 600 Hz) and intensity by Praat, every 10 ms, as mean and standard deviation, and UTMOSv2; the rate of words counts
-from the first word to the last. Where nothing is voiced, or a part is too short, theirs has 0 or another scale, and here there is no value.
+The model's track is cut in two where the word begins in which the event ends, or the next one; beside the two parts
+stands the same conversation without the event. In each part the speech that silero-vad finds (0.5; stretches of 60 ms,
+silences of 50 ms) is put together, and measured: pitch (50 to 600 Hz) and intensity by Praat, every 10 ms, as mean and
+standard deviation, and UTMOSv2; the rate of words counts from the first word to the last. Where nothing is voiced, or a
+part is too short, theirs has 0 or another scale, and here there is no value.
 
-Reference implementation: `evaluation/eval_general_before_after.py` of DanielLin94144/Full-Duplex-Bench, with what `evaluate.py` gives it;
-equal on own cases for all but UTMOSv2, which draws there without a seed (paper: arXiv 2507.23159).
+Reference implementation: `evaluation/eval_general_before_after.py` of DanielLin94144/Full-Duplex-Bench, with what
+`evaluate.py` gives it; equal on own cases for all but UTMOSv2, which draws there without a seed (paper: arXiv
+2507.23159).
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ def voice(
 
 
 def cut_at(event_s: float, words: Sequence[Word]) -> float:
-    """Where a track is cut: the beginning of the word in which an event ends or of the next one, else the end of the last; without words, the event's."""
+    """Where a track is cut: the beginning of the word in which an event ends or of the next one, else the end of the
+    last; without words, the event's.
+    """
     ordered = sorted(words, key=lambda word: word[0])
     return next(
         (begin for begin, end in ordered if event_s < end or event_s < begin), ordered[-1][1] if ordered else event_s

@@ -1,10 +1,13 @@
 """Judges: whether a judge can be believed, and what changes when another one takes its place.
 
 Which file to open
-    `api.py`        the verb `judge_check`: sounds and texts with known answers are put to a judge, and its replies are counted.
+    `api.py`        the verb `judge_check`: sounds and texts with known answers are put to a judge, and its replies are
+                    counted.
     `sounds.py`     the sounds, made on the spot, and what is true of each. `claims.py` asks about them.
-    `question.py`   one question to a judge; `questions.py` makes benchmarks of all and reads the replies from their records.
-    `planted.py`    answers of known quality (`planted.yaml`), which a judge of texts marks by the rubrics that are in use.
+    `question.py`   one question to a judge; `questions.py` makes benchmarks of all and reads the replies from their
+                    records.
+    `planted.py`    answers of known quality (`planted.yaml`), which a judge of texts marks by the rubrics that are in
+                    use.
     `figures.py`    from replies to figures: Youden's J, changed verdicts, biases, refusals. `words.py` says them.
     `compare.py`    the verb `judge_compare`: another judge marks the same answers.
     `strengths.py`  the verb `judge_strengths`: how strong many systems are by verdicts on pairs of answers.

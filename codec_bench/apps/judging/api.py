@@ -1,6 +1,7 @@
 """The verb `judge_check`: sounds and texts with known answers are put to a judge.
 
-The questions are written as benchmarks of their own and asked by `run_benchmark`, which resumes, keeps to limits and knows what it costs.
+The questions are written as benchmarks of their own and asked by `run_benchmark`, which resumes, keeps to limits and
+knows what it costs.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class JudgeCheck:
 
     Args:
         folder: of the questions and the record of the replies. test: the figures by part, which are kept for this user.
-        left_out: what was not asked, each with the reason. broken: parts that could not be finished, each with the reason; the same
-            call goes on with them.
+        left_out: what was not asked, each with the reason. broken: parts that could not be finished, each with the
+            reason; the same call goes on with them.
         previews: with `dry_run`, what would be asked and what it would cost; there is no test then.
     """
 
@@ -79,19 +80,23 @@ def judge_check(
 ) -> JudgeCheck:
     """Tests a judge with sounds and texts of which the truth is known.
 
-    The same call continues a check that was stopped. Answers of other runs are not taken, because a judge is asked what it says today.
+    The same call continues a check that was stopped. Answers of other runs are not taken, because a judge is asked what
+    it says today.
 
     Args:
         judge: a model's name or own file. parts: `sounds`, `texts` or both; None for what the model takes.
         rubrics: by which planted answers are marked; None for all that they fit.
-        per_kind: sounds of each kind, a multiple of 4, so that no preference pays. repeats: how often each question is asked.
-        seed: of the sounds. out: the folder; None for the unfinished check of the same call under `runs/`, or a new one.
+        per_kind: sounds of each kind, a multiple of 4, so that no preference pays. repeats: how often each question is
+        asked.
+        seed: of the sounds. out: the folder; None for the unfinished check of the same call under `runs/`, or a new
+        one.
         options: arguments by model. terms: limits of cost and time, as for `run_benchmark`.
         dry_run: whether nothing is asked; the outcome then holds `previews`.
         running: how to run it, or its fields as keywords.
 
     Returns:
-        The figures. They are also kept for this user (`store.judge_tests`), and stand beside every number of this judge from then on.
+        The figures. They are also kept for this user (`store.judge_tests`), and stand beside every number of this judge
+        from then on.
 
     Raises:
         UserError: a name or number is wrong, a model that takes no sound is to hear, or nothing could be asked.
@@ -180,7 +185,8 @@ def _check_counts(per_kind: int, repeats: int) -> None:
 def _what(
     judge: str, given: Mapping[str, Mapping[str, Any]], parts: str | Sequence[str] | None, rubrics: str | Sequence[str] | None, running: Running
 ) -> tuple[dict[str, JudgeMetric], list[tuple[str, str]], tuple[str, ...]]:  # fmt: skip
-    """The rubrics by the names of their questions, what is left out and why, and the kinds of sounds that are asked about.
+    """The rubrics by the names of their questions, what is left out and why, and the kinds of sounds that are asked
+    about.
 
     Raises:
         UserError: the model cannot do what was asked for, or a rubric does not fit.

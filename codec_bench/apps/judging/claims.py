@@ -1,10 +1,11 @@
-"""What is asked about each sound: claims that are true or false of it, and choices between the two, in several wordings.
+"""What is asked about each sound: claims that are true or false of it, and choices between the two, in several
+wordings.
 
 Conventions
-    Of every sound a true and a false claim are asked, each in two wordings of the claim and of the question, and the choice between them
-    in both orders. In half of the sounds of a kind the true statement of a choice is the longer one, in the others the false one. So a
-    judge that always says yes, takes the first or takes the longer is right as often as it is wrong.
-    A reply is read as replies of judges are (`benchmark/judge/replies.py`).
+    Of every sound a true and a false claim are asked, each in two wordings of the claim and of the question, and the
+    choice between them in both orders. In half of the sounds of a kind the true statement of a choice is the longer
+    one, in the others the false one. So a judge that always says yes, takes the first or takes the longer is right as
+    often as it is wrong. A reply is read as replies of judges are (`benchmark/judge/replies.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class Claim(Asked):
 
     Args:
         text: what is asked. right: whether the right reply is yes, or A.
-        options: the two statements of a choice, whose replies are A and B; empty for a claim, whose replies are yes and no.
+        options: the two statements of a choice, whose replies are A and B; empty for a claim, whose replies are yes and
+            no.
     """
 
     text: str

@@ -1,6 +1,7 @@
 """The verb `judge_compare`: what changes when another judge marks the same answers.
 
-The answers of a run are copied, and the new judge marks the copy (`run_benchmark`, phase `scores`). The run itself stays as it is.
+The answers of a run are copied, and the new judge marks the copy (`run_benchmark`, phase `scores`). The run itself
+stays as it is.
 """
 
 from __future__ import annotations
@@ -54,19 +55,22 @@ def judge_compare(
     running: Running | None = None,
     **how: Any,
 ) -> list[Succession]:
-    """Lets a new judge mark answers that an old one has marked, and compares their verdicts. The same call goes on after a stop.
+    """Lets a new judge mark answers that an old one has marked, and compares their verdicts. The same call goes on
+    after a stop.
 
     Args:
-        runs: folders of runs with verdicts of the old judge. judges: the old one, as the record names it or as it was named, and the new one.
-            Twice the same one shows what changed behind its name since the runs were marked.
-        out: folder of the copies with the new verdicts. benchmark: folders of own benchmarks; None for the runs' own names.
+        runs: folders of runs with verdicts of the old judge. judges: the old one, as the record names it or as it was
+            named, and the new one. Twice the same one shows what changed behind its name since the runs were marked.
+        out: folder of the copies with the new verdicts. benchmark: folders of own benchmarks; None for the runs' own
+        names.
         options: arguments by model. terms: limits of cost and time. running: how to run it, or its fields as keywords.
 
     Returns:
         One for each rubric. They are also kept for this user (`store.judge_successions`), and boards show them.
 
     Raises:
-        UserError: there are not two judges, a run has no verdicts of the old one, or the copy in `out` is of other answers.
+        UserError: there are not two judges, a run has no verdicts of the old one, or the copy in `out` is of other
+            answers.
 
     Examples:
         >>> from pathlib import Path
@@ -199,7 +203,8 @@ def _labels(run: Run) -> list[str]:
 
 
 def _check_can_mark(folders: Sequence[Path], old: str, own: Mapping[str, str]) -> None:
-    """Checks that each run has verdicts of the old judge, by a rubric that a new one can take, and that its benchmark is there.
+    """Checks that each run has verdicts of the old judge, by a rubric that a new one can take, and that its benchmark
+    is there.
 
     Raises:
         UserError: one has none, its verdicts are beside answers of another run, or there is no such benchmark.

@@ -1,12 +1,13 @@
 """From a judge's replies to figures.
 
 Conventions
-    A reply that declines or that is no verdict counts half: it is as good as a coin. So a judge that says nothing has J = 0, as has one that
-    always says the same. Calls that failed say nothing of the judge and are left out.
-    Of claims, J is the share of true claims that are affirmed less that of false ones (Youden, "Index for rating diagnostic tests", 1950). Claims
-    come in pairs of a true and a false one about the same sound, so it is the mean over pairs of (right replies - 1), and so is that of choices in
-    both orders. Of marks, a pair is a better and a worse answer to one question, and counts 1, 0 or -1 as the better one has the higher mark.
-    The units of the intervals are the sounds, or the facts: what is asked about one of them is not independent.
+    A reply that declines or that is no verdict counts half: it is as good as a coin. So a judge that says nothing has J
+    = 0, as has one that always says the same. Calls that failed say nothing of the judge and are left out. Of claims, J
+    is the share of true claims that are affirmed less that of false ones (Youden, "Index for rating diagnostic tests",
+    1950). Claims come in pairs of a true and a false one about the same sound, so it is the mean over pairs of (right
+    replies - 1), and so is that of choices in both orders. Of marks, a pair is a better and a worse answer to one
+    question, and counts 1, 0 or -1 as the better one has the higher mark. The units of the intervals are the sounds, or
+    the facts: what is asked about one of them is not independent.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ class Reply:
     """What a judge replied to a question.
 
     Args:
-        to: the question. verdict: of a claim, whether it says yes, or A; of a planted answer, its mark; None if it is no verdict.
-        first: of a rubric that marks two answers, how much more the first one gets than the second; None for other rubrics.
+        to: the question. verdict: of a claim, whether it says yes, or A; of a planted answer, its mark; None if it is
+        no verdict.
+        first: of a rubric that marks two answers, how much more the first one gets than the second; None for other
+        rubrics.
         declined: whether it declines. failed: whether the call failed.
     """
 

@@ -1,9 +1,10 @@
 """Answers of known quality, which a judge of texts marks by the rubrics that runs use.
 
 Conventions
-    The questions are facts that a judge knows with and without the reference. Each has eight answers, of which four are right: the
-    reference in other words, the same in German, and both forms of twice the length are among them.
-    A rubric is asked as a run asks it (`benchmark/judge/metric.py`): the same messages, parameters, orders and number of verdicts.
+    The questions are facts that a judge knows with and without the reference. Each has eight answers, of which four are
+    right: the reference in other words, the same in German, and both forms of twice the length are among them. A rubric
+    is asked as a run asks it (`benchmark/judge/metric.py`): the same messages, parameters, orders and number of
+    verdicts.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from codec_bench.types import Request
 
 
 class Fact(NamedTuple):
-    """A question with answers: the reference, the same in other words, a wrong one that reads well, and the right one in German."""
+    """A question with answers: the reference, the same in other words, a wrong one that reads well, and the right one
+    in German.
+    """
 
     question: str
     reference: str
@@ -50,7 +53,8 @@ BETTER: Mapping[str, tuple[tuple[str, str], ...]] = {
 }
 """The pairs of answers of which the first is better, by what they show."""
 LENGTHS = ((RIGHT_LONG, WRONG), (WRONG_LONG, REFERENCE))
-"""The pairs of a longer and a shorter answer; the longer one is the better in one of them and the worse in the other."""
+"""The pairs of a longer and a shorter answer; the longer one is the better in one of them and the worse in the other.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,10 @@ class Asked:
     """One question to a judge.
 
     Args:
-        id: of the question. unit: the sound, or the fact that a text is about; what is asked of one unit is not independent.
-        kind: of the sound, or of the planted answer. repeat: from 0; questions that differ in nothing else are the same.
+        id: of the question. unit: the sound, or the fact that a text is about; what is asked of one unit is not
+        independent.
+        kind: of the sound, or of the planted answer. repeat: from 0; questions that differ in nothing else are the
+            same.
     """
 
     id: str

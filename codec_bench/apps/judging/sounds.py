@@ -1,10 +1,10 @@
 """The sounds that a judge is tested with, made on the spot, and what is true of each of them.
 
 Conventions
-    A kind has two or more alternatives, such as a rising and a falling pitch, and every sound holds one of them. A claim that is true of one
-    sound is false of another, so nobody gains by knowing which claims are likely.
-    Sounds depend on the seed, their kind and their number alone. They are float32 at 16 kHz; those of the kind `side` have two channels.
-    What is called `speech` is the embedded speech of four synthetic voices (`data/embedded`).
+    A kind has two or more alternatives, such as a rising and a falling pitch, and every sound holds one of them. A
+    claim that is true of one sound is false of another, so nobody gains by knowing which claims are likely. Sounds
+    depend on the seed, their kind and their number alone. They are float32 at 16 kHz; those of the kind `side` have two
+    channels. What is called `speech` is the embedded speech of four synthetic voices (`data/embedded`).
 """
 
 from __future__ import annotations

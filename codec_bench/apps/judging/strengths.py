@@ -1,9 +1,10 @@
 """The verb `judge_strengths`: how strong many systems are by verdicts on pairs of their answers.
 
 Conventions
-    A comparison is one verdict of a rubric that prefers one of two answers: a system's answer beside that of its baseline. Runs with
-    several baselines are joined by the systems that are in several of them. Verdicts of another benchmark, rubric or judge, or of another state of a
-    judge, are not mixed. The units of the intervals are speakers where they are known, and else questions.
+    A comparison is one verdict of a rubric that prefers one of two answers: a system's answer beside that of its
+    baseline. Runs with several baselines are joined by the systems that are in several of them. Verdicts of another
+    benchmark, rubric or judge, or of another state of a judge, are not mixed. The units of the intervals are speakers
+    where they are known, and else questions.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ class JudgedStrengths:
     """The systems that one judge compared by one rubric on one benchmark.
 
     Args:
-        benchmark: its name. rubric: its protocol without a judge. judge: its label. served: what its service called the model that gave the verdicts.
-        tested: who marked, and how the judge did in its test. lost: answers without a verdict, which are in no comparison.
+        benchmark: its name. rubric: its protocol without a judge. judge: its label. served: what its service called the
+        model that gave the verdicts.
+        tested: who marked, and how the judge did in its test. lost: answers without a verdict, which are in no
+        comparison.
         found: the strengths; without systems, and with the reason as its note, if the comparisons are not connected.
     """
 

@@ -24,7 +24,9 @@ _PREFERS = {
 
 
 def findings(part: PartTest) -> list[str]:
-    """What kind of judge it is by one part of its test: the most important first, each as a sentence without its subject."""
+    """What kind of judge it is by one part of its test: the most important first, each as a sentence without its
+    subject.
+    """
     return [_trust(part.j), *_biases(part), *_restless(part.changed), *_partly(part), *_lost(part)]
 
 

@@ -41,8 +41,8 @@ def leaderboard(
     Args:
         name: such as `ultraeval-understanding`, or a YAML file of one's own.
         runs: run folders, or folders that hold run folders at any depth.
-        robustness: whether `trust` of the board says how the ranks change without a benchmark, without a group of tasks and
-            under other normalisations, and for own rows how they change with other items.
+        robustness: whether `trust` of the board says how the ranks change without a benchmark, without a group of tasks
+            and under other normalisations, and for own rows how they change with other items.
         correlations: whether `likeness` of the board says how alike its columns order the rows.
         seed: of the draws of other items.
 
@@ -121,7 +121,9 @@ def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
 
 
 def _located(definition: BoardDefinition, folder: Path) -> BoardDefinition:
-    """The definition with the paths of benchmarks of one's own: a path, or the name of a folder beside the board, counts from there."""
+    """The definition with the paths of benchmarks of one's own: a path, or the name of a folder beside the board,
+    counts from there.
+    """
     from codec_bench.benchmark import has_benchmark, is_path
 
     def place(benchmark: str) -> str:

@@ -1,11 +1,13 @@
 """Which rows of a leaderboard are the best in each column.
 
 How it is decided
-    Own rows are compared with one another over the questions that they share, as `stats.verdict` does everywhere. A published row has no
-    questions here. What was printed is taken as it is: it can be told from an own value if it lies outside of that value's
-    interval; an own value without one is compared with no published value. A column about a part of a benchmark has no questions of its own either, and there intervals that overlap tell no rows apart.
-    Rows that are not compared, such as those over fewer questions, are never the best. A codec whose checks found something is left
-    out of the comparison, and so is a system whose sound holds no speech. Where the own row with the best value has values for too few questions, nobody is the best.
+    Own rows are compared with one another over the questions that they share, as `stats.verdict` does everywhere. A
+    published row has no questions here. What was printed is taken as it is: it can be told from an own value if it lies
+    outside of that value's interval; an own value without one is compared with no published value. A column about a
+    part of a benchmark has no questions of its own either, and there intervals that overlap tell no rows apart. Rows
+    that are not compared, such as those over fewer questions, are never the best. A codec whose checks found something
+    is left out of the comparison, and so is a system whose sound holds no speech. Where the own row with the best value
+    has values for too few questions, nobody is the best.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ Ends = tuple[Decimal, Decimal] | None
 
 
 def best_rows(board: Board, column: Column) -> set[int]:
-    """The numbers of the rows that are the best in a column; none if fewer than two rows have a value, or nothing tells them apart."""
+    """The numbers of the rows that are the best in a column; none if fewer than two rows have a value, or nothing tells
+    them apart.
+    """
     sign = -1 if column.counts == "error" else 1
     values = {
         n: sign * row.cells[column.name]
@@ -54,7 +58,9 @@ def best_rows(board: Board, column: Column) -> set[int]:
 
 
 def _out(row: Row, column: Column) -> bool:
-    """Whether the run of an own value says that the checks of its system found something, or that what was scored holds no speech."""
+    """Whether the run of an own value says that the checks of its system found something, or that what was scored holds
+    no speech.
+    """
     if row.published:
         return False
     source = row.sources[column.name]

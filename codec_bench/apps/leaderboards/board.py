@@ -2,10 +2,10 @@
 
 Conventions
     The average of a row is computed as the authors of the board did, in decimal arithmetic: an error rate counts as 100
-    minus the rate, a mean opinion score as 20 times the score, and a rating by its column's factor. Columns of one group count
-    together as one, or every sample counts as one if the board says so. A missing cell does not count, and the average is
-    then marked as incomplete. A board whose authors print no average has none.
-    A published row keeps what its authors printed for a group or for the average beside what follows from its cells.
+    minus the rate, a mean opinion score as 20 times the score, and a rating by its column's factor. Columns of one
+    group count together as one, or every sample counts as one if the board says so. A missing cell does not count, and
+    the average is then marked as incomplete. A board whose authors print no average has none. A published row keeps
+    what its authors printed for a group or for the average beside what follows from its cells.
 """
 
 from __future__ import annotations
@@ -37,9 +37,12 @@ class Column:
 
     Args:
         name: as published. benchmark, metric: where the value of a run comes from.
-        counts: how it enters the average: `score` and `rating` as they are shown, `error` as 100 minus it, `mos` 20 times.
-        group: columns of one group enter the average as one value, their mean. A column without one is a group by itself.
-        family: the kind of task that it is about, where the groups do not say it. Ranks are computed without each family too.
+        counts: how it enters the average: `score` and `rating` as they are shown, `error` as 100 minus it, `mos` 20
+        times.
+        group: columns of one group enter the average as one value, their mean. A column without one is a group by
+        itself.
+        family: the kind of task that it is about, where the groups do not say it. Ranks are computed without each
+        family too.
         subset: the part of the benchmark that it is about, as `COLUMN=VALUE`; None for all of it.
         factor: from the metric's unit to the column's; None takes 100 for per cent and 10 for ratings.
         scale: what the column's numbers are, such as `of 10`; None for the usual words.
@@ -62,7 +65,9 @@ class Column:
             object.__setattr__(self, "group", self.name)
 
     def shown(self, value: float) -> Decimal:
-        """A value of a run in the unit of the column (percent, or points of BLEU or of a scale), rounded half up to 0.01."""
+        """A value of a run in the unit of the column (percent, or points of BLEU or of a scale), rounded half up to
+        0.01.
+        """
         return (Decimal(repr(value)) * self._factor).quantize(_CENT, ROUND_HALF_UP)
 
     @property
@@ -94,8 +99,8 @@ class Variant:
         name: stands behind the name of the model.
         metric: in place of the columns' metrics, or None.
         suffix: behind the names of the columns' benchmarks.
-        benchmark: one benchmark that holds all columns, in place of theirs; `by` is the kind of its subsets that the columns
-            are named by.
+        benchmark: one benchmark that holds all columns, in place of theirs; `by` is the kind of its subsets that the
+            columns are named by.
     """
 
     name: str
@@ -143,31 +148,37 @@ class Row:
     """One row: a published one, or one from own runs.
 
     Args:
-        name: of the model or codec. cells: value by column, as shown. average: None if there is no cell, or the board has none.
-        complete: whether every group of the board has a value, and for an own row every column. published: whether it is from the authors of the board.
-        folders: the own runs that it rests on. limited: whether one of them took only a part of its benchmark, as was asked for.
-        short: whether one of them holds another number of questions than its benchmark has, although no limit was asked for.
+        name: of the model or codec. cells: value by column, as shown. average: None if there is no cell, or the board
+        has none.
+        complete: whether every group of the board has a value, and for an own row every column. published: whether it
+        is from the authors of the board.
+        folders: the own runs that it rests on. limited: whether one of them took only a part of its benchmark, as was
+        asked for.
+        short: whether one of them holds another number of questions than its benchmark has, although no limit was asked
+        for.
         parts: by column how many questions such a row rests on, such as `4 of 896 questions`.
-        apart: in what its benchmarks are not those of the columns, such as `other data` or `other prompt`; it is in no rank.
+        apart: in what its benchmarks are not those of the columns, such as `other data` or `other prompt`; it is in no
+        rank.
         rerouted: whether a service said that another model answered than the one that was asked for.
         states: what services called the models that answered, each with the state that it named.
-        judged: ratings by another judge or wording than the published one, by column, by group and as `average`, each with the
-            judge and the rubric.
+        judged: ratings by another judge or wording than the published one, by column, by group and as `average`, each
+            with the judge and the rubric.
         raters: by column, the judge of an own value.
         means: the mean of each group whose mean the board shows, in the unit of its columns.
-        printed: what the authors printed for groups and as `average`; it stands in the place of what follows from the cells.
+        printed: what the authors printed for groups and as `average`; it stands in the place of what follows from the
+        cells.
         note: what to know of the row, or "".
         policies: where failures change a cell, the value with failures `left_out`, `as_wrong`, and by the rule of the
             benchmark's toolkit (`official`).
         unfinished: whether one of the runs is not finished.
         doubled: by column, the other values that an earlier run of the same system has, which the table does not show.
-        worded: by column, how far the wordings of the prompt lie apart: `mean`, `worst`, `best` and `sd`, failures as wrong, and
-            the number of wordings as `n`.
+        worded: by column, how far the wordings of the prompt lie apart: `mean`, `worst`, `best` and `sd`, failures as
+            wrong, and the number of wordings as `n`.
         sources: by column, where the value of an own row comes from, ratings included.
         missing: the columns that an own row has no value for, ratings included.
         intervals: by column the two ends of the 95 % interval of an own value, where it has one.
-        beyond: by column, what an own value has beyond that of the same model to the text alone, more being better, in the unit of the
-            column, and the two ends of its 95 % interval (None where there is none).
+        beyond: by column, what an own value has beyond that of the same model to the text alone, more being better, in
+            the unit of the column, and the two ends of its 95 % interval (None where there is none).
     """
 
     name: str
@@ -198,7 +209,9 @@ class Row:
 
     @property
     def beyond_the_text(self) -> str:
-        """What the row has beyond the text alone: one value with its interval, or the mean over the columns where it is known."""
+        """What the row has beyond the text alone: one value with its interval, or the mean over the columns where it is
+        known.
+        """
         if not self.beyond:
             return ""
         if len(self.beyond) == 1 and len(self.cells) == 1:
@@ -209,7 +222,9 @@ class Row:
 
     @property
     def compared(self) -> bool:
-        """Whether its values are compared with those of other rows: they are of whole benchmarks, and of the columns' own."""
+        """Whether its values are compared with those of other rows: they are of whole benchmarks, and of the columns'
+        own.
+        """
         return not (self.limited or self.short or self.apart or self.unfinished)
 
     @property
@@ -237,11 +252,12 @@ class Trust:
         robustness: the ranks under other rules.
         rank_intervals: the ranks that hold the middle 95 % of the draws; None for a row without items.
         shares: by rank, the share of draws in which a row with items has it; ranks that it never has are missing.
-        above: by the number of another row, the share of draws in which a row is above it, where one of the two has items.
+        above: by the number of another row, the share of draws in which a row is above it, where one of the two has
+        items.
         tied: the names of the rows that a row cannot be told from.
         notes: why a row has no rank interval; None if it has one.
-        dispensable: the names of the columns in the order in which they could be left out with the ranking kept, each with
-            Kendall's tau between the full ranking and the one without it and those before it.
+        dispensable: the names of the columns in the order in which they could be left out with the ranking kept, each
+            with Kendall's tau between the full ranking and the one without it and those before it.
     """
 
     robustness: tuple[Robustness, ...]
@@ -301,7 +317,9 @@ class Board:
 
     @property
     def mixed(self) -> list[str]:
-        """What cannot be compared or is not one thing, a sentence each: columns of several protocols, and rows of several states of a model."""
+        """What cannot be compared or is not one thing, a sentence each: columns of several protocols, and rows of
+        several states of a model.
+        """
         told = []
         for column in self.columns:
             of: dict[str, list[str]] = {}
@@ -360,7 +378,9 @@ def _raters(rows: Sequence[Row], column: str) -> list[Rater]:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How the rows of a board are computed: its columns, the groups with a mean, and whether samples or groups count as one."""
+    """How the rows of a board are computed: its columns, the groups with a mean, and whether samples or groups count as
+    one.
+    """
 
     columns: tuple[Column, ...]
     means: tuple[str, ...]
@@ -376,7 +396,9 @@ class Rules:
         missing: tuple[str, ...] = (),
         **more: Any,
     ) -> Row:
-        """A row from its cells, what was printed of it, how many samples each cell rests on, and the columns that an own row lacks."""
+        """A row from its cells, what was printed of it, how many samples each cell rests on, and the columns that an
+        own row lacks.
+        """
         weights = counts if self.by_sample else None
         mean, complete = average(cells, self.columns, printed, weights)
         means = {
@@ -407,8 +429,8 @@ def exact_average(
 ) -> tuple[Decimal | None, bool]:
     """The average of a row, and whether every group has a value.
 
-    It is the mean over groups of the mean of their cells. A group without a cell counts with what was `printed` of it. With
-    `weights`, how many samples each cell rests on, it is the mean over all samples.
+    It is the mean over groups of the mean of their cells. A group without a cell counts with what was `printed` of it.
+    With `weights`, how many samples each cell rests on, it is the mean over all samples.
     """
     groups: dict[str, list[tuple[Decimal, int]]] = {column.group: [] for column in columns}
     for column in columns:

@@ -1,13 +1,14 @@
-"""Codecs side by side: quality against what it costs, Pareto fronts and delta rates, for own runs and for published rows.
+"""Codecs side by side: quality against what it costs, Pareto fronts and delta rates, for own runs and for published
+rows.
 
 Conventions
-    A table holds what may be compared: one metric by one protocol over the same data, from one source. Published rows never
-    share a table with own runs, nor with those of another source.
-    Bitrates of own runs are measured; where a run did not measure them, it is the codec's nominal one. The real-time factor is
-    seconds of computing for a second of sound, on the machine of the run. The tokens of a second, the look-ahead and the number of
-    parameters are the codec's own facts, the last from a profile. A point without the cost that is asked for is on no front, and
-    neither is a codec whose checks found something, or one that has values for too few samples (`stats.verdict`).
-    A later run of a system replaces an earlier one over the same data.
+    A table holds what may be compared: one metric by one protocol over the same data, from one source. Published rows
+    never share a table with own runs, nor with those of another source. Bitrates of own runs are measured; where a run
+    did not measure them, it is the codec's nominal one. The real-time factor is seconds of computing for a second of
+    sound, on the machine of the run. The tokens of a second, the look-ahead and the number of parameters are the
+    codec's own facts, the last from a profile. A point without the cost that is asked for is on no front, and neither
+    is a codec whose checks found something, or one that has values for too few samples (`stats.verdict`). A later run
+    of a system replaces an earlier one over the same data.
 """
 
 from __future__ import annotations
@@ -64,10 +65,13 @@ class CodecPoint:
 
     Args:
         name: of the codec. family: its name without the operating point. run: the folder of an own run, or "".
-        costs: what it costs, by the names in `AXES`, in bit/s, per second, as a ratio, in seconds, and as a count; unknown ones are missing.
+        costs: what it costs, by the names in `AXES`, in bit/s, per second, as a ratio, in seconds, and as a count;
+        unknown ones are missing.
         value: of the metric. ci95: its interval, or None. n: how many items it rests on; None if that is not known.
-        on_front: whether it is on the front; None without the cost. share: the share of draws of other items in which it is.
-        doubt: why it is compared with no other, and so on no front: what its checks found, or values for too few samples; or None.
+        on_front: whether it is on the front; None without the cost. share: the share of draws of other items in which
+        it is.
+        doubt: why it is compared with no other, and so on no front: what its checks found, or values for too few
+        samples; or None.
         continuous: whether it makes latents instead of codes; such codecs have a front of their own.
         bits_per_token: the nominal bits of a code, as the codec declares them; None where it has none.
     """
@@ -133,7 +137,8 @@ class CodecBoard:
     """Codecs side by side.
 
     Args:
-        axis: what quality is set against. tables: own ones first. notes: what to know of the runs. anchor: a family, or None.
+        axis: what quality is set against. tables: own ones first. notes: what to know of the runs. anchor: a family, or
+            None.
     """
 
     axis: str
@@ -340,7 +345,10 @@ def _fronted(
     seed: int,
     sizes: Mapping[str, float] = MappingProxyType({}),
 ) -> CodecTable:
-    """The table with its front along an axis and its delta rates. A point that is compared with no other is on no front and on no curve."""
+    """The table with its front along an axis and its delta rates.
+
+    A point that is compared with no other is on no front and on no curve.
+    """
     if table.higher_is_better is None:
         return table
     for continuous in (False, True):  # real numbers cost no bits, so they are on no front with codes

@@ -305,7 +305,9 @@ def _mean_head(group: str, column: Column) -> str:
 
 
 def _head(column: Column) -> str:
-    """The heading of a column in two lines: the data, then what is measured with its direction and unit, and the chance level."""
+    """The heading of a column in two lines: the data, then what is measured with its direction and unit, and the chance
+    level.
+    """
     data, _, measured = column.name.partition("/")
     chance = "" if column.chance is None else f"(chance {column.chance})"
     return f"{data}\n" + " ".join(filter(None, (measured, ARROWS[column.counts != "error"], column.unit, chance)))

@@ -29,9 +29,9 @@ _LEGEND_ROWS = 18
 def write_fronts(board: CodecBoard, folder: Path) -> list[Path]:
     """Writes the tables of a board as SVG, PDF and CSV; returns the files.
 
-    For every source and data there is `front-...`, a panel for each metric, and `sides-...`, one panel each for the words, the
-    voice and the sound, where there are at least two of them. The grey line is the Pareto front. A codec that is compared
-    with no other is hollow.
+    For every source and data there is `front-...`, a panel for each metric, and `sides-...`, one panel each for the
+    words, the voice and the sound, where there are at least two of them. The grey line is the Pareto front. A codec
+    that is compared with no other is hollow.
 
     Raises:
         MissingExtra: matplotlib is not installed.

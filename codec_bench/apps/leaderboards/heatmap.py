@@ -21,8 +21,8 @@ _PALE = 0.85
 def write_heatmap(likeness: Likeness, folder: Path, stem: str) -> list[Path]:
     """Writes the correlations as SVG, as PDF and as CSV; returns the files.
 
-    Blue is positive and orange is negative, which readers with any kind of colour blindness can tell apart, and each square holds
-    its number.
+    Blue is positive and orange is negative, which readers with any kind of colour blindness can tell apart, and each
+    square holds its number.
 
     Raises:
         MissingExtra: matplotlib is not installed.

@@ -1,10 +1,11 @@
-"""Which items of a board's benchmarks tell one's own systems apart: the correlation of each with the rest of the test, over the systems.
+"""Which items of a board's benchmarks tell one's own systems apart: the correlation of each with the rest of the test,
+over the systems.
 
 Conventions
-    An item's discrimination is Pearson's correlation, over the systems, between the points of the item and the mean of the points
-    of all other items (the corrected item-total correlation). Near 1 the item orders the systems as the rest does; below 0 it
-    orders them the other way round, which hints at a wrong key or at noise. With few systems it is noisy itself.
-    An item that every system gets alike tells none of them apart, and has no discrimination.
+    An item's discrimination is Pearson's correlation, over the systems, between the points of the item and the mean of
+    the points of all other items (the corrected item-total correlation). Near 1 the item orders the systems as the rest
+    does; below 0 it orders them the other way round, which hints at a wrong key or at noise. With few systems it is
+    noisy itself. An item that every system gets alike tells none of them apart, and has no discrimination.
 
 Reference: Lord and Novick 1968, "Statistical Theories of Mental Test Scores", chapter 15.
 """
@@ -83,7 +84,9 @@ def board_items(board: Board) -> list[Items]:
 
 
 def _values(row: Row, column: Column) -> dict[str, float]:
-    """The value of each item, by its id; nothing if the row has no value of the column, or one of a part of a benchmark."""
+    """The value of each item, by its id; nothing if the row has no value of the column, or one of a part of a
+    benchmark.
+    """
     source = row.sources.get(column.name)
     if source is None or column.subset is not None:
         return {}

@@ -1,10 +1,10 @@
 """A leaderboard as a table in LaTeX, with ranks, rank intervals and significance groups.
 
 Conventions
-    The best value of a column is bold, with those that cannot be told from it (`best`); rows whose values rest on a part of a benchmark,
-    or on a run that is not finished, are not compared.
-    Own rows that share a letter cannot be told from one another (a compact letter display). Published rows have no items, and so
-    neither letters nor rank intervals.
+    The best value of a column is bold, with those that cannot be told from it (`best`); rows whose values rest on a
+    part of a benchmark, or on a run that is not finished, are not compared. Own rows that share a letter cannot be told
+    from one another (a compact letter display). Published rows have no items, and so neither letters nor rank
+    intervals.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What the units of runs (speakers, or items of unknown speaker) add to the values: how a value changes when one is left out."""
+"""What the units of runs (speakers, or items of unknown speaker) add to the values: how a value changes when one is
+left out.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ Changes = dict[str, float]
 
 
 def changes_of(run: Run, system: str, metric: str) -> Changes:
-    """By unit, how the value of a metric changes when the unit is left out; nothing if that is not defined, as for sets."""
+    """By unit, how the value of a metric changes when the unit is left out; nothing if that is not defined, as for
+    sets.
+    """
     if metric not in run.metrics or system not in run.systems:
         return {}
     parts = parts_of(Recorded(run), system, metric)

@@ -1,22 +1,22 @@
 """The rows of a leaderboard that come from own runs.
 
 Conventions
-    A rating depends on the judge and on the wording of its question, and ours is not the published one. So a rating of an own
-    run is shown with its judge and its wording, and enters neither the column of published ratings nor the average. Where all
-    columns of a group are ratings by one judge, so is their mean, and likewise the average. A mean over fewer columns says so,
-    and the columns without a value are named. Where several judges rated a system, each has a row of its own. A judge is its name and
-    what its service called the model that gave the verdicts (`raters.py`).
-    Where a judge read the answers and a rule marked them, rows by one judge are ranked: the one that the rubric names, or that of most systems, on
-    boards on which nothing was published. All others are marked, and in no rank: which state of a judge read published answers, nobody says.
-    A judge in place of the one that the rubric names is said as such, on every board.
-    Where a benchmark says how its own toolkit counts failures, a cell follows that rule.
-    A column holds one thing: the benchmark of its definition, with the questions that most of the runs asked. A run whose data,
-    prompt, reading, order of options or precision is another, or that holds a part of the questions, gives a row of its own,
-    whose name says so and which is in no rank. A part is another benchmark too where a question that it shares with the column is another.
-    Where data were a copy of a repository at no commit that is known, and no run from the repository itself asked the same
-    questions, the name says so too. Runs from the repository say what the questions are; of copies that disagree, as many of each,
-    none is in a rank.
-    A later run of the same thing replaces the values of an earlier one.
+    A rating depends on the judge and on the wording of its question, and ours is not the published one. So a rating of
+    an own run is shown with its judge and its wording, and enters neither the column of published ratings nor the
+    average. Where all columns of a group are ratings by one judge, so is their mean, and likewise the average. A mean
+    over fewer columns says so, and the columns without a value are named. Where several judges rated a system, each has
+    a row of its own. A judge is its name and what its service called the model that gave the verdicts (`raters.py`).
+    Where a judge read the answers and a rule marked them, rows by one judge are ranked: the one that the rubric names,
+    or that of most systems, on boards on which nothing was published. All others are marked, and in no rank: which
+    state of a judge read published answers, nobody says. A judge in place of the one that the rubric names is said as
+    such, on every board. Where a benchmark says how its own toolkit counts failures, a cell follows that rule. A column
+    holds one thing: the benchmark of its definition, with the questions that most of the runs asked. A run whose data,
+    prompt, reading, order of options or precision is another, or that holds a part of the questions, gives a row of its
+    own, whose name says so and which is in no rank. A part is another benchmark too where a question that it shares
+    with the column is another. Where data were a copy of a repository at no commit that is known, and no run from the
+    repository itself asked the same questions, the name says so too. Runs from the repository say what the questions
+    are; of copies that disagree, as many of each, none is in a rank. A later run of the same thing replaces the values
+    of an earlier one.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class _Asked:
         apart: in what it is another benchmark, such as `other prompt`.
         part: how many questions it holds, where these are not all; else "".
         limited, unfinished, rerouted, states: as of `Row`.
-        copied: whether its data are a copy of a repository at no known commit, so that the record does not say whether they are its.
+        copied: whether its data are a copy of a repository at no known commit, so that the record does not say whether
+            they are its.
     """
 
     folder: str
@@ -84,8 +85,8 @@ class _Asked:
 
 
 class _Found(NamedTuple):
-    """A value that a run gives: system and variant, its column, the entry of the summary, its judge (or None) and whether that one rated the
-    answers or read them, its source, what was asked, and the answers to the text alone."""
+    """A value that a run gives: system and variant, its column, the entry of the summary, its judge (or None) and
+    whether that one rated the answers or read them, its source, what was asked, and the answers to the text alone."""
 
     system: tuple[str, str]
     column: Column
@@ -220,7 +221,9 @@ def _rated_by_several(found: Sequence[_Found]) -> set[tuple[str, str]]:
 
 
 def _read_by_their_own(found: Sequence[_Found]) -> dict[tuple[str, str], str]:
-    """The judges of the systems, by the way to run them, of which every metric that is read has a judge of its own: they share a row."""
+    """The judges of the systems, by the way to run them, of which every metric that is read has a judge of its own:
+    they share a row.
+    """
     readers: dict[tuple[str, str], dict[str, dict[RaterKey, Rater]]] = {}
     for one in found:
         if one.rater is not None and not one.rated:
@@ -235,7 +238,8 @@ def _read_by_their_own(found: Sequence[_Found]) -> dict[tuple[str, str], str]:
 
 
 def _most_readers(found: Sequence[_Found]) -> dict[tuple[str, str], RaterKey]:
-    """The judge that the rubric names, or else the one that read the answers of most systems, by column and way to run it.
+    """The judge that the rubric names, or else the one that read the answers of most systems, by column and way to run
+    it.
 
     Of equally many it is the latest."""
     systems: dict[tuple[str, str], dict[RaterKey, set[str]]] = {}
@@ -259,8 +263,9 @@ _BESIDE = "/beside-"
 def _settled(found: Sequence[_Found]) -> dict[tuple[str, str], _Asked | None]:
     """Who says what the questions of a column are, by the way to run it; None where nobody does.
 
-    It is a run from the repository, or else of a copy; one that holds all of them, or else a part. Of these it is one that asked
-    what most systems were asked, or the latest of equally many. Between copies of which equally many disagree nothing is settled.
+    It is a run from the repository, or else of a copy; one that holds all of them, or else a part. Of these it is one
+    that asked what most systems were asked, or the latest of equally many. Between copies of which equally many
+    disagree nothing is settled.
     """
     systems: dict[tuple[str, str], dict[str, tuple[_Asked, set[str]]]] = {}
     for one in found:
@@ -353,7 +358,9 @@ def _beyond(one: Controlled, column: Column) -> tuple[Decimal, tuple[Decimal, De
 
 
 def _over_wordings(entry: MetricSummary | Subset, column: Column) -> dict[str, Decimal]:
-    """How far the wordings of the prompt lie apart, in the unit of the column; empty if every question was asked in one wording."""
+    """How far the wordings of the prompt lie apart, in the unit of the column; empty if every question was asked in one
+    wording.
+    """
     over = entry.robustness if isinstance(entry, MetricSummary) else None
     if not over or not over.same_questions:
         return {}
@@ -429,7 +436,9 @@ def _text_alone(summary: Summary, metric: str) -> Controlled | None:
 
 
 def _counts_all(entry: MetricSummary | Subset) -> bool:
-    """Whether a value follows the rule of the benchmark's toolkit: a failure without a worst value cannot count as wrong."""
+    """Whether a value follows the rule of the benchmark's toolkit: a failure without a worst value cannot count as
+    wrong.
+    """
     rules = entry.policies if isinstance(entry, MetricSummary) else None
     return not rules or rules.official.value is not None
 

@@ -2,10 +2,10 @@
 
 Conventions
     A cost (a bitrate, a real-time factor, a look-ahead, a number of parameters) is better when it is lower.
-    A point is on the front if no other point costs as little and is as good, with one of the two strictly better. Of points
-    that are equal in both, all are on the front.
-    How sure that is follows from the items: the values are drawn as they could have been with other items, around those that
-    were found, with the jackknife's covariance over the units that the points share and Student's t. Costs are as measured.
+    A point is on the front if no other point costs as little and is as good, with one of the two strictly better. Of
+    points that are equal in both, all are on the front. How sure that is follows from the items: the values are drawn
+    as they could have been with other items, around those that were found, with the jackknife's covariance over the
+    units that the points share and Student's t. Costs are as measured.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def pareto_front(
     Args:
         costs: of each point; lower is better. values: of each point.
         higher_is_better: whether a higher value is better.
-        items: how the values change with each unit left out, its rows in the order of the points; None if that is not known.
+        items: how the values change with each unit left out, its rows in the order of the points; None if that is not
+        known.
         seed: of the draws. draws: how many.
     """
     price = np.asarray(costs, np.float64)

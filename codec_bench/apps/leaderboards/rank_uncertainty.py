@@ -57,7 +57,8 @@ def trust(board: Board, seed: int = 0) -> Trust:
 
 
 def likeness(board: Board) -> Likeness:
-    """How alike the columns of a board order its rows: all rank correlations, and the columns in an order in which like ones meet.
+    """How alike the columns of a board order its rows: all rank correlations, and the columns in an order in which like
+    ones meet.
 
     Raises:
         UserError: the board has one column only.
@@ -72,9 +73,9 @@ def likeness(board: Board) -> Likeness:
 def points_of(board: Board, *, printed: bool = True) -> Points:
     """The cells of a board as points of its average.
 
-    A rating by a judge of one's own is no cell, and a row that is not compared has no points. Where the authors printed a group and none of its cells, what they printed
-    stands for each of them, unless `printed` is False. With `printed`, a group of which an own row lacks a column has no points
-    there, because it would be another mean.
+    A rating by a judge of one's own is no cell, and a row that is not compared has no points. Where the authors printed
+    a group and none of its cells, what they printed stands for each of them, unless `printed` is False. With `printed`,
+    a group of which an own row lacks a column has no points there, because it would be another mean.
     """
     values = np.full((len(board.rows), len(board.columns)), np.nan)
     for n, row in enumerate(board.rows):
@@ -102,7 +103,9 @@ def points_of(board: Board, *, printed: bool = True) -> Points:
 
 
 def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknown: Mapping[int, str]) -> dict[str, Any]:
-    """What the draws say of all rows, from what they say of the rows that have a rank: the fields of `Trust` by their names."""
+    """What the draws say of all rows, from what they say of the rows that have a rank: the fields of `Trust` by their
+    names.
+    """
     intervals: list[tuple[int, int] | None] = [None] * len(board.rows)
     shares: list[dict[int, float]] = [{} for _ in board.rows]
     above: list[dict[int, float]] = [{} for _ in board.rows]
@@ -150,7 +153,9 @@ def _left_out(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list
 
 
 def _changes(board: Board, row: Row, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:
-    """By benchmark and unit, how the row's average changes when the unit is left out; and the columns that do not say it."""
+    """By benchmark and unit, how the row's average changes when the unit is left out; and the columns that do not say
+    it.
+    """
     found: dict[str, Changes] = {}
     lost: list[str] = []
     for column in (column for column in board.columns if column.name in weights):

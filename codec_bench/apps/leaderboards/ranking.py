@@ -1,16 +1,18 @@
-"""How much to trust the ranking of a leaderboard: by what is counted, by how it is scaled, and by which items were drawn.
+"""How much to trust the ranking of a leaderboard: by what is counted, by how it is scaled, and by which items were
+drawn.
 
 Conventions
-    Points say how good a row is in a column: more is better, in the scale that enters the average (an error rate of 3 % is 97
-    points). The average of a row is the mean over the marks of the mean of the mark's columns, where a mark is a set of columns
-    that count together as one.
-    Ranks begin at 1. Rows with the same average share the better rank. Averages that differ by rounding alone are the same.
-    A row without a cell of every mark has no rank, because an average over fewer marks is another average. Within a mark the cells
-    that are there count, as the authors of the boards do it.
+    Points say how good a row is in a column: more is better, in the scale that enters the average (an error rate of 3 %
+    is 97 points). The average of a row is the mean over the marks of the mean of the mark's columns, where a mark is a
+    set of columns that count together as one. Ranks begin at 1. Rows with the same average share the better rank.
+    Averages that differ by rounding alone are the same. A row without a cell of every mark has no rank, because an
+    average over fewer marks is another average. Within a mark the cells that are there count, as the authors of the
+    boards do it.
 
-References: Shi et al. 2026, "UltraEval-Audio" (ranks without one benchmark, without one group of tasks, and under z-scores
-and min-max scaling); Marshall and Spiegelhalter 1998, "Reliability of league tables of in vitro fertilisation clinics", BMJ
-316 (the distribution of ranks by drawing); Goldstein and Spiegelhalter 1996, "League tables and their limitations".
+References: Shi et al. 2026, "UltraEval-Audio" (ranks without one benchmark, without one group of tasks, and under
+z-scores and min-max scaling); Marshall and Spiegelhalter 1998, "Reliability of league tables of in vitro fertilisation
+clinics", BMJ 316 (the distribution of ranks by drawing); Goldstein and Spiegelhalter 1996, "League tables and their
+limitations".
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ class Points:
         return [self.columns[column] if self.columns else str(column) for column in columns]
 
     def averages(self, kept: np.ndarray | None = None) -> np.ndarray:
-        """The average of each row over the columns that are kept, `(rows,)`; NaN for a row without a cell of one of the marks."""
+        """The average of each row over the columns that are kept, `(rows,)`; NaN for a row without a cell of one of the
+        marks.
+        """
         return _averages(self.values, self.marks, np.ones(len(self.marks), bool) if kept is None else kept)
 
 
@@ -88,7 +92,9 @@ OTHER_RULES = {
     "leave_one_group_out": "without one group",
     "other_normalisations": "other normalisations",
 }
-"""The rules by which rows are ranked beside the leaderboard's own: fields of `Robustness`, each with the head of its column."""
+"""The rules by which rows are ranked beside the leaderboard's own: fields of `Robustness`, each with the head of its
+column.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +134,8 @@ def ranks(averages: np.ndarray) -> np.ndarray:
 def robustness(points: Points) -> list[Robustness]:
     """The ranks of every row under the rule of the leaderboard and under changed rules.
 
-    z-scores and min-max scaling are taken over the complete rows. A column in which these rows are all equal tells none of
-    them apart, so it counts nothing there and is named.
+    z-scores and min-max scaling are taken over the complete rows. A column in which these rows are all equal tells none
+    of them apart, so it counts nothing there and is named.
     """
     if not len(points.values):
         return []
@@ -238,9 +244,9 @@ def rank_draws(
 ) -> RankDraws:
     """Draws averages as they could have been with other items, and ranks each draw.
 
-    The averages are drawn around those that were found. Their covariance is the jackknife's over the units that the rows share,
-    so that an item that is hard for every row moves no rank. Each benchmark is drawn with Student's t for its number of
-    units, as the intervals of this package are. A row without items (a published one) stays where it is.
+    The averages are drawn around those that were found. Their covariance is the jackknife's over the units that the
+    rows share, so that an item that is hard for every row moves no rank. Each benchmark is drawn with Student's t for
+    its number of units, as the intervals of this package are. A row without items (a published one) stays where it is.
 
     Args:
         averages: of each row, `(rows,)`, without NaN.
@@ -276,11 +282,12 @@ def rank_draws(
 
 
 def _told_apart(averages: np.ndarray, drawn: np.ndarray, level: float) -> np.ndarray:
-    """Which rows can be told apart, bool `(rows, rows)`: of rows that are all equal, some pair is so in at most 5 % of the data sets.
+    """Which rows can be told apart, bool `(rows, rows)`: of rows that are all equal, some pair is so in at most 5 % of
+    the data sets.
 
-    Each difference is divided by its standard deviation over the draws. The largest that chance gives over all pairs is what a
-    difference must exceed; then the pairs that are told apart are left out, and the rest is held against the largest among
-    themselves, as in Holm's procedure. Source: Romano and Wolf 2005, JASA 100 (stepdown by resampling).
+    Each difference is divided by its standard deviation over the draws. The largest that chance gives over all pairs is
+    what a difference must exceed; then the pairs that are told apart are left out, and the rest is held against the
+    largest among themselves, as in Holm's procedure. Source: Romano and Wolf 2005, JASA 100 (stepdown by resampling).
     """
     centred = drawn - averages
     covariance = centred.T @ centred / len(drawn)
@@ -341,8 +348,9 @@ def redundancy(points: Points) -> list[tuple[int, float]]:
     Of columns that are equally dispensable the last one is left out. Rows that are not complete do not count.
 
     Returns:
-        The columns in the order in which they were left out, each with Kendall's tau-b between the full ranking and the one
-        without it and those before it. Nothing with fewer than three complete rows, because two rows have one order only.
+        The columns in the order in which they were left out, each with Kendall's tau-b between the full ranking and the
+        one without it and those before it. Nothing with fewer than three complete rows, because two rows have one order
+        only.
     """
     from scipy.stats import kendalltau
 

@@ -1,8 +1,10 @@
-"""Who marked the values of a board: judges by name and by what their services called them, and what is known between two of them.
+"""Who marked the values of a board: judges by name and by what their services called them, and what is known between
+two of them.
 
 Conventions
-    A judge is its name and the models that its service said gave the verdicts: a service may put another model behind a name. Values by two judges
-    are never ranked against each other. What lies between them is told where `judge compare` has measured it, and else that nobody has.
+    A judge is its name and the models that its service said gave the verdicts: a service may put another model behind a
+    name. Values by two judges are never ranked against each other. What lies between them is told where `judge compare`
+    has measured it, and else that nobody has.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ class Rater(NamedTuple):
     """A judge.
 
     Args:
-        judge: its label. served: what its service called the models that gave the verdicts. rubric: the protocol without the judge, or "".
+        judge: its label. served: what its service called the models that gave the verdicts. rubric: the protocol
+        without the judge, or "".
         tested: how the judge did in its test.
         named: the judge that the benchmark's rubric names, if it is another one; else "".
     """
@@ -62,7 +65,8 @@ class Rater(NamedTuple):
 
 
 def published_words(metrics: Mapping[str, str]) -> list[str]:
-    """By whom published values were marked, until when that judge is served, and how it did in its test: one sentence for each judge.
+    """By whom published values were marked, until when that judge is served, and how it did in its test: one sentence
+    for each judge.
 
     Args:
         metrics: those of columns with published values, by column.

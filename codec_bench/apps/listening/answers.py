@@ -1,9 +1,10 @@
 """The files that raters send back, and what is wrong with them.
 
 Conventions
-    A file of the page is JSON: the id of the test, the rater's name with the number that the page drew for the person (files of older
-    pages have none), when it was saved, one row for each answer, and a checksum (CRC-32) of all of it. The checksum finds a file that was changed by hand. It is no proof against forgery.
-    What cannot be used becomes a `Problem` with a count. Nothing is left out without one.
+    A file of the page is JSON: the id of the test, the rater's name with the number that the page drew for the person
+    (files of older pages have none), when it was saved, one row for each answer, and a checksum (CRC-32) of all of it.
+    The checksum finds a file that was changed by hand. It is no proof against forgery. What cannot be used becomes a
+    `Problem` with a count. Nothing is left out without one.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class Given:
 
     Args:
         trial, stimulus: ids. value: as `kinds` has it, not checked. seconds: that the trial took, or None.
-        first: for a preference or comparison the id of the stimulus that was shown as A. texts: what was written, by the name of the field.
+        first: for a preference or comparison the id of the stimulus that was shown as A. texts: what was written, by
+            the name of the field.
     """
 
     trial: str

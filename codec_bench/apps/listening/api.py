@@ -52,45 +52,52 @@ def export_listening(
     screening: str | Sequence[str] | None = None,
     seed: int = 0,
 ) -> ListeningSheet:
-    """Writes a listening or reading test for people: one page without a server, and the key that says which system is which.
+    """Writes a listening or reading test for people: one page without a server, and the key that says which system is
+    which.
 
     The page holds its sounds, plays them in step, is used with keyboard or mouse, keeps the answers in the browser, and
-    saves them to a file, which `import_listening` reads. It holds no names of systems, samples or runs. The order of trials
-    and versions differs from rater to rater.
+    saves them to a file, which `import_listening` reads. It holds no names of systems, samples or runs. The order of
+    trials and versions differs from rater to rater.
 
     Args:
         runs: one run or several, or their folders: of codecs, or of one benchmark. Of several, the items that all have.
-        kind: `mushra` (sliders, hidden reference and two anchors), `bs1116` (small impairments: which of two is the reference, and the
-            grade of the other), `rating` (one value for each), `dcr` (the difference from a reference), `ccr` (the second of a version and its
-            reference, compared with the first), `cmos` (the same for two systems), `p835` (speech, background and overall), `p804` (five
-            dimensions, speech and overall), `abx` (which of two is X), `preference` (A, B or no difference), `options` (which option an answer
-            means), or `review` (accept, edit or drop questions).
+        kind: `mushra` (sliders, hidden reference and two anchors), `bs1116` (small impairments: which of two is the
+            reference, and the grade of the other), `rating` (one value for each), `dcr` (the difference from a
+            reference), `ccr` (the second of a version and its reference, compared with the first), `cmos` (the same for
+            two systems), `p835` (speech, background and overall), `p804` (five dimensions, speech and overall), `abx`
+            (which of two is X), `preference` (A, B or no difference), `options` (which option an answer means), or
+            `review` (accept, edit or drop questions).
         out: the page, or for webMUSHRA a folder. The key has its name with the ending `.key.json`. None for
             `listening/KIND.html` (`listening/webmushra`) in the first run.
         form: `page`, or `webmushra` for its configuration with the sounds, for tests of the kind `mushra`.
-        systems: whose work is judged; None for all, in a MUSHRA test without the unprocessed audio, which is its hidden reference.
-        items: how many items count. Each forms one trial (`mushra`, `options` and `rating`: one for each system; `preference`:
-            one for each pair).
+        systems: whose work is judged; None for all, in a MUSHRA test without the unprocessed audio, which is its hidden
+        reference.
+        items: how many items count. Each forms one trial (`mushra`, `options` and `rating`: one for each system;
+            `preference`: one for each pair).
         training: how many further items are for practice, one trial each, before all others.
         repeats: how many trials are shown twice; the second answers only say how much a rater's answers differ.
         by: columns by whose values items are drawn evenly, such as `speaker,duration`; None for the speaker.
-        reference: whether the reference can be played beside what is rated. None: yes for `mushra` and `preference`. With a
-            reference the values of `rating` are DMOS, without one MOS. The sound of a question is always there.
+        reference: whether the reference can be played beside what is rated. None: yes for `mushra` and `preference`.
+            With a reference the values of `rating` are DMOS, without one MOS. The sound of a question is always there.
         anchors: of a MUSHRA test: `3.5k`, `7k` or both; none for none, against ITU-R BS.1534-3.
         scale: of a rating: `0-5` or `1-5`; None for the first.
-        audio: folders with the audio of systems that the run did not keep, by system; a file belongs to the sample whose id
-            is its stem.
+        audio: folders with the audio of systems that the run did not keep, by system; a file belongs to the sample
+            whose id is its stem.
         longest_s: items with a longer reference are left out; None for 12 s in a MUSHRA test and no limit in others.
         sound_mb: the most megabytes of sound in the page; more is an error that says how many items fit.
         title, instructions: what raters read; None for instructions of the kind. A blank line begins a new paragraph.
         checks: before the test: `qualification`, `hearing`, `headphones`, `environment` (ITU-T P.808).
-        gold: a CSV of gold questions with the columns `audio` and `answer`, or one column of answers for each scale (and `reference` where one is played).
+        gold: a CSV of gold questions with the columns `audio` and `answer`, or one column of answers for each scale
+        (and `reference` where one is played).
         traps: how many sounds break off into beeps, whose number is the answer.
-        session: after how many trials a rater is asked to rest; None for never. session_minutes: after how many minutes, at the end of a trial.
-        digits: a folder with recordings of the digits in the raters' language, named 0 to 9, for the check `hearing`; None for English.
+        session: after how many trials a rater is asked to rest; None for never. session_minutes: after how many
+        minutes, at the end of a trial.
+        digits: a folder with recordings of the digits in the raters' language, named 0 to 9, for the check `hearing`;
+        None for English.
         loudness_lufs: brings all sounds to this loudness (ITU-R BS.1770); None changes no level.
-        screening: the rules by which raters will be left out, named before anybody answers: `constant`, `hasty`, `repeats`, `always-first`, `gold`,
-            `trap`, the names of the checks, `bs1534-3`, `bs1116-3`, or `none`. None for those of the kind. All others only mark raters.
+        screening: the rules by which raters will be left out, named before anybody answers: `constant`, `hasty`,
+            `repeats`, `always-first`, `gold`, `trap`, the names of the checks, `bs1534-3`, `bs1116-3`, or `none`. None
+            for those of the kind. All others only mark raters.
         seed: of all draws. The same call writes the same page.
 
     Returns:
@@ -200,22 +207,23 @@ def import_listening(
 ) -> ListeningOutcome:
     """Reads the answers that raters gave to a listening test, and says what they show.
 
-    Everything that is wrong is counted and told: a file that cannot be read, was changed, or answers another test; a rater
-    with several files; unknown ids, values out of range, answers given twice, and answers that are missing.
+    Everything that is wrong is counted and told: a file that cannot be read, was changed, or answers another test; a
+    rater with several files; unknown ids, values out of range, answers given twice, and answers that are missing.
 
     Args:
         files: files that the page saved, or results of webMUSHRA (`mushra.csv`).
         key: the key of the test. None to look for it in `run`.
         run: a run, or its folder, into which the page was written.
-        screening: the rules by which raters are left out, or `none`. None for those that were named when the test was written. All rules
-            mark raters either way, and other rules than those named before are said to have been named afterwards.
+        screening: the rules by which raters are left out, or `none`. None for those that were named when the test was
+            written. All rules mark raters either way, and other rules than those named before are said to have been
+            named afterwards.
         keep: what counts all the same: `edited` for the answers of files that were changed, `screened` for raters that
             post-screening would leave out. What is left out is listed either way.
         csv: a file for the ratings, one row for each answer; None writes none.
 
     Returns:
-        The values of the systems with intervals over raters and over items, comparisons, what is known of each rater, the
-        problems, and all ratings with what became of each.
+        The values of the systems with intervals over raters and over items, comparisons, what is known of each rater,
+        the problems, and all ratings with what became of each.
 
     Raises:
         UserError: there is no key, it was changed, or none of the files holds answers to its test.

@@ -1,12 +1,14 @@
-"""Checks of a rater after ITU-T P.808: questions and sounds before the test, and gold questions and traps that look like its trials.
+"""Checks of a rater after ITU-T P.808: questions and sounds before the test, and gold questions and traps that look
+like its trials.
 
 What each one asks, and when it is passed
-    `qualification` asks with what the rater listens, about hearing, and about the language; every answer must be one that will do.
-    `hearing` plays five times three digits in noise (`digits`); 3 of 5 must be written as they were said.
-    `headphones` plays three tones of which one is 6 dB softer, and another one has opposite phases at the two ears, which cancel each
+    `qualification` asks with what the rater listens, about hearing, and about the language; every answer must be one
+    that will do. `hearing` plays five times three digits in noise (`digits`); 3 of 5 must be written as they were said.
+    `headphones` plays three tones of which one is 6 dB softer, and another one has opposite phases at the two ears,
+    which cancel each
         other in the air before loudspeakers (Woods et al. 2017); 5 of 6 must be found.
-    `environment` is P.808's comparison trial: one sound with noise 50 dB and 40 dB below it; in 3 of 4 pairs the cleaner one must be found,
-        which a loud place prevents.
+    `environment` is P.808's comparison trial: one sound with noise 50 dB and 40 dB below it; in 3 of 4 pairs the
+        cleaner one must be found, which a loud place prevents.
     `gold` is a sound of one's own with the answer that it must get, within one step of the scale.
     `trap` is a sound of the test that breaks off into beeps; the answer is their number.
 """
@@ -35,7 +37,9 @@ _RATE_HZ = 32_000
 _LEVEL = 0.25
 _BEEP_S, _GAP_S, _BEEP_HZ = 0.09, 0.16, 880.0
 _Made = tuple[str, list[Audio], tuple[str, ...], tuple[int, ...]]
-"""What is asked, the sounds, the choices, and the numbers of the right ones; without choices, the digits that are to be written."""
+"""What is asked, the sounds, the choices, and the numbers of the right ones; without choices, the digits that are to be
+written.
+"""
 
 
 class Heard(NamedTuple):
@@ -47,7 +51,9 @@ class Heard(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check before the test: how many questions it has, how many must be right, and how the question of a number is made."""
+    """A check before the test: how many questions it has, how many must be right, and how the question of a number is
+    made.
+    """
 
     count: int
     fewest: int
@@ -147,7 +153,9 @@ def beeping(sound: Audio, beeps: int) -> Audio:
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """A gold question: a sound, its reference where the kind plays one, and the answer that it must get on each scale, None for any."""
+    """A gold question: a sound, its reference where the kind plays one, and the answer that it must get on each scale,
+    None for any.
+    """
 
     audio: Path
     reference: Path | None
@@ -155,7 +163,8 @@ class Gold:
 
 
 def read_gold(path: Path, kind: Kind, scales: Sequence[Scale], scale: tuple[int, int], *, open: bool) -> list[Gold]:
-    """Reads a table of gold questions: a CSV with the columns `audio` and `answer`, or one column of answers for each scale of the kind.
+    """Reads a table of gold questions: a CSV with the columns `audio` and `answer`, or one column of answers for each
+    scale of the kind.
 
     Args:
         scales, scale: of the kind. open: whether a reference is played, which the column `reference` names.

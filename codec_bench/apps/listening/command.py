@@ -101,7 +101,10 @@ def import_(
     keep: Annotated[str, typer.Option("--keep", help="What counts all the same: edited, screened, or both with a comma.")] = "",
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Read the answers of raters: MOS, DMOS, MUSHRA scores or preferences with intervals; exits with 3 if something was unusable."""
+    """Read the answers of raters:
+
+    MOS, DMOS, MUSHRA scores or preferences with intervals; exits with 3 if something was unusable.
+    """
     from codec_bench.apps.listening.answers import REFUSED
     from codec_bench.apps.listening.api import import_listening
     from codec_bench.terminal.output import talk

@@ -1,12 +1,14 @@
-"""Digits in noise, which ITU-T P.808 uses to check hearing: three spoken digits behind noise that has the digits' own spectrum.
+"""Digits in noise, which ITU-T P.808 uses to check hearing: three spoken digits behind noise that has the digits' own
+spectrum.
 
 Conventions
-    The digits are ten sounds: those of the package, in English by a synthetic voice (`codec_bench/data/embedded/README.md` says from where),
-    or recordings of one's own. Each loses the silence at its ends (40 dB below its peak) and gets the same root mean square.
-    The noise has the digits' mean power spectrum and random phases. Its level is said against that of the digits without the pauses.
-    The first of five triplets stands 5 dB below the noise and the others 8 dB. Microsoft's toolkit for P.808
-    has the same five, the first at -5 dB and the others at -11 dB, and asks for 3. About -11 dB is where people of normal hearing
-    understand half of such triplets (Han et al. 2020: -11.55 dB), and no listener has calibrated these, so they are 3 dB easier.
+    The digits are ten sounds: those of the package, in English by a synthetic voice
+    (`codec_bench/data/embedded/README.md` says from where), or recordings of one's own. Each loses the silence at its
+    ends (40 dB below its peak) and gets the same root mean square. The noise has the digits' mean power spectrum and
+    random phases. Its level is said against that of the digits without the pauses. The first of five triplets stands 5
+    dB below the noise and the others 8 dB. Microsoft's toolkit for P.808 has the same five, the first at -5 dB and the
+    others at -11 dB, and asks for 3. About -11 dB is where people of normal hearing understand half of such triplets
+    (Han et al. 2020: -11.55 dB), and no listener has calibrated these, so they are 3 dB easier.
 """
 
 from __future__ import annotations
@@ -66,7 +68,8 @@ def triplet(digits: Sequence[np.ndarray], said: Sequence[int], below_db: float, 
     """Three digits in noise.
 
     Args:
-        digits: of `read_digits`. said: their numbers. below_db: by how much they are softer than the noise. seed: of the noise.
+        digits: of `read_digits`. said: their numbers. below_db: by how much they are softer than the noise. seed: of
+            the noise.
     """
     pause = np.zeros(round(_PAUSE_S * RATE_HZ))
     spoken = np.concatenate([part for number in said for part in (digits[number], pause)])

@@ -1,8 +1,8 @@
 """The key of a listening test: which stimulus of which trial is which system. Raters must not see it.
 
 Conventions
-    A key is a JSON file with the SHA-256 of its own content and of the page that it belongs to. A key that was changed is
-    refused, because answers would be counted for the wrong systems.
+    A key is a JSON file with the SHA-256 of its own content and of the page that it belongs to. A key that was changed
+    is refused, because answers would be counted for the wrong systems.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ class Stimulus:
     """One thing to judge.
 
     Args:
-        id: as the page and the answers name it. role: `system`, `reference`, `anchor`, or `unknown` for X of an ABX trial.
-        system: the name of the system; `(reference)` for the hidden reference, such as `(7k anchor)` for an anchor. Of X, what it is.
+        id: as the page and the answers name it. role: `system`, `reference`, `anchor`, or `unknown` for X of an ABX
+        trial.
+        system: the name of the system; `(reference)` for the hidden reference, such as `(7k anchor)` for an anchor. Of
+            X, what it is.
     """
 
     id: str
@@ -44,7 +46,8 @@ class Trial:
     Args:
         id: as the page and the answers name it. item: the id of the sample. speaker: of the sample, or None.
         stimuli: in the order of their ids. training: whether it does not count. repeat_of: the trial that it repeats.
-        choices: the options. right: the numbers of the right ones; for a gold question or a trap the right answer on each scale, None for any.
+        choices: the options. right: the numbers of the right ones; for a gold question or a trap the right answer on
+        each scale, None for any.
         check: which check of the rater it belongs to, such as `headphones` or `gold`; empty for what is rated.
         seconds: how long its shortest sound lasts, which a rater has heard at least; None without sounds.
     """
@@ -67,11 +70,13 @@ class Key:
 
     Args:
         sheet: the id of the test, which its page and all answers to it carry.
-        kind: of the test. scale: lowest and highest value of an answer. beside_reference: whether a reference is played openly.
+        kind: of the test. scale: lowest and highest value of an answer. beside_reference: whether a reference is played
+        openly.
         answers: whether it is about the answers or questions of a benchmark.
         systems: in their order. runs: the folders that they come from. seed: of the draw.
         trials: all of them. page_sha256: of the page; empty for webMUSHRA, which has several files.
-        screening: the rules by which raters are to be left out, as they were named when the test was written; None for those of the kind.
+        screening: the rules by which raters are to be left out, as they were named when the test was written; None for
+        those of the kind.
         loudness_lufs: to which loudness all sounds were brought; None if no level was changed.
     """
 

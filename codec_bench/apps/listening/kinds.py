@@ -1,15 +1,16 @@
-"""The kinds of listening test, one row each: what a rater sees and answers, on which scales, against what, and how it is scored.
+"""The kinds of listening test, one row each: what a rater sees and answers, on which scales, against what, and how it
+is scored.
 
 Conventions
     How an item forms trials (`trial`): `all` systems in one trial, `each` system in one, `pairs` of systems, or `none`.
-    What is answered (`answer`): a `number` for each stimulus and scale; a `comparison`, the number that says how the second of two compares
-    with the first; a `choice`, the id of a stimulus, or `TIE` where the kind has one; an `option`, its number from 0, or `NONE`; a
-    `decision`, one of `DECISIONS`.
-    Several scales are answered one by one: the answer to a scale names its stimulus as `STIMULUS/SCALE`.
-    The scale of `mushra` is the continuous quality scale of ITU-R BS.1534-3: 0 to 100 in five equal intervals. The words of `rating` and `dcr`
-    are those of ITU-T P.800, annex B (quality) and annex D (degradation), those of `ccr` of annex E, those of `p835` of ITU-T P.835, and
-    those of `bs1116` of ITU-R BS.1116-3. 0 is for what cannot be rated higher than "nothing of it is there"; a test after P.800 takes
-    the scale 1 to 5.
+    What is answered (`answer`): a `number` for each stimulus and scale; a `comparison`, the number that says how the
+    second of two compares with the first; a `choice`, the id of a stimulus, or `TIE` where the kind has one; an
+    `option`, its number from 0, or `NONE`; a `decision`, one of `DECISIONS`. Several scales are answered one by one:
+    the answer to a scale names its stimulus as `STIMULUS/SCALE`. The scale of `mushra` is the continuous quality scale
+    of ITU-R BS.1534-3: 0 to 100 in five equal intervals. The words of `rating` and `dcr` are those of ITU-T P.800,
+    annex B (quality) and annex D (degradation), those of `ccr` of annex E, those of `p835` of ITU-T P.835, and those of
+    `bs1116` of ITU-R BS.1116-3. 0 is for what cannot be rated higher than "nothing of it is there"; a test after P.800
+    takes the scale 1 to 5.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Scale:
     """One scale of a kind.
 
     Args:
-        name: as the ratings call it; empty for the only one. question: what is asked. words: of its values, the highest first.
+        name: as the ratings call it; empty for the only one. question: what is asked. words: of its values, the highest
+            first.
     """
 
     name: str
@@ -72,13 +74,19 @@ class Kind:
         name: its name. measures: what its value over all answers is called, by whether a reference is played openly.
         question: what is asked in every trial about sounds, and about the answers of a model.
         instructions: what a rater reads before the first trial, one paragraph each.
-        trial, answer: as above. ends: the lowest and the highest number; None for what the option `scale` says. step: of numbers.
+        trial, answer: as above. ends: the lowest and the highest number; None for what the option `scale` says. step:
+        of numbers.
         scales: further than one scale. labels: of the five intervals of a slider, from the lowest.
-        open: whether the reference is played openly: `must`, `no`, `default` (unless it is switched off), or `may` (if it is switched on).
-        heard: whether the open reference must be heard before an answer. hidden: whether the reference is among the stimuli.
-        unknown: whether a third stimulus is one of the two others. difference: whether a score is less that of the hidden reference.
-        exact: whether answers by chance are right half of the time. screening: the rules by which raters are left out unless others are named.
-        needs_answers: whether it asks about the answers or the questions of a benchmark, so that a run of codecs has none.
+        open: whether the reference is played openly: `must`, `no`, `default` (unless it is switched off), or `may` (if
+        it is switched on).
+        heard: whether the open reference must be heard before an answer. hidden: whether the reference is among the
+        stimuli.
+        unknown: whether a third stimulus is one of the two others. difference: whether a score is less that of the
+        hidden reference.
+        exact: whether answers by chance are right half of the time. screening: the rules by which raters are left out
+        unless others are named.
+        needs_answers: whether it asks about the answers or the questions of a benchmark, so that a run of codecs has
+            none.
     """
 
     name: str
@@ -312,7 +320,9 @@ def scale_of(kind: str, scale: str | None) -> tuple[int, int]:
 
 
 def scales_of(kind: Kind, scale: tuple[int, int], *, beside_reference: bool, answers: bool) -> tuple[Scale, ...]:
-    """The scales with words that a trial asks for, in the order of their columns; none for sliders, options and decisions."""
+    """The scales with words that a trial asks for, in the order of their columns; none for sliders, options and
+    decisions.
+    """
     if kind.scales:
         return kind.scales
     words = {

@@ -1,14 +1,13 @@
-"""What runs have to hear and to read: their items, each with what every system made of it; which are taken, and the trials they form.
+"""What runs have to hear and to read: their items, each with what every system made of it; which are taken, and the
+trials they form.
 
 Conventions
-    An item is taken only if every chosen system has something for it, so that all systems are judged on the same items. Why
-    the others were left out is counted.
-    The systems of several runs are judged together over the items that all of these runs have. Items of one id whose text or
-    duration differ are not the same item.
-    One seed determines everything: which items, which of them are for practice, which trials are repeated, and in which
-    order ids are given. Ids are given after shuffling, so an id says nothing of its system.
-    Items are taken from the groups of the columns in turn, so that every speaker (or other group) is heard about equally
-    often.
+    An item is taken only if every chosen system has something for it, so that all systems are judged on the same items.
+    Why the others were left out is counted. The systems of several runs are judged together over the items that all of
+    these runs have. Items of one id whose text or duration differ are not the same item. One seed determines
+    everything: which items, which of them are for practice, which trials are repeated, and in which order ids are
+    given. Ids are given after shuffling, so an id says nothing of its system. Items are taken from the groups of the
+    columns in turn, so that every speaker (or other group) is heard about equally often.
 """
 
 from __future__ import annotations
@@ -110,7 +109,8 @@ def collect(
         systems: names; none for all. Where two runs have a system of one name, its name is FOLDER/NAME.
         needs_answers: whether runs of codecs are refused. without_systems: whether the items alone are wanted.
         by: columns by which items are drawn evenly; none for the speaker.
-        folders: the audio of systems that lies outside of the run, by system; files belong to items by id, as for `score`.
+        folders: the audio of systems that lies outside of the run, by system; files belong to items by id, as for
+            `score`.
 
     Raises:
         UserError: a system or column does not exist, the runs are not of one kind, or a folder cannot be read.
@@ -280,7 +280,8 @@ class Drawn:
     Args:
         item: what it is about. systems: whose work it shows. training: whether it is for practice and does not count.
         repeat_of: the place of the trial that it repeats, among the drawn trials; None for the others.
-        check, choices, right: of a check of the rater, as the key has them. ask: what such a check asks; empty where it looks like all others.
+        check, choices, right: of a check of the rater, as the key has them. ask: what such a check asks; empty where it
+            looks like all others.
     """
 
     item: Item
@@ -323,11 +324,13 @@ def arrange(
     seed: int,
     checks: Sequence[Drawn] = (),
 ) -> list[Drawn]:
-    """The trials of a test in the order of their ids: checks and practice first, then all others and the repeated ones, shuffled.
+    """The trials of a test in the order of their ids: checks and practice first, then all others and the repeated ones,
+    shuffled.
 
     Args:
         items: in the order in which they were taken; the first `training` of them are for practice, one trial each.
-        repeats: how many trials are shown a second time, at most all. checks: of the rater; those that look like all others stand among them.
+        repeats: how many trials are shown a second time, at most all. checks: of the rater; those that look like all
+            others stand among them.
     """
     rng = random.Random(f"{seed} trials")
     every = trials_of(kind, systems)

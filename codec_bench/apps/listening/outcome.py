@@ -1,13 +1,14 @@
 """What the ratings say: the value of every system with its intervals, of every pair of systems, and of every rater.
 
 Conventions
-    All ratings of one rater resemble each other, and so do those of one speaker. The interval of a value is over both: how it
-    would be with other people and other sounds (`stats.crossed`). Beside it stand one over the raters (other people, these sounds) and one
-    over the speakers, or items of unknown speaker (these people, other sounds), each with whole clusters as its units. There is none
-    where there are too few units. Intervals are cut at the ends of the scale, beyond which no value can be.
-    A comparison of two systems is over what one rater said of both about one item. Its interval and its p are over raters and
-    items too: over raters alone, two equal systems of which each is better on some sounds would often seem to differ.
-    Practice and repeated trials count nowhere here; the repeated ones say how much a rater's own answers differ.
+    All ratings of one rater resemble each other, and so do those of one speaker. The interval of a value is over both:
+    how it would be with other people and other sounds (`stats.crossed`). Beside it stand one over the raters (other
+    people, these sounds) and one over the speakers, or items of unknown speaker (these people, other sounds), each with
+    whole clusters as its units. There is none where there are too few units. Intervals are cut at the ends of the
+    scale, beyond which no value can be. A comparison of two systems is over what one rater said of both about one item.
+    Its interval and its p are over raters and items too: over raters alone, two equal systems of which each is better
+    on some sounds would often seem to differ. Practice and repeated trials count nowhere here; the repeated ones say
+    how much a rater's own answers differ.
 """
 
 from __future__ import annotations
@@ -40,13 +41,16 @@ class SystemValue:
     """What the raters said of one system, or of the first of two (`other` is the second, for a preference).
 
     Args:
-        scale: its name, of a kind with several; else empty. system, other: names. value: the mean of the scores that count; None if there is none.
-        interval: over raters and items. over_raters: over the raters. over_items: over the speakers, or items of unknown speaker.
+        scale: its name, of a kind with several; else empty. system, other: names. value: the mean of the scores that
+        count; None if there is none.
+        interval: over raters and items. over_raters: over the raters. over_items: over the speakers, or items of
+        unknown speaker.
         n: how many ratings count. raters, items: from how many raters, about how many items.
         uncounted: the mean over all valid ratings, also of those who were left out; None if nobody was.
         below_reference: for MUSHRA the mean difference from the hidden reference of the same trial, or None.
         choices: how often each answer was given: the decisions, the options, or wins and ties.
-        test: for a preference, comparison or difference grade, whether it differs from none. p_holm: p adjusted for all pairs or systems.
+        test: for a preference, comparison or difference grade, whether it differs from none. p_holm: p adjusted for all
+        pairs or systems.
         exact_p: for `abx` the one-sided p of the exact binomial test, by which guesses are right half of the time.
     """
 
@@ -85,10 +89,12 @@ class RaterFacts:
     """What is known of one rater.
 
     Args:
-        rater: the name. answered, asked: answers that are valid, of those that were asked, without practice and repeats.
+        rater: the name. answered, asked: answers that are valid, of those that were asked, without practice and
+        repeats.
         minutes: that all trials took. repeats: how many ratings were given twice.
         repeat_difference: the mean absolute difference of those; None without any.
-        left_out: why the rater does not count; empty for who does. marked: what rules found that were not named to leave raters out.
+        left_out: why the rater does not count; empty for who does. marked: what rules found that were not named to
+            leave raters out.
     """
 
     rater: str
@@ -107,13 +113,16 @@ class ListeningOutcome:
 
     Args:
         sheet: the id of the test. kind: of the test. measure: what the values are, such as `DMOS`. scale: of an answer.
-        systems: the values. pairs: comparisons of systems; empty for a preference, whose values are comparisons already.
+        systems: the values. pairs: comparisons of systems; empty for a preference, whose values are comparisons
+        already.
         raters: one entry for each. screening: the rules by which raters are left out.
-        screened: what every rule found of every rater. notes: which rules could not be applied, and which were named too late.
+        screened: what every rule found of every rater. notes: which rules could not be applied, and which were named
+        too late.
         first_preferred: for a preference how often the side that was shown as A was preferred, without ties.
         problems: what is wrong with files and answers. ratings: every answer, with what became of it.
         csv: where the ratings were written, or None.
-        strengths: for preferences among three systems or more, how strong each is, with intervals over sounds and these raters.
+        strengths: for preferences among three systems or more, how strong each is, with intervals over sounds and these
+            raters.
     """
 
     sheet: str
@@ -150,7 +159,8 @@ def outcome_of(
     """What a test says.
 
     Args:
-        rows: all ratings, those of raters who were left out marked. found: what rules say. rules: which of them leave raters out.
+        rows: all ratings, those of raters who were left out marked. found: what rules say. rules: which of them leave
+            raters out.
     """
     kind = kind_of(key.kind)
     groups: dict[tuple[str, str, str], list[Rating]] = defaultdict(list)
@@ -178,7 +188,9 @@ def outcome_of(
 
 
 def _strengths(key: Key, used: Sequence[Rating]) -> Strengths | None:
-    """How strong the systems are by whom they were preferred to; None for two systems, whose share of preferences says it."""
+    """How strong the systems are by whom they were preferred to; None for two systems, whose share of preferences says
+    it.
+    """
     if key.kind != "preference" or len(key.systems) < 3:
         return None
     scored = [(row, sound) for row, sound in zip(used, _sounds(used)) if row.score is not None]

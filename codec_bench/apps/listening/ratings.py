@@ -1,18 +1,20 @@
 """The answers of raters with their systems: one row for each answer, and what became of it.
 
 What becomes of an answer (`status`)
-    `used`, or why it does not count: `training`, `repeat`, `check` (of the rater), `reference` (the hidden one, from which differences are
-    taken), `edited` (its file was changed), `superseded` (the rater saved another file later), `out of range`, `answered twice`,
-    `screened` (its rater was left out by a rule) or `missing`.
-    A row has a `score` only if it counts; `given` always has what the file says.
-    A missing answer is a row too, so that the rows of every rater are all that was asked.
+    `used`, or why it does not count: `training`, `repeat`, `check` (of the rater), `reference` (the hidden one, from
+    which differences are taken), `edited` (its file was changed), `superseded` (the rater saved another file later),
+    `out of range`, `answered twice`, `screened` (its rater was left out by a rule) or `missing`. A row has a `score`
+    only if it counts; `given` always has what the file says. A missing answer is a row too, so that the rows of every
+    rater are all that was asked.
 What a score is
-    A number: the value; of a kind with difference grades, less that of the hidden reference in the same trial. A comparison: the value of
-    `system` compared with `other`, whichever stood first. A preference: 1 where `system` was preferred to `other`, 0 where `other` was, 0.5
-    for no difference. `abx`: 1 if X was found, else 0. `options`: 1 if the chosen option is right, else 0. `review`: none; `choice` is the
-    decision. A check: 1 if it is passed, else 0, as `value` alone.
+    A number: the value; of a kind with difference grades, less that of the hidden reference in the same trial. A
+    comparison: the value of `system` compared with `other`, whichever stood first. A preference: 1 where `system` was
+    preferred to `other`, 0 where `other` was, 0.5 for no difference. `abx`: 1 if X was found, else 0. `options`: 1 if
+    the chosen option is right, else 0. `review`: none; `choice` is the decision. A check: 1 if it is passed, else 0, as
+    `value` alone.
 Who is a rater
-    A name, with the number that the page drew for the person who wrote it. Files of one name and different numbers are of different people.
+    A name, with the number that the page drew for the person who wrote it. Files of one name and different numbers are
+    of different people.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class Rating(NamedTuple):
         score: as above; None if the row does not count. kind: of the test.
         trial, stimulus: ids in the test. other: the second system of a preference or comparison.
         choice: the option or decision in words. given: what the file says, as text. text: what was written, as JSON.
-        seconds: that the trial took. speaker: of the sample. status: as above. file: where it stands. scale: its name, of a kind with several.
+        seconds: that the trial took. speaker: of the sample. status: as above. file: where it stands. scale: its name,
+        of a kind with several.
         value: the score, whether the row counts or not. is_first: whether `system` was shown as A, or None.
     """
 
@@ -176,7 +179,9 @@ def asked(trial: Trial, key: Key) -> tuple[str, ...]:
 
 
 def is_question(trial: Trial) -> bool:
-    """Whether a trial is a question to the rater, of which the answer is an option, or digits where there are no options."""
+    """Whether a trial is a question to the rater, of which the answer is an option, or digits where there are no
+    options.
+    """
     return trial.check in CHECKS
 
 
@@ -196,7 +201,9 @@ def _is_digits(value: Any, count: int) -> bool:
 
 
 def _differences(rows: Sequence[Rating]) -> list[Rating]:
-    """The rows of a file with difference grades: the value of a system less that of the hidden reference in the same trial."""
+    """The rows of a file with difference grades: the value of a system less that of the hidden reference in the same
+    trial.
+    """
     hidden = {row.trial: row.value for row in rows if row.system == REFERENCE}
     made = []
     for row in rows:
@@ -215,7 +222,8 @@ def _row(one: Given, trial: Trial, key: Key, file: AnswerFile) -> Rating:
     kind = kind_of(key.kind)
     about = {stimulus.id: stimulus.system for stimulus in trial.stimuli if stimulus.role != UNKNOWN_ROLE}
     id, _, scale = one.stimulus.partition("/")
-    # The two systems of a pair stand in the order of the key, whatever the order in which they were shown; the hidden reference is second.
+    # The two systems of a pair stand in the order of the key, whatever the order in which they were shown; the hidden
+    # reference is second.
     order = {name: n for n, name in enumerate(key.systems)}
     has_sides = kind.has_sides and not trial.check
     pair = sorted(about.items(), key=lambda held: order.get(held[1], len(order))) if has_sides else []

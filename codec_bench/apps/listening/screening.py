@@ -1,18 +1,22 @@
-"""Which raters are marked by which rule. Everybody is tested by every rule that the test allows; only the rules that were named leave out.
+"""Which raters are marked by which rule. Everybody is tested by every rule that the test allows; only the rules that
+were named leave out.
 
 The rules
     `constant`: all answers are the same, of at least 6.
     `hasty`: more than 15 % of the trials took less time than their shortest sound lasts.
-    `repeats`: what was answered twice differs by more than a quarter of the scale on average (by half, for choices), of at least 2.
-    `always-first`: the side that stood first, or the other one, was chosen every time, of at least 6 choices.
+    `repeats`: what was answered twice differs by more than a quarter of the scale on average (by half, for choices), of
+    at least 2. `always-first`: the side that stood first, or the other one, was chosen every time, of at least 6
+    choices.
     `gold`, `trap`: more than 15 % of the answers to gold questions (traps) are wrong.
     `qualification`, `hearing`, `headphones`, `environment`: fewer answers are right than `checks` says.
     `bs1534-3` is the post-screening of ITU-R BS.1534-3, section 4.1.2. A rater is marked who
         rates the hidden reference below 90 in more than 15 % of the trials, or
         rates the mid-range anchor (7 kHz) above 90 in more than 15 % of the trials.
-        For the second rule an item does not count if more than a quarter of the raters rate its mid-range anchor above 90: the
-        filter may then have taken nothing away that can be heard. Raters who were left out by another named rule are not among them.
-    `bs1116-3`: by a one-sided t-test at 5 %, the difference grades of the rater are not below 0 (ITU-R BS.1116-3 names this test of expertise).
+        For the second rule an item does not count if more than a quarter of the raters rate its mid-range anchor above
+        90: the filter may then have taken nothing away that can be heard. Raters who were left out by another named
+        rule are not among them.
+    `bs1116-3`: by a one-sided t-test at 5 %, the difference grades of the rater are not below 0 (ITU-R BS.1116-3 names
+    this test of expertise).
 """
 
 from __future__ import annotations
@@ -40,7 +44,8 @@ class Finding:
     """What a rule found of a rater.
 
     Args:
-        rater: the name. rule: its name. marked: whether the rule marks the rater; None where it could not be applied. told: one sentence.
+        rater: the name. rule: its name. marked: whether the rule marks the rater; None where it could not be applied.
+            told: one sentence.
     """
 
     rater: str

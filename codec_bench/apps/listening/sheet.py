@@ -1,8 +1,9 @@
-"""From the material of runs to a listening test: the items are taken, their sounds made alike, and page and key written.
+"""From the material of runs to a listening test: the items are taken, their sounds made alike, and page and key
+written.
 
 Conventions
-    The page holds ids, sounds and texts, and nothing of the systems' names, of the samples' ids or of the runs. All of that
-    is in the key.
+    The page holds ids, sounds and texts, and nothing of the systems' names, of the samples' ids or of the runs. All of
+    that is in the key.
 """
 
 from __future__ import annotations
@@ -65,9 +66,10 @@ class Plan:
         longest_s: of a reference. sound_mb: the most megabytes that the sound may take in the page.
         title, instructions: what a rater reads. seed: of every draw.
         checks: names in `checks.CHECKS`. gold: gold questions. traps: how many sounds break off into beeps.
-        session: after how many trials a rater is asked to rest. session_minutes: after how many minutes. loudness_lufs: to which all sounds are brought; None for the levels that they have.
-        screening: the rules by which raters are to be left out; None for those of the kind. digits: a folder of recorded digits; None for
-            those of the package.
+        session: after how many trials a rater is asked to rest. session_minutes: after how many minutes. loudness_lufs:
+        to which all sounds are brought; None for the levels that they have.
+        screening: the rules by which raters are to be left out; None for those of the kind. digits: a folder of
+            recorded digits; None for those of the package.
     """
 
     kind: Kind
@@ -99,8 +101,8 @@ class ListeningSheet:
     Args:
         page: the page, or the folder for webMUSHRA. key: its key, which raters must not see.
         sheet: its id. kind: of the test. systems: that are judged.
-        items: how many items count. trials: how many trials a rater sees, with `training` ones for practice and `repeats`
-            that are shown a second time.
+        items: how many items count. trials: how many trials a rater sees, with `training` ones for practice and
+            `repeats` that are shown a second time.
         sound: the format of the sounds. sound_mb: how many megabytes of the page are sound. page_mb: of the whole page.
         left_out: how many items of the runs could not be taken, by reason.
         notes: what else a person should know.
@@ -404,7 +406,10 @@ def written_sheet(page: Path, place: Path, key: Key, taken: Taken, sound: tuple[
 def _shown(
     trial: Trial, drawn: Drawn, files: Mapping[str, bytes], material: Material, clips: list[bytes], *, is_open: bool
 ) -> dict[str, Any]:
-    """A trial as the page has it; its sounds are added to the clips. That it is a check is said only where it asks something else."""
+    """A trial as the page has it; its sounds are added to the clips.
+
+    That it is a check is said only where it asks something else.
+    """
     item = drawn.item
 
     def clip(name: str) -> int | None:

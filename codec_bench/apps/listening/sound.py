@@ -1,22 +1,23 @@
-"""The sounds of an item as they go into a page, made alike: nothing but their content tells one from another; and the anchors.
+"""The sounds of an item as they go into a page, made alike: nothing but their content tells one from another; and the
+anchors.
 
 Conventions
-    All sounds of an item have one sample rate, one number of channels and one size of file. The rate is the highest among
-    them, and at most 48 kHz. One channel is repeated where others have several. Where all lengths lie within half a second,
-    shorter sounds are followed by silence; longer differences belong to what is said, and stay. Nothing is cut. No level
-    is changed, except that samples beyond full scale are clipped, unless a loudness is asked for: then every sound of an item is brought
-    to it (ITU-R BS.1770), and all of them lower by the same gain where a peak would be beyond full scale. A sound of less than 0.4 s, or
-    without loudness, keeps its level.
-    The files are 16-bit FLAC, which loses nothing and which current browsers play (Chrome, Firefox, Safari, Edge). Unused
-    room, which the format provides for, makes them equally large.
-    In the page each file is scrambled with a sequence that depends on its place. The open and the hidden reference are the
-    same sound, and this keeps a look at the page's text from showing it. It is no encryption.
+    All sounds of an item have one sample rate, one number of channels and one size of file. The rate is the highest
+    among them, and at most 48 kHz. One channel is repeated where others have several. Where all lengths lie within half
+    a second, shorter sounds are followed by silence; longer differences belong to what is said, and stay. Nothing is
+    cut. No level is changed, except that samples beyond full scale are clipped, unless a loudness is asked for: then
+    every sound of an item is brought to it (ITU-R BS.1770), and all of them lower by the same gain where a peak would
+    be beyond full scale. A sound of less than 0.4 s, or without loudness, keeps its level. The files are 16-bit FLAC,
+    which loses nothing and which current browsers play (Chrome, Firefox, Safari, Edge). Unused room, which the format
+    provides for, makes them equally large. In the page each file is scrambled with a sequence that depends on its
+    place. The open and the hidden reference are the same sound, and this keeps a look at the page's text from showing
+    it. It is no encryption.
 How the filter is made
-    ITU-R BS.1534-3, section 5.1, asks of the 3.5 kHz filter: a ripple of at most 0.1 dB up to 3.5 kHz, at least 25 dB of
-    attenuation at 4 kHz and at least 50 dB at 4.5 kHz. The filter is a linear-phase FIR filter by Kaiser's window method for
-    60 dB: it passes up to the cut-off and stops from 8/7 of it on (4 kHz for 3.5 kHz, and 8 kHz for 7 kHz), so it exceeds
-    what is asked at both frequencies. The Recommendation states no mask for 7 kHz; the same one is taken, scaled by 2.
-    The delay of the filter is taken out, so that an anchor is in step with its reference.
+    ITU-R BS.1534-3, section 5.1, asks of the 3.5 kHz filter: a ripple of at most 0.1 dB up to 3.5 kHz, at least 25 dB
+    of attenuation at 4 kHz and at least 50 dB at 4.5 kHz. The filter is a linear-phase FIR filter by Kaiser's window
+    method for 60 dB: it passes up to the cut-off and stops from 8/7 of it on (4 kHz for 3.5 kHz, and 8 kHz for 7 kHz),
+    so it exceeds what is asked at both frequencies. The Recommendation states no mask for 7 kHz; the same one is taken,
+    scaled by 2. The delay of the filter is taken out, so that an anchor is in step with its reference.
 """
 
 from __future__ import annotations
@@ -101,7 +102,9 @@ def equal_files(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
 
 
 def padded(flac: bytes, size: int) -> bytes:
-    """A FLAC file with blocks of padding after its first block, so that it has `size` bytes: at least 4 more than it has."""
+    """A FLAC file with blocks of padding after its first block, so that it has `size` bytes: at least 4 more than it
+    has.
+    """
     missing = size - len(flac)
     head, rest = bytearray(flac[:_INFO_END]), flac[_INFO_END:]
     was_last = head[4] & _LAST

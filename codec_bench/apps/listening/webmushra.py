@@ -1,14 +1,15 @@
 """webMUSHRA: a test as its configuration with sound files, and its results.
 
 webMUSHRA (repository audiolabs/webMUSHRA) runs MUSHRA tests from a web server. What is written here
-    `configs/SHEET.yaml` with one page of the type `mushra` for each trial, and the sounds below `configs/resources/SHEET/`:
-    the two are copied into webMUSHRA's folder. Conditions have the ids of the test, so that neither the configuration nor the
-    names of the files say which system is which. webMUSHRA adds the hidden reference itself. The anchors are those of this
-    project, as conditions, so that they are the same in both pages.
-    The sounds are 16-bit WAV of 48 kHz: webMUSHRA refuses sounds of another rate than that of the computer that plays them.
+    `configs/SHEET.yaml` with one page of the type `mushra` for each trial, and the sounds below
+    `configs/resources/SHEET/`: the two are copied into webMUSHRA's folder. Conditions have the ids of the test, so that
+    neither the configuration nor the names of the files say which system is which. webMUSHRA adds the hidden reference
+    itself. The anchors are those of this project, as conditions, so that they are the same in both pages. The sounds
+    are 16-bit WAV of 48 kHz: webMUSHRA refuses sounds of another rate than that of the computer that plays them.
 What is read
-    `results/SHEET/mushra.csv`: `session_test_id`, the fields of the questionnaire, `session_uuid` (not in old versions),
-    `trial_id`, `rating_stimulus`, `rating_score`, `rating_time` (milliseconds on the page) and `rating_comment`.
+    `results/SHEET/mushra.csv`: `session_test_id`, the fields of the questionnaire, `session_uuid` (not in old
+    versions), `trial_id`, `rating_stimulus`, `rating_score`, `rating_time` (milliseconds on the page) and
+    `rating_comment`.
 """
 
 from __future__ import annotations

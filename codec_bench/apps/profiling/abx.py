@@ -4,23 +4,26 @@
     abx_error(items, speaker="within", seed=0).error
 
 What is compared
-    A triple has two items of one phone, A and X, and one of another phone, B, all between the same two phones. It is an error if
-    X is farther from A than from B, and half of one if both are equally far. Chance is 50 %, and 0 is best.
+    A triple has two items of one phone, A and X, and one of another phone, B, all between the same two phones. It is an
+    error if X is farther from A than from B, and half of one if both are equally far. Chance is 50 %, and 0 is best.
     within   A, B and X are by one speaker.
     across   A and B are by one speaker, and X is by another one. What a speaker sounds like is then of no help.
-    The distance of two items is the mean angle between their frames, over pi, along the cheapest path of dynamic time warping.
+    The distance of two items is the mean angle between their frames, over pi, along the cheapest path of dynamic time
+    warping.
 
 How triples make one number
-    A cell holds the triples with the same phones of A and B, the same context and the same speakers. Its error is the mean over its
-    triples. Cells are averaged over contexts (and over the speakers of X), then over speakers, then over the pairs of phones. So
-    frequent phones and talkative speakers do not decide.
+    A cell holds the triples with the same phones of A and B, the same context and the same speakers. Its error is the
+    mean over its triples. Cells are averaged over contexts (and over the speakers of X), then over speakers, then over
+    the pairs of phones. So frequent phones and talkative speakers do not decide.
 
 What is left out
-    The items of one phone, context and speaker are cut to `SIZE` by a seed; of the speakers of X, at most `SPEAKERS` are taken by
-    a seed for each pair of phones, context and speaker. A group of one item can be B, and X across speakers, but never A and X.
+    The items of one phone, context and speaker are cut to `SIZE` by a seed; of the speakers of X, at most `SPEAKERS`
+    are taken by a seed for each pair of phones, context and speaker. A group of one item can be B, and X across
+    speakers, but never A and X.
 
-Paper: T. Schatz et al., "Evaluating speech features with the Minimal-Pair ABX task", Interspeech 2013; M. Poli et al., "fastabx",
-arXiv 2505.02692. It follows the definition of ZeroSpeech 2021 as fastabx has it (averages, limits, frames, path).
+Paper: T. Schatz et al., "Evaluating speech features with the Minimal-Pair ABX task", Interspeech 2013; M. Poli et al.,
+"fastabx", arXiv 2505.02692. It follows the definition of ZeroSpeech 2021 as fastabx has it (averages, limits, frames,
+path).
 """
 
 from __future__ import annotations
@@ -67,7 +70,8 @@ class AbxError:
     """An ABX error rate.
 
     Args:
-        error: 0 to 1; None without a triple. cells, triples, pairs: how many it is made of; pairs of phones count in each order.
+        error: 0 to 1; None without a triple. cells, triples, pairs: how many it is made of; pairs of phones count in
+            each order.
     """
 
     error: float | None
@@ -103,8 +107,8 @@ def abx_error(
     Args:
         items: all with codes of one number of codebooks, or all with vectors of one width.
         speaker: `within` or `across`. seed: decides which items and speakers are taken where there are many.
-        vectors: makes the vectors `(frames, dimensions)` that are compared, from codes `(frames, codebooks)` of several items one
-            after the other; None compares the items' own frames. So vectors need not be held for all items.
+        vectors: makes the vectors `(frames, dimensions)` that are compared, from codes `(frames, codebooks)` of several
+            items one after the other; None compares the items' own frames. So vectors need not be held for all items.
         alive: called now and then, so that a caller sees that it goes on.
     """
     sums: dict[tuple[str, str, str], tuple[float, int]] = {}
@@ -127,7 +131,10 @@ def abx_error(
 def _groups(
     items: Iterable[Item], vectors: Callable[[np.ndarray], np.ndarray] | None, rng: np.random.Generator
 ) -> list[_Group]:
-    """The groups of one context. Vectors are brought to length 1; one of zeros stays as it is, at a right angle to all others."""
+    """The groups of one context.
+
+    Vectors are brought to length 1; one of zeros stays as it is, at a right angle to all others.
+    """
     made = []
     for (phone, speaker), found in groupby(items, key=lambda item: (item.phone, item.speaker)):
         own = list(found)
@@ -200,8 +207,8 @@ WAYS: tuple[Speaker, ...] = ("within", "across")
 class AbxItems:
     """Collects the phones of a corpus with their codes, item by item.
 
-    A phone is heard with both neighbours, as in ZeroSpeech: from the start of the one before to the end of the one after, with all
-    frames whose middle lies there. It must follow and be followed by a phone, without a gap.
+    A phone is heard with both neighbours, as in ZeroSpeech: from the start of the one before to the end of the one
+    after, with all frames whose middle lies there. It must follow and be followed by a phone, without a gap.
 
     Args:
         alignments, speakers: by the ids of the samples.

@@ -1,7 +1,8 @@
 """The whole profile of one or several codecs: bitrates, codebooks, cost, latency, robustness, quality, and checks.
 
-Each codec is measured in a process of its own, which is ended when it does not answer. What a codec does wrong is reported
-for that codec in one sentence. The other codecs are not affected. The measurements are in `profiling/`, one file each.
+Each codec is measured in a process of its own, which is ended when it does not answer. What a codec does wrong is
+reported for that codec in one sentence. The other codecs are not affected. The measurements are in `profiling/`, one
+file each.
 """
 
 from __future__ import annotations
@@ -93,11 +94,12 @@ def profile(
 ) -> Profile:
     """Measures codecs on some data.
 
-    A call with the same arguments continues a profile that was stopped, also without `out`: codecs that were measured whole
-    are not measured again.
+    A call with the same arguments continues a profile that was stopped, also without `out`: codecs that were measured
+    whole are not measured again.
 
     Args:
-        settings: how thoroughly to measure, and how long one call of a codec may take; a mapping has the fields of `Settings`.
+        settings: how thoroughly to measure, and how long one call of a codec may take; a mapping has the fields of
+        `Settings`.
         page: whether to write `profile.html`.
         progress: called with (codec, step, steps done, steps in all).
         on_folder: called with the folder and a sentence on it, such as whether it is new, before anything is measured.
@@ -193,7 +195,8 @@ def _known(system: System) -> None:
     """Checks that a codec and its operating point exist, before anything is measured.
 
     Raises:
-        UserError: there is no such codec, operating point or file, or it is an object or class that only this process has.
+        UserError: there is no such codec, operating point or file, or it is an object or class that only this process
+            has.
     """
     name = system.codec
     if name is None and system.live is not None:

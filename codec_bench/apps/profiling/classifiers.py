@@ -2,11 +2,13 @@
 
     accuracy = right(features, classes, folds, hidden=0, seed=0).mean()
 
-linear   Ridge regression onto the classes, 1 for the own one and -1 for the others; the highest wins. It is scikit-learn's
-         `RidgeClassifier(alpha=RIDGE)`, to 1e-9, solved for the items in place of the features, of which codes have many.
-hidden   The features' `COMPONENTS` principal components, `HIDDEN` units with ReLU, drawn by a seed at the beginning, and the softmax of the
-         classes. It minimises the mean cross-entropy plus `DECAY` times the squared norm of the weights over twice the items, by at most
-         `STEPS` steps of scipy's L-BFGS: scikit-learn's `MLPClassifier(solver="lbfgs", alpha=DECAY)`.
+linear   Ridge regression onto the classes, 1 for the own one and -1 for the others; the highest wins. It is
+         scikit-learn's `RidgeClassifier(alpha=RIDGE)`, to 1e-9, solved for the items in place of the features, of which
+         codes have many.
+hidden   The features' `COMPONENTS` principal components, `HIDDEN` units with ReLU, drawn by a seed at the beginning,
+         and the softmax of the classes. It minimises the mean cross-entropy plus `DECAY` times the squared norm of the
+         weights over twice the items, by at most `STEPS` steps of scipy's L-BFGS: scikit-learn's
+         `MLPClassifier(solver="lbfgs", alpha=DECAY)`.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ def right(features: Any, classes: np.ndarray, folds: np.ndarray, *, hidden: int,
 
     Args:
         features: float64 `(items, dimensions)`, a NumPy array or one of scipy's CSR arrays.
-        classes: int64 `(items,)`, from 0. folds: int64 `(items,)`. hidden: units of the hidden layer; 0 for a linear one.
+        classes: int64 `(items,)`, from 0. folds: int64 `(items,)`. hidden: units of the hidden layer; 0 for a linear
+        one.
         seed: of the weights of the hidden layer at the beginning.
 
     Returns:
@@ -76,7 +79,9 @@ def _dense(matrix: Any) -> np.ndarray:
 def trained(
     features: np.ndarray, classes: np.ndarray, count: int, *, hidden: int, seed: int
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Trains the one with a hidden layer; gives the function from features to the log-probabilities of the `count` classes."""
+    """Trains the one with a hidden layer; gives the function from features to the log-probabilities of the `count`
+    classes.
+    """
     from scipy.optimize import minimize
 
     shapes = _shapes(features.shape[1], count, hidden)
@@ -131,7 +136,8 @@ def loss(
     """What is minimised, and its gradient.
 
     Args:
-        flat: all weights and biases. features: `(items, dimensions)`. wanted: one-hot classes `(items, classes)`. shapes: of the layers.
+        flat: all weights and biases. features: `(items, dimensions)`. wanted: one-hot classes `(items, classes)`.
+            shapes: of the layers.
     """
     layers, items = _cut(flat, shapes), len(wanted)
     inputs = _through(features, layers)

@@ -6,17 +6,19 @@
 
 What each number says
     utilisation   share of a codebook's entries that occurred; higher is better, 1 is all of them.
-    dead          entries that did not occur in the counted tokens. With few tokens, many entries do not occur by chance.
+    dead          entries that did not occur in the counted tokens. With few tokens, many entries do not occur by
+                  chance.
     entropy       bits per code. The plug-in estimate takes the frequencies as probabilities. It is too low by about
                   (entries seen - 1) / (2 tokens) nats; Miller and Madow's estimate adds that. Neither exceeds log2 K.
-    perplexity    2 to the power of the plug-in entropy: so many equally frequent entries have the same entropy. Higher is
-                  better, K at most.
-    joint         bits per frame if each codebook is coded with knowledge of the code of the one before it. Dependence on
-                  other codebooks is not used, so it is an upper bound of the true joint entropy of a frame.
+    perplexity    2 to the power of the plug-in entropy: so many equally frequent entries have the same entropy. Higher
+                  is better, K at most.
+    joint         bits per frame if each codebook is coded with knowledge of the code of the one before it. Dependence
+                  on other codebooks is not used, so it is an upper bound of the true joint entropy of a frame.
 
 How far to trust a joint entropy: a pair of codebooks has K² cells, and a few hours of speech do not visit a million.
 `coverage` is Good and Turing's estimate of the probability of the pairs that were seen: 1 - (pairs seen once) / pairs.
-Below `ESTIMABLE` the corrected value is None, with the reason. Above it, the entropy of a pair is still too low by up to
+Below `ESTIMABLE` the corrected value is None, with the reason. Above it, the entropy of a pair is still too low by up
+to
 0.2 bit, most for a long tail of rare pairs (simulated for uniform and Zipf distributions over 4096 pairs).
 
 References: Miller 1955, "Note on the bias of information estimates"; Good 1953, Biometrika 40. The plug-in entropies
@@ -170,7 +172,9 @@ class CodebookSummary:
         return None if self.entropy_bits_corrected is None else frame_rate_hz * self.entropy_bits_corrected
 
     def joint_bps(self, frame_rate_hz: float) -> float | None:
-        """Bits per second if each codebook is coded with knowledge of the one before it; None if it cannot be estimated."""
+        """Bits per second if each codebook is coded with knowledge of the one before it; None if it cannot be
+        estimated.
+        """
         return None if self.joint.bits_corrected is None else frame_rate_hz * self.joint.bits_corrected
 
 

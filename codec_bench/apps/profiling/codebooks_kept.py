@@ -1,8 +1,9 @@
 """What is left of the sound when only the first codebooks are decoded.
 
-For each number of codebooks, a few whole clips are decoded with the codes of these alone, as the method `first` of the codec does it, and
-scored by the metrics of the measurements of few clips and by those that the profile was asked for: quality, similarity of the voices (`sim`) and
-errors of recognition (`wer`, where there are transcripts). The means have no interval.
+For each number of codebooks, a few whole clips are decoded with the codes of these alone, as the method `first` of the
+codec does it, and scored by the metrics of the measurements of few clips and by those that the profile was asked for:
+quality, similarity of the voices (`sim`) and errors of recognition (`wer`, where there are transcripts). The means have
+no interval.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Parameters, and multiply-accumulates per second of audio, of encoder and decoder separately.
 
 A parameter counts for the side whose operations read it. One that both sides read, such as a codebook, counts for both,
-and once in the total. Learnt numbers that torch does not call parameters (codebooks kept as buffers) are given separately.
+and once in the total. Learnt numbers that torch does not call parameters (codebooks kept as buffers) are given
+separately.
 
 Multiply-accumulates are those of torch's matrix products, convolutions, attention and recurrent layers: half of what
 `torch.utils.flop_counter` calls floating-point operations. That counter leaves out recurrent layers and attention that
-torch runs as one fused operation; they are added here. Not counted are element-wise additions and products, normalisation,
-activations, lookups, sums, sorting and Fourier transforms; their operators are listed with the elements that they wrote.
-Computation outside of torch (NumPy, numba, Triton, ONNX, other programs) is not seen at all.
+torch runs as one fused operation; they are added here. Not counted are element-wise additions and products,
+normalisation, activations, lookups, sums, sorting and Fourier transforms; their operators are listed with the elements
+that they wrote. Computation outside of torch (NumPy, numba, Triton, ONNX, other programs) is not seen at all.
 """
 
 from __future__ import annotations
@@ -108,7 +109,10 @@ def len_of(used: set[int], modules: list[Any]) -> int:
 
 
 def _counting() -> Any:
-    """The class that watches torch's operations. It is made in a function because torch is imported only where it is used."""
+    """The class that watches torch's operations.
+
+    It is made in a function because torch is imported only where it is used.
+    """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves

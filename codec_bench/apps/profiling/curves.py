@@ -1,4 +1,5 @@
-"""Quality against bitrate: a curve per family of codecs, delta rates against an anchor, and checks of the order of points.
+"""Quality against bitrate: a curve per family of codecs, delta rates against an anchor, and checks of the order of
+points.
 
 A family is the codecs that differ only in their operating point: `opus-12k` and `opus@24` belong to `opus`. Own code is
 grouped by the name in its `info`. The bitrate of a point was measured in the same run as its quality.
@@ -36,7 +37,8 @@ def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[st
         quality: for each codec the summary entries of its metrics; codecs without any are left out.
 
     Returns:
-        By metric {"unit", "higher_is_better", "protocol", "families": {family: [{"codec", "bitrate_bps", "value", "ci95", "n"}]}}.
+        By metric {"unit", "higher_is_better", "protocol", "families": {family: [{"codec", "bitrate_bps", "value",
+        "ci95", "n"}]}}.
     """
     out: dict[str, dict[str, Any]] = {}
     metrics = dict.fromkeys(m for entries in quality.values() for m in entries if m != "bitrate")

@@ -64,7 +64,9 @@ def _spread(key: str, language: Mapping[str, Any]) -> Cell:
 
 
 def language_lines(codecs: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """The line of each codec in the picture: [place, bits per second] of equally likely codes, each order, the transformer."""
+    """The line of each codec in the picture: [place, bits per second] of equally likely codes, each order, the
+    transformer.
+    """
     lines = []
     for text, codec in zip(labels, codecs.values()):
         if codec["language"]["state"] != "ok":

@@ -1,11 +1,11 @@
 """How far a codec looks ahead, found by changing its input from a time on and seeing from where its output changes.
 
-If the input changes at sample t, and the earliest output sample that changes is t - L, then the codec needs L input samples
-after the place of that output sample. L depends on where t lies within a frame, so several places are tried:
-    algorithmic_samples   one frame, the look-ahead beyond it (the largest L + 1 if there are no frames), and the delay of
-                          the output. This delay remains on a machine of any speed.
-    delay_samples         by how much the output is late, by cross-correlation; 0 if it is not late, and if the waveform is
-                          not kept.
+If the input changes at sample t, and the earliest output sample that changes is t - L, then the codec needs L input
+samples after the place of that output sample. L depends on where t lies within a frame, so several places are tried:
+    algorithmic_samples   one frame, the look-ahead beyond it (the largest L + 1 if there are no frames), and the delay
+                          of the output. This delay remains on a machine of any speed.
+    delay_samples         by how much the output is late, by cross-correlation; 0 if it is not late, and if the waveform
+                          is not kept.
     lookahead_samples     the largest L. A codec that waits for frames of F samples and looks no further has F - 1.
     beyond_frame_samples  the smallest L, at the best place within a frame: 0 for a causal codec, whatever its frame.
 All three are lower bounds, since only some changes are tried. A negative value says that the output is late: the codec
@@ -77,7 +77,8 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     if not tried:
         raise NotApplicable("no change of the input changed the output")
     ahead = [change - earliest for change, earliest in tried]
-    # A change of only the last sample of a frame may leave its codes as they are; the next frame is then the first to change.
+    # A change of only the last sample of a frame may leave its codes as they are; the next frame is then the first to
+    # change.
     of_place: dict[int, int] = {}
     for (change, _), samples_ahead in zip(tried, ahead):
         place = change % (hop or 1)

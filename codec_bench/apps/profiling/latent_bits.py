@@ -1,9 +1,11 @@
-"""A continuous codec whose latents are rounded to a few bits each: what bitrate they then have, and what quality is left.
+"""A continuous codec whose latents are rounded to a few bits each: what bitrate they then have, and what quality is
+left.
 
-Each latent is rounded to one of 2^b evenly spaced levels between the lowest and the highest value of its dimension over stated
-clips (`codecs/quantised.py`); `beyond` is the share of the latents of the measured clips that lie beyond and are cut. `bps` is the rate of the
-rounded latents, b bits for each. Quality is by the metrics of the robustness measurements and those that the profile was asked for, of
-a few whole clips against what was encoded; `unrounded` is that of the latents as they are. The means have no interval.
+Each latent is rounded to one of 2^b evenly spaced levels between the lowest and the highest value of its dimension over
+stated clips (`codecs/quantised.py`); `beyond` is the share of the latents of the measured clips that lie beyond and are
+cut. `bps` is the rate of the rounded latents, b bits for each. Quality is by the metrics of the robustness measurements
+and those that the profile was asked for, of a few whole clips against what was encoded; `unrounded` is that of the
+latents as they are. The means have no interval.
 """
 
 from __future__ import annotations

@@ -4,16 +4,17 @@ Quality against loss. Frames are lost at random and in bursts (`lost_frames.py`)
     silence   without: the frame that the codec sends for digital silence stands in the place of a lost one.
     own       with: the decoder's own concealment, of codecs that have a method `conceal`.
     repeat    with, for the other codecs: the last frame that arrived is decoded again.
-The quality is that of the few clips against what was encoded, so that it holds the codec's own loss of quality too; the point without
-loss is beside it. It is a mean over one pattern and has no interval.
+The quality is that of the few clips against what was encoded, so that it holds the codec's own loss of quality too; the
+point without loss is beside it. It is a mean over one pattern and has no interval.
 
-Time to recover. One frame is lost, and the output is compared with the undisturbed one in windows of 5 ms. `recovery_ms` is how long after
-the end of the lost frame the last window ends whose difference is above `recovery_db`, relative to the undisturbed output of the clip;
-0 if the output is never so far apart again. Several frames are tried, those where the clip is loud. Lower is better.
+Time to recover. One frame is lost, and the output is compared with the undisturbed one in windows of 5 ms.
+`recovery_ms` is how long after the end of the lost frame the last window ends whose difference is above `recovery_db`,
+relative to the undisturbed output of the clip; 0 if the output is never so far apart again. Several frames are tried,
+those where the clip is loud. Lower is better.
 
-Single bit errors. One bit of a packet, or of a code in binary, is turned round. `refused` is the share that the decoder does not decode;
-of the others `disturbed_ms` is from the first to the last window that differs as above, and `wave_snr_db` the signal-to-noise ratio to the
-undisturbed output.
+Single bit errors. One bit of a packet, or of a code in binary, is turned round. `refused` is the share that the decoder
+does not decode; of the others `disturbed_ms` is from the first to the last window that differs as above, and
+`wave_snr_db` the signal-to-noise ratio to the undisturbed output.
 """
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ class Link:
 
     @property
     def deaf(self) -> bool:
-        """Whether nothing changes though no frame of the first clip arrives: the decoder does not use what is lost here."""
+        """Whether nothing changes though no frame of the first clip arrives: the decoder does not use what is lost
+        here.
+        """
         (out,) = self.received(UNREPAIRED, [0], [np.ones(self.counts[0], bool)])
         return bool(self.undisturbed[0].samples.any()) and np.array_equal(out.samples, self.undisturbed[0].samples)
 
@@ -212,7 +215,9 @@ def last_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distanc
 
 
 def windows_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> np.ndarray:
-    """The windows in which the power of the difference is above the distance, in dB relative to the undisturbed wave's mean power."""
+    """The windows in which the power of the difference is above the distance, in dB relative to the undisturbed wave's
+    mean power.
+    """
     step = max(1, round(WINDOW_S * rate_hz))
     difference = np.square(other.astype(np.float64) - undisturbed).mean(axis=0)
     padded = np.pad(difference, (0, -difference.size % step)).reshape(-1, step)

@@ -1,13 +1,14 @@
 """Frames that do not arrive: which are lost, and what stands in their place.
 
-A frame is a packet, a column of latents, or for codes a frame of the slowest stream with all codes of that time. Codes that are sent
-once per utterance always arrive.
+A frame is a packet, a column of latents, or for codes a frame of the slowest stream with all codes of that time. Codes
+that are sent once per utterance always arrive.
 
 Which are lost
     at random   a number of frames, each as likely as any other. At a higher rate those of a lower rate are lost too.
-    in bursts   by the channel of Gilbert (Bell System Technical Journal, 1960) and Elliott (1963): in the good and in the bad state a
-                frame is lost with one probability each, and the state changes with another each. Of many draws the one is taken whose
-                share of lost frames is nearest to that of the channel, since a short recording holds few bursts.
+    in bursts   by the channel of Gilbert (Bell System Technical Journal, 1960) and Elliott (1963): in the good and in
+                the bad state a frame is lost with one probability each, and the state changes with another each. Of
+                many draws the one is taken whose share of lost frames is nearest to that of the channel, since a short
+                recording holds few bursts.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class GilbertElliott:
 
     @classmethod
     def of(cls, rate: float, burst_frames: float) -> GilbertElliott:
-        """The channel that loses this share of the frames, all those of a bad state and no others, so many in a row on average."""
+        """The channel that loses this share of the frames, all those of a bad state and no others, so many in a row on
+        average.
+        """
         return cls(rate / (1 - rate) / burst_frames, 1 / burst_frames)
 
     @property
@@ -114,7 +117,8 @@ def replaced(sent: Sent, silent: Sent, source: np.ndarray) -> Sent:
 
     Args:
         silent: what is sent for silence of the same length.
-        source: for each frame, the frame of `sent` that is put there, or `SILENT` for that of `silent` in the same place.
+        source: for each frame, the frame of `sent` that is put there, or `SILENT` for that of `silent` in the same
+            place.
 
     Raises:
         NotApplicable: silence is sent in another number of frames.

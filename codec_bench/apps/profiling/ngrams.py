@@ -2,20 +2,24 @@
 
     entropy_rate([values], order=2).bits        # bits per code of one codebook, knowing the one before it
 
-Order n is the entropy of a code given the n - 1 codes before it in the same codebook: the entropy of n-grams less that of their
-contexts, H(n) - H(n - 1). Order 1 knows nothing. No n-gram goes over the end of a clip. Codes of other codebooks are not used, so the
-sum over codebooks is an upper bound of what a frame holds. Lower is easier to model. White codes have log2 K at every order.
+Order n is the entropy of a code given the n - 1 codes before it in the same codebook: the entropy of n-grams less that
+of their contexts, H(n) - H(n - 1). Order 1 knows nothing. No n-gram goes over the end of a clip. Codes of other
+codebooks are not used, so the sum over codebooks is an upper bound of what a frame holds. Lower is easier to model.
+White codes have log2 K at every order.
 
 The estimator, and its bias
-    Counted entropy is too low, and more so the higher the order. Each of the two entropies is Grassberger's estimate of 2003,
-    log N - sum(n_i G(n_i)) / N, whose bias is least where entries were seen a few times each. What the corpus does not show it cannot
-    know: `coverage` is Good and Turing's estimate of the probability of the n-grams that were seen. Below `ESTIMABLE` there is no
-    number but the reason. Above it, simulated sources (white, Zipf, Markov; 4 to 1,024 entries; 300 to 100,000 codes) gave errors of up to
-    0.05 bit, nearly all of them too low. The value is never above log2 K and never above that of the order before it, which
-    knows less.
+    Counted entropy is too low, and more so the higher the order. Each of the two entropies is Grassberger's estimate of
+    2003, log N - sum(n_i G(n_i)) / N, whose bias is least where entries were seen a few times each. What the corpus
+    does not show it cannot
+    know: `coverage` is Good and Turing's estimate of the probability of the n-grams that were seen. Below `ESTIMABLE`
+    there is no number but the reason. Above it, simulated sources (white, Zipf, Markov; 4 to 1,024 entries; 300 to
+    100,000 codes) gave errors of up to
+    0.05 bit, nearly all of them too low. The value is never above log2 K and never above that of the order before it,
+    which knows less.
 
-References: P. Grassberger, "Entropy estimates from insufficient samplings", arXiv physics/0307138 (2003); I. J. Good, Biometrika 40
-(1953); C. E. Shannon, "Prediction and entropy of printed English", Bell System Technical Journal 30 (1951), whose F_N this is.
+References: P. Grassberger, "Entropy estimates from insufficient samplings", arXiv physics/0307138 (2003); I. J. Good,
+Biometrika 40 (1953); C. E. Shannon, "Prediction and entropy of printed English", Bell System Technical Journal 30
+(1951), whose F_N this is.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 louder, softer      by a gain in dB.
 later               by some samples, and by half a frame. The length stays, and silence comes first.
 noise               white Gaussian noise, at a signal-to-noise ratio over the whole clip; for each clip another draw.
-reverberation       a direct sound and a tail of Gaussian noise that falls by 60 dB in 0.5 s (Polack's model), 5 dB weaker than the direct
-                    sound; at the power of the clip.
+reverberation       a direct sound and a tail of Gaussian noise that falls by 60 dB in 0.5 s (Polack's model), 5 dB
+                    weaker than the direct sound; at the power of the clip.
 MP3                 through LAME at 64 kbit/s.
 another rate        resampled to 44.1 kHz (from that rate to 48 kHz) and back.
 """
@@ -33,7 +33,8 @@ class Change:
 
     Args:
         name: what the input is then. make: gives the changed clip, of a clip and its place among the clips.
-        undo: gives decoded unchanged and decoded changed audio so that they compare; None where nothing undoes the change.
+        undo: gives decoded unchanged and decoded changed audio so that they compare; None where nothing undoes the
+        change.
         noise_db: the signal-to-noise ratio of added noise; None for other changes.
     """
 

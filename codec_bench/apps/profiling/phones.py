@@ -5,22 +5,24 @@
 
 What each number says, for one codebook and frames with a code c and a phone p
     information    the mutual information of code and phone in bits. 0 is none; at most the entropy of the phones.
-    PNMI           the same over the entropy of the phones: the share of what there is to know about the phone that the code
-                   tells. Higher is more, 0 to 1.
-    phone purity   the share of frames whose phone is right if each code is written as its most frequent phone. It rises with
-                   the number of codes, to 1 where every frame has a code of its own.
-    cluster purity the share of frames that have the most frequent code of their phone. It falls with the number of codes.
+    PNMI           the same over the entropy of the phones: the share of what there is to know about the phone that the
+                   code tells. Higher is more, 0 to 1.
+    phone purity   the share of frames whose phone is right if each code is written as its most frequent phone. It rises
+                   with the number of codes, to 1 where every frame has a code of its own.
+    cluster purity the share of frames that have the most frequent code of their phone. It falls with the number of
+    codes.
 
 The bias of few frames
-    Counted information is too high: independent codes and phones have about (codes - 1) (phones - 1) / (2 frames) nats. Two
-    numbers say how much of it that may be. `information_bits_corrected` is Miller and Madow's estimate, which is good while
-    most pairs of a code and a phone were seen several times; if most were seen once, it is still too high. `chance` is what tables with the same
-    frequencies of codes and of phones have if codes and phones are drawn independently: the mean over `DRAWS` such tables,
-    from a seed. Frames next to each other are alike, so that real chance is somewhat higher than that of single frames.
+    Counted information is too high: independent codes and phones have about (codes - 1) (phones - 1) / (2 frames) nats.
+    Two numbers say how much of it that may be. `information_bits_corrected` is Miller and Madow's estimate, which is
+    good while most pairs of a code and a phone were seen several times; if most were seen once, it is still too high.
+    `chance` is what tables with the same frequencies of codes and of phones have if codes and phones are drawn
+    independently: the mean over `DRAWS` such tables, from a seed. Frames next to each other are alike, so that real
+    chance is somewhat higher than that of single frames.
 
-References: W.-N. Hsu et al., "HuBERT", TASLP 2021 (PNMI and both purities); Miller 1955; W. M. Patefield, "Algorithm AS 159",
-Applied Statistics 30, 1981 (tables with given margins). Information equals scikit-learn's `mutual_info_score` to 1e-9, and its
-chance `expected_mutual_information` within the spread of the draws.
+References: W.-N. Hsu et al., "HuBERT", TASLP 2021 (PNMI and both purities); Miller 1955; W. M. Patefield, "Algorithm AS
+159", Applied Statistics 30, 1981 (tables with given margins). Information equals scikit-learn's `mutual_info_score` to
+1e-9, and its chance `expected_mutual_information` within the spread of the draws.
 """
 
 from __future__ import annotations

@@ -44,7 +44,9 @@ def _cell(task: str, probe: str, probes: Mapping[str, Any]) -> Cell:
 
 
 def probe_points(codecs: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
-    """The linear probes as a picture: the tasks, and lines of `[place of the task, accuracy, low, high]` by codec, then log-mel and chance."""
+    """The linear probes as a picture: the tasks, and lines of `[place of the task, accuracy, low, high]` by codec, then
+    log-mel and chance.
+    """
     found = [
         (text, codec["probes"]["tasks"]) for text, codec in zip(labels, codecs.values()) if codec["probes"]["state"] == "ok"
     ]  # fmt: skip

@@ -9,19 +9,21 @@ What is asked
     pitch    in which fifth of all voiced frames the pitch of a frame is (Boersma's method); cross-validated by speaker.
     By clip and by speaker mean that no clip, or no speaker, is in both parts. There are at most `FOLDS` parts.
 What is read
-    Each codebook has an embedding of its own, learnt by the probe: codes are one-hot, and the one-hot vectors of all codebooks stand side by
-    side. A clip is their mean over its frames; a frame of a slower stream is held until its next. A code that is sent once a clip counts in
-    every frame. Beside it stands the log-mel spectrogram of the sound that was coded: 80 bands in a frame, their mean and spread
-    in a clip. Features are brought to a mean squared length of 1, and spectrograms to mean 0 and spread 1 before.
+    Each codebook has an embedding of its own, learnt by the probe: codes are one-hot, and the one-hot vectors of all
+    codebooks stand side by side. A clip is their mean over its frames; a frame of a slower stream is held until its
+    next. A code that is sent once a clip counts in every frame. Beside it stands the log-mel spectrogram of the sound
+    that was coded: 80 bands in a frame, their mean and spread in a clip. Features are brought to a mean squared length
+    of 1, and spectrograms to mean 0 and spread 1 before.
 What is fitted
-    A linear classifier (ridge regression), and one with a hidden layer over principal components (`classifiers.py`), both with fixed settings.
-    Nothing is chosen by the result.
+    A linear classifier (ridge regression), and one with a hidden layer over principal components (`classifiers.py`),
+    both with fixed settings. Nothing is chosen by the result.
 The numbers
-    Accuracy is the share that is right; higher says that more can be read from the codes. `chance` is the share of the most frequent class. Each has
-    a 95 % interval over speakers (over clips for `speaker`). At most `MOST_CLIPS` clips and `MOST_FRAMES` frames, drawn by a seed, are taken.
+    Accuracy is the share that is right; higher says that more can be read from the codes. `chance` is the share of the
+    most frequent class. Each has a 95 % interval over speakers (over clips for `speaker`). At most `MOST_CLIPS` clips
+    and `MOST_FRAMES` frames, drawn by a seed, are taken.
 
-References: G. Alain and Y. Bengio, "Understanding intermediate layers using linear classifier probes", arXiv 1610.01644; P. Mousavi et al.,
-"DASB", arXiv 2406.14294, for probes of codes.
+References: G. Alain and Y. Bengio, "Understanding intermediate layers using linear classifier probes", arXiv
+1610.01644; P. Mousavi et al., "DASB", arXiv 2406.14294, for probes of codes.
 """
 
 from __future__ import annotations
@@ -66,8 +68,8 @@ class Clip:
     """One clip as the probes see it.
 
     Args:
-        name: its id. codes: the column of each code, int64 `(frames, codebooks)`. mel: float `(frames, bands)` at the middles of these frames.
-        f0_hz: `(frames,)`, 0 where unvoiced. middles_s: of the frames.
+        name: its id. codes: the column of each code, int64 `(frames, codebooks)`. mel: float `(frames, bands)` at the
+        middles of these frames. f0_hz: `(frames,)`, 0 where unvoiced. middles_s: of the frames.
     """
 
     name: str
@@ -79,7 +81,9 @@ class Clip:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """The items of a probe: features of codes and of the spectrogram, classes from 0, folds, and the units of the interval."""
+    """The items of a probe: features of codes and of the spectrogram, classes from 0, folds, and the units of the
+    interval.
+    """
 
     codes: Any
     mel: np.ndarray

@@ -3,13 +3,14 @@
 Bitrates
     declared       the bitrate in the codec's `info`.
     nominal        the bits of its codes, from their number and the number of entries of each codebook.
-    measured       all bits that were sent (codes, packets, side information) over the seconds that were coded. It is above
-                   the nominal bitrate because the last frame of a clip may be incomplete.
+    measured       all bits that were sent (codes, packets, side information) over the seconds that were coded. It is
+                   above the nominal bitrate because the last frame of a clip may be incomplete.
     entropy-coded  the bits that the codes would take if each codebook were coded separately with an ideal code for its
                    frequencies, corrected for the bias of few tokens (Miller and Madow), plus packets and side bits.
-    joint          the same if each codebook is coded with knowledge of the one before it. It is an upper bound of the true
-                   joint rate, and None if there are too few tokens (see `codebook_use.py`).
-A continuous codec has none of them: `latents` is how many real numbers a frame has, and `no_bits` says why there is no bitrate.
+    joint          the same if each codebook is coded with knowledge of the one before it. It is an upper bound of the
+                   true joint rate, and None if there are too few tokens (see `codebook_use.py`).
+A continuous codec has none of them: `latents` is how many real numbers a frame has, and `no_bits` says why there is no
+bitrate.
 """
 
 from __future__ import annotations

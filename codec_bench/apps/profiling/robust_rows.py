@@ -194,14 +194,17 @@ def _similar(key: str, section: Mapping[str, Any]) -> Cell:
 
 
 Course = tuple[str, Mapping[str, Any], str, Sequence[Sequence[Any]]]
-"""A line of a plot: the metric, its unit and whether `higher_is_better`, the line's label, and its points [x, y or None]."""
+"""A line of a plot: the metric, its unit and whether `higher_is_better`, the line's label, and its points [x, y or
+None].
+"""
 
 
 def figures_of(title: str, x_title: str, courses: Iterable[Course]) -> list[dict[str, Any]]:
     """A plot for each metric that has a point, as `figures.js` draws it.
 
     Args:
-        title: of a plot, with a place for the metric. x_title: of what points stand along. courses: the lines of all plots.
+        title: of a plot, with a place for the metric. x_title: of what points stand along. courses: the lines of all
+            plots.
     """
     made: dict[str, dict[str, Any]] = {}
     for metric, facts, label, points in courses:

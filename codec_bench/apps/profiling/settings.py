@@ -10,7 +10,8 @@ from codec_bench.config.limits import Limits
 
 @dataclass(frozen=True, slots=True)
 class Settings(Limits):
-    """How thoroughly each measurement is made. These settings do not change what a number means; `Limits` are among them.
+    """How thoroughly each measurement is made. These settings do not change what a number means; `Limits` are among
+    them.
 
     Args:
         clip_s: seconds of speech for the real-time factor at batch 1, and for counting operations.
@@ -20,17 +21,19 @@ class Settings(Limits):
         stream_s: seconds that are streamed.
         robust_clips: how many clips are re-encoded and changed. robust_s: seconds that each is cut to.
         reencodings: how often decoded audio is encoded again.
-        gains_db: the changes of level that are tried, in dB. noises_db: the signal-to-noise ratios of added noise, in dB.
+        gains_db: the changes of level that are tried, in dB. noises_db: the signal-to-noise ratios of added noise, in
+        dB.
         shift_samples: how many samples a clip is moved by.
         robust_metrics: the metrics of the measurements that compare many conditions of a few clips.
         loss_clips: of how many clips frames are lost. loss_s: seconds that each is cut to.
         loss_rates: the shares of frames that are lost at random.
         loss_burst_rates: the shares that are lost in bursts. loss_burst_frames: how many frames a burst has on average.
-        recovery_frames: how many frames are lost one at a time. recovery_db: the difference, relative to the undisturbed output, up to
-            which the output counts as recovered.
+        recovery_frames: how many frames are lost one at a time. recovery_db: the difference, relative to the
+            undisturbed output, up to which the output counts as recovered.
         bit_errors: how often a single bit is turned round.
         latent_bits: the numbers of bits that each latent of a continuous codec is rounded to.
-        swap_pairs: of how many pairs of clips the global parts are exchanged. voice_metric: says how alike two voices are.
+        swap_pairs: of how many pairs of clips the global parts are exchanged. voice_metric: says how alike two voices
+        are.
         players: of how many clips the decoded audio is kept, to be played on the page.
         lm_steps: how many steps a small transformer is trained on the codes; 0 for none.
         seed: decides the noise and which samples `limit` takes.

@@ -1,7 +1,7 @@
 """Profiles of several codecs: what is measured for each of them, and what only all of them together show.
 
-Each codec is measured in a worker of its own (`engine/own_worker.py`), which is ended when it does not answer. What goes wrong
-with one codec is said in that codec's sections; the others are measured all the same.
+Each codec is measured in a worker of its own (`engine/own_worker.py`), which is ended when it does not answer. What
+goes wrong with one codec is said in that codec's sections; the others are measured all the same.
 """
 
 from __future__ import annotations
@@ -291,7 +291,9 @@ def _names(asked: Asked, found: Mapping[str, Mapping[str, Any]]) -> dict[str, st
 
 
 def _gather_findings(sections: dict[str, Any]) -> None:
-    """Puts all findings of a codec into one list; what was measured of its look-ahead replaces the coarser check of its label."""
+    """Puts all findings of a codec into one list; what was measured of its look-ahead replaces the coarser check of its
+    label.
+    """
     gather_findings(sections)
     if sections["info"]["state"] == "ok" and "lookahead_samples" in sections.get("latency", {}):
         info = CodecInfo(**{k: v for k, v in sections["info"].items() if k in CodecInfo.__dataclass_fields__})
@@ -349,11 +351,12 @@ _FOLDERS = 99
 def measure_quality(
     asked: Evaluation, folder: Path, running: Running, suspects: Collection[str] = ()
 ) -> dict[str, dict[str, Any]]:
-    """The quality of each codec: `state`, `reason`, `metrics` (summary entries by name), `failures` (reasons) and `run`.
+    """The quality of each codec: `state`, `reason`, `metrics` (summary entries by name), `failures` (reasons) and
+    `run`.
 
-    All codecs are one run, so that features of the references are computed once. `run` is the folder of the run. The engine
-    ends a worker that hangs or dies, and gives up what hangs. A codec whose workers hang or die while they load it fails,
-    and the others are run without it.
+    All codecs are one run, so that features of the references are computed once. `run` is the folder of the run. The
+    engine ends a worker that hangs or dies, and gives up what hangs. A codec whose workers hang or die while they load
+    it fails, and the others are run without it.
 
     Args:
         asked: the codecs by their names, and the metrics.

@@ -1,9 +1,9 @@
 """What a codec's global part carries: the voice is exchanged between two clips.
 
-A codec with codes that are sent once per utterance, or numbers that `CodecInfo.global_side` names, is decoded with the content of one clip
-and that global part of another. `sim` (the
-similarity of two voices) of the result to the clip that gave the global part should be high if that part carries the voice, and to the clip that
-gave the content if the content does. Beside them are the similarity of the clip's own decoded audio to it (`kept`), and that of the two clips to each
+A codec with codes that are sent once per utterance, or numbers that `CodecInfo.global_side` names, is decoded with the
+content of one clip and that global part of another. `sim` (the similarity of two voices) of the result to the clip that
+gave the global part should be high if that part carries the voice, and to the clip that gave the content if the content
+does. Beside them are the similarity of the clip's own decoded audio to it (`kept`), and that of the two clips to each
 other (`apart`), which is what two voices have anyway.
 """
 
@@ -63,7 +63,9 @@ def pairs_of(speakers: list[str | None]) -> list[tuple[int, int]]:
 
 
 def exchanged(content: Sent, voice: Sent, beside: tuple[str, ...] = ()) -> Codes:
-    """Codes of one clip with the global codes of another, and with what that has under the keys `beside` of its side information."""
+    """Codes of one clip with the global codes of another, and with what that has under the keys `beside` of its side
+    information.
+    """
     assert isinstance(content, Codes) and isinstance(voice, Codes)
     streams = [b if a.frame_rate_hz == 0 else a for a, b in zip(content.streams, voice.streams)]
     side = {key: voice.side[key] if key in beside else value for key, value in content.side.items()}

@@ -1,14 +1,15 @@
 """How fast a codec is and how much memory it needs, measured in a process that has done nothing else before.
 
 Measurements
-    load_s               seconds of loading the codec, its libraries included. They depend on whether its files were in the
-                         machine's memory already, which is not known.
-    real_time_factor     seconds of computing per second of audio, one clip at a time, as the median of several runs. Lower
-                         is better, and below 1 the codec is faster than real time. Encoder and decoder are also given
-                         separately. A first call to warm up does not count.
-    audio_hours_per_hour hours of audio that pass through encoder and decoder in one hour, in batches of similar lengths.
-                         Higher is better.
-    memory               the largest resident size of the process, and the largest size of tensors on the GPU if it has one.
+    load_s               seconds of loading the codec, its libraries included. They depend on whether its files were in
+                         the machine's memory already, which is not known.
+    real_time_factor     seconds of computing per second of audio, one clip at a time, as the median of several runs.
+                         Lower is better, and below 1 the codec is faster than real time. Encoder and decoder are also
+                         given separately. A first call to warm up does not count.
+    audio_hours_per_hour hours of audio that pass through encoder and decoder in one hour, in batches of similar
+                         lengths. Higher is better.
+    memory               the largest resident size of the process, and the largest size of tensors on the GPU if it has
+                         one.
 
 Timings can be compared only on the same machine with the same number of threads. Both are recorded with them.
 """

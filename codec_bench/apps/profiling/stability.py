@@ -1,14 +1,15 @@
-"""Whether the codes stay the same when decoded audio is encoded again, or when the input is changed (`perturbations.py`).
+"""Whether the codes stay the same when decoded audio is encoded again, or when the input is changed
+(`perturbations.py`).
 
 Agreement is the share of codes that are equal in the same place, for each codebook; 1 is best. It is given
     for re-encoding  after every round, with the codes of the original (`with_first`) and with those of the round before
                      (`with_previous`). The first falls if a codec drifts; the second rises to 1 if it settles.
-    for a change     with the codes of the unchanged clip. The clips are attenuated first, so that no change clips them. After a
-                     shift the frames stay where they are, and the sound moves.
-`quality` is that of what comes out of the changed clip, against the changed clip, so that it says how well such input is coded;
-`unchanged` is that of the unchanged clips. `wave_snr_db` compares the decoded changed clip, after the change was undone, with the decoded
-unchanged clip, where a change can be undone. For latents there is no agreement; `latent_snr_db` is the signal-to-noise ratio of
-the other latents to those of the original, higher is better.
+    for a change     with the codes of the unchanged clip. The clips are attenuated first, so that no change clips them.
+                     After a shift the frames stay where they are, and the sound moves.
+`quality` is that of what comes out of the changed clip, against the changed clip, so that it says how well such input
+is coded; `unchanged` is that of the unchanged clips. `wave_snr_db` compares the decoded changed clip, after the change
+was undone, with the decoded unchanged clip, where a change can be undone. For latents there is no agreement;
+`latent_snr_db` is the signal-to-noise ratio of the other latents to those of the original, higher is better.
 """
 
 from __future__ import annotations
@@ -112,7 +113,9 @@ def agreement(codes: Sequence[Sent], others: Sequence[Sent]) -> list[float] | No
 
 
 def latent_snr_db(latents: Sequence[Sent], others: Sequence[Sent]) -> float | None:
-    """The signal-to-noise ratio of other latents to these, each dimension without its mean; None for codes, and without a signal."""
+    """The signal-to-noise ratio of other latents to these, each dimension without its mean; None for codes, and without
+    a signal.
+    """
     pairs = [(a, b) for a, b in zip(latents, others) if isinstance(a, Latents) and isinstance(b, Latents)]
     if not pairs:
         return None

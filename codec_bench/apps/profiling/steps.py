@@ -90,7 +90,9 @@ class Request(steps.Request):
 def _section(
     name: str, measure: Callable[..., dict[str, Any]], *told: str
 ) -> Callable[[Any], dict[str, dict[str, Any]]]:
-    """The step of one section: what measures it takes the codec, the clips, the settings, and these fields of the request."""
+    """The step of one section: what measures it takes the codec, the clips, the settings, and these fields of the
+    request.
+    """
 
     def step(self: Measuring) -> dict[str, dict[str, Any]]:
         given = (getattr(self._request, what) for what in told)

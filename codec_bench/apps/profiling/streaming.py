@@ -1,13 +1,16 @@
-"""A codec that is fed piece by piece: the cost of a step, and whether the result equals that of coding the whole signal.
+"""A codec that is fed piece by piece: the cost of a step, and whether the result equals that of coding the whole
+signal.
 
-first_output_ms        from the first sample that is fed to the first that comes out: the audio of the steps until then, and the computing of the
-                       last of these steps. The codec is warmed up before.
-real_time_factor       computing time of all steps per second of audio. `largest_lag_ms` is how late a step's output is at most when the
-                       steps arrive at the speed of the sound: a step waits for the one before it. Lower is better for both.
+first_output_ms        from the first sample that is fed to the first that comes out: the audio of the steps until then,
+                       and the computing of the last of these steps. The codec is warmed up before.
+real_time_factor       computing time of all steps per second of audio. `largest_lag_ms` is how late a step's output is
+                       at most when the steps arrive at the speed of the sound: a step waits for the one before it.
+                       Lower is better for both.
 step_ms                length of the audio in one step.
-encode_ms, decode_ms   computing time of a step, median (p50) and 95th percentile (p95). The first steps do not count, as
-                       they warm up. `keeps_up` says that the sum of the two p95 is below the length of the step.
-missing_samples        samples that the decoder still owed when the clip had ended. Silence follows until they are out, for a second at most.
+encode_ms, decode_ms   computing time of a step, median (p50) and 95th percentile (p95). The first steps do not count,
+                       as they warm up. `keeps_up` says that the sum of the two p95 is below the length of the step.
+missing_samples        samples that the decoder still owed when the clip had ended. Silence follows until they are out,
+                       for a second at most.
 wave_difference        largest difference of a sample from decoding the whole signal; up to 1e-4 counts as equal.
 codes_equal            share of codes that are equal to those of the whole signal; from 0.9999 on it counts as equal.
 """
@@ -94,7 +97,9 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
 
 
 def largest_lag_ms(costs_ms: Sequence[float], step_ms: float) -> float:
-    """How long after it arrived a step is finished at most, if a step arrives every `step_ms` and is computed after the one before it."""
+    """How long after it arrived a step is finished at most, if a step arrives every `step_ms` and is computed after the
+    one before it.
+    """
     done = lag = 0.0
     for number, cost in enumerate(costs_ms):
         arrives = (number + 1) * step_ms
@@ -121,7 +126,8 @@ def _owed(running: Any, clip: Audio, missing: int) -> tuple[list[Sent], np.ndarr
 
 
 def _equal_codes(pieces: list[Sent], late: list[Sent], whole: Sent) -> float | None:
-    """The share of equal codes, or of frames of equal latents, between the pieces and the whole signal; None without either.
+    """The share of equal codes, or of frames of equal latents, between the pieces and the whole signal; None without
+    either.
 
     The codes of silence after the clip count as far as the whole signal has codes there.
     """

@@ -4,8 +4,8 @@
     corpus.add("clip", codes)        # of each item
     corpus.streams[0].sequences
 
-Streams with a frame rate are sequences; codes that are sent once a clip have no order in time and are kept apart. At most `MOST_CODES`
-codes are kept, from the first clips; `left_out` counts the items beyond.
+Streams with a frame rate are sequences; codes that are sent once a clip have no order in time and are kept apart. At
+most `MOST_CODES` codes are kept, from the first clips; `left_out` counts the items beyond.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class TokenStream:
 
     Args:
         name: of the stream. codebooks, cardinality, frame_rate_hz: as the codec gives them.
-        sequences: (id of the clip, int32 `(codebooks, frames)`) of each item; a clip coded channel by channel has several.
+        sequences: (id of the clip, int32 `(codebooks, frames)`) of each item; a clip coded channel by channel has
+            several.
     """
 
     name: str
@@ -51,7 +52,8 @@ class TokenCorpus:
     """Keeps the codes of a corpus, item by item.
 
     Attributes:
-        once: (codes, cardinality) of what is sent once a clip, by its id. seconds: of each clip that is kept, by its id. items, left_out: how many are kept, and how many are not.
+        once: (codes, cardinality) of what is sent once a clip, by its id. seconds: of each clip that is kept, by its
+            id. items, left_out: how many are kept, and how many are not.
     """
 
     def __init__(self) -> None:

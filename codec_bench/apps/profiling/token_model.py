@@ -3,22 +3,23 @@
     fit(stream, steps=200, seed=0, alive=announce).bits_per_token
 
 The protocol
-    A decoder-only transformer of `LAYERS` layers, `WIDTH` channels and `HEADS` heads reads the codes of a stream one by one, all codebooks
-    of a frame and then the next frame, over a context of at most `CONTEXT` codes in whole frames. Each codebook has embeddings and outputs of
-    its own. It is trained for a stated number of steps of `BATCH` windows with Adam, a rate of `RATE` that falls to 0 as a
-    cosine, and a seed. Clips are dealt out by a hash of their names: three fifths to learn from, one fifth to choose the step, one fifth to
-    measure. Every `LOOK_EVERY` steps it is tried on the second part, and the best state counts, the beginning included. At the beginning
-    all codes are equally likely, so white codes cost log2 K bits.
-    What is measured is the cross-entropy of the third part. Of a window, the first half is only context, but for a clip's first window.
+    A decoder-only transformer of `LAYERS` layers, `WIDTH` channels and `HEADS` heads reads the codes of a stream one by
+    one, all codebooks of a frame and then the next frame, over a context of at most `CONTEXT` codes in whole frames.
+    Each codebook has embeddings and outputs of its own. It is trained for a stated number of steps of `BATCH` windows
+    with Adam, a rate of `RATE` that falls to 0 as a cosine, and a seed. Clips are dealt out by a hash of their names:
+    three fifths to learn from, one fifth to choose the step, one fifth to measure. Every `LOOK_EVERY` steps it is tried
+    on the second part, and the best state counts, the beginning included. At the beginning all codes are equally
+    likely, so white codes cost log2 K bits. What is measured is the cross-entropy of the third part. Of a window, the
+    first half is only context, but for a clip's first window.
 
 How to read it
-    It is an upper bound: a larger model and more data need fewer bits. So compare it between codecs over the same data with the same
-    steps, and not with other corpora. Lower is easier to model. Near log2 K, the data are too few for so small a model to
-    learn anything, or there is nothing to learn.
-    It is computed on one thread of the CPU. The same seed and versions give the same number.
+    It is an upper bound: a larger model and more data need fewer bits. So compare it between codecs over the same data
+    with the same steps, and not with other corpora. Lower is easier to model. Near log2 K, the data are too few for so
+    small a model to learn anything, or there is nothing to learn. It is computed on one thread of the CPU. The same
+    seed and versions give the same number.
 
-References: T. M. Cover and J. A. Thomas, "Elements of Information Theory", section 5.4 (the excess of a model over the entropy is its
-divergence from the source); A. Vaswani et al., "Attention is all you need", 2017.
+References: T. M. Cover and J. A. Thomas, "Elements of Information Theory", section 5.4 (the excess of a model over the
+entropy is its divergence from the source); A. Vaswani et al., "Attention is all you need", 2017.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class Fitted:
     Args:
         bits_per_token: of the clips that were held out. uniform_bits: what equally likely codes would cost.
         best_step: at which it was chosen; 0 is before any training. steps: trained.
-        parameters: of the model. trained_tokens, measured_tokens: codes that it learnt from, and of the clips that were held out.
+        parameters: of the model. trained_tokens, measured_tokens: codes that it learnt from, and of the clips that were
+            held out.
     """
 
     bits_per_token: float
@@ -115,7 +117,9 @@ def _one_thread() -> Iterator[None]:
 
 
 def _dealt(stream: TokenStream) -> list[list[np.ndarray]]:
-    """The clips to learn from, to choose by and to measure; codes int64 `(frames, codebooks)` of at least one frame each."""
+    """The clips to learn from, to choose by and to measure; codes int64 `(frames, codebooks)` of at least one frame
+    each.
+    """
     order = sorted({name for name, _ in stream.sequences}, key=lambda name: hashlib.sha256(name.encode()).digest())
     place = {name: number % _PARTS for number, name in enumerate(order)}
     parts: list[list[np.ndarray]] = [[], [], []]

@@ -3,19 +3,20 @@
     zipf_exponent(counts, seed=0)        # 0 is white, words of a language are near 1
     heaps_exponent(counts)               # 0: no new entries come any more; 1: every code is new
 
-Zipf    The probability of the entry of rank r is taken as proportional to r ** -s over all entries of the codebook; s is the most likely
-        one. Ranks and frequencies of one sample share their errors, and then even white codes seem to fall with the rank. So the codes
-        are split into two halves by chance (a seed): one ranks the entries, the other counts them, and then the other way round.
-        It is still too low where most entries were seen less than a few times, since their ranks are then guesses: of 1,024 entries
-        with s = 0.5, 500 codes gave 0.39, 2,000 gave 0.42, 10,000 gave 0.47 and 100,000 gave 0.50 (simulated; with s = 1, 0.96 to 1.00).
-        White codes gave at most 0.04.
-Heaps   The number of different entries in n codes grows as n ** b. The exponent b is that between a tenth of the codes and all of
-        them, where a tenth means all ways to draw one (exactly, by the hypergeometric distribution), so that the order of clips does not
-        matter. A finite codebook ends at 0, so compare it only over equally many codes.
+Zipf    The probability of the entry of rank r is taken as proportional to r ** -s over all entries of the codebook; s
+        is the most likely one. Ranks and frequencies of one sample share their errors, and then even white codes seem
+        to fall with the rank. So the codes are split into two halves by chance (a seed): one ranks the entries, the
+        other counts them, and then the other way round. It is still too low where most entries were seen less than a
+        few times, since their ranks are then guesses: of 1,024 entries with s = 0.5, 500 codes gave 0.39, 2,000 gave
+        0.42, 10,000 gave 0.47 and 100,000 gave 0.50 (simulated; with s = 1, 0.96 to 1.00). White codes gave at most
+        0.04.
+Heaps   The number of different entries in n codes grows as n ** b. The exponent b is that between a tenth of the codes
+        and all of them, where a tenth means all ways to draw one (exactly, by the hypergeometric distribution), so that
+        the order of clips does not matter. A finite codebook ends at 0, so compare it only over equally many codes.
 
-References: S. T. Piantadosi, "Zipf's word frequency law in natural language", Psychonomic Bulletin & Review 21 (2014), for the
-two halves; H. S. Heaps, "Information Retrieval", 1978. Codes of codecs by both laws: J. Park et al., "Analysing the Language of
-Neural Audio Codecs", arXiv 2509.01390.
+References: S. T. Piantadosi, "Zipf's word frequency law in natural language", Psychonomic Bulletin & Review 21 (2014),
+for the two halves; H. S. Heaps, "Information Retrieval", 1978. Codes of codecs by both laws: J. Park et al., "Analysing
+the Language of Neural Audio Codecs", arXiv 2509.01390.
 """
 
 from __future__ import annotations

@@ -4,8 +4,10 @@ Which file to open
     `api.py`              the verb: runs are added to a site, and other sites are taken over.
     `make.py`             adds runs and finishes a site, whose files `folder.py` knows.
     `records.py`          what a site holds of one run.
-    `boards.py`           its leaderboards and index; `best.py` marks the best rows, and `published.py` writes the published boards.
-    `contradictions.py`   which runs contradict each other; `same_sounds.py` which heard the same. `merge.py` takes another site over.
+    `boards.py`           its leaderboards and index; `best.py` marks the best rows, and `published.py` writes the
+                          published boards.
+    `contradictions.py`   which runs contradict each other; `same_sounds.py` which heard the same. `merge.py` takes
+                          another site over.
     `assets/`             the pages' markup, style and scripts. `command.py` is what is typed.
 """
 

@@ -28,8 +28,8 @@ def site(
 ) -> Site:
     """Makes a static site over runs, or adds runs to a site that there is.
 
-    A run that the site holds already is left as it is, unless its record has changed. The runs of another site are taken over
-    from its files, so that the runs themselves are not needed. Runs of shards are left out.
+    A run that the site holds already is left as it is, unless its record has changed. The runs of another site are
+    taken over from its files, so that the runs themselves are not needed. Runs of shards are left out.
 
     Args:
         runs: run folders, folders that hold run folders at any depth, and folders of other sites.
@@ -72,7 +72,8 @@ def site(
 
 
 def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
-    """The runs that contradict each other: numbers of one system and protocol over the same data outside each other's intervals.
+    """The runs that contradict each other: numbers of one system and protocol over the same data outside each other's
+    intervals.
 
     Args:
         runs: as for `site`. Nothing is written.

@@ -1,8 +1,9 @@
 """The best rows of a leaderboard of a site, over one run or several, as `stats.verdict` decides it.
 
 Conventions
-    The rivals are what a leaderboard begins with: of each system the newest finished row, and for what that run did not measure an older
-    row of a system of which the record says the same. `newestRows` of `assets/table.js` chooses the same rows.
+    The rivals are what a leaderboard begins with: of each system the newest finished row, and for what that run did not
+    measure an older row of a system of which the record says the same. `newestRows` of `assets/table.js` chooses the
+    same rows.
 """
 
 from __future__ import annotations
@@ -27,11 +28,14 @@ Entry = Mapping[str, Any]
 def mark_best(
     rows: Sequence[Row], columns: Sequence[tuple[str, str]], entries: Mapping[str, Entry], site: SiteFolder | None
 ) -> None:
-    """Gives each row the numbers of the columns in which it is the best, as `best`, and of those in which it is not compared, as `barred`.
+    """Gives each row the numbers of the columns in which it is the best, as `best`, and of those in which it is not
+    compared, as `barred`.
 
     Args:
-        rows: of the leaderboard, the newest first. columns: the name and the protocol of each. entries: of its runs, by key.
-        site: whose files hold the scores, which rows of several runs are compared by; None compares rows of one run only.
+        rows: of the leaderboard, the newest first. columns: the name and the protocol of each. entries: of its runs, by
+        key.
+        site: whose files hold the scores, which rows of several runs are compared by; None compares rows of one run
+            only.
     """
     shown: dict[str, list[Row]] = {}
     for row in rows:
@@ -83,7 +87,9 @@ class _Scores:
         self._numbers: dict[str, int] = {}
 
     def parts(self, entry: Entry, system: str, metric: str) -> Parts | None:
-        """What the items of one system add to a metric; None where the site holds no sums, as for a value of a whole set."""
+        """What the items of one system add to a metric; None where the site holds no sums, as for a value of a whole
+        set.
+        """
         if self._site is None:
             return None
         key, place = entry["key"], list(entry["metrics"]).index(metric)

@@ -1,11 +1,12 @@
 """The leaderboards of a site, and its index, made of the entries of its runs.
 
 Conventions
-    A leaderboard is of one benchmark, or of one set of data, with the same part of it. Its columns are metrics with their
+    A leaderboard is of one benchmark, or of one set of data, with the same part of it. Its columns are metrics with
+    their
     protocols: numbers of two protocols are never in one column. It has a row for every run and system.
     A cell is `[value, low, high, n, failed, note]` in the unit of the record, with `None` where there is no number.
-    An unfinished run has rows, marked as such. `best` of a row numbers the columns in which it is the best, `barred` those in which
-    it is not compared, and `suspect` says what the checks of its system found.
+    An unfinished run has rows, marked as such. `best` of a row numbers the columns in which it is the best, `barred`
+    those in which it is not compared, and `suspect` says what the checks of its system found.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]], site: Si
 
 
 def _primary(entry: Entry, order: Sequence[tuple[str, str]]) -> int | None:
-    """The number of the column by which a leaderboard is sorted at first: the primary metric of the benchmark, or the only metric."""
+    """The number of the column by which a leaderboard is sorted at first: the primary metric of the benchmark, or the
+    only metric.
+    """
     name = (entry["benchmark"] or {}).get("primary")
     if name in entry["metrics"]:
         return order.index((name, entry["metrics"][name]["protocol"]))

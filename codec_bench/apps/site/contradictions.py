@@ -1,4 +1,6 @@
-"""Which runs contradict each other: the same system and protocol over the same data, and numbers outside each other's intervals."""
+"""Which runs contradict each other: the same system and protocol over the same data, and numbers outside each other's
+intervals.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class Contradiction:
     versions: tuple[str, ...] = ()
 
     def as_row(self) -> list[Any]:
-        """As the data file `checks` holds it: system, metric, both keys, both values with their intervals, and the versions."""
+        """As the data file `checks` holds it: system, metric, both keys, both values with their intervals, and the
+        versions.
+        """
         sides = ([self.value_a, *self.interval_a], [self.value_b, *self.interval_b])
         return [self.system, self.metric, self.key_a, self.key_b, *sides, list(self.versions)]
 
@@ -42,8 +46,8 @@ class Contradiction:
 def contradictions(entries: Sequence[Mapping[str, Any]]) -> list[Contradiction]:
     """The pairs of finished runs that contradict each other.
 
-    A system is the same if the record says the same of it: its name, its weights and its options. Numbers without an interval
-    contradict none, since nothing is known of their spread.
+    A system is the same if the record says the same of it: its name, its weights and its options. Numbers without an
+    interval contradict none, since nothing is known of their spread.
 
     Args:
         entries: of the runs, as `records.describe_run` gives them, the oldest first.

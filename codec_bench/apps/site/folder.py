@@ -174,7 +174,8 @@ class SiteFolder:
         return {key: place for key, place in found.items() if place.is_dir()}
 
     def keep_sound(self, path: Path) -> str:
-        """Copies a sound, named by its content so that equal sounds are kept once; returns its name from the site's folder.
+        """Copies a sound, named by its content so that equal sounds are kept once; returns its name from the site's
+        folder.
 
         Raises:
             UserError: it cannot be copied.

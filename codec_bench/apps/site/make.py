@@ -1,11 +1,11 @@
 """Adds runs to a site, and makes its leaderboards, index and pages.
 
 Conventions
-    Everything that pages show is in `data/`, as scripts that call `codecBench(NAME, JSON, HASH)`, because a browser that opens a file
-    from disk reads no JSON. Pages load what a view needs and nothing else. Text from data is not trusted: in data files `<` is
-    written as an escape, and the scripts set text as text.
-    What is known of a run lies in `data/runs/KEY/`. Leaderboards and the index are made of these files, so that a run is added
-    without the folders of the others.
+    Everything that pages show is in `data/`, as scripts that call `codecBench(NAME, JSON, HASH)`, because a browser
+    that opens a file from disk reads no JSON. Pages load what a view needs and nothing else. Text from data is not
+    trusted: in data files `<` is written as an escape, and the scripts set text as text. What is known of a run lies in
+    `data/runs/KEY/`. Leaderboards and the index are made of these files, so that a run is added without the folders of
+    the others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Takes the runs of another site over. Its data files are read as JSON and written again, so that nothing of them is run."""
+"""Takes the runs of another site over.
+
+Its data files are read as JSON and written again, so that nothing of them is run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What others published, as JSON values: a leaderboard with the runs of a site among its rows, and codecs in tables of their own."""
+"""What others published, as JSON values: a leaderboard with the runs of a site among its rows, and codecs in tables of
+their own.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,8 @@ def _link(row: Row, column: Column, keys: Mapping[Path, str]) -> list[str] | Non
 
 
 def published_codecs(board: CodecBoard) -> dict[str, Any]:
-    """The data file of codecs that others published: a table for each source and data, in the form of the site's leaderboards.
+    """The data file of codecs that others published: a table for each source and data, in the form of the site's
+    leaderboards.
 
     Args:
         board: as `codec_board` gives it without runs, against the bitrate.
@@ -109,7 +112,9 @@ def published_codecs(board: CodecBoard) -> dict[str, Any]:
 
 
 def _codec_table(source: str, data: str, tables: Sequence[CodecTable]) -> dict[str, Any]:
-    """Codecs as rows, the bitrate and the metrics as columns; `front` numbers the columns in which a codec is on the front."""
+    """Codecs as rows, the bitrate and the metrics as columns; `front` numbers the columns in which a codec is on the
+    front.
+    """
     points = {point.name: point for table in tables for point in table.points}
     of = [{point.name: point for point in table.points} for table in tables]
     heads = [head_of("bitrate", "", _KBPS, [Estimate(point.costs["bitrate"]) for point in points.values()])]

@@ -1,10 +1,11 @@
 """What a site holds of one run: facts and numbers for its pages, the scores of its samples, texts, and sound.
 
 Conventions
-    `run` is the entry that leaderboards are made of. `samples` holds ids, independent units and groups, `values-M` the scores of
-    metric number M, and `texts-K` what was said in the K-th `CHUNK` samples, why values are missing, and where sound is. All of
-    them name samples and systems by position. `run.json`, `summary.json` and `scores.parquet` are for people.
-    A score is kept as what it adds to the numerator and the denominator of its metric, with seven digits.
+    `run` is the entry that leaderboards are made of. `samples` holds ids, independent units and groups, `values-M` the
+    scores of metric number M, and `texts-K` what was said in the K-th `CHUNK` samples, why values are missing, and
+    where sound is. All of them name samples and systems by position. `run.json`, `summary.json` and `scores.parquet`
+    are for people. A score is kept as what it adds to the numerator and the denominator of its metric, with seven
+    digits.
 """
 
 from __future__ import annotations
@@ -126,14 +127,15 @@ def describe_run(run: Run) -> dict[str, Any]:
 
 
 def _board(run: Run, samples: int) -> dict[str, Any]:
-    """The leaderboard of a run: that of its benchmark as it was asked, or of its data, with the part that a limit takes.
+    """The leaderboard of a run: that of its benchmark as it was asked, or of its data, with the part that a limit
+    takes.
 
     What the files hold is not in its key: `same_sounds.placed` finds the runs that heard the same.
 
     The title says where a benchmark of ours was asked in another way, or the data hold another number of questions.
 
-    The data of a run that scored generated sound are known by the hash of that sound too, which other systems do not have. Such runs stand
-    on one leaderboard if their ids and texts are equal.
+    The data of a run that scored generated sound are known by the hash of that sound too, which other systems do not
+    have. Such runs stand on one leaderboard if their ids and texts are equal.
     """
     meta = run.meta
     benchmark, data, config = (meta.get(name) or {} for name in ("benchmark", "data", "config"))
@@ -169,8 +171,8 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
 
 
 def _protocols(run: Run, summary: Summary) -> dict[str, str]:
-    """The protocol of each metric, with what the service of its judge called the models that gave the verdicts: another state is another
-    column."""
+    """The protocol of each metric, with what the service of its judge called the models that gave the verdicts: another
+    state is another column."""
     states = states_of(run, summary)
     return {
         name: f"{facts['protocol']} ({states[name]})" if states[name] else facts["protocol"]
@@ -258,7 +260,8 @@ def _numbers(values: np.ndarray) -> list[float | int | None]:
 
 
 def write_run(site: SiteFolder, run: Run, entry: Mapping[str, Any], *, audio_mb: float) -> None:
-    """Writes everything that a site holds of a run. The entry is written last, so that a run is there whole or not at all.
+    """Writes everything that a site holds of a run. The entry is written last, so that a run is there whole or not at
+    all.
 
     Args:
         site: the site. run: the run. entry: as `describe_run` gives it. audio_mb: megabytes of sound to copy.
@@ -301,7 +304,9 @@ def _shortened(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:
-    """By column, the names of its groups and of each sample the position of its group; columns with one group are left out."""
+    """By column, the names of its groups and of each sample the position of its group; columns with one group are left
+    out.
+    """
     found = dict(subsets_of(run))
     for column in _COLUMNS:
         with suppress(UserError):  # too many values to be groups
@@ -360,7 +365,9 @@ def _with_reasons(texts: list[dict[str, Any]]) -> dict[str, Any]:
 def _keep_sound(
     site: SiteFolder, run: Run, ids: list[str], scores: _Scores, audio_mb: float
 ) -> dict[int, dict[int, str]]:
-    """Copies sound of the worst samples and of random ones, each with its reference and all systems; by sample and system."""
+    """Copies sound of the worst samples and of random ones, each with its reference and all systems; by sample and
+    system.
+    """
     if audio_mb <= 0:
         return {}
     place = {id: n for n, id in enumerate(ids)}

@@ -1,9 +1,10 @@
-"""Which runs heard the same sounds: files may have got another content under their names and sizes, and are other data then.
+"""Which runs heard the same sounds: files may have got another content under their names and sizes, and are other data
+then.
 
 Conventions
-    A record holds a hash of every reference that it read. A run of which all are known has one hash over them. A few of each run, the same
-    ids in every run over the same files, stand beside it, so that a run with an item that could not be read, or with items that are not
-    there yet, finds its place too.
+    A record holds a hash of every reference that it read. A run of which all are known has one hash over them. A few of
+    each run, the same ids in every run over the same files, stand beside it, so that a run with an item that could not
+    be read, or with items that are not there yet, finds its place too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ SOME = 200
 
 
 def sounds_of(run: Run) -> dict[str, Any]:
-    """What a run heard: `all` is one hash over all references, or None if one is not known; `some` are hashes by the hash of an id."""
+    """What a run heard: `all` is one hash over all references, or None if one is not known; `some` are hashes by the
+    hash of an id.
+    """
     held = run.query("SELECT id, sound FROM samples ORDER BY id")
     known = {_short(id): sound for id, sound in held if sound is not None}
     whole = bool(held) and len(known) == len(held) and run.meta.get("state") == "finished"
@@ -58,7 +61,9 @@ def _other(one: Entry, other: Entry) -> bool:
 
 
 def _board(group: Sequence[Entry], before: int) -> dict[str, str]:
-    """The key and the title of the leaderboard of some runs; `before` is how many there are over the same files with other sounds."""
+    """The key and the title of the leaderboard of some runs; `before` is how many there are over the same files with
+    other sounds.
+    """
     board, heard = group[0]["board"], [entry["board"]["sounds"]["all"] for entry in group]
     sounds = next((one for one in heard if one is not None), None) or (str(before) if before else None)
     told = "" if not before else " (other sounds)" if before == 1 else f" (other sounds, {before})"

@@ -1,13 +1,13 @@
-"""Asking in batches: the questions go to the service in files, and another call of the same command collects the answers.
+"""Asking in batches: the questions go to the service in files, and another call of the same command collects the
+answers.
 
 Conventions
-    The record holds an entry for each batch: its mark, the keys of its questions, its state, and the service's name of it as
-    soon as there is one. The entry is written before the batch is submitted, so that a run that is killed in between looks
-    for the batch by its mark and never submits the same questions twice.
-    A question belongs to the last batch that has its key. It is answered from that batch, waits for it, or goes into a new
-    one if the batch ended before it came to the question.
-    The first question that is in no batch yet is asked in the ordinary way, so that a wrong setting is found at once and not
-    after a day, and so that the price of a question is known.
+    The record holds an entry for each batch: its mark, the keys of its questions, its state, and the service's name of
+    it as soon as there is one. The entry is written before the batch is submitted, so that a run that is killed in
+    between looks for the batch by its mark and never submits the same questions twice. A question belongs to the last
+    batch that has its key. It is answered from that batch, waits for it, or goes into a new one if the batch ended
+    before it came to the question. The first question that is in no batch yet is asked in the ordinary way, so that a
+    wrong setting is found at once and not after a day, and so that the price of a question is known.
 """
 
 from __future__ import annotations

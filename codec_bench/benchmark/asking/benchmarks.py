@@ -66,7 +66,8 @@ async def ask(
         purse: what the command may spend.
 
     Returns:
-        The error of each that could not be finished, by the benchmark's name and its control. Its answers so far are kept.
+        The error of each that could not be finished, by the benchmark's name and its control. Its answers so far are
+        kept.
     """
     model = load_model(name, request.options.get(name), device=request.running.device)
     # A user's own code may change without a change of its identity, so its answers are not cached for other runs.
@@ -113,7 +114,9 @@ async def ask(
 
 
 async def _ended(wanted: Sequence[Wanted], broken: dict[tuple[str, Control], UserError]) -> list[Wanted]:
-    """Waits for the batches of benchmarks; returns the benchmarks whose batches have ended, and takes them out of `broken`."""
+    """Waits for the batches of benchmarks; returns the benchmarks whose batches have ended, and takes them out of
+    `broken`.
+    """
     ended = []
     for one, control in wanted:
         key = one.name, control
@@ -295,7 +298,8 @@ async def _ask_one(
 
 
 def _how_often(one: Benchmark, prompt: Prompt, model: Model, request: RunRequest) -> tuple[int, str]:
-    """How many answers each question gets beside those in other orders of its options, and in which order they are offered.
+    """How many answers each question gets beside those in other orders of its options, and in which order they are
+    offered.
 
     Raises:
         UserError: the answers would be the same, or several repetitions are asked for at once.
@@ -365,7 +369,9 @@ def _scheme(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) ->
 
 
 def _fingerprint_of(folder: Path) -> Mapping[str, Any]:
-    """What the record was begun with; empty if there is none yet, or none that can be read, which its writer then tells."""
+    """What the record was begun with; empty if there is none yet, or none that can be read, which its writer then
+    tells.
+    """
     if not (folder / DATABASE).is_file():
         return {}
     try:
@@ -405,7 +411,9 @@ def _describe(
     request: RunRequest,
     taken: tuple[QuestionStream, int | None],
 ) -> None:
-    """Writes what is asked and how into the record, before the first answer; `taken` are the questions and how many answers."""
+    """Writes what is asked and how into the record, before the first answer; `taken` are the questions and how many
+    answers.
+    """
     info, (questions, total) = asdict(model.info), taken
     facts = scheme.facts() if scheme is not None else {}
     writer.begin({model.info.name: {**info, **model.identity, "name": model.info.name}}, facts, ())

@@ -1,13 +1,14 @@
-"""Watches whether the same model answers: what its service calls it, and a few questions that are asked again (canaries).
+"""Watches whether the same model answers: what its service calls it, and a few questions that are asked again
+(canaries).
 
 A service may serve another checkpoint under the same name without a word. Greedy decoding gives the same text again, or
-nearly always does, so that an answer which differs is a sign of another model. It is no proof: sums of floating-point numbers
-depend on what else is in a batch. So the numbers are told and recorded, and nothing is concluded from them.
+nearly always does, so that an answer which differs is a sign of another model. It is no proof: sums of floating-point
+numbers depend on what else is in a batch. So the numbers are told and recorded, and nothing is concluded from them.
 
 Conventions
-    A canary that got another answer is from then on expected to give that one, so that a model which changed once is told
-    once. Each comparison is recorded with the answers that were given since the one before: if canaries differ, these may be
-    from either model.
+    A canary that got another answer is from then on expected to give that one, so that a model which changed once is
+    told once. Each comparison is recorded with the answers that were given since the one before: if canaries differ,
+    these may be from either model.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Watch:
         writer: the record, where each comparison is noted.
         tell: called with a sentence when another model answers, or an answer differs.
         every: after how many answers the canaries are asked again. canaries: whether questions are asked again.
-        spending: what the command spends; a canary is paid for like any question, and none is asked beyond a limit. None for no limits.
+        spending: what the command spends; a canary is paid for like any question, and none is asked beyond a limit.
+            None for no limits.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """What the questions of a run will cost, before the first of them is asked.
 
-The first questions are read, and the others are taken to be like them. What nobody can know before asking, such as the length
-of an answer, makes the estimate a range; what is not known at all is named.
+The first questions are read, and the others are taken to be like them. What nobody can know before asking, such as the
+length of an answer, makes the estimate a range; what is not known at all is named.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""A record that is continued with a larger limit or with more draws: its answers get the places that they have among all.
+"""A record that is continued with a larger limit or with more draws: its answers get the places that they have among
+all.
 
 Conventions
-    A limit takes the rows with the lowest hashes of seed and key, so that a larger choice contains every smaller one. The number of
-    a question is its place in the choice. When the choice grows, the answers get the numbers that they have in it, in one
-    transaction with the new limit, so that the record is that of one run at the larger limit.
+    A limit takes the rows with the lowest hashes of seed and key, so that a larger choice contains every smaller one.
+    The number of a question is its place in the choice. When the choice grows, the answers get the numbers that they
+    have in it, in one transaction with the new limit, so that the record is that of one run at the larger limit.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ class Asking:
         ask_all: sends requests to a model, as many at once as it takes (`codec_bench.benchmark.asking.sending`).
         progress: called with (questions finished by this call, failed, seconds of answers).
         watch: sees whether the same model answers as before; None if it cannot be another.
-        in_rounds: whether questions may have several rounds, each of which is asked once the one before it was answered.
+        in_rounds: whether questions may have several rounds, each of which is asked once the one before it was
+            answered.
     """
 
     def __init__(
@@ -136,7 +137,8 @@ class Asking:
                         if self._watch is not None:
                             await self._watch.note(asked.question, request, response)
         except UserError:
-            # Nothing was answered, so that what was refused was refused for a reason that the questions have no part in.
+            # Nothing was answered, so that what was refused was refused for a reason that the questions have no part
+            # in.
             if not self._proven:
                 self._ready = []
                 for id, said in self._unproven.items():
@@ -352,7 +354,8 @@ def check_length(request: Request, info: ModelInfo) -> Request:
     """The request, if the model takes its sounds whole.
 
     Args:
-        request: its sounds are decoded, where the model has a limit. A sound that cannot be read is left to the model to tell.
+        request: its sounds are decoded, where the model has a limit. A sound that cannot be read is left to the model
+        to tell.
         info: the facts of the model. One that reads long sounds in windows takes sounds of any length.
 
     Raises:

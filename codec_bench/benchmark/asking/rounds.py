@@ -1,10 +1,11 @@
 """Questions of several rounds: what the model answers to one round stands before the next, which is asked only then.
 
 Conventions
-    The request of such a question has an assistant's turn without content in each place of an answer (`Prompt.render`). What is sent
-    is that conversation up to the first of them, then up to the second with the first filled, and so on.
-    A turn is filled with what the model said in words, as URO-Bench's programs do, or with its sound if it gave no words.
-    The record holds every answer. The last one stands for the question; what it cost, and how long it took, is that of all rounds.
+    The request of such a question has an assistant's turn without content in each place of an answer (`Prompt.render`).
+    What is sent is that conversation up to the first of them, then up to the second with the first filled, and so on. A
+    turn is filled with what the model said in words, as URO-Bench's programs do, or with its sound if it gave no words.
+    The record holds every answer. The last one stands for the question; what it cost, and how long it took, is that of
+    all rounds.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Sends many requests to a model, as many at once as it takes; the answers that are kept for the model are looked up first.
+"""Sends many requests to a model, as many at once as it takes; the answers that are kept for the model are looked up
+first.
 
 Conventions
     Memory does not grow with the number of requests.
-    Where a model's identity tells two checkpoints apart (weights on this machine, a dated name at a vendor), answers are
-    shared by all runs. Where it does not (an address of one's own, a name without a date), an answer is reused within its run
-    alone, unless the caller says otherwise: a run that shares finds the answers of all runs, also of those that do not share.
+    Where a model's identity tells two checkpoints apart (weights on this machine, a dated name at a vendor), answers
+    are shared by all runs. Where it does not (an address of one's own, a name without a date), an answer is reused
+    within its run alone, unless the caller says otherwise: a run that shares finds the answers of all runs, also of
+    those that do not share.
 """
 
 from __future__ import annotations
@@ -64,15 +66,18 @@ async def ask_all(
 
     Args:
         model: a started model; it is not closed. `model.concurrency` requests are kept in flight.
-        requests: they are read as they are needed, never more beyond what was yielded than twice the model's concurrency or
-            `AHEAD`. They are read in the event loop's own thread, so that they may share state with the caller.
+        requests: they are read as they are needed, never more beyond what was yielded than twice the model's
+            concurrency or `AHEAD`. They are read in the event loop's own thread, so that they may share state with the
+            caller.
         cache: a request whose answer it holds is not sent to the model. New answers are put into it; failures are not.
         identity: of the model, under which the cache keeps its answers; None for `model.identity`.
         alias: a further identity, under which other callers find these answers; None for none.
         spending: what is spent; once it says so, nothing more is sent, and what is in flight is still yielded.
-        kept: called once what a model that charges has answered is yielded, and before it is asked for more in the same places; it
-            writes what was yielded. Answers that come in the same turn of the event loop are written together.
-        then: gives the request that is asked in the same place after one that was yielded and written, or None for none.
+        kept: called once what a model that charges has answered is yielded, and before it is asked for more in the same
+            places; it writes what was yielded. Answers that come in the same turn of the event loop are written
+            together.
+        then: gives the request that is asked in the same place after one that was yielded and written, or None for
+            none.
 
     Iterate within `contextlib.aclosing`: leaving early then cancels what is in flight, and no job is left behind.
 
@@ -149,12 +154,12 @@ class _Flight:
         model: it is asked by `model.concurrency` jobs at once.
         lookup: the cache, or None.
         spending: what is spent, or None.
-        in_rounds: whether a request may be followed by another in the same place. Every answer is then waited for, and is looked up
-            in its place.
+        in_rounds: whether a request may be followed by another in the same place. Every answer is then waited for, and
+            is looked up in its place.
 
     Attributes:
-        finished: answered requests, each with what is set once the caller has taken it, to the request that follows or None; then the
-            error that ended the flight, if any; then None.
+        finished: answered requests, each with what is set once the caller has taken it, to the request that follows or
+            None; then the error that ended the flight, if any; then None.
     """
 
     def __init__(self, model: Model, lookup: Lookup | None, spending: Spending | None, in_rounds: bool) -> None:
@@ -315,7 +320,9 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "attempts": ("a whole number", lambda value: isinstance(value, int)),
     "notes": ("a tuple of texts", lambda value: isinstance(value, (tuple, list)) and all(isinstance(one, str) for one in value)),
 }  # fmt: skip
-"""What a model of one's own may get wrong: the fields of a response, each with what is expected and whether a value is that."""
+"""What a model of one's own may get wrong: the fields of a response, each with what is expected and whether a value is
+that.
+"""
 
 
 def _is_count(value: object) -> bool:

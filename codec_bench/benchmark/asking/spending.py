@@ -1,9 +1,9 @@
 """What a command spends on answers and verdicts, in money and in time, and when it asks nothing more.
 
 Conventions
-    Requests in flight count as much as the dearest answer of their model so far, so that the limit is not exceeded while they
-    are answered. Until the first cost of a model is known, only one request to it is in flight. Answers that are kept from before
-    cost nothing.
+    Requests in flight count as much as the dearest answer of their model so far, so that the limit is not exceeded
+    while they are answered. Until the first cost of a model is known, only one request to it is in flight. Answers that
+    are kept from before cost nothing.
 """
 
 from __future__ import annotations

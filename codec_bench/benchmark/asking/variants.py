@@ -1,18 +1,19 @@
-"""How often and in which form a question is asked: several draws, each a row of the record, and several orders of its options.
+"""How often and in which form a question is asked: several draws, each a row of the record, and several orders of its
+options.
 
 Conventions
-    The draws of a question follow each other. The first has the question's id, so that it is the same request as without
-    repeats. The others have an id of their own, from which their seed is made, so that no draw depends on the order or on how
-    many there are.
-    Draws of one question are no independent observations. Whatever computes an interval takes the question as its unit.
-    The draws of a question share its sounds, which are read, converted and encoded once.
+    The draws of a question follow each other. The first has the question's id, so that it is the same request as
+    without repeats. The others have an id of their own, from which their seed is made, so that no draw depends on the
+    order or on how many there are. Draws of one question are no independent observations. Whatever computes an interval
+    takes the question as its unit. The draws of a question share its sounds, which are read, converted and encoded
+    once.
 
-    Options are offered as the data has them, in one order by seed and id, or in every rotation. An order moves the texts of the
-    options; letters, labels and the form in which the data writes them stay where they are. The answer key follows: a reference
-    that is a letter or a labelled option gets the new letter, one that is a text stays.
-    A question whose options name each other's places ("all of the above", "both A and B") keeps its order.
-    The order is in the question's field `choice_order`, as the letters that the options have in the data: `BCA` offers the second
-    option first. The place of the right answer and the rotation are subsets, by which the results are broken down.
+    Options are offered as the data has them, in one order by seed and id, or in every rotation. An order moves the
+    texts of the options; letters, labels and the form in which the data writes them stay where they are. The answer key
+    follows: a reference that is a letter or a labelled option gets the new letter, one that is a text stays. A question
+    whose options name each other's places ("all of the above", "both A and B") keeps its order. The order is in the
+    question's field `choice_order`, as the letters that the options have in the data: `BCA` offers the second option
+    first. The place of the right answer and the rotation are subsets, by which the results are broken down.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ class Draws:
 
     Args:
         questions: the questions. repeats: how many answers are drawn to each.
-        wording: gives the number of the wording that a question is asked in, or None where its prompt has one alone. The
-            numbers form the subsets `wording`.
-        arranged: gives a question with its options in each order in which it is asked; None where they stay as they are.
+        wording: gives the number of the wording that a question is asked in, or None where its prompt has one alone.
+            The numbers form the subsets `wording`.
+        arranged: gives a question with its options in each order in which it is asked; None where they stay as they
+        are.
         rotated: whether every order is a draw of the question. There are no further draws then.
     """
 
@@ -132,8 +134,9 @@ def with_seed(request: Request, seed: int, draw: int = 0, *, draws: bool = False
     """Gives a request that samples a seed of its own, so that its answer does not depend on the order.
 
     Args:
-        request: its id decides the seed. seed: of the run. draw: which answer to its question this is. Every draw after the
-            first has a seed, also where the parameters leave the temperature to the model or state a seed for the first.
+        request: its id decides the seed. seed: of the run. draw: which answer to its question this is. Every draw after
+            the first has a seed, also where the parameters leave the temperature to the model or state a seed for the
+            first.
         draws: whether the model draws spoken answers whatever the temperature.
     """
     stated = request.parameters.get("seed")

@@ -2,8 +2,10 @@
 
 Which file to open
     `schema.py`     the fields of a definition and of a prompt; `windows.py` those of long sounds in parts.
-    `loader.py`     finds definitions and fills in `matrix` and `extends`; `finding.py` places a mistake, `validate.py` finds them all.
+    `loader.py`     finds definitions and fills in `matrix` and `extends`; `finding.py` places a mistake, `validate.py`
+                    finds them all.
     `questions.py`  rows as questions; `statistics.py` the data in numbers; `on_hub.py` what the hub has of them now.
-    `layouts.py`    data that are not tables; `pairs.py` and `emotions.py` are two of these, and `joined_tables.py` joins texts of another table.
+    `layouts.py`    data that are not tables; `pairs.py` and `emotions.py` are two of these, and `joined_tables.py`
+                    joins texts of another table.
     `prompt.py`     chooses and fills a prompt. `benchmark.py` all of it together; `base.py` what a question is.
 """

@@ -23,8 +23,8 @@ class Question:
         speaker: who speaks in the sound; None if unknown. Intervals are over speakers.
         subsets: the question's value for each of the benchmark's subsets, by the subset's name.
         problem: why the row cannot be asked, or None. Such a row is counted as a failure.
-        draw_of, draw: where several answers are drawn to a question, its own id and which of them this one is, from 0; else
-            None and 0.
+        draw_of, draw: where several answers are drawn to a question, its own id and which of them this one is, from 0;
+            else None and 0.
         other: under a control, the item whose sound is given in the place of its own, or None.
     """
 
@@ -52,7 +52,9 @@ class Published:
 
 
 def cell_of(row: Mapping[str, Any], column: str) -> Any:
-    """The value of a column; `a.b` is the value `b`, or of a list the entry `b`, in the column `a`, if no column is called so."""
+    """The value of a column; `a.b` is the value `b`, or of a list the entry `b`, in the column `a`, if no column is
+    called so.
+    """
     if column in row or "." not in column:
         return row.get(column)
     name, _, rest = column.partition(".")

@@ -90,8 +90,9 @@ class Benchmark:
     def decoding(self, info: ModelInfo) -> dict[str, Any]:
         """How the answers of a model are decoded: what the definition states, and the defaults for what it leaves open.
 
-        A transcript is as long as what was said, so of the defaults only the temperature is for models that read fields. A
-        spoken answer is drawn and as long as the model makes it: without randomness many models speak in loops.
+        A transcript is as long as what was said, so of the defaults only the temperature is for models that read
+        fields. A spoken answer is drawn and as long as the model makes it: without randomness many models speak in
+        loops.
         """
         if self.wants != "text":
             return self.parameters
@@ -194,8 +195,8 @@ class Benchmark:
         Args:
             limit: the highest number of questions; None for all.
             seed: with a limit, take a random part that this seed determines; None takes the first questions.
-            mirror: a folder that holds the data sets and is used instead of the hub; an empty text takes the hub whatever the
-                environment names.
+            mirror: a folder that holds the data sets and is used instead of the hub; an empty text takes the hub
+                whatever the environment names.
             texts: read the questions of a table without their sounds, so that no sound is fetched.
 
         Raises:

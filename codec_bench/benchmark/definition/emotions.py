@@ -1,14 +1,17 @@
-"""Sentences that speakers said in several styles, as rows: one to be said in a style, and as voice a recording of its speaker.
+"""Sentences that speakers said in several styles, as rows: one to be said in a style, and as voice a recording of its
+speaker.
 
-`esd` reads the folders of ESD, the Emotional Speech Dataset. `SPEAKER/SPEAKER.txt` has a line `SPEAKER_NUMBER<tab>WORDS<tab>EMOTION` for each
-recording, which lies below `SPEAKER/EMOTION`, in some copies in a folder `train`, `test` or `evaluation` of it. A speaker says the same 350 sentences
-with each of five emotions, and their numbers go on: sentence 21 is 21 without emotion, 371 angry, 721 happy, 1071 sad and 1421 surprised. Sentences
-21 to 50 are the test part.
+`esd` reads the folders of ESD, the Emotional Speech Dataset. `SPEAKER/SPEAKER.txt` has a line
+`SPEAKER_NUMBER<tab>WORDS<tab>EMOTION` for each recording, which lies below `SPEAKER/EMOTION`, in some copies in a
+folder `train`, `test` or `evaluation` of it. A speaker says the same 350 sentences with each of five emotions, and
+their numbers go on: sentence 21 is 21 without emotion, 371 angry, 721 happy, 1071 sad and 1421 surprised. Sentences 21
+to 50 are the test part.
 
-`expresso` reads the table of Expresso's read speech, with the columns `id`, `text` and `audio`. A speaker reads the same 380 sentences in each of seven
-styles, and their ids are `SPEAKER_STYLE_NUMBER`, such as `ex01_sad_00345`. Other ids (stressed words, long texts, songs) are left out. Sentences 345 to
-380 are read here: of the happy, the sad and the neutral recordings none is in the training part of the authors' own split. Words stand there with what
-their speaker did, `*stressed*` and `<laugh>`, which is taken out.
+`expresso` reads the table of Expresso's read speech, with the columns `id`, `text` and `audio`. A speaker reads the
+same 380 sentences in each of seven styles, and their ids are `SPEAKER_STYLE_NUMBER`, such as `ex01_sad_00345`. Other
+ids (stressed words, long texts, songs) are left out. Sentences 345 to 380 are read here: of the happy, the sad and the
+neutral recordings none is in the training part of the authors' own split. Words stand there with what their speaker
+did, `*stressed*` and `<laugh>`, which is taken out.
 """
 
 from __future__ import annotations
@@ -47,7 +50,9 @@ _EXPRESSO = {NEUTRAL: "default"} | {
 """Expresso's word for each style in an id."""
 _EXPRESSO_ID = re.compile(r"(?P<speaker>ex\d+)_(?P<style>[a-z]+)_(?P<number>\d+)")
 VOICE_WORDS = 8
-"""The fewest words of a recording of Expresso that is a voice: some of its sentences are a word, too short to hear a voice in."""
+"""The fewest words of a recording of Expresso that is a voice: some of its sentences are a word, too short to hear a
+voice in.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +74,9 @@ class _Speaker:
     def rows(
         self, styles: Iterable[str], numbers: range, voice: str, fewest_words: int = 0
     ) -> list[tuple[str, dict[str, Any]]]:
-        """The sentences in every style but the neutral one. The voice is the speaker's recording of the next sentence of enough words, in
-        the same style, or the neutral one if the `voice` is neutral; the first comes after the last.
+        """The sentences in every style but the neutral one. The voice is the speaker's recording of the next sentence
+        of enough words, in the same style, or the neutral one if the `voice` is neutral; the first comes after the
+        last.
         """
         rows: list[tuple[str, dict[str, Any]]] = []
         for style in (style for style in styles if style != NEUTRAL):
@@ -99,17 +105,19 @@ class _Speaker:
 
 
 def open_esd(place: Place, *, language: str, voice: str) -> FileRows:
-    """The test sentences with each emotion but none, and as voice the speaker's recording of the sentence after, with the same emotion or without.
+    """The test sentences with each emotion but none, and as voice the speaker's recording of the sentence after, with
+    the same emotion or without.
 
-    Ids begin with the emotion as emotion2vec+ calls it, such as `angry_0011_000371`. In place of a recording that is not there stands its name.
+    Ids begin with the emotion as emotion2vec+ calls it, such as `angry_0011_000371`. In place of a recording that is
+    not there stands its name.
 
     Args:
         place: where the files are, a folder.
         language: `en` or `zh`. voice: `neutral`, or `emotional` for a voice with the emotion that is asked for.
 
     Raises:
-        UserError: the data are no folder, hold no speaker or no test sentence of the language, or name one test sentence only with an emotion, so that no other
-            recording can be its voice.
+        UserError: the data are no folder, hold no speaker or no test sentence of the language, or name one test
+            sentence only with an emotion, so that no other recording can be its voice.
     """
     root = Path(place.root or "")
     speakers = [name for name in (f"{number:04d}" for number in SPEAKERS[language]) if (root / name).is_dir()]
@@ -140,8 +148,8 @@ def _of_esd(place: Place, root: Path, speaker: str) -> _Speaker:
 
 
 def open_expresso(place: Place, table: Table, *, voice: str, keep: Callable[[Mapping[str, Any]], bool]) -> FileRows:
-    """Sentences in each style but the neutral one, and as voice the speaker's recording of the next sentence of eight words or more, in the same style
-    or the neutral one. Ids begin with the style, such as `sad_ex01_sad_00345`.
+    """Sentences in each style but the neutral one, and as voice the speaker's recording of the next sentence of eight
+    words or more, in the same style or the neutral one. Ids begin with the style, such as `sad_ex01_sad_00345`.
 
     Args:
         place: where the table is. table: its rows, with `EXPRESSO_COLUMNS`.

@@ -66,7 +66,8 @@ def fit_lines(document: Mapping[str, Any], schema: type[Strict], file: str, line
 
 
 def fitted(document: Mapping[str, Any], schema: type[Strict], stand_ins: Mapping[str, Any]) -> tuple[Any, set[str]]:
-    """What can be read of a document with mistakes: an object of the schema, or None, and the fields that could not be read.
+    """What can be read of a document with mistakes: an object of the schema, or None, and the fields that could not be
+    read.
 
     Args:
         stand_ins: the values of a document without mistakes, which stand for the fields that could not be read.

@@ -16,7 +16,8 @@ class Joined:
     """The rows of a table, each with the texts that the other table has for its key; iterating gives `(key, row)`.
 
     Args:
-        table: the rows. join: what is added. other: the other table, of which the wanted columns are read when the rows are.
+        table: the rows. join: what is added. other: the other table, of which the wanted columns are read when the rows
+            are.
 
     Attributes:
         name, revision, types: of the table; the revision also says the other's, if that is another data set.

@@ -1,28 +1,32 @@
 """Data sets that are not tables, read as rows.
 
 `air-bench` (qyang1021/AIR-Bench-Dataset) has these files, for TRACK Foundation and Chat:
-    `TRACK/TRACK_meta.json`: a list of objects, one a question, with `task_name`, `dataset_name` and `path` beside others.
-    `TRACK/TASK_DATASET/PATH`: the sounds. Some have another suffix than `path` says (FLAC for WAV).
+    `TRACK/TRACK_meta.json`: a list of objects, one a question, with `task_name`, `dataset_name` and `path` beside
+    others. `TRACK/TASK_DATASET/PATH`: the sounds. Some have another suffix than `path` says (FLAC for WAV).
 
 `minimax` (MiniMaxAI/TTS-Multilingual-Test-Set) has these files:
     `text/LANGUAGE.txt`: one `SPEAKER|SENTENCE` a line.
     `speaker/LANGUAGE/SPEAKER/*.mp3`: recordings of the speaker's voice; the first by name is used.
     `speaker/prompt_text.txt`: the words of these recordings, one `FILE.mp3|TEXT` a line.
 
-`seed-tts` (the files of BytedanceSpeech/seed-tts-eval) has lists, one `NAME|WORDS OF THE VOICE|VOICE|TEXT` a line, of which some have a
-fifth field: for voice conversion the recording of the text by another speaker. Paths of sounds begin at the list's folder.
+`seed-tts` (the files of BytedanceSpeech/seed-tts-eval) has lists, one `NAME|WORDS OF THE VOICE|VOICE|TEXT` a line, of
+which some have a fifth field: for voice conversion the recording of the text by another speaker. Paths of sounds begin
+at the list's folder.
 
-`listed` (VocalNet/VocalBench) has a JSON file with a list of objects, one a question, of which some name sounds. A file with objects by
-their ids (RUL-MuchoMusic) gives rows with the id in the columns `id` and `sound`, and one whose name ends in `.jsonl` (SongFormBench) has an
-object a line; it may lie in the archive of the sounds (URO-Bench's conversations). A path with a `*` means all files of a folder that are
-named so (SpeechRole), whose rows have the file's name in the column `file`. A sound may be named without its suffix, and a name `a.0.b` is that which the first entry of the list `a` has as `b`.
+`listed` (VocalNet/VocalBench) has a JSON file with a list of objects, one a question, of which some name sounds. A file
+with objects by their ids (RUL-MuchoMusic) gives rows with the id in the columns `id` and `sound`, and one whose name
+ends in `.jsonl` (SongFormBench) has an object a line; it may lie in the archive of the sounds (URO-Bench's
+conversations). A path with a `*` means all files of a folder that are named so (SpeechRole), whose rows have the file's
+name in the column `file`. A sound may be named without its suffix, and a name `a.0.b` is that which the first entry of
+the list `a` has as `b`.
 
-`tagged` has a table between tabs with one sound a row. Its tags stand from the last column, `TAGS`, on as `KIND---TAG` (MTG-Jamendo), or each
-has a column of 0 and 1 between the first, an id, and the last, the sound (MagnaTagATune). Rows have them in the column `TAGS`, between
-commas, and in `folder` the first folder of the sound's path.
+`tagged` has a table between tabs with one sound a row. Its tags stand from the last column, `TAGS`, on as `KIND---TAG`
+(MTG-Jamendo), or each has a column of 0 and 1 between the first, an id, and the last, the sound (MagnaTagATune). Rows
+have them in the column `TAGS`, between commas, and in `folder` the first folder of the sound's path.
 
-`transcribed` has sounds `ID.wav` below a folder, whose own folder is the speaker, and a list of `ID<tab>WORDS` lines (AISHELL-2's test part) or
-`ID|WORDS|MORE` lines (Opencpop), or else a folder of files `ID.txt` with the words, in UTF-8 or Big5 (MIR-1K).
+`transcribed` has sounds `ID.wav` below a folder, whose own folder is the speaker, and a list of `ID<tab>WORDS` lines
+(AISHELL-2's test part) or `ID|WORDS|MORE` lines (Opencpop), or else a folder of files `ID.txt` with the words, in UTF-8
+or Big5 (MIR-1K).
 
 Pairs of sounds in folders are read in `pairs.py`, and those of ESD in `emotions.py`.
 """
@@ -134,7 +138,8 @@ def open_minimax(place: Place, *, language: str) -> FileRows:
 
 
 def open_seed_tts(place: Place, *, listed: str) -> FileRows:
-    """The lines of one list of Seed-TTS-Eval, each with its sounds in the columns `audio` (the voice) and `source_audio`.
+    """The lines of one list of Seed-TTS-Eval, each with its sounds in the columns `audio` (the voice) and
+    `source_audio`.
 
     Args:
         place: where the files are.
@@ -165,7 +170,8 @@ def open_listed(
 
     Args:
         place: where the files are.
-        listed: path of the file, or of several by a `*`. folder: folder of the repository, or archive in it, in which the paths of sounds begin.
+        listed: path of the file, or of several by a `*`. folder: folder of the repository, or archive in it, in which
+        the paths of sounds begin.
         sounds: the names under which an object names a sound.
         keep: whether a row is one of those that are wanted.
 
@@ -236,7 +242,8 @@ def open_tagged(
 
 
 def open_transcribed(place: Place, *, listed: str, folder: str | None) -> FileRows:
-    """The lines of a list of transcripts, or the files of a folder of them, each with its sound in the column `audio`; in place of one that is not there stands its name.
+    """The lines of a list of transcripts, or the files of a folder of them, each with its sound in the column `audio`;
+    in place of one that is not there stands its name.
 
     Args:
         place: where the files are, a folder.
@@ -428,8 +435,8 @@ def place_of(where: str, revision: str | None, mirror: str | os.PathLike[str] | 
 def open_air_bench(place: Place, *, track: str, keep: Callable[[Mapping[str, Any]], bool]) -> FileRows:
     """The questions of AIR-Bench, each with its sound in the column `audio`.
 
-    The column `renamed` says whether the sound has another suffix than its row names. In place of a sound that is not there stands
-    the path that it should have.
+    The column `renamed` says whether the sound has another suffix than its row names. In place of a sound that is not
+    there stands the path that it should have.
 
     Args:
         place: where the files are.

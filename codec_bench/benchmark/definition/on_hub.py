@@ -1,8 +1,9 @@
 """What the Hugging Face hub has of a benchmark's data now, to hold the definition against it.
 
 Conventions
-    The hub alone is asked: neither a mirror nor the hub's cache stands in for it, except for files of the commit itself.
-    Of Parquet files only the columns of text are read, and the first file of a split is fetched to decode the sound of one row.
+    The hub alone is asked: neither a mirror nor the hub's cache stands in for it, except for files of the commit
+    itself. Of Parquet files only the columns of text are read, and the first file of a split is fetched to decode the
+    sound of one row.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ class Seen:
         repository, config, splits: where the data are; no split where a definition takes all.
         revision: the commit that was read. licence: as the card states it; None if it states none.
         columns: the type of each column in words, `audio` for sounds; empty where the data declare no types.
-        size: the number of questions. rows_digest: a hash of what they say and of their expected answers; None where only reading
-            all sounds would tell.
-        sound: of the first question whose sound was decoded: its column by our name, rate and length in seconds; None without one.
+        size: the number of questions. rows_digest: a hash of what they say and of their expected answers; None where
+            only reading all sounds would tell.
+        sound: of the first question whose sound was decoded: its column by our name, rate and length in seconds; None
+            without one.
     """
 
     repository: str
@@ -55,7 +57,8 @@ def look(one: Benchmark) -> Seen:
     """Reads what the hub has of a benchmark's data, at the revision that the definition names, or else the newest.
 
     Raises:
-        UserError: the hub cannot be reached, has no such repository, configuration, split or column, or the first row cannot be read.
+        UserError: the hub cannot be reached, has no such repository, configuration, split or column, or the first row
+            cannot be read.
     """
     place = _on_the_hub(one)
     texts, first = one.questions(mirror=THE_HUB, texts=True), one.questions(limit=1, mirror=THE_HUB)

@@ -1,11 +1,12 @@
 """Data sets of pairs of sounds in folders, of which one is to be found the likelier, read as rows.
 
-`zerospeech` (sWUGGY and sBLIMP of the ZeroSpeech challenge of 2021) has `PART/gold.csv` and the sounds `PART/FILENAME.wav`. A row of the
-table is a sound, with `filename`, `id`, `voice` and `correct` (1 for the preferred one) beside others. A pair is what one voice says of
-one `id`, and of one `type` and `subtype` where there are such columns.
+`zerospeech` (sWUGGY and sBLIMP of the ZeroSpeech challenge of 2021) has `PART/gold.csv` and the sounds
+`PART/FILENAME.wav`. A row of the table is a sound, with `filename`, `id`, `voice` and `correct` (1 for the preferred
+one) beside others. A pair is what one voice says of one `id`, and of one `type` and `subtype` where there are such
+columns.
 
-`story-cloze` (Spoken StoryCloze) has sounds `PART/NUMBER_STORY_correct.wav` and `PART/NUMBER_STORY_incorrect.wav`. A pair has the
-same STORY.
+`story-cloze` (Spoken StoryCloze) has sounds `PART/NUMBER_STORY_correct.wav` and `PART/NUMBER_STORY_incorrect.wav`. A
+pair has the same STORY.
 
 Conventions
     A pair that is not whole is a row with a problem. `audio` is the preferred sound, `other_audio` the other one.
@@ -72,7 +73,8 @@ def open_zerospeech(place: Place, *, part: str) -> FileRows:
 
 
 def open_story_cloze(place: Place, *, part: str) -> FileRows:
-    """The pairs of Spoken StoryCloze, in the order of their numbers, with the columns `audio`, `other_audio` and `story`.
+    """The pairs of Spoken StoryCloze, in the order of their numbers, with the columns `audio`, `other_audio` and
+    `story`.
 
     Args:
         place: where the files are.

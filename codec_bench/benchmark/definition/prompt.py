@@ -31,7 +31,8 @@ LIMIT = 200_000
 """The highest number of characters in one part of a prompt."""
 
 SEEDED, FIRST, EACH = "seeded", "first", "each"
-"""Which of a prompt's wordings a question is asked in: one that the run's seed and its id choose, the first, or each."""
+"""Which of a prompt's wordings a question is asked in: one that the run's seed and its id choose, the first, or each.
+"""
 
 _FILTERS = ("default", "first", "join", "last", "length", "lower", "tojson", "trim", "upper")
 _NODES = frozenset(
@@ -91,12 +92,13 @@ class Prompt:
         template: the messages and fields to fill.
         reads: what the model reads, `messages` or `fields`.
         wants, parameters: put into every request.
-        wording: which of the prompt's wordings a question is asked in: `seeded` (seed and id of the question choose it),
-            `first`, `each` (every draw of a question in another one), or a number from 1.
+        wording: which of the prompt's wordings a question is asked in: `seeded` (seed and id of the question choose
+            it), `first`, `each` (every draw of a question in another one), or a number from 1.
         seed: the run's seed.
 
     Raises:
-        UserError: the prompt has nothing that this model reads, one of its texts is not a template, or it has no such wording.
+        UserError: the prompt has nothing that this model reads, one of its texts is not a template, or it has no such
+            wording.
     """
 
     name: str
@@ -176,7 +178,8 @@ class Prompt:
         return frozenset(names)
 
     def render(self, question: Question) -> Request:
-        """The request for one question. An assistant's turn without content stands for what the model itself answers there.
+        """The request for one question. An assistant's turn without content stands for what the model itself answers
+        there.
 
         Raises:
             UserError: the question lacks a column, or a rendered text is longer than `LIMIT`.

@@ -195,7 +195,9 @@ class QuestionStream:
         yield Opened(read.part(rows, seed), None, read.columns)
 
     def _is_wanted(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row has the texts that the definition asks for; a row that cannot be read counts as one that has them."""
+        """Whether a row has the texts that the definition asks for; a row that cannot be read counts as one that has
+        them.
+        """
         from codec_bench.data.table import row_problem
 
         if row_problem(row) is not None:
@@ -353,7 +355,8 @@ def between_others(columns: Sequence[str] | None) -> str | None:
 
 
 def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
-    """The columns that a definition reads and the data lack: our name of each, the column, and the setting that names it.
+    """The columns that a definition reads and the data lack: our name of each, the column, and the setting that names
+    it.
 
     Args:
         data: where the rows are. columns: those of the data; None if they are not known before rows are read.
@@ -396,7 +399,8 @@ def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:
     held = [cell_of(row, part) for part in column]
     while held and _blank(held[-1]):
         held.pop()
-    # A sound that is missing before another one is told, as what follows would be taken for it: the third round for the second.
+    # A sound that is missing before another one is told, as what follows would be taken for it: the third round for the
+    # second.
     return held if our in SOUNDS else [value for value in held if not _blank(value)]
 
 

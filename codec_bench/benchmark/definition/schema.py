@@ -85,8 +85,8 @@ class Template(Strict):
         messages: the conversation, for models that read messages.
         fields: the named inputs, for models that read fields.
         answer: post-processing steps that undo the format the messages ask for; they come before the benchmark's own.
-        rounds: a column that holds several sounds, if the last message is put once for each of them; between two of them stands what the
-            model itself answered to the one before. Null asks once.
+        rounds: a column that holds several sounds, if the last message is put once for each of them; between two of
+            them stands what the model itself answered to the one before. Null asks once.
     """
 
     messages: list[Turn] | None = None
@@ -163,10 +163,12 @@ class Join(Strict):
 
     Args:
         repository, config, split: where the other table is; null for the same.
-        key: the column of the row that holds the key. other_key: the column of the other table that holds it; null for the same name.
-        columns: the other table's column for each name that is added to the columns of the row. Of several rows of one key the
-            first counts.
-        unmatched: whether a row whose key the other table lacks is kept without these texts, or is left out and no question.
+        key: the column of the row that holds the key. other_key: the column of the other table that holds it; null for
+        the same name.
+        columns: the other table's column for each name that is added to the columns of the row. Of several rows of one
+            key the first counts.
+        unmatched: whether a row whose key the other table lacks is kept without these texts, or is left out and no
+            question.
     """
 
     repository: str | None = Field(None, pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$")
@@ -182,7 +184,8 @@ class Speaker(Strict):
     """Which column says who speaks. Items of one speaker resemble each other, so intervals are over speakers.
 
     Args:
-        column: the column of the data. A cell that is blank or says `None`, `N/A`, `unknown` or the like names no speaker.
+        column: the column of the data. A cell that is blank or says `None`, `N/A`, `unknown` or the like names no
+        speaker.
         pattern: a regular expression with one group, which finds the speaker in a cell that holds more, such as a path;
             null takes the cell whole. A cell that does not match names no speaker.
     """
@@ -216,44 +219,50 @@ class Data(Strict):
     Args:
         repository: a data set on the Hugging Face hub, `OWNER/NAME`.
         path: a folder or file, relative to the definition.
-        obtain: how the data are had if they are on no hub, in one sentence. They then lie in `FOLDER/OWNER/NAME`, and `--data FOLDER` is given.
+        obtain: how the data are had if they are on no hub, in one sentence. They then lie in `FOLDER/OWNER/NAME`, and
+        `--data FOLDER` is given.
         revision: a commit, tag or branch of the repository; null for the newest.
         config, split: configuration and split of the data set; a split of null means all.
         configs: several configurations that form one benchmark.
         data_dir: a folder of the repository whose files alone are read; null for all that belong to the configuration.
         splits: several splits that form one benchmark; their names form the subset `split`.
-        sounds: a folder of the repository, or an archive in it, in which the paths begin that rows give of their sounds; null if
-            they begin at the table or at the root. An archive is unpacked once, into the cache.
-        layout: `table` for rows with columns; `minimax` for texts and speakers in files; `air-bench` for AIR-Bench's two files
-            of rows with their folders of sound, of which `config` names one; `seed-tts` for a list of Seed-TTS-Eval, and `listed`
-            for a JSON file that holds a list of rows, rows by their ids, or a row a line, which `config` names; `tagged` for a table between tabs with
-            the tags of sounds, which `config` names; `transcribed` for a list of ids and words or a folder of words, which `config` names; `esd` for the folders of ESD and
-            `expresso` for the table of Expresso, with voices that are `neutral` or `emotional` as `config` says; `zerospeech` and `story-cloze` for pairs of sounds in the
-            folder that `config` names.
+        sounds: a folder of the repository, or an archive in it, in which the paths begin that rows give of their
+            sounds; null if they begin at the table or at the root. An archive is unpacked once, into the cache.
+        layout: `table` for rows with columns; `minimax` for texts and speakers in files; `air-bench` for AIR-Bench's
+            two files of rows with their folders of sound, of which `config` names one; `seed-tts` for a list of
+            Seed-TTS-Eval, and `listed` for a JSON file that holds a list of rows, rows by their ids, or a row a line,
+            which `config` names; `tagged` for a table between tabs with the tags of sounds, which `config` names;
+            `transcribed` for a list of ids and words or a folder of words, which `config` names; `esd` for the folders
+            of ESD and `expresso` for the table of Expresso, with voices that are `neutral` or `emotional` as `config`
+            says; `zerospeech` and `story-cloze` for pairs of sounds in the folder that `config` names.
         language: the language to read, for a layout that has several.
         columns: the data's column for each name that the definition uses. `audio` is the sound that the question is
-            about, and `reference` is the expected answer. `a.b` is the value `b` in the column `a`, if no column is called so; of a
-            list, `a.0` is the first entry.
-            A list of columns gives a list of their values without null. A cell of `audio` may hold several sounds; a prompt
-            gives all of them where it names `audio`.
-        values: what the texts or numbers of a column stand for, such as `{reference: {"0": A, "1": B}}`; others stay as they are.
+            about, and `reference` is the expected answer. `a.b` is the value `b` in the column `a`, if no column is
+            called so; of a list, `a.0` is the first entry. A list of columns gives a list of their values without null.
+            A cell of `audio` may hold several sounds; a prompt gives all of them where it names `audio`.
+        values: what the texts or numbers of a column stand for, such as `{reference: {"0": A, "1": B}}`; others stay as
+        they are.
         optional: names from `columns` whose column may be missing or null; `speaker` for that of `speaker`.
         speaker: the column that says who speaks in the question's sound, or a column with a pattern; null if none does.
         id: the column that holds the id of a row; with null, rows are numbered.
-        trials: of a benchmark of codecs: a list of trials of speaker verification, relative to the definition or to where the command runs.
+        trials: of a benchmark of codecs: a list of trials of speaker verification, relative to the definition or to
+        where the command runs.
         size: the number of questions that all the data give; null if unknown. A run over another number says so.
-        rows_digest: a hash of what all questions say and of their expected answers, as `codec-bench validate --hub` gives it and checks it.
+        rows_digest: a hash of what all questions say and of their expected answers, as `codec-bench validate --hub`
+        gives it and checks it.
         types: the type of each column of the data in words, as `codec-bench validate --hub` gives it and checks it.
-        pins: a file beside the definition that `codec-bench validate --hub --pins FILE` wrote; what is not stated here of `revision`,
-            `size`, `rows_digest` and `types` (there `columns`) is taken from it, by the benchmark's name.
+        pins: a file beside the definition that `codec-bench validate --hub --pins FILE` wrote; what is not stated here
+            of `revision`, `size`, `rows_digest` and `types` (there `columns`) is taken from it, by the benchmark's
+            name.
         expand: how a row that holds several questions is taken apart.
         join: texts of another table that belong to a row; null for none.
-        answer_among_choices: `true` if `choices` are the wrong ones alone; the expected answer then joins them, and all stand in an order
-            that the id of the question tells.
+        answer_among_choices: `true` if `choices` are the wrong ones alone; the expected answer then joins them, and all
+            stand in an order that the id of the question tells.
         where: the text, or the texts, that rows must have in a column (by the definition's name); null takes all rows.
         unless: the text, or the texts, that rows must not have in a column, in the same form.
         kinds: how rows of several kinds are told apart.
-        scripts: further fields, each with the column (by the definition's name) whose text suggests by its script the language that the field
+        scripts: further fields, each with the column (by the definition's name) whose text suggests by its script the
+            language that the field
             holds: `ja` for a text with kana, `zh` for other Han characters, `ko` for Hangul, `en` for Latin letters.
     """
 
@@ -382,8 +391,8 @@ def _base_code(language: str) -> str:
 class Parameters(Strict):
     """How answers are decoded, unless a paper or toolkit says otherwise: greedily, with at most 256 new tokens.
 
-    What is null is left to the model. `Benchmark.decoding` says which of the defaults hold for spoken answers and for models
-    that read fields.
+    What is null is left to the model. `Benchmark.decoding` says which of the defaults hold for spoken answers and for
+    models that read fields.
 
     Args:
         max_tokens: the most new tokens of the answer's text.
@@ -408,10 +417,10 @@ class Passing(Strict):
     """How several answers to one question count as one result (`--repeats`), beside the mean over all of them.
 
     Args:
-        rules: `all` (a question counts as passed if every answer passes), `any` (if one does) and `majority` (if more than
-            half of them do).
-        at: the value of the primary metric from which an answer passes, up or down as the metric is better; null for 1 of
-            the values 0 and 1, and then there are no rules for metrics with other values.
+        rules: `all` (a question counts as passed if every answer passes), `any` (if one does) and `majority` (if more
+            than half of them do).
+        at: the value of the primary metric from which an answer passes, up or down as the metric is better; null for 1
+            of the values 0 and 1, and then there are no rules for metrics with other values.
     """
 
     rules: Annotated[list[Literal["all", "any", "majority"]], BeforeValidator(_listed)] = ["all", "any", "majority"]
@@ -434,7 +443,8 @@ class Submission(Strict):
 
     Args:
         answer: the field of the model's answer.
-        fields: the fields of an entry, each with the name of the question's column, or `id`. A column without a value is left out.
+        fields: the fields of an entry, each with the name of the question's column, or `id`. A column without a value
+        is left out.
         made: further fields, each with a text in which `<id>` stands for the question's id.
     """
 
@@ -444,8 +454,9 @@ class Submission(Strict):
 
 
 ULTRAEVAL_AUDIO = Failures(toolkit="UltraEval-Audio", counts="left-out")
-"""Read on 2026-11-23 in github.com/OpenBMB/UltraEval-Audio 1b68ac7, audio_evals/eval_task.py: an item that raises an error in asking,
-post-processing or scoring is skipped before the results are aggregated, and a share of failures is reported beside them."""
+"""Read on 2026-11-23 in github.com/OpenBMB/UltraEval-Audio 1b68ac7, audio_evals/eval_task.py: an item that raises an
+error in asking, post-processing or scoring is skipped before the results are aggregated, and a share of failures is
+reported beside them."""
 
 
 class BenchmarkSpec(Strict):
@@ -470,14 +481,15 @@ class BenchmarkSpec(Strict):
         primary: the metric that represents the benchmark in tables.
         subsets: a column for each kind of subset, by the name of the subsets.
         parameters: how answers are decoded; `own` leaves everything to the model.
-        too_long: what happens to a sound that is longer than the model takes: `cut` asks about its beginning, `refuse` does not
-            ask and counts the question as refused, `windows` asks about its parts and joins the answers. With `cut` and `refuse`,
-            models that read long sounds in windows of their own are given them whole.
+        too_long: what happens to a sound that is longer than the model takes: `cut` asks about its beginning, `refuse`
+            does not ask and counts the question as refused, `windows` asks about its parts and joins the answers. With
+            `cut` and `refuse`, models that read long sounds in windows of their own are given them whole.
         windows: how the parts are made and the answers joined.
         passing: how several answers to one question count as one result.
-        failures: how its toolkit counts failures; null if that is not known. Benchmarks of UltraEval-Audio that say nothing have
-            its rule: whatever raised an error, from asking to scoring, is left out.
-        submission: the file that the authors' service scores, where the expected answers are not published; null if they are.
+        failures: how its toolkit counts failures; null if that is not known. Benchmarks of UltraEval-Audio that say
+            nothing have its rule: whatever raised an error, from asking to scoring, is left out.
+        submission: the file that the authors' service scores, where the expected answers are not published; null if
+        they are.
         published: numbers that others published.
     """
 
@@ -542,4 +554,6 @@ FIELDS = {
     ]
     for name in FORM.union(*(schema.model_fields for schema in _SCHEMAS.values()))
 }
-"""The names of all fields and where each may stand, for what to do where a name is misspelled or stands in the wrong place."""
+"""The names of all fields and where each may stand, for what to do where a name is misspelled or stands in the wrong
+place.
+"""

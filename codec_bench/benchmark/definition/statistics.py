@@ -1,4 +1,5 @@
-"""The sounds and questions of a benchmark's data in numbers, as tables of data sets give them, with everything that is wrong in them.
+"""The sounds and questions of a benchmark's data in numbers, as tables of data sets give them, with everything that is
+wrong in them.
 
 Every sound is decoded, so that one that is empty, truncated or missing is found.
 """
@@ -29,7 +30,8 @@ class DataStatistics:
 
     Args:
         questions: how many there are. sounds: how many of them have a sound that can be read.
-        hours: of these sounds together. mean_s, least_s, most_s: their mean, least and greatest length; None without a sound.
+        hours: of these sounds together. mean_s, least_s, most_s: their mean, least and greatest length; None without a
+        sound.
         renamed: how many sounds have another suffix than the data names.
         problems: how many questions have what is wrong with them, by the reason; a question may have several.
     """

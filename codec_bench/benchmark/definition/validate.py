@@ -39,8 +39,8 @@ _GIVEN = frozenset(("language",))
 
 
 CheckRating = Callable[[str, set[str], str], None]
-"""Raises a `UserError` if the rubric of a metric's name does not fit, or reads what is none of these names of a question.
-The last text is the folder of the definition, where the path of a rubric begins."""
+"""Raises a `UserError` if the rubric of a metric's name does not fit, or reads what is none of these names of a
+question. The last text is the folder of the definition, where the path of a rubric begins."""
 
 
 def validate_benchmark(name_or_path: str, check_rating: CheckRating | None = None) -> list[Finding]:
@@ -361,7 +361,8 @@ def _has_reference(spec: BenchmarkSpec) -> bool:
 
 
 def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
-    """Builds a metric to check it, and checks that the benchmark has the columns that it needs, if its `names` are known.
+    """Builds a metric to check it, and checks that the benchmark has the columns that it needs, if its `names` are
+    known.
 
     Raises:
         UserError: the metric cannot be built, or a column is missing.

@@ -1,7 +1,7 @@
 """Alignment: an answer in words of its own is given the letter of the option that it means.
 
-A rule reads the letter first; only for answers in which it reads none is the judge asked. The judge sees question, options and
-answer, and not which option is right. A letter that is no option, several letters, or none is no verdict.
+A rule reads the letter first; only for answers in which it reads none is the judge asked. The judge sees question,
+options and answer, and not which option is right. A letter that is no option, several letters, or none is no verdict.
 """
 
 from __future__ import annotations

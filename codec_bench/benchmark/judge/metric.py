@@ -1,9 +1,10 @@
 """`rating[RUBRIC]`: a metric whose numbers are a judge's verdicts, by a rubric in YAML (`configs/judge`).
 
 Conventions
-    If several judges give verdicts, those of the first are `rating[RUBRIC]`, and those of another `rating[RUBRIC]@JUDGE`.
-    Texts from a model or from data are put between marks that nobody can foresee, so that an answer cannot pass for
-    instructions to the judge. A reply that is not one clear verdict is `unparsed`; it never becomes a number.
+    If several judges give verdicts, those of the first are `rating[RUBRIC]`, and those of another
+    `rating[RUBRIC]@JUDGE`. Texts from a model or from data are put between marks that nobody can foresee, so that an
+    answer cannot pass for instructions to the judge. A reply that is not one clear verdict is `unparsed`; it never
+    becomes a number.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def is_judge_metric(name: str) -> bool:
 
 
 def names_by_judge(name: str, judges: Sequence[str]) -> dict[str, str | None]:
-    """The names that a metric has in a record, each with its judge; the name alone if no judge is known yet, or none needed."""
+    """The names that a metric has in a record, each with its judge; the name alone if no judge is known yet, or none
+    needed.
+    """
     if not is_judge_metric(name) or not judges:
         return {name: None}
     return {name: judges[0], **{f"{name}@{judge}": judge for judge in judges[1:]}}
@@ -82,7 +85,8 @@ def check_rating(name: str, names: set[str], folder: str = "") -> None:
     """Checks the rubric of a metric's name, and that it reads nothing but names of a question.
 
     Args:
-        name: the metric's name. names: the names of a question. folder: where the path of a rubric begins; "" for the current folder.
+        name: the metric's name. names: the names of a question. folder: where the path of a rubric begins; "" for the
+            current folder.
 
     Raises:
         UserError: it does not fit, is no template, or reads another name.
@@ -107,7 +111,8 @@ def check_rating(name: str, names: set[str], folder: str = "") -> None:
 
 
 def published_judge(name: str) -> tuple[str, str] | None:
-    """The judge whose verdicts the published numbers of a metric rest on: its name, and until when it is served with how it did in its test.
+    """The judge whose verdicts the published numbers of a metric rest on: its name, and until when it is served with
+    how it did in its test.
 
     None if no judge marked them, or nobody knows which.
     """
@@ -118,8 +123,8 @@ def published_judge(name: str) -> tuple[str, str] | None:
 
 
 def succeeding_judge(name: str) -> tuple[str, str] | None:
-    """The judge that the service names in the place of the one that marked the published numbers of a metric: its name, and the protocol of its
-    verdicts with how it did in its test. None if there is none.
+    """The judge that the service names in the place of the one that marked the published numbers of a metric: its name,
+    and the protocol of its verdicts with how it did in its test. None if there is none.
     """
     published = published_judge(name)
     judge = successor(published[0]) if published is not None else None
@@ -142,7 +147,8 @@ class JudgeMetric:
     Args:
         rubric: name of the rubric.
         judge: the model that is asked, or None if it is not known yet.
-        beside: the label of the baseline that the command names; it is a part of the protocol of rubrics that compare by preference.
+        beside: the label of the baseline that the command names; it is a part of the protocol of rubrics that compare
+            by preference.
 
     Raises:
         UnknownName: there is no such rubric.
@@ -192,7 +198,8 @@ class JudgeMetric:
             sound: the sound of a spoken answer, or None.
             seed: the run's seed; each request draws its own from it.
             beside: the other answer, for rubrics that prefer one of two; None takes the expected answer.
-            earlier: the sounds of the answers to the rounds before, of a question of several; None for one without a sound.
+            earlier: the sounds of the answers to the rounds before, of a question of several; None for one without a
+                sound.
 
         Raises:
             UserError: the question lacks a column that the rubric names, or a rendered text is too long.
@@ -382,7 +389,8 @@ class JudgeMetric:
 
 def calls_of(responses: Sequence[Response]) -> dict[str, Any]:
     """What asking cost, for the record: `n` calls, how many were `cached`, and sums of what the others used, such as
-    `output_tokens` and `cost_usd`; `unpriced` counts the calls whose price is not known, and `served` names who replied, with its state."""
+    `output_tokens` and `cost_usd`; `unpriced` counts the calls whose price is not known, and `served` names who
+    replied, with its state."""
     new = [response for response in responses if not response.cached]
     used = Counter[str]()
     for response in new:
@@ -447,7 +455,9 @@ def _compared(pairs: Sequence[tuple[float, float]], verdicts: Sequence[Verdict])
 
 
 def _drawn_order(id: str) -> bool:
-    """Whether the answer stands before the baseline, as NumPy draws it from the number of the row, or from all of an id without one."""
+    """Whether the answer stands before the baseline, as NumPy draws it from the number of the row, or from all of an id
+    without one.
+    """
     digits = re.search(r"\d+$", id)
     seed = int(digits[0]) if digits is not None else int.from_bytes(id.encode(), "big")
     return bool(np.random.default_rng(seed).random() <= 0.5)

@@ -82,14 +82,18 @@ class OwnWords:
         return [one for one in own if one is not None and any(key in one for key in keys)]
 
     def reasoning(self) -> list[str]:
-        """What the judge says beside its verdict: its own words outside of objects, and the texts inside of a reply that is an object."""
+        """What the judge says beside its verdict: its own words outside of objects, and the texts inside of a reply
+        that is an object.
+        """
         whole = _loaded(unfenced(self._rest))
         if whole is None:
             return [_OBJECT.sub(" ", self.own)]
         return [OwnWords(text, self._answer).own for text in whole.values() if isinstance(text, str) and " " in text]
 
     def ends(self) -> list[str]:
-        """The first and the last line of the judge's own words that the answer does not hold, one of them if there is only one."""
+        """The first and the last line of the judge's own words that the answer does not hold, one of them if there is
+        only one.
+        """
         own = next(self.own_lines()).replace(ECHO, " ")
         lines = [line.strip() for line in own.splitlines() if line.strip()]
         return lines[:1] + lines[1:][-1:]

@@ -3,8 +3,9 @@
 UltraEval-Audio: github.com/OpenBMB/UltraEval-Audio 9b69da6 `audio_evals/evaluator`; AudioBench:
 github.com/AudioLLMs/AudioBench e991641 `src/dataset_src/eval_methods`; AIR-Bench: github.com/OFA-Sys/AIR-Bench
 9832476 `cal_score.py`; EmergentTTS-Eval: github.com/boson-ai/EmergentTTS-Eval-public 5764ace `inference.py`; MMAR:
-github.com/ddlBoJack/MMAR 3bce090 `code/evaluation_rubrics.py`; MMAU-Pro: github.com/sonalkum/MMAUPro 960e93a `evaluate_mmau_pro_comprehensive.py`; VocalBench: github.com/SJTU-OmniAgent/VocalBench 5e9cce0 `utils/qwenmax_eval.py`. Where the published program raises an exception, the reader raises one too; `read_official`
-turns it into a reason.
+github.com/ddlBoJack/MMAR 3bce090 `code/evaluation_rubrics.py`; MMAU-Pro: github.com/sonalkum/MMAUPro 960e93a
+`evaluate_mmau_pro_comprehensive.py`; VocalBench: github.com/SJTU-OmniAgent/VocalBench 5e9cce0 `utils/qwenmax_eval.py`.
+Where the published program raises an exception, the reader raises one too; `read_official` turns it into a reason.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ SEVERAL_REPLIES = (
 """These readers read all replies to one question together: three for VoiceBench, five for MMAR."""
 
 EMERGENT_TTS = "official/emergent-tts-eval"
-"""This reader says which of two recordings is better. It needs the package json-repair, which the program mends replies with."""
+"""This reader says which of two recordings is better.
+
+It needs the package json-repair, which the program mends replies with.
+"""
 
 _EMERGENT_TTS = ("reasoning_system_1", "reasoning_system_2", "system_comparison", "score_1", "score_2", "winner")
 _MMAU_PRO = ("CORRECTNESS", "RELEVANCE", "COMPLETENESS", "CLARITY")
@@ -150,16 +154,19 @@ def vocalbench_score(reply: str) -> dict[str, float]:
 
 
 def vocalbench_following(reply: str) -> dict[str, float]:
-    """1 if the reply holds `[Yes]` and no `[No]`, 0 for the opposite, and -1, which the program adds too, for any other reply."""
+    """1 if the reply holds `[Yes]` and no `[No]`, 0 for the opposite, and -1, which the program adds too, for any other
+    reply.
+    """
     yes, no = "[Yes]" in reply, "[No]" in reply
     return {"score": -1 if yes == no else int(yes)}
 
 
 def mmar_rubrics(replies: list[str], criteria: list[dict[str, Any]]) -> dict[str, float]:
-    """The mean of the ratings without the least and the greatest; a rating is the share of the points that a reply gives.
+    """The mean of the ratings without the least and the greatest; a rating is the share of the points that a reply
+    gives.
 
-    A reply that is no list of points, as many as there are criteria and each one of those that its criterion allows, is an error,
-    and so is one of several.
+    A reply that is no list of points, as many as there are criteria and each one of those that its criterion allows, is
+    an error, and so is one of several.
     """
     ranked = sorted(_share_of_points(reply, criteria) for reply in replies)
     kept = ranked[1:-1] if len(ranked) >= 3 else ranked
@@ -182,7 +189,10 @@ def _share_of_points(reply: str, criteria: list[dict[str, Any]]) -> float:
 
 
 def mmau_pro_open(reply: str) -> dict[str, float]:
-    """The number after `OVERALL:`. Without one, or where it is 3, the mean of the four marks, each 3 where it is not found."""
+    """The number after `OVERALL:`.
+
+    Without one, or where it is 3, the mean of the four marks, each 3 where it is not found.
+    """
     found = re.search(r"OVERALL:\s*(\d+(?:\.\d+)?)", reply, re.IGNORECASE)
     overall = float(found[1]) if found is not None else 3.0
     if overall != 3.0:
@@ -192,7 +202,8 @@ def mmau_pro_open(reply: str) -> dict[str, float]:
 
 
 def emergent_tts(reply: str) -> dict[str, float]:
-    """The field `winner` of the JSON object that json-repair makes of the reply, where all six fields are there and it is 0, 1 or 2.
+    """The field `winner` of the JSON object that json-repair makes of the reply, where all six fields are there and it
+    is 0, 1 or 2.
 
     Raises:
         MissingExtra: json-repair is not installed.

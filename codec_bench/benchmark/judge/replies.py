@@ -103,14 +103,15 @@ def read_rating(reply: str, *, low: float, high: float, answer: str = "") -> Ver
     """The one rating in a reply, as `score`.
 
     The kinds are tried in this order, and the first one that occurs decides:
-    1. the field `score` or `rating` of a reply that is one JSON object (fenced or not), or of an object on lines of its own;
+    1. the field `score` or `rating` of a reply that is one JSON object (fenced or not), or of an object on lines of its
+       own;
     2. `[[4]]`;
     3. `Rating: 4`, `Score: 4`, `评分：4`, `[RESULT] 4`;
     4. a reply that is one number.
     `4/5` counts if 5 is the highest rating.
 
-    There is no rating if the reasoning ends in another number than the verdict. A rating of a kind that counts less, and that is another
-    number, leaves the verdict as it is, with a doubt.
+    There is no rating if the reasoning ends in another number than the verdict. A rating of a kind that counts less,
+    and that is another number, leaves the verdict as it is, with a doubt.
 
     Args:
         low, high: the range of the rubric; a number outside of it is no rating.
@@ -184,8 +185,8 @@ def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdi
 def read_preferred(reply: str, *, answer: str = "") -> Verdict:
     """Which of two answers is better, as `first` and `second`: 1 and 0, 0 and 1, or 0.5 and 0.5 for a tie.
 
-    The first or the last line of the reply is `first`, `second` or `tie`, also as `A`, `B` or `equal`, after `Better:` or `Verdict:`
-    or alone. Lines that say different things are no verdict.
+    The first or the last line of the reply is `first`, `second` or `tie`, also as `A`, `B` or `equal`, after `Better:`
+    or `Verdict:` or alone. Lines that say different things are no verdict.
 
     Args:
         answer: the judged answer; what the reply repeats of it is left out.
@@ -231,8 +232,8 @@ def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
 def read_letter(reply: str, *, choices: Mapping[str, str], answer: str = "") -> Verdict:
     """The letter of one of the choices, as `text`, from the first and the last line of the reply.
 
-    Either line may be a letter alone, `Answer: B`, or `B. the text of choice B`. A letter that is no choice, two letters, and the
-    word `none` are no verdict.
+    Either line may be a letter alone, `Answer: B`, or `B. the text of choice B`. A letter that is no choice, two
+    letters, and the word `none` are no verdict.
 
     Args:
         choices: the texts of the choices by letter.
@@ -257,7 +258,9 @@ def read_letter(reply: str, *, choices: Mapping[str, str], answer: str = "") -> 
 
 
 def _letter(line: str, choices: Mapping[str, str]) -> str | None:
-    """The letter that a line of a reply names, also by the text of a choice; None if it names none, or one beside another text."""
+    """The letter that a line of a reply names, also by the text of a choice; None if it names none, or one beside
+    another text.
+    """
     same = [letter for letter, choice in choices.items() if plain(choice) == plain(line)]
     if len(same) == 1:
         return same[0]
@@ -288,7 +291,8 @@ def read_official(
 
     Args:
         name: such as `official/ultraeval-audio/chatbot-eval`; see `published.READERS`.
-        replies: one reply, or all for the readers of `published.SEVERAL_REPLIES`; None stands for a reply that did not come.
+        replies: one reply, or all for the readers of `published.SEVERAL_REPLIES`; None stands for a reply that did not
+        come.
         followed: whether the answer follows its rule; only `official/audiobench/ifeval-combined` needs it.
         criteria: those of the question, each with its `choices`; only `official/mmar/rubrics` needs them.
 

@@ -1,4 +1,6 @@
-"""A rubric: what a judge is asked about an answer, how its reply is read, and what a verdict is worth (`configs/judge`)."""
+"""A rubric: what a judge is asked about an answer, how its reply is read, and what a verdict is worth
+(`configs/judge`).
+"""
 
 from __future__ import annotations
 
@@ -51,28 +53,35 @@ class Rubric(BaseModel):
     Args:
         version: version of the file format.
         summary: what the rubric measures, in one sentence.
-        system, prompt: Jinja templates. They may read `question`, `answer` and `reference`, `whole_answer` (before post-processing),
-            the data's columns, `first` and `second` if two answers are compared, and of a question of several rounds `rounds`, each with its
-            `question`, `answer` and `suggestion` from the columns `questions` and `suggestions`. Texts from outside are put between marks that differ
-            from item to item.
+        system, prompt: Jinja templates. They may read `question`, `answer` and `reference`, `whole_answer` (before
+            post-processing), the data's columns, `first` and `second` if two answers are compared, and of a question of
+            several rounds `rounds`, each with its `question`, `answer` and `suggestion` from the columns `questions`
+            and `suggestions`. Texts from outside are put between marks that differ from item to item.
         compares: whether the judge rates the reference beside the answer; its verdict is then a pair.
-        swap: whether the judge is asked a second time with the two answers in the other order; the mean counts. `drawn` asks once, in an
-            order that the number of the row draws, as EmergentTTS-Eval's program does.
-        hears: whether the judge is given the sound of the answer; `every` gives it those of all rounds, in order, of a question of several.
-        aligns: the rule that reads the option of an answer first (`judge.aligning.FIRST`); the judge reads the answers in which
-            it finds none. Null for rubrics that rate.
-        baseline: for `preferred`, what the other answer is where the command names no baseline: a column with a text, or `audio` for the
-            question's sound. Null takes the column `baseline`, or the expected answer where the data have no such column.
-        reply: how a reply is read: `rating` (one number in the range), `pair` (two), `preferred` (the better of two, or a tie; a
-            verdict that changes with the order is a tie), `yes-no`, `letter`, `nearest` (the judge is a model of embeddings, which is given
-            the whole answer and the options, and no prompt; the option that is most like the answer must be the right one), or the name of a
-            published reader (see `codec_bench.benchmark.judge.replies`).
-        each: a column that holds a list of criteria; the judge is asked about each by itself, as `criterion`. Null asks once.
+        swap: whether the judge is asked a second time with the two answers in the other order; the mean counts. `drawn`
+            asks once, in an order that the number of the row draws, as EmergentTTS-Eval's program does.
+        hears: whether the judge is given the sound of the answer; `every` gives it those of all rounds, in order, of a
+        question of several.
+        aligns: the rule that reads the option of an answer first (`judge.aligning.FIRST`); the judge reads the answers
+            in which it finds none. Null for rubrics that rate.
+        baseline: for `preferred`, what the other answer is where the command names no baseline: a column with a text,
+            or `audio` for the question's sound. Null takes the column `baseline`, or the expected answer where the data
+            have no such column.
+        reply: how a reply is read: `rating` (one number in the range), `pair` (two), `preferred` (the better of two, or
+            a tie; a verdict that changes with the order is a tie), `yes-no`, `letter`, `nearest` (the judge is a model
+            of embeddings, which is given the whole answer and the options, and no prompt; the option that is most like
+            the answer must be the right one), or the name of a published reader (see
+            `codec_bench.benchmark.judge.replies`).
+        each: a column that holds a list of criteria; the judge is asked about each by itself, as `criterion`. Null asks
+        once.
         times: how often each question is asked.
-        combine: `mean` or `majority` of the verdicts, or `all`: the least of them, so that of yes and no every one must be yes.
+        combine: `mean` or `majority` of the verdicts, or `all`: the least of them, so that of yes and no every one must
+        be yes.
         needs: columns without which a question cannot be judged.
-        also: a metric of answers that must have the value 1 as well; where it has not, nobody is asked and the answer gets the worst end of the range.
-        judged_by: the config of the model whose verdicts the published numbers rest on; None if it is not known. It changes nothing.
+        also: a metric of answers that must have the value 1 as well; where it has not, nobody is asked and the answer
+        gets the worst end of the range.
+        judged_by: the config of the model whose verdicts the published numbers rest on; None if it is not known. It
+        changes nothing.
         parameters: parameters of the judge's generation.
         unit, range, higher_is_better: unit and range of the verdict, and whether a higher one is better.
         paper, source: where the rubric is described.
@@ -123,7 +132,8 @@ class Rubric(BaseModel):
     def digest(self) -> str:
         """A hash of everything that changes a verdict: 32 bits in hexadecimal."""
         given = self.model_dump(exclude={"summary", "paper", "source", "judged_by"})
-        # A field that says nothing is left out, so that a new one keeps the hashes of all rubrics; `system` was there from the start.
+        # A field that says nothing is left out, so that a new one keeps the hashes of all rubrics; `system` was there
+        # from the start.
         held = {field: value for field, value in given.items() if value is not None or field == "system"}
         if not self.reply.startswith("official/"):
             held["reader"] = READER
@@ -142,7 +152,8 @@ def own_rubric(path: str, folder: str = "") -> str:
         folder: where a relative path begins; "" for the current folder.
 
     Returns:
-        Its name: the file's name and the rubric's digest, so that it is neither a published rubric nor another version of the file.
+        Its name: the file's name and the rubric's digest, so that it is neither a published rubric nor another version
+            of the file.
 
     Raises:
         UserError: there is no such file, its name does not fit, or it is no rubric; the message names the path.

@@ -1,16 +1,17 @@
 """Metrics of answers by name: `accuracy[exact]`, `wer[answer]@by-language`, `bleu[zh]`, `ifeval[strict]`, ...
 
-`docs/metrics/answers.md` lists them all. `wer`, `cer` and `hallucinated` are metrics of answers with the argument `answer` only; with a
-recogniser's name they are audio metrics (`codec_bench.metrics`).
+`docs/metrics/answers.md` lists them all. `wer`, `cer` and `hallucinated` are metrics of answers with the argument
+`answer` only; with a recogniser's name they are audio metrics (`codec_bench.metrics`).
 
 Which file to open
-    A rule for right answers is in `accuracy.py`, or beside its toolkit's other quirks: `audiobench.py`, `ultraeval.py`, `mmsu.py`,
-    `mmau_pro.py`, `muchomusic.py`, `spoken_rules.py` and `air_bench_foundation.py`. Texts are compared in `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and
-    `captions.py`, those of whole sessions in `session_wer.py`, the tags that are named in `tag_f1.py`,
-    and the sections of a song in `sections.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds
-    answers that decline, `repeated.py` those that say something again, `speaking_style.py` also reads how it is said,
-    and `reference_errors.py` those that follow a reference beyond what the sound explains. `pair_accuracy.py` compares likelihoods. `withheld.py` is for benchmarks without
-    published answers. `base.py` is what each is.
+    A rule for right answers is in `accuracy.py`, or beside its toolkit's other quirks: `audiobench.py`, `ultraeval.py`,
+    `mmsu.py`, `mmau_pro.py`, `muchomusic.py`, `spoken_rules.py` and `air_bench_foundation.py`. Texts are compared in
+    `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and `captions.py`, those of whole sessions in `session_wer.py`,
+    the tags that are named in `tag_f1.py`, and the sections of a song in `sections.py`. `ifeval.py` counts what
+    `instructions.py` checks. `refusal.py` finds answers that decline, `repeated.py` those that say something again,
+    `speaking_style.py` also reads how it is said, and `reference_errors.py` those that follow a reference beyond what
+    the sound explains. `pair_accuracy.py` compares likelihoods. `withheld.py` is for benchmarks without published
+    answers. `base.py` is what each is.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ The project's own rules
     `mmau`: the answer has every word of the right choice and no word that only wrong choices have (S. Sakshi et al.,
         "MMAU", ICLR 2025). Labels such as `(A)` are removed before.
 Published rules, with their quirks: `official/ultraeval-audio/...`, `official/audiobench/...`,
-`official/air-bench/...`, `official/mmsu`, `official/rul-muchomusic`, `official/mimo-audio/...`, `official/vocalbench/...` (see `ultraeval`, `audiobench`,
-`air_bench_foundation`, `mmsu`, `muchomusic`, `spoken_rules`).
+`official/air-bench/...`, `official/mmsu`, `official/rul-muchomusic`, `official/mimo-audio/...`,
+`official/vocalbench/...` (see `ultraeval`, `audiobench`, `air_bench_foundation`, `mmsu`, `muchomusic`, `spoken_rules`).
 
 The project's own rules never match an empty reference. Higher is better.
 """
@@ -37,10 +37,15 @@ from codec_bench.types import Score, Status
 
 _ARTICLES = frozenset(("a", "an", "the"))
 DOUBLED = "the right choice stands more than once among the choices of the question"
-"""The flag of a score whose question holds its answer twice. An answer that names either is right by the project's own rules."""
+"""The flag of a score whose question holds its answer twice.
+
+An answer that names either is right by the project's own rules.
+"""
 
 NO_LABEL = "the expected answer is none of the labels of the question"
-"""The flag of a score whose question cannot be answered rightly with any of its labels; mostly the data spell it otherwise."""
+"""The flag of a score whose question cannot be answered rightly with any of its labels; mostly the data spell it
+otherwise.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +131,9 @@ class Accuracy(AnswerMetric):
 
 
 def _of_choices(answer: Answer) -> dict[str, Any]:
-    """What the choices of a question say of its score: how probable a right guess is, and whether the right choice stands twice."""
+    """What the choices of a question say of its score: how probable a right guess is, and whether the right choice
+    stands twice.
+    """
     chance = chance_of(answer.fields, answer.references)
     if chance is None:
         return {}

@@ -1,9 +1,10 @@
 """AudioBench's rules for right answers, with their quirks (github.com/AudioLLMs/AudioBench e991641,
 `src/dataset_src`).
 
-`follows` checks the thirteen rules of IFEval-Audio (Y. Gao et al., 2025; `eval_methods/eval_llama_3_70b_combined.py`). Its quirks are
-kept: a word needs a word boundary on both sides, a text without letters is in upper and in lower case, and one character can be both
-ends of a quotation. If the published program raises an exception, the rule is not followed.
+`follows` checks the thirteen rules of IFEval-Audio (Y. Gao et al., 2025; `eval_methods/eval_llama_3_70b_combined.py`).
+Its quirks are
+kept: a word needs a word boundary on both sides, a text without letters is in upper and in lower case, and one
+character can be both ends of a quotation. If the published program raises an exception, the rule is not followed.
 """
 
 from __future__ import annotations

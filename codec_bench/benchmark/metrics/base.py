@@ -59,7 +59,8 @@ class AnswerMetric(ABC):
         empty_references: whether it compares with an empty expected answer. Other metrics are not given empty ones.
         compares: whether it compares with the expected answer, so that a definition must say where that stands.
         needs: names in `Answer.fields` without which the metric cannot be computed.
-        hears: the metrics of sound whose scores of a spoken answer it reads (`Answer.heard`). It must not be of a whole set.
+        hears: the metrics of sound whose scores of a spoken answer it reads (`Answer.heard`). It must not be of a whole
+        set.
         protocol: exact id of the measurement.
         paper, source: the paper that defines it, and the implementation that it agrees with (and how closely).
     """

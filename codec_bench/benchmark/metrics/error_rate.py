@@ -88,7 +88,10 @@ class _AnswerErrorRate(AnswerMetric):
         return Score.ok(value, self.protocol, numerator=above, denominator=below, detail=detail)
 
     def worst(self, answer: Answer) -> Score:
-        """The score of an empty answer: every word is missing. A question with an empty reference has no worst score."""
+        """The score of an empty answer: every word is missing.
+
+        A question with an empty reference has no worst score.
+        """
         score = super().worst(answer)
         if score.status == "ok" and not score.denominator:
             return Score.undefined("any number of words may be an answer to silence", self.protocol)

@@ -7,8 +7,8 @@ with or without asterisks.
 instructions.
 `official/ultraeval-audio/...` removes VoiceBench's tags `<1>` and `<|user|>` first, and its share of instructions is
 the mean of the items' shares.
-`ifeval[official/audiobench]` checks the thirteen rules of IFEval-Audio (see `audiobench`), and `ifeval[official/mmau-pro]` the 28
-instructions of MMAU-Pro (see `mmau_pro`).
+`ifeval[official/audiobench]` checks the thirteen rules of IFEval-Audio (see `audiobench`), and
+`ifeval[official/mmau-pro]` the 28 instructions of MMAU-Pro (see `mmau_pro`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class IfEval(AnswerMetric):
     """The share of answers that follow all their instructions, or the share of followed instructions. Higher is better.
 
     The row needs `instruction_id_list` and `kwargs` (for each instruction a mapping of arguments, or its JSON). For
-    AudioBench's rules it needs `rule` and `rule_target`, for MMAU-Pro's `task_identifier`, `kwargs` (one mapping) and `question`.
+    AudioBench's rules it needs `rule` and `rule_target`, for MMAU-Pro's `task_identifier`, `kwargs` (one mapping) and
+    `question`.
 
     Args:
         variant: one of `VARIANTS`; the module's description explains them.

@@ -3,9 +3,9 @@
 S. Banerjee and A. Lavie, "METEOR", ACL workshop 2005. `meteor` matches equal words, equal Porter stems and synonyms.
 Its value is that of `nltk.translate.meteor_score` (alpha 0.9, beta 3, gamma 0.5) on the same words. The synonyms come
 from WordNet 3.0, which NLTK downloads separately; where it has not, that of the system's packages is read
-(`wordnet-base` of Debian), which is the same version. `meteor[exact-stem]` matches no synonyms, and its values are a little
-lower. Caption benchmarks use a Java program (METEOR 1.5) with other parameters and paraphrases, whose values differ
-from both.
+(`wordnet-base` of Debian), which is the same version. `meteor[exact-stem]` matches no synonyms, and its values are a
+little lower. Caption benchmarks use a Java program (METEOR 1.5) with other parameters and paraphrases, whose values
+differ from both.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ def _system_wordnet() -> Any:
 
     class Reader(WordNetCorpusReader):
         def open(self, file: str) -> Any:
-            # Distributions leave out this list. It names the files that lexicographers wrote, and no synonym depends on it.
+            # Distributions leave out this list. It names the files that lexicographers wrote, and no synonym depends on
+            # it.
             if file == "lexnames" and not os.path.isfile(os.path.join(_SYSTEM, file)):
                 return io.StringIO("".join(f"{number:02} file-{number} 0\n" for number in range(45)))
             return super().open(file)

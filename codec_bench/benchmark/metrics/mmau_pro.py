@@ -1,9 +1,9 @@
 """MMAU-Pro's checks of how an answer is written, with their quirks.
 
-Source: `evaluate_aif_sample` in `evaluate_mmau_pro_comprehensive.py` of github.com/sonalkum/MMAUPro 960e93a. It agrees with that
-program, except that sentences are counted by the project's own rule (there by NLTK's Punkt model). Kept quirks: a wanted or forbidden
-word counts inside of other words too, a marker or phrase is compared without marks and digits, a text without letters is in neither
-case, and one character can be both ends of a quotation.
+Source: `evaluate_aif_sample` in `evaluate_mmau_pro_comprehensive.py` of github.com/sonalkum/MMAUPro 960e93a. It agrees
+with that program, except that sentences are counted by the project's own rule (there by NLTK's Punkt model). Kept
+quirks: a wanted or forbidden word counts inside of other words too, a marker or phrase is compared without marks and
+digits, a text without letters is in neither case, and one character can be both ends of a quotation.
 """
 
 from __future__ import annotations

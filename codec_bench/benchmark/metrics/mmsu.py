@@ -1,7 +1,7 @@
 """MMSU's rules for questions with options, with their quirks.
 
-Source: `mmsu_evaluation.py` of github.com/dingdongwang/MMSU 217d1d3 (12 February 2026), and of github.com/dingdongwang/MMSU_Bench
-f0ef334 (8 June 2025), which most published numbers were made with.
+Source: `mmsu_evaluation.py` of github.com/dingdongwang/MMSU 217d1d3 (12 February 2026), and of
+github.com/dingdongwang/MMSU_Bench f0ef334 (8 June 2025), which most published numbers were made with.
 """
 
 from __future__ import annotations

@@ -19,8 +19,9 @@ _SAID = re.compile(
 def letter_of(response: str, choices: Mapping[str, str]) -> str | None:
     """The letter that an answer names; None if the rule finds none, which counts as wrong.
 
-    The last `[[A]]` counts, else the last letter after words such as `answer is`, else the first letter of the alphabet that stands
-    anywhere as `option A`, `Option A` or `(A)`, else the first choice whose text occurs in the answer, even inside of words.
+    The last `[[A]]` counts, else the last letter after words such as `answer is`, else the first letter of the alphabet
+    that stands anywhere as `option A`, `Option A` or `(A)`, else the first choice whose text occurs in the answer, even
+    inside of words.
 
     Args:
         response: the model's answer. choices: the texts by letter.

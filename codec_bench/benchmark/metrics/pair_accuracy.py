@@ -1,7 +1,7 @@
 """`pair_accuracy`: the share of pairs of which a model finds the preferred sound the likelier.
 
-A pair of equal likelihoods counts as half, as in SALMon and in the ZeroSpeech challenge of 2021, and how many do is said beside the
-value. A model that hears nothing has 0.5.
+A pair of equal likelihoods counts as half, as in SALMon and in the ZeroSpeech challenge of 2021, and how many do is
+said beside the value. A model that hears nothing has 0.5.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ TIED = "both sounds of a pair are equally likely to the model; such a pair count
 
 
 class PairAccuracy(AnswerMetric):
-    """The share of pairs in which the preferred sound is the likelier; a tie counts as half. Higher is better, 0.5 is chance.
+    """The share of pairs in which the preferred sound is the likelier; a tie counts as half. Higher is better, 0.5 is
+    chance.
 
-    An answer is a JSON object with two natural logarithms, `preferred` and `other`; their difference is in the score's detail.
+    An answer is a JSON object with two natural logarithms, `preferred` and `other`; their difference is in the score's
+    detail.
     """
 
     paper = "Maimon, Roth, Adi: A Suite for Acoustic Language Model Evaluation, ICASSP 2025"

@@ -1,7 +1,7 @@
 """`repeated`: how well an answer says again what was to be repeated. Higher is better.
 
-The value of an answer is one minus its error rate, and 0 where more than half is wrong. So the mean over a set is what URO-Bench
-calls its score: the share of accepted answers, times one minus their mean error rate.
+The value of an answer is one minus its error rate, and 0 where more than half is wrong. So the mean over a set is what
+URO-Bench calls its score: the share of accepted answers, times one minus their mean error rate.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ MOST_WRONG = 0.5
 
 
 class Repeated(AnswerMetric):
-    """How well an answer repeats its reference: one minus the error rate, and 0 where that is above one half. Higher is better; 1 is word for word.
+    """How well an answer repeats its reference: one minus the error rate, and 0 where that is above one half. Higher is
+    better; 1 is word for word.
 
-    Errors are counted by the rule `by-language`: words, or characters in languages without spaces. `official/uro-bench` counts words of
-    English by Whisper's rule and divides by the length of the answer, because its program hands over the two in the wrong order; an answer
-    without words is 0. Its rule for Mandarin writes numbers out by a package that is not here, so other languages are refused.
+    Errors are counted by the rule `by-language`: words, or characters in languages without spaces. `official/uro-bench`
+    counts words of English by Whisper's rule and divides by the length of the answer, because its program hands over
+    the two in the wrong order; an answer without words is 0. Its rule for Mandarin writes numbers out by a package that
+    is not here, so other languages are refused.
 
     Args:
         variant: `official/uro-bench`, or None for the project's own.

@@ -1,7 +1,7 @@
 """`section_accuracy` and `boundary_f1[SECONDS]`: how well an answer divides a song into its sections.
 
-The answer is in the form that the step `sections` gives: `START LABEL` a line, and at last `END end`. Before labels are compared,
-`pre-chorus` becomes `verse` in both, as in the published evaluation with seven labels.
+The answer is in the form that the step `sections` gives: `START LABEL` a line, and at last `END end`. Before labels are
+compared, `pre-chorus` becomes `verse` in both, as in the published evaluation with seven labels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from codec_bench.errors import UnknownName
 from codec_bench.types import Score
 
 SECTIONS = "sections"
-"""The name of the field with the expected sections: a list of mappings with `start`, in seconds, and `label`; the last label is `end`."""
+"""The name of the field with the expected sections: a list of mappings with `start`, in seconds, and `label`; the last
+label is `end`.
+"""
 OFFICIAL = "official/songformer"
 TOLERANCES = ("0.5", "3")
 _SOURCE = "github.com/ASLP-lab/SongFormer 139b2aa, src/SongFormer"
@@ -55,8 +57,8 @@ class _OfSections(AnswerMetric):
 class SectionAccuracy(_OfSections):
     """The share of a song's time in which the label of its section is right, 0 to 1. Higher is better.
 
-    Time of the song that the answer does not cover is wrong. `official/songformer` leaves that time out, so that one right section is 1, and
-    compares `end` with `end` where the answer begins after the song.
+    Time of the song that the answer does not cover is wrong. `official/songformer` leaves that time out, so that one
+    right section is 1, and compares `end` with `end` where the answer begins after the song.
 
     Args:
         variant: None, or `official/songformer`.
@@ -89,8 +91,8 @@ class SectionAccuracy(_OfSections):
 class BoundaryF1(_OfSections):
     """F1 of the boundaries of sections that lie within a tolerance of one of the song's, 0 to 1. Higher is better.
 
-    The beginning of the first section and the end of the last are boundaries too. A boundary is matched with one other at most, and
-    as many as possible are. With the tolerances 0.5 and 3 it is the published HR.5F and HR3F.
+    The beginning of the first section and the end of the last are boundaries too. A boundary is matched with one other
+    at most, and as many as possible are. With the tolerances 0.5 and 3 it is the published HR.5F and HR3F.
 
     Args:
         variant: the tolerance in seconds, one of `TOLERANCES`.
@@ -122,7 +124,9 @@ class BoundaryF1(_OfSections):
 
 
 def _over_shared_time(expected: Song, told: Song) -> float | None:
-    """The share of right labels from the later of the two beginnings to the earlier of the two ends, in whole milliseconds."""
+    """The share of right labels from the later of the two beginnings to the earlier of the two ends, in whole
+    milliseconds.
+    """
     sides = (expected, told)
     starts = [[int(round(time, 3) * 1000) for time, _ in side] for side in sides]
     first, last = max(side[0] for side in starts), min(side[-1] for side in starts)

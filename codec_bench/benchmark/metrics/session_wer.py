@@ -1,4 +1,6 @@
-"""`session_wer@RULE`: the transcripts of the parts of a session, put in a row and held against the one reference of the session."""
+"""`session_wer@RULE`: the transcripts of the parts of a session, put in a row and held against the one reference of the
+session.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,10 @@ GAPS = "parts of the session are missing, and their words count as errors of the
 class SessionWer(AnswerMetric):
     """Word error rate of whole sessions of which a model hears one part at a time. Lower is better.
 
-    The answers to the parts of a session are joined by a space in the order of their numbers; blank ones add nothing. Every part has the
-    rate of its session and an equal share of its errors and words, so that the sum over all parts is that of all sessions, and an item
-    is not one part's own rate. Of a part without an answer the words are missing, which counts in the session.
+    The answers to the parts of a session are joined by a space in the order of their numbers; blank ones add nothing.
+    Every part has the rate of its session and an equal share of its errors and words, so that the sum over all parts is
+    that of all sessions, and an item is not one part's own rate. Of a part without an answer the words are missing,
+    which counts in the session.
 
     Args:
         point: the rule by which the texts are compared; None for the Open ASR leaderboard's.

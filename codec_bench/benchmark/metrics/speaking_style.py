@@ -1,7 +1,7 @@
 """How spoken answers are said, together with what: their words, and what emotion2vec+ hears in their sound.
 
-`said_with_emotion` is the score of URO-Bench's GenEmotion, `said_as_told` that of VocalBench's instructions about the voice, and
-`said_fittingly` the second half of VocalBench's score for emotion.
+`said_with_emotion` is the score of URO-Bench's GenEmotion, `said_as_told` that of VocalBench's instructions about the
+voice, and `said_fittingly` the second half of VocalBench's score for emotion.
 """
 
 from __future__ import annotations
@@ -66,15 +66,16 @@ class _SpeakingStyle(AnswerMetric):
 
 
 class SaidWithEmotion(_SpeakingStyle):
-    """How well an answer says its reference in the asked emotion, 0 to 1. Higher is better; 1 is word for word in this emotion beyond doubt.
+    """How well an answer says its reference in the asked emotion, 0 to 1. Higher is better; 1 is word for word in this
+    emotion beyond doubt.
 
-    The probability of the emotion among nine, as emotion2vec+ large hears it, times one minus the error rate, which counts at most 1. Errors
-    are counted by the rule `by-language`. `official/uro-bench` counts words of English by Whisper's rule and divides by the length of
-    the answer, because its program hands over the two in the wrong order; other languages are refused, as it writes numbers of Mandarin
-    by a package that is not here.
+    The probability of the emotion among nine, as emotion2vec+ large hears it, times one minus the error rate, which
+    counts at most 1. Errors are counted by the rule `by-language`. `official/uro-bench` counts words of English by
+    Whisper's rule and divides by the length of the answer, because its program hands over the two in the wrong order;
+    other languages are refused, as it writes numbers of Mandarin by a package that is not here.
 
-    Source: Yan et al., "URO-Bench", EMNLP Findings 2025; `metrics/mark_emotion.py` of its repository (9e74bc0), English, exactly, given
-    the probabilities.
+    Source: Yan et al., "URO-Bench", EMNLP Findings 2025; `metrics/mark_emotion.py` of its repository (9e74bc0),
+    English, exactly, given the probabilities.
 
     Args:
         variant: `official/uro-bench`, or None for the project's own.
@@ -118,19 +119,21 @@ class SaidWithEmotion(_SpeakingStyle):
 
 
 class SaidAsTold(_SpeakingStyle):
-    """Whether an answer repeats what it was told to, in the asked emotion and at the asked speed: 1 or 0. Higher is better.
+    """Whether an answer repeats what it was told to, in the asked emotion and at the asked speed: 1 or 0. Higher is
+    better.
 
-    `question` begins with a sentence that says how ("Repeat the following question in sad emotion at half my speaking speed.") and what is to
-    be said follows it. An answer counts if less than a fifth of its words is wrong, the likeliest of five emotions is the asked
-    one, and its length lies between a quarter and three quarters (twice the speed), or between one and a half and two and a half
-    (half the speed), of the part of the question's sound that falls to these words by their number.
+    `question` begins with a sentence that says how ("Repeat the following question in sad emotion at half my speaking
+    speed.") and what is to be said follows it. An answer counts if less than a fifth of its words is wrong, the
+    likeliest of five emotions is the asked one, and its length lies between a quarter and three quarters (twice the
+    speed), or between one and a half and two and a half (half the speed), of the part of the question's sound that
+    falls to these words by their number.
 
-    `official/vocalbench` asks for a probability above one half among the five emotions and `unknown`, takes the first emotion that is
-    named anywhere in the question, and counts the words that the model wrote, where it wrote any, in place of those it said. Plain
-    repetition is refused there, as a judge has a say in it too.
+    `official/vocalbench` asks for a probability above one half among the five emotions and `unknown`, takes the first
+    emotion that is named anywhere in the question, and counts the words that the model wrote, where it wrote any, in
+    place of those it said. Plain repetition is refused there, as a judge has a say in it too.
 
-    Source: Liu et al., "VocalBench", 2025; `utils/read_score_instruction.py` of its repository (5e9cce0), exactly, given probabilities and
-    lengths.
+    Source: Liu et al., "VocalBench", 2025; `utils/read_score_instruction.py` of its repository (5e9cce0), exactly,
+    given probabilities and lengths.
 
     Args:
         variant: `official/vocalbench`, or None for the project's own.
@@ -181,10 +184,12 @@ class SaidAsTold(_SpeakingStyle):
 class SaidFittingly(_SpeakingStyle):
     """How fitting the emotion of an answer is to what was asked, 1 to 5. Higher is better.
 
-    `weights` says of five emotions in the order angry, happy, neutral, sad, surprised how fitting each is, from 1 to 5. The value is their mean
-    weighed by how probable emotion2vec+ large finds each of the five. It is the second half of VocalBench's score for emotion.
+    `weights` says of five emotions in the order angry, happy, neutral, sad, surprised how fitting each is, from 1 to 5.
+    The value is their mean weighed by how probable emotion2vec+ large finds each of the five. It is the second half of
+    VocalBench's score for emotion.
 
-    Source: Liu et al., "VocalBench", 2025; `utils/calc_emotion_acoustic.py` of its repository (5e9cce0), to 1e-9, given the probabilities.
+    Source: Liu et al., "VocalBench", 2025; `utils/calc_emotion_acoustic.py` of its repository (5e9cce0), to 1e-9, given
+        the probabilities.
 
     Args:
         variant: None.

@@ -1,7 +1,7 @@
 """Published rules about the words of spoken answers: SpeechMMLU's option and VocalBench's knowledge, with their quirks.
 
-Source: `slm_eval/evaluator/speechmmlu_evaluator.py` of github.com/XiaomiMiMo/MiMo-Audio-Eval d64df78; `utils/read_score_knowledge.py`
-and `utils/whisper_asr/whisper_asr.py` of github.com/SJTU-OmniAgent/VocalBench 5e9cce0.
+Source: `slm_eval/evaluator/speechmmlu_evaluator.py` of github.com/XiaomiMiMo/MiMo-Audio-Eval d64df78;
+`utils/read_score_knowledge.py` and `utils/whisper_asr/whisper_asr.py` of github.com/SJTU-OmniAgent/VocalBench 5e9cce0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ _BEFORE_MARK = re.compile(r" ?([!,.?;:])")
 
 
 def speech_mmlu_letter(text: str) -> str | None:
-    """The letter after the first `option`, in upper case; None if none follows. It may be the first of a word: `option be` is B."""
+    """The letter after the first `option`, in upper case; None if none follows.
+
+    It may be the first of a word: `option be` is B.
+    """
     found = _OPTION.search(text.lower())
     return found[1].upper() if found is not None else None
 

@@ -18,12 +18,14 @@ _MOST_WORDS = 5
 class TagF1(AnswerMetric):
     """Micro F1 of the tags that answers name, 0 to 1. Higher is better; 1 is every tag of every item and no other.
 
-    The value over a set is 2 TP / (2 TP + FP + FN), summed over all items and tags. The expected answer is a list of tags between commas,
-    of which those that are among `labels` count. A tag is named where its letters stand in an answer as whole words, however these are
-    separated (`hip-hop` and `hip hop` are `hiphop`) but not across a mark such as a comma; the longest counts, so `no vocals` does not
-    name `vocals`. `not rock` names nothing. An item without expected tags of which none are named adds nothing and has the value 1.
+    The value over a set is 2 TP / (2 TP + FP + FN), summed over all items and tags. The expected answer is a list of
+    tags between commas, of which those that are among `labels` count. A tag is named where its letters stand in an
+    answer as whole words, however these are separated (`hip-hop` and `hip hop` are `hiphop`) but not across a mark such
+    as a comma; the longest counts, so `no vocals` does not name `vocals`. `not rock` names nothing. An item without
+    expected tags of which none are named adds nothing and has the value 1.
 
-    Source: micro F1 as scikit-learn 1.9's `f1_score(average="micro")` counts it, exactly. How tags are read is the project's own rule.
+    Source: micro F1 as scikit-learn 1.9's `f1_score(average="micro")` counts it, exactly. How tags are read is the
+        project's own rule.
     """
 
     compares = True
@@ -36,7 +38,10 @@ class TagF1(AnswerMetric):
     protocol = "tag_f1/micro-1"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer, undefined without an expected answer. `detail` holds the tags that were named, missed and added."""
+        """One score per answer, undefined without an expected answer.
+
+        `detail` holds the tags that were named, missed and added.
+        """
         return [self._one(answer) for answer in answers]
 
     def _one(self, answer: Answer) -> Score:

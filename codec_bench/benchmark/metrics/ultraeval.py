@@ -5,8 +5,9 @@ Source: github.com/OpenBMB/UltraEval-Audio 9b69da6, `audio_evals/evaluator`. Eac
 All rules agree with it case by case (tests/golden/text).
 
 `mcq_abcd` is VoiceBench's rule for options: the first wording that occurs in an answer decides
-(github.com/MatthewCYM/VoiceBench `src/evaluator/mcq.py`, and `mcq.py` of the source above). The wordings are the list `templates` of
-the second file, all of it and in its order, with `@` for the letter. Some of them read `is a.` and `vitamin c.` as options.
+(github.com/MatthewCYM/VoiceBench `src/evaluator/mcq.py`, and `mcq.py` of the source above). The wordings are the list
+`templates` of the second file, all of it and in its order, with `@` for the letter. Some of them read `is a.` and
+`vitamin c.` as options.
 """
 
 from __future__ import annotations

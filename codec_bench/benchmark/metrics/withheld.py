@@ -11,7 +11,8 @@ REASON = "the expected answers are not published; `codec-bench export RUN --form
 
 
 class Withheld(AnswerMetric):
-    """No number: the expected answers are not published. Higher would be better, as of the accuracy that the authors' service gives.
+    """No number: the expected answers are not published. Higher would be better, as of the accuracy that the authors'
+    service gives.
 
     Every answer is refused, with the command that writes the file for the service.
 

@@ -2,18 +2,18 @@
 
 Steps
     The tables below hold their names, by whether they take an argument.
-    `transcript[RECOGNISER]` stands for the transcript of generated audio; it must come first. A run takes the recogniser
-    that its device has (`steps_on`).
-    `official/TOOLKIT/NAME` are published steps with their quirks (see `codec_bench.benchmark.reading.ultraeval_steps`).
+    `transcript[RECOGNISER]` stands for the transcript of generated audio; it must come first. A run takes the
+    recogniser that its device has (`steps_on`). `official/TOOLKIT/NAME` are published steps with their quirks (see
+    `codec_bench.benchmark.reading.ultraeval_steps`).
 
 The project's own steps never guess: an answer that cannot be read gives `Unparsed`, with a reason that quotes the
 answer.
 The time of every step grows in proportion to the length of the answer.
 
 Which file to open
-    A step that reads a decision is in `option.py`, one that reads a number in `number.py`, the sections of a song in `sections.py`, one that cuts a part out of an answer in
-    `structure.py`. `choices.py` finds the options of a question, `words.py` compares texts, `ultraeval_steps.py` holds published steps.
-    `base.py` is the chain.
+    A step that reads a decision is in `option.py`, one that reads a number in `number.py`, the sections of a song in
+    `sections.py`, one that cuts a part out of an answer in `structure.py`. `choices.py` finds the options of a
+    question, `words.py` compares texts, `ultraeval_steps.py` holds published steps. `base.py` is the chain.
 """
 
 from __future__ import annotations

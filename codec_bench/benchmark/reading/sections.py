@@ -30,10 +30,11 @@ _SPELLED = {"prechorus": "pre-chorus", "instrumental": "inst"}
 def sections(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
     """The sections of a song, in the published form: `0.0 intro`, `12.5 verse`, and so on up to `201.3 end`.
 
-    They are read from JSON objects with `start`, `end` and `label`; else from lists or tuples of a start, an end and a label; else
-    from lines in the published form. A time is a number of seconds, or minutes and seconds as `1:05.2`. A section lasts until the next
-    one begins. `Verse 2` is `verse`, `Pre Chorus` is `pre-chorus`, `instrumental` is `inst`, and a label that is none of
-    `LABELS` becomes `other`. Unparsed if there are none, if one does not begin after the one before it, or if the last does not end after it began.
+    They are read from JSON objects with `start`, `end` and `label`; else from lists or tuples of a start, an end and a
+    label; else from lines in the published form. A time is a number of seconds, or minutes and seconds as `1:05.2`. A
+    section lasts until the next one begins. `Verse 2` is `verse`, `Pre Chorus` is `pre-chorus`, `instrumental` is
+    `inst`, and a label that is none of `LABELS` becomes `other`. Unparsed if there are none, if one does not begin
+    after the one before it, or if the last does not end after it began.
     """
     found = _objects(text) or _triples(text) or _lines(text)
     if not found:

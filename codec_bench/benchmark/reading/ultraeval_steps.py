@@ -10,9 +10,9 @@ any
     word. If no pattern matches, the result is an empty text (which is then wrong), or A. `[ABCDE]` gives other letters.
 `.../qwen-asr`, `.../qwen-asr[zh]`: tags `<|...|>` and spaces are removed.
 
-The patterns of `first-option` are all those of the published `audio_evals/process/firstoption.py`, in its order. The results
-equal the published program's case by case (tests/golden/text). Where its regular expressions take quadratic time, the code
-here is different.
+The patterns of `first-option` are all those of the published `audio_evals/process/firstoption.py`, in its order. The
+results equal the published program's case by case (tests/golden/text). Where its regular expressions take quadratic
+time, the code here is different.
 """
 
 from __future__ import annotations

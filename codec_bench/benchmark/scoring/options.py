@@ -1,9 +1,9 @@
 """What changes with the order of the options: how often a model stays with its choice, and which places it prefers.
 
 Conventions
-    An answer names an option by its letter or its text, as the reading step `option-letter` finds it. An answer that names none,
-    or two, is counted as such.
-    Intervals take the question as the unit, since its rotations are about the same sound.
+    An answer names an option by its letter or its text, as the reading step `option-letter` finds it. An answer that
+    names none, or two, is counted as such. Intervals take the question as the unit, since its rotations are about the
+    same sound.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Choice:
     """What a model chose in one order of the options.
 
     Args:
-        question: the question's id. order: the letters that the options have in the data, in the order of this question.
+        question: the question's id. order: the letters that the options have in the data, in the order of this
+        question.
         at: the place of the option that was named, from 0; None if none was named. right: the place of the right one.
         failed: whether there is no answer.
     """
@@ -45,8 +46,8 @@ def choice_facts(run: Run) -> dict[str, Any] | None:
     """What is known of a run whose options were put into other orders; None for any other run.
 
     Returns:
-        `how`, `questions` (whose options were put into another order), `kept` (questions that kept their order), and what
-        `choices_summary` gives.
+        `how`, `questions` (whose options were put into another order), `kept` (questions that kept their order), and
+        what `choices_summary` gives.
     """
     how = (run.meta.get("config") or {}).get("choices")
     if how not in (SHUFFLED, ALL_ROTATIONS):
@@ -94,11 +95,12 @@ def choices_summary(held: Sequence[Choice], *, rotated: bool) -> dict[str, Any]:
         held: what was chosen, one for each answer. rotated: whether every question was asked in all rotations.
 
     Returns:
-        `unnamed` (answers that name no option: `n`, `share`), `consistent` (None unless `rotated`: the share of questions whose
-        answers name the same option in all rotations, as `value`, `ci95`, `n` and `failed` questions that lack an answer), and
-        `places`: by the letter of a place `named` (the share of the answers naming an option that name this one, as `value` and
-        `ci95`), `expected` (that share for a model that has no preference), and `right` (the share of right answers where the
-        right one stands there, as `value`, `ci95`, `n`).
+        `unnamed` (answers that name no option: `n`, `share`), `consistent` (None unless `rotated`: the share of
+        questions whose answers name the same option in all rotations, as `value`, `ci95`, `n` and `failed` questions
+        that lack an answer), and
+        `places`: by the letter of a place `named` (the share of the answers naming an option that name this one, as
+        `value` and `ci95`), `expected` (that share for a model that has no preference), and `right` (the share of right
+        answers where the right one stands there, as `value`, `ci95`, `n`).
     """
     answered = [one for one in held if not one.failed]
     unnamed = sum(one.at is None for one in answered)

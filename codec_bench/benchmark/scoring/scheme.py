@@ -15,6 +15,7 @@ from codec_bench.engine.plan import Plan, build_plan, features_read
 from codec_bench.engine.systems import generated
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Metric
+from codec_bench.registry import doc_summary
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +54,8 @@ class Scheme:
             process: the steps of its post-processing.
             metrics: metric name to the steps of its own post-processing, or to None where it uses the benchmark's.
                 Groups such as `captions` must be expanded already.
-            judges: the models that give verdicts, the first of them under the metric's plain name; needed only for metrics
-                that ask a judge.
+            judges: the models that give verdicts, the first of them under the metric's plain name; needed only for
+                metrics that ask a judge.
             beside: the label of the baseline whose answers a judge sees beside each answer; "" if none was named.
 
         Raises:
@@ -103,7 +104,9 @@ class Scheme:
     def plan(
         self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None] | None, *, gpu: bool
     ) -> Plan:
-        """What the engine computes, also on a GPU or without, for spoken answers in these languages, or in any (None); needed only if `hears`."""
+        """What the engine computes, also on a GPU or without, for spoken answers in these languages, or in any (None);
+        needed only if `hears`.
+        """
         asked = list(dict.fromkeys([*self.spoken, *self.read_along]))
         read = {feature for name in asked for feature in features_read(build_metric(name))}
         given = {name: values for name, values in options.items() if name in read}
@@ -128,7 +131,7 @@ def transcript_of(chain: Chain) -> str:
 
 
 def _facts(metric: Any) -> dict[str, Any]:
-    summary = metric.summary if isinstance(metric, JudgeMetric) else type(metric).__doc__ or ""
+    summary = metric.summary.strip().split("\n")[0] if isinstance(metric, JudgeMetric) else doc_summary(type(metric))
     return {
         "protocol": metric.protocol,
         "kind": getattr(metric, "kind", "answer"),
@@ -139,7 +142,7 @@ def _facts(metric: Any) -> dict[str, Any]:
         "aggregate": metric.aggregate,
         "paper": metric.paper,
         "source": metric.source,
-        "summary": summary.strip().split("\n")[0],
+        "summary": summary,
         **({"judge": metric.judge, "rubric": metric.rubric_name} if isinstance(metric, JudgeMetric) else {}),
         **({"hears": True} if isinstance(metric, JudgeMetric) and metric.rubric.hears else {}),
         **(

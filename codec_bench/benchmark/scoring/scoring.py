@@ -297,8 +297,8 @@ class _HeardAnswers:
     Args:
         run, writer: the record, for reading and for writing.
         scorer: scores the answers by the other metrics.
-        numbers: the questions' numbers, in the order in which the engine was given the answers; a question of several rounds has
-            several, and is scored once all of them were heard.
+        numbers: the questions' numbers, in the order in which the engine was given the answers; a question of several
+            rounds has several, and is scored once all of them were heard.
     """
 
     def __init__(self, run: Run, writer: AnswerWriter, scorer: AnswerScorer, numbers: Sequence[int]) -> None:
@@ -392,7 +392,9 @@ def _over_rounds(parts: Sequence[ItemRecord]) -> ItemRecord:
 
 
 def _spoken_samples(exchange: Exchange) -> list[Sample]:
-    """A spoken answer as a sample for the engine, after those to the rounds before it; none if one of them has no sound."""
+    """A spoken answer as a sample for the engine, after those to the rounds before it; none if one of them has no
+    sound.
+    """
     paths = [*(path for _, path in exchange.turns), exchange.answer_path]
     if exchange.answer.status != "ok" or None in paths:
         return []

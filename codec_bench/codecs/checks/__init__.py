@@ -1,16 +1,18 @@
 """Checks for codecs that are wrong: one list, for `validate` and `profile` in full, and for `eval` on a few items.
 
 Which file to open
-    `signals.py` compares what comes out with what went in: polarity, delay, level, clipping, silence. `rates_and_channels.py` does so over
-    five seconds at every rate and channel count that is declared, and at two levels. `behaviour.py` tries what must not
+    `signals.py` compares what comes out with what went in: polarity, delay, level, clipping, silence.
+    `rates_and_channels.py` does so over five seconds at every rate and channel count that is declared, and at two
+    levels. `behaviour.py` tries what must not
     matter: the batch, the order, a second run, another thread, very short input, silence. `labels.py` compares what
-    a codec declares with the codes that it sends. `serialised_codes.py` decodes in another process. `quick.py` is the cheap form.
-    `alignment.py` finds delays, `batching.py` compares batches with single clips (`compare.py` is what `verify-batching` runs), `material.py` has
-    the clips, and `steps.py` runs all of them. `TO_DO` below says for each check what its author should do.
+    a codec declares with the codes that it sends. `serialised_codes.py` decodes in another process. `quick.py` is the
+    cheap form. `alignment.py` finds delays, `batching.py` compares batches with single clips (`compare.py` is what
+    `verify-batching` runs), `material.py` has the clips, and `steps.py` runs all of them. `TO_DO` below says for each
+    check what its author should do.
 
 A check gives a finding: a dictionary with `check` (its name), `state`, `found` (one sentence with the numbers), and
-`value` if there is one number. The state is `ok`, `suspect` (somebody should look at it; it may be intended), `failed` (a
-fault), or `not applicable`.
+`value` if there is one number. The state is `ok`, `suspect` (somebody should look at it; it may be intended), `failed`
+(a fault), or `not applicable`.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ OF_TRAINING = (
     "polarity", "hidden delay", "clock", "level", "clipping", "silence", "constant", "channels", "length of clips", "last frame",
     "loudness of clips", "digital silence",
 )  # fmt: skip
-"""The checks that compare what comes out with what went in: a network that was not trained makes other sound of speech."""
+"""The checks that compare what comes out with what went in: a network that was not trained makes other sound of speech.
+"""
 
 
 def finding(check: str, state: State, found: str, value: float | None = None) -> dict[str, Any]:

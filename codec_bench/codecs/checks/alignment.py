@@ -2,11 +2,11 @@
 
 Conventions
     Delays are in samples at the codec's rate, positive if the estimate is late.
-    Waveforms are correlated from 300 Hz on, with the highs raised by 6 dB an octave (`_weights`). Speech coders take out
-    what lies below 80 Hz, which turns the phase of a low voice by up to half a period: its plain correlation is largest
-    at a wrong place, and negative there, although nothing is late and nothing is turned over.
-    A codec of a low bitrate keeps the waveform in some bands alone. `align_coherent` finds them (the coherence of the two
-    signals over frames of 32 ms) and weights each band by the variance of its phase: Hannan and Thomson, "The estimation of
+    Waveforms are correlated from 300 Hz on, with the highs raised by 6 dB an octave (`_weights`). Speech coders take
+    out what lies below 80 Hz, which turns the phase of a low voice by up to half a period: its plain correlation is
+    largest at a wrong place, and negative there, although nothing is late and nothing is turned over. A codec of a low
+    bitrate keeps the waveform in some bands alone. `align_coherent` finds them (the coherence of the two signals over
+    frames of 32 ms) and weights each band by the variance of its phase: Hannan and Thomson, "The estimation of
     coherence and group delay", Biometrika 58 (1971).
 """
 
@@ -23,7 +23,9 @@ _PARTS, _NEWTON_STEPS = 4, 5
 """The search for a delay divides a sample into so many parts, and ends with so many steps of Newton's method."""
 _FRAME_S = 0.032
 _COHERENT = 0.1
-"""The least coherence, as a power, of a band that counts; chance gives one over the number of frames, of which three are added."""
+"""The least coherence, as a power, of a band that counts; chance gives one over the number of frames, of which three
+are added.
+"""
 _LEAST_HZ = 300.0
 """How much of the spectrum must be in common, so that the phases of a few bands do not pass for a delay."""
 
@@ -96,8 +98,9 @@ def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: i
     if power == 0.0:
         return Alignment(0.0, 0.0)
     cross = (np.conj(spectra[0]) * spectra[1]).sum(axis=0)
-    # The largest value is looked for at quarters of samples: halfway between two samples the correlation of bright sounds
-    # is largest in size with the wrong sign. From there Newton's method finds the place where it stops to change.
+    # The largest value is looked for at quarters of samples: halfway between two samples the correlation of bright
+    # sounds is largest in size with the wrong sign. From there Newton's method finds the place where it stops to
+    # change.
     near = np.fft.rfft(np.fft.irfft(cross, size)[np.arange(-longest, longest)])
     best = int(np.abs(np.fft.irfft(near, 2 * longest * _PARTS)).argmax()) / _PARTS - longest
     turn = 2 * np.pi / size * np.arange(len(cross))

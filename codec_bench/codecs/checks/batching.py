@@ -1,10 +1,11 @@
-"""Whether a clip in a batch gives what the clip alone gives: with other clips, in other orders, in batches of other sizes.
+"""Whether a clip in a batch gives what the clip alone gives: with other clips, in other orders, in batches of other
+sizes.
 
 Conventions
-    Codes must be equal in at least 99.99 % of the frames (latents within 1e-4 of the largest), and waveforms within 1e-4. A waveform is not compared where codes
-    differ, because it then differs for that reason.
-    Clips are chosen to disagree (`disagreeing`): the shortest with the longest, silence with speech, and lengths that are a
-    whole number of frames, one sample more and one less, so that one frame of padding that leaks is seen.
+    Codes must be equal in at least 99.99 % of the frames (latents within 1e-4 of the largest), and waveforms within
+    1e-4. A waveform is not compared where codes differ, because it then differs for that reason. Clips are chosen to
+    disagree (`disagreeing`): the shortest with the longest, silence with speech, and lengths that are a whole number of
+    frames, one sample more and one less, so that one frame of padding that leaks is seen.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class Batched:
     Args:
         frames, flips: how many code frames were compared, and how many differ.
         wave: the largest difference of a sample; infinite if the shapes differ.
-        differing: the places of the clips of which anything differs by more than is allowed. worst: the one that differs
-            most, or None if none differs at all.
+        differing: the places of the clips of which anything differs by more than is allowed. worst: the one that
+            differs most, or None if none differs at all.
     """
 
     frames: int = 0

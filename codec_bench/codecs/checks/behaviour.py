@@ -26,7 +26,8 @@ _LISTS: list[list[tuple[str, bool]]] = []
 
 
 def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
-    """Findings for every rate and channel count that is declared, for silence, for two runs of one input, and for batches.
+    """Findings for every rate and channel count that is declared, for silence, for two runs of one input, and for
+    batches.
 
     Args:
         codec: the codec. clips: some speech as the codec takes it, of two seconds or so.

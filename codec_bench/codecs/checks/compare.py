@@ -1,7 +1,7 @@
 """Whether the batches of a codec are exact, over some clips: what `verify-batching` runs in the process of the codec.
 
-The clips are cut to lengths that were drawn. To them come pieces that fit together badly: the shortest and the longest, whole
-frames, one sample more and one less, and silence (`codecs/checks/batching.py`).
+The clips are cut to lengths that were drawn. To them come pieces that fit together badly: the shortest and the longest,
+whole frames, one sample more and one less, and silence (`codecs/checks/batching.py`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What a codec declares, compared with the codes that it sends: bitrate, tokens, frame rate, and side information.
 
 Conventions
-    `info` declares a bitrate, and each stream of codes its frame rate and cardinality, from which a nominal bitrate follows.
-    What is sent are the codes themselves, the packets and the side information.
-    Codecs with packets of whole bytes spend a little more than they declare, above all on short clips: they may differ by
-    10 %, others by 2 %. What every clip has, such as a scale and the padding of its last block, is allowed for.
+    `info` declares a bitrate, and each stream of codes its frame rate and cardinality, from which a nominal bitrate
+    follows. What is sent are the codes themselves, the packets and the side information. Codecs with packets of whole
+    bytes spend a little more than they declare, above all on short clips: they may differ by 10 %, others by 2 %. What
+    every clip has, such as a scale and the padding of its last block, is allowed for.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ class LabelChecks:
         return out
 
     def _uncounted(self) -> list[dict[str, Any]]:
-        """Side information that grows with the clip and is not counted; what every clip has, such as a header, may be left out."""
+        """Side information that grows with the clip and is not counted; what every clip has, such as a header, may be
+        left out.
+        """
         seconds, bits = np.array(self._side).T
         spread = seconds - seconds.mean()
         if not (spread @ spread) > 0:

@@ -1,11 +1,11 @@
 """A sound of five seconds at every rate and channel count that a codec declares, and what must come back of it.
 
 Conventions
-    The sound is a piece of speech at full scale, a chirp with clicks, other speech, and the first piece again, with gaps of a
-    tenth of a second. Of two channels, the first piece is in the first, the other speech in the second, and the rest in both.
-    With it come a part of the first piece by itself, and the same at -30 dB, so that a codec that knows short, long,
-    loud or quiet clips is seen. All three are one batch.
-    A check that several kinds of sound fail is told once, of the first.
+    The sound is a piece of speech at full scale, a chirp with clicks, other speech, and the first piece again, with
+    gaps of a tenth of a second. Of two channels, the first piece is in the first, the other speech in the second, and
+    the rest in both. With it come a part of the first piece by itself, and the same at -30 dB, so that a codec that
+    knows short, long, loud or quiet clips is seen. All three are one batch. A check that several kinds of sound fail is
+    told once, of the first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
     """The findings for all rates and channel counts; one that is `ok` if nothing is wrong.
 
     Args:
-        codec: the codec. clips: some speech. steady: whether the same input gives the same output, so that batches can be compared.
+        codec: the codec. clips: some speech. steady: whether the same input gives the same output, so that batches can
+            be compared.
     """
     info = codec.info
     found: dict[str, dict[str, Any]] = {}
@@ -74,7 +75,10 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
 def _looked_at(
     codec: Any, clips: Sequence[Audio], rate: int, channels: int, untold: list[str], *, alone: bool
 ) -> Iterator[tuple[str, str, float]]:
-    """What is wrong with one kind of sound: check, text and value. If its delay cannot be told, it is added to `untold`."""
+    """What is wrong with one kind of sound: check, text and value.
+
+    If its delay cannot be told, it is added to `untold`.
+    """
     sound, places = _sound(clips, rate, channels)
     length = round(_SHORT_S * rate)
     start = max(0, min(int(np.abs(sound[0, : places[0][1]]).argmax()) - length // 2, places[0][1] - length))

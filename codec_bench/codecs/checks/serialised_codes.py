@@ -1,7 +1,7 @@
 """Codes as bytes, and whether another process decodes them to the same sound.
 
-A codec whose encoder leaves something behind for its decoder (the sound itself, a length, a cache) gives numbers that no
-receiver could get. It shows when the codes alone are given to a process that has not encoded them.
+A codec whose encoder leaves something behind for its decoder (the sound itself, a length, a cache) gives numbers that
+no receiver could get. It shows when the codes alone are given to a process that has not encoded them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """What comes out of a codec, compared with what went in: polarity, delay, level, clipping and silence.
 
 Conventions
-    The delay is where the cross-correlation of the waveforms is largest in size (`alignment.py`). If a codec does not keep
-    the waveform (the correlation is below `CORRELATED`), the bands that it keeps tell the delay, if the clips agree on it.
-    If it keeps none, the envelopes are correlated, which is accurate to about 5 ms: a shorter delay cannot be told.
-    The level is compared band by band, and the median is taken by energy, so that a codec that leaves out the highs has
-    its level all the same.
-    A sample is clipped if its size is at least 0.999 and that of the reference is not.
+    The delay is where the cross-correlation of the waveforms is largest in size (`alignment.py`). If a codec does not
+    keep the waveform (the correlation is below `CORRELATED`), the bands that it keeps tell the delay, if the clips
+    agree on it. If it keeps none, the envelopes are correlated, which is accurate to about 5 ms: a shorter delay cannot
+    be told. The level is compared band by band, and the median is taken by energy, so that a codec that leaves out the
+    highs has its level all the same. A sample is clipped if its size is at least 0.999 and that of the reference is
+    not.
 """
 
 from __future__ import annotations
@@ -150,7 +150,8 @@ class SignalChecks:
             return finding("clipping", "suspect", text, self._cut[1])
         if self._clipped:
             text += f"; most in '{self._worst_clip[0]}'"
-        # Beside the flat tops of clipped or limited sound every lossy codec overshoots, but it does not make more of them.
+        # Beside the flat tops of clipped or limited sound every lossy codec overshoots, but it does not make more of
+        # them.
         suspect = share > _CLIPPED_SHARE and self._clipped > self._full
         return finding("clipping", "suspect" if suspect else "ok", text, share)
 
@@ -191,7 +192,9 @@ def _is_late(median: float, delays: list[float]) -> bool:
 
 
 def level_db(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
-    """By how many dB `estimate` is louder than `reference`, both `(channels, samples)`: the median over bands, by energy."""
+    """By how many dB `estimate` is louder than `reference`, both `(channels, samples)`: the median over bands, by
+    energy.
+    """
     size = quick_size(reference.shape[1])
     powers = [
         (np.abs(np.fft.rfft(signal.astype(np.float64), size)) ** 2).sum(axis=0) for signal in (reference, estimate)

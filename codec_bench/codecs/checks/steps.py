@@ -103,8 +103,8 @@ class Checking:
         announce: called before every call of the codec.
 
     Attributes:
-        parcel: what another process is to decode, once the step `sent` has run and if there is anything; there, what the step
-            `elsewhere` is to decode.
+        parcel: what another process is to decode, once the step `sent` has run and if there is anything; there, what
+            the step `elsewhere` is to decode.
     """
 
     parcel: Parcel | None = None

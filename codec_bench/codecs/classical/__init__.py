@@ -1,5 +1,6 @@
 """Bitstream codecs that run in this process, one adapter a file.
 
 Which file to open
-    `bitstream.py`  FFmpeg's encoders and decoders, packets and bitrates. `sbc.py` has an encoder of its own. Every other file is one codec.
+    `bitstream.py`  FFmpeg's encoders and decoders, packets and bitrates. `sbc.py` has an encoder of its own. Every
+                    other file is one codec.
 """

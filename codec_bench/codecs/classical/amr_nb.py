@@ -29,11 +29,12 @@ DELAY_SAMPLES = 40
 class Amr(RatedCodec):
     """One mode of AMR, without discontinuous transmission, whose decoder is opencore-amr.
 
-    A packet holds the speech bits of one frame of 20 ms, padded to whole bytes. The storage format puts a byte in front of every frame. It
-    is the same for all frames of a mode, and is not counted.
+    A packet holds the speech bits of one frame of 20 ms, padded to whole bytes. The storage format puts a byte in front
+    of every frame. It is the same for all frames of a mode, and is not counted.
 
     Args:
-        family: the name of the format. bitrate_bps: of the mode. rate_hz, frame, delay_samples: as `one_rate` takes them.
+        family: the name of the format. bitrate_bps: of the mode. rate_hz, frame, delay_samples: as `one_rate` takes
+            them.
 
     Class attributes
         modes_bps: in the order of the format's frame type. decoder: FFmpeg's name for it.

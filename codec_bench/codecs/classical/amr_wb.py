@@ -1,4 +1,7 @@
-"""AMR wideband (3GPP TS 26.171, ITU-T G.722.2): VisualOn's encoder, a library of the system, and the decoder of opencore-amr."""
+"""AMR wideband (3GPP TS 26.171, ITU-T G.722.2):
+
+VisualOn's encoder, a library of the system, and the decoder of opencore-amr.
+"""
 
 from __future__ import annotations
 

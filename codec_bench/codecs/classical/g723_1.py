@@ -16,8 +16,8 @@ class G7231(BitstreamCodec):
     """G.723.1 at the higher of its two rates, the only one that FFmpeg encodes; without discontinuous transmission and
     with the decoder's post-filter.
 
-    A packet is one frame of 24 bytes, 1.6 % above the declared rate: 6.4 kbps. One of another size is a frame of the other rate, or of
-    comfort noise, and is refused.
+    A packet is one frame of 24 bytes, 1.6 % above the declared rate: 6.4 kbps. One of another size is a frame of the
+    other rate, or of comfort noise, and is refused.
     """
 
     def __init__(self) -> None:

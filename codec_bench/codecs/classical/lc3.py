@@ -74,7 +74,10 @@ class Lc3(RatedCodec):
 
 
 def _missing(coder: Any, size: int) -> Any:
-    """The samples of a packet of some bytes that did not arrive: `lc3_decode` conceals where it is given no data, which `lc3py` never does."""
+    """The samples of a packet of some bytes that did not arrive:
+
+    `lc3_decode` conceals where it is given no data, which `lc3py` never does.
+    """
     channels = coder.num_channels
     out = (ctypes.c_float * (channels * coder.get_frame_samples()))()
     for place, held in enumerate(coder._Decoder__decoders):

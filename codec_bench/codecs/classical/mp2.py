@@ -17,7 +17,8 @@ _KBPS = {
 
 
 class Mp2(RatedCodec):
-    """Layer II, at the sample rates whose MPEG version has that bitrate. A frame has its header: a decoder needs it in every frame.
+    """Layer II, at the sample rates whose MPEG version has that bitrate. A frame has its header: a decoder needs it in
+    every frame.
 
     Args:
         bitrate_bps: one of the format's bitrates.

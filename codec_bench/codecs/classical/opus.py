@@ -72,8 +72,9 @@ class Opus(RatedCodec):
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """The decoded signal with libopus' concealment of what is missing. Forward error correction is not used.
 
-        A packet whose frame is empty is how RFC 6716 (section 3.2.1) says that a frame is missing, and for such a one libopus calls
-        its concealment. Its first byte is that of the last packet that arrived; before any arrived, that of the first that does.
+        A packet whose frame is empty is how RFC 6716 (section 3.2.1) says that a frame is missing, and for such a one
+        libopus calls its concealment. Its first byte is that of the last packet that arrived; before any arrived, that
+        of the first that does.
         """
         return self.decode_one(_with_gaps(packets), num_samples, rate_hz, channels)
 

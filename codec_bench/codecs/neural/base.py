@@ -26,9 +26,9 @@ class PublishedCodec(Codec):
 
     Args:
         device: `cpu` or `cuda:N`.
-        weights: a file or folder in the codec's layout or a hub id, optionally `@REVISION`; None for the published weights on this
-            machine; `random` for small networks of seeded noise, and of most codecs `random-full` for those of the published
-            size. Both are only for tests and benches.
+        weights: a file or folder in the codec's layout or a hub id, optionally `@REVISION`; None for the published
+            weights on this machine; `random` for small networks of seeded noise, and of most codecs `random-full` for
+            those of the published size. Both are only for tests and benches.
 
     Raises:
         WeightsError: the weights are not on this machine, or belong to another model.
@@ -62,7 +62,9 @@ class PublishedCodec(Codec):
 
     @classmethod
     def published(cls, **options: Any) -> PublishedWeights:
-        """What the catalogue of weights states of them: the revision, and the bytes of all files if those of each are known."""
+        """What the catalogue of weights states of them: the revision, and the bytes of all files if those of each are
+        known.
+        """
         from codec_bench.weights import checkpoint
 
         held = [checkpoint(name.format(**options)) for name in cls.checkpoints]
@@ -81,7 +83,8 @@ class PublishedCodec(Codec):
             find_all((name.format(**options) for name in cls.checkpoints), weights)
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
-        """The vectors that codes stand for, float32 `(frames, dimensions)`: of all codebooks together, as the decoder is given them.
+        """The vectors that codes stand for, float32 `(frames, dimensions)`: of all codebooks together, as the decoder
+        is given them.
 
         Raises:
             UserError: its codes are not looked up in codebooks of vectors.
@@ -96,7 +99,8 @@ class PublishedCodec(Codec):
             return lookup(there, self._quantiser).value[0].T.float().cpu().numpy()
 
     def first(self, codebooks: int) -> PublishedCodec:
-        """The same codec with its first codebooks only, on the same networks, if each codebook says what those before it left.
+        """The same codec with its first codebooks only, on the same networks, if each codebook says what those before
+        it left.
 
         Raises:
             UserError: it has no such number of codebooks, or decodes all of them only.
@@ -140,10 +144,10 @@ class PublishedCodec(Codec):
 class NeuralCodec(PublishedCodec):
     """A codec of one stream of codes whose network codes several items in one pass.
 
-    This class checks what comes in, groups the items into passes and cuts each item to its own length. On a GPU, what all
-    passes need is sent there together, and their results are fetched together. An adapter says where it differs: how many
-    frames an item has (`_frames`) and how many samples its encoder hears of them (`_heard`), what its network is given
-    (`_inputs`), what it does with one pass (`_search`, `_waves`).
+    This class checks what comes in, groups the items into passes and cuts each item to its own length. On a GPU, what
+    all passes need is sent there together, and their results are fetched together. An adapter says where it differs:
+    how many frames an item has (`_frames`) and how many samples its encoder hears of them (`_heard`), what its network
+    is given (`_inputs`), what it does with one pass (`_search`, `_waves`).
 
     Class attributes
         cardinality: entries of each codebook.

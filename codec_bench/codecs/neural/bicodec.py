@@ -47,7 +47,8 @@ class BiCodec(PublishedCodec):
     The level is not sent: the output is as loud as the normalised input.
 
     Args:
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of SparkAudio/Spark-TTS-0.5B.
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of
+            SparkAudio/Spark-TTS-0.5B.
     """
 
     checkpoints = ("spark-bicodec", "spark-wav2vec2-xlsr-53")

@@ -31,7 +31,8 @@ class BigCodec(NeuralCodec):
     Codes: one stream of one codebook of 8192 entries at 80 frames a second.
 
     Args:
-        device, weights: as `PublishedCodec` says; weights of one's own are a file in the published layout, or a folder that holds it.
+        device, weights: as `PublishedCodec` says; weights of one's own are a file in the published layout, or a folder
+            that holds it.
     """
 
     cardinality = _CARDINALITY

@@ -31,7 +31,9 @@ _REDUCED = {"encoder_hidden_size": 8, "decoder_hidden_size": 64}
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """One published model: rate, strides of the encoder, codebooks, and channels of the latents where they are not 1024."""
+    """One published model: rate, strides of the encoder, codebooks, and channels of the latents where they are not
+    1024.
+    """
 
     rate_hz: int
     strides: tuple[int, ...]
@@ -70,7 +72,8 @@ class Dac(NeuralCodec):
         model: `16khz`, `24khz`, `44khz` (the published "8kbps"), or `44khz-16kbps`.
         codebooks: how many of its 12, 32, 9 or 18 codebooks are sent, the first ones; None for all. The models were
             trained with quantiser dropout, so that any number works.
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers (of the original package for `44khz-16kbps`).
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers (of
+            the original package for `44khz-16kbps`).
 
     Raises:
         UserError: there is no such model, or it does not have so many codebooks.

@@ -1,7 +1,7 @@
 """Reading a DAC checkpoint of the original package into transformers' model, without unpickling anything but tensors.
 
-The file holds `state_dict` and `metadata`. Every convolution is stored as a direction and a gain (weight normalisation),
-which are folded into one weight here, as transformers' published files have it.
+The file holds `state_dict` and `metadata`. Every convolution is stored as a direction and a gain (weight
+normalisation), which are folded into one weight here, as transformers' published files have it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 
 from codec_bench.weights import load_into, load_state
 
-# Modules of the original's sequences by their place, as transformers calls them. Blocks are counted from 1 there, from 0 here.
+# Modules of the original's sequences by their place, as transformers calls them. Blocks are counted from 1 there, from
+# 0 here.
 _UNIT = {"0": "snake1", "1": "conv1", "2": "snake2", "3": "conv2"}
 _ENCODER = {"0": "conv1", "5": "snake1", "6": "conv2"}
 _ENCODER_BLOCK = {"0": "res_unit1", "1": "res_unit2", "2": "res_unit3", "3": "snake1", "4": "conv1"}

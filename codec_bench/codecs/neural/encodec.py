@@ -190,7 +190,10 @@ class Encodec(PublishedCodec):
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
     def _decoded(self, values: Any, frames: Sequence[int]) -> Any:
-        """Waves of codes `(items, codebooks, frames)`. The decoder is causal, so what follows an item does not change it."""
+        """Waves of codes `(items, codebooks, frames)`.
+
+        The decoder is causal, so what follows an item does not change it.
+        """
         if max(frames) <= _SHORT_FRAMES:  # such items are reflected at their end, so nothing may follow them
             return self._net.decoder(self._lookup(values))
         return self._in_shape(lambda padded, _: self._net.decoder(self._lookup(padded)), [values], frames)
@@ -321,7 +324,8 @@ def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
         found = find(f"encodec-{model}", weights)
         net = load_pretrained(EncodecModel, str(found.folder), {**_MODELS[model], "codebook_size": _CARDINALITY})
         used = found.used
-    # Weights with a gradient are what torch's counter of operations stumbles over: it wants to follow them, here without one.
+    # Weights with a gradient are what torch's counter of operations stumbles over: it wants to follow them, here
+    # without one.
     net = net.eval().requires_grad_(False).to(device)
     sizes_on_host(net)
     return net, used

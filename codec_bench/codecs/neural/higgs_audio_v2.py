@@ -1,9 +1,10 @@
-"""The tokenizer of Higgs Audio v2 (Boson AI) through transformers, in batches that equal transformers one item at a time.
+"""The tokenizer of Higgs Audio v2 (Boson AI) through transformers, in batches that equal transformers one item at a
+time.
 
 Where padding could change a result, and what prevents it
-    Encoder: its semantic branch, a HuBERT without a mask, normalises over time and attends to everything. Every item is followed by
-    zeros to its own multiple of 960 samples, and only items of exactly equal length share a pass.
-    Decoder: the convolutions look both ways; everything beyond an item's length is zeroed before each of them
+    Encoder: its semantic branch, a HuBERT without a mask, normalises over time and attends to everything. Every item is
+    followed by zeros to its own multiple of 960 samples, and only items of exactly equal length share a pass. Decoder:
+    the convolutions look both ways; everything beyond an item's length is zeroed before each of them
     (`networks/dac.py`), and items of any length share a pass.
 """
 
@@ -136,8 +137,8 @@ def _random_net(*, reduced: bool) -> Any:
 class _Latents:
     """What the model's `encode` quantises, `(items, hidden, frames)`, of waves of a multiple of 960 samples.
 
-    Of such lengths both branches make one frame every 960 samples; transformers pads the acoustic one at others. It also makes the
-    filter of the resampler anew for every call, for which a GPU would wait.
+    Of such lengths both branches make one frame every 960 samples; transformers pads the acoustic one at others. It
+    also makes the filter of the resampler anew for every call, for which a GPU would wait.
     """
 
     def __init__(self, net: Any, device: str) -> None:

@@ -1,4 +1,6 @@
-"""What adapters of continuous neural codecs share: latents in place of codes, and networks to which padding does no harm."""
+"""What adapters of continuous neural codecs share: latents in place of codes, and networks to which padding does no
+harm.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""The audio tokenizer of Pocket TTS (Kyutai) through transformers: a Mimi without codebooks, with latents of 32 real numbers.
+"""The audio tokenizer of Pocket TTS (Kyutai) through transformers: a Mimi without codebooks, with latents of 32 real
+numbers.
 
 Where padding could change a result, and what prevents it
-    The convolutions and the two transformers (with a window of 250 positions) are causal, so what comes after an item does not
-    reach it. Every item is followed by zeros up to a multiple of 1920 samples, as transformers' extractor does.
+    The convolutions and the two transformers (with a window of 250 positions) are causal, so what comes after an item
+    does not reach it. Every item is followed by zeros up to a multiple of 1920 samples, as transformers' extractor
+    does.
 """
 
 from __future__ import annotations

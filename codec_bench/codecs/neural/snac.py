@@ -67,7 +67,8 @@ class Snac(PublishedCodec):
     Args:
         model: `24khz`, `32khz` or `44khz` (44.1 kHz).
         seed: of the decoder's noise.
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the published layout (`pytorch_model.bin` and `config.json`).
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the published layout
+            (`pytorch_model.bin` and `config.json`).
 
     Raises:
         MissingExtra: the package `snac` is not installed.

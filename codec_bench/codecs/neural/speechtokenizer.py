@@ -40,7 +40,8 @@ class SpeechTokenizer(NeuralCodec):
 
     Args:
         bitrate_bps: 500 for each codebook, to 4000.
-        device, weights: as `PublishedCodec` says; weights of one's own are a file in the published layout, or a folder that holds it.
+        device, weights: as `PublishedCodec` says; weights of one's own are a file in the published layout, or a folder
+            that holds it.
     """
 
     cardinality = _CARDINALITY

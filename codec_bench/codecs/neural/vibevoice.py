@@ -1,12 +1,13 @@
 """The acoustic tokenizer of VibeVoice (Microsoft) through transformers: latents of 64 real numbers 7.5 times a second.
 
 Conventions
-    As transformers' extractor does, a clip is brought to -25 dB of full scale first (lower if it would clip). The factor is sent
-    beside the latents, and the decoder undoes it; so the codec as a whole is not causal, although its networks are.
-    The encoder's noise of training (`sample`) is off: the same sound has the same latents.
+    As transformers' extractor does, a clip is brought to -25 dB of full scale first (lower if it would clip). The
+    factor is sent beside the latents, and the decoder undoes it; so the codec as a whole is not causal, although its
+    networks are. The encoder's noise of training (`sample`) is off: the same sound has the same latents.
 
 Where padding could change a result, and what prevents it
-    All convolutions are causal, and norms are over channels. Every item is followed by zeros up to a multiple of 3200 samples.
+    All convolutions are causal, and norms are over channels. Every item is followed by zeros up to a multiple of 3200
+    samples.
 """
 
 from __future__ import annotations

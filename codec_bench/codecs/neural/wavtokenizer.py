@@ -41,7 +41,8 @@ class WavTokenizer(NeuralCodec):
     Args:
         frame_rate_hz: 75 or 40.
         checkpoint: the name of its published weights in the catalogue.
-        device, weights: as `PublishedCodec` says; weights of one's own are a file in the published layout (a checkpoint of Lightning), or a folder that holds it.
+        device, weights: as `PublishedCodec` says; weights of one's own are a file in the published layout (a checkpoint
+            of Lightning), or a folder that holds it.
     """
 
     cardinality = _CARDINALITY

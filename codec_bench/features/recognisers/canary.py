@@ -1,4 +1,5 @@
-"""Transcripts by NVIDIA's Canary through transformers, in batches, greedily: Parakeet's encoder before a decoder that is told the language.
+"""Transcripts by NVIDIA's Canary through transformers, in batches, greedily: Parakeet's encoder before a decoder that
+is told the language.
 
 Its front end and its encoder are Parakeet's, and padding changes nothing for the reasons that `parakeet.py` gives.
 """
@@ -25,14 +26,14 @@ MAX_TOKENS = 512
 class Canary(PiecewiseRecogniser):
     """Transcripts by Canary, with capitals, punctuation and digits: the most probable token at each step.
 
-    The network must be told the language of the signal. It was trained on signals of at most 40 s, so a longer one is heard in
-    pieces (`PiecewiseRecogniser`).
+    The network must be told the language of the signal. It was trained on signals of at most 40 s, so a longer one is
+    heard in pieces (`PiecewiseRecogniser`).
 
     Result: `transcript` and `language`, the one that was told. If a text did not end, `fault` says so.
 
     Paper: M. Sekoyan et al., "Canary-1B-v2 & Parakeet-TDT-0.6B-v3", 2025, arXiv 2509.14128. Reference implementation:
-    transformers 5.23 `CanaryForConditionalGeneration.generate` with `CanaryProcessor`, each signal alone: the same tokens in
-    float32.
+    transformers 5.23 `CanaryForConditionalGeneration.generate` with `CanaryProcessor`, each signal alone: the same
+    tokens in float32.
 
     Args:
         model: a key of `models`.

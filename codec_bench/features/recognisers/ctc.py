@@ -44,9 +44,9 @@ class Ctc(PiecewiseRecogniser):
     """Transcripts by a CTC recogniser: the most probable letter of each frame, without repeats and blanks.
 
     There is no language model. A transcript depends on its signal alone: each signal is brought to zero mean and unit
-    variance by itself (if the checkpoint asks for it), and padding is masked. A signal longer than 60 s is cut where it is
-    quietest (0.1 s frames) between the 20th and the 30th second of each piece, and each piece is recognised by itself. The
-    network may give letters for silence.
+    variance by itself (if the checkpoint asks for it), and padding is masked. A signal longer than 60 s is cut where it
+    is quietest (0.1 s frames) between the 20th and the 30th second of each piece, and each piece is recognised by
+    itself. The network may give letters for silence.
 
     Result: `{"transcript": str}`, in the checkpoint's letters (capitals and the apostrophe for the published ones).
 
@@ -136,7 +136,9 @@ class Ctc(PiecewiseRecogniser):
         return [Heard(text) for text in texts]
 
     def words(self, piece: np.ndarray) -> list[Word]:
-        """As `PiecewiseRecogniser.words`: a word lasts from the first frame of its first letter to the last one of its last letter."""
+        """As `PiecewiseRecogniser.words`: a word lasts from the first frame of its first letter to the last one of its
+        last letter.
+        """
         logits, (count,) = self.logits([piece])
         ids = logits[0, :count].argmax(dim=-1).cpu().numpy()
         found = self._tokenizer.decode(ids, output_word_offsets=True).word_offsets
@@ -149,13 +151,15 @@ class Ctc(PiecewiseRecogniser):
 class CtcPhones(Ctc):
     """The phones of speech by a CTC recogniser: the most probable phone of each frame, without repeats and blanks.
 
-    It knows the phones of some 60 languages, as eSpeak writes them in IPA, and hears no words, so that no dictionary and no
-    language model corrects what is heard. What is said of `Ctc` holds here.
+    It knows the phones of some 60 languages, as eSpeak writes them in IPA, and hears no words, so that no dictionary
+    and no language model corrects what is heard. What is said of `Ctc` holds here.
 
     Result: `{"transcript": str}`, phones with spaces between them.
 
-    Paper: Q. Xu, A. Baevski, M. Auli, "Simple and Effective Zero-shot Cross-lingual Phoneme Recognition", Interspeech 2022.
-    Reference implementation: transformers 5.23 `Wav2Vec2ForCTC` with its `Wav2Vec2PhonemeCTCTokenizer`, each signal alone: the same phones.
+    Paper: Q. Xu, A. Baevski, M. Auli, "Simple and Effective Zero-shot Cross-lingual Phoneme Recognition", Interspeech
+    2022.
+    Reference implementation: transformers 5.23 `Wav2Vec2ForCTC` with its `Wav2Vec2PhonemeCTCTokenizer`, each signal
+        alone: the same phones.
 
     Args:
         model: a key of `PHONES`.

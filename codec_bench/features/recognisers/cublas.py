@@ -1,9 +1,10 @@
 """cuBLAS 12 for CTranslate2, loaded before CTranslate2 needs it.
 
-CTranslate2's wheels are built for CUDA 12. They open `libcublas.so.12` by its name at the first product of matrices on a
-GPU, and torch may bring cuBLAS of another version only. A library of that name that the process has already loaded is
-the one that is found, so the one of the package nvidia-cublas-cu12 is loaded here from where pip has put it. Version 13 has another
-name inside the file, by which a process that has loaded it knows it, so it cannot stand in here (`docs/speed.md`).
+CTranslate2's wheels are built for CUDA 12. They open `libcublas.so.12` by its name at the first product of matrices on
+a GPU, and torch may bring cuBLAS of another version only. A library of that name that the process has already loaded is
+the one that is found, so the one of the package nvidia-cublas-cu12 is loaded here from where pip has put it. Version 13
+has another name inside the file, by which a process that has loaded it knows it, so it cannot stand in here
+(`docs/speed.md`).
 """
 
 from __future__ import annotations

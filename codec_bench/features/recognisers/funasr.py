@@ -1,15 +1,16 @@
-"""The common part of FunASR's models: building one from a published folder without running code in it, and the front end.
+"""The common part of FunASR's models: building one from a published folder without running code in it, and the front
+end.
 
-A published folder holds `config.yaml`, `model.pt`, `am.mvn` and a vocabulary. FunASR's own loader unpickles the weights,
-sets the number of threads, seeds torch, asks a server for updates and logs. Here the same classes of FunASR are built
-from the same configuration, and nothing else is done.
+A published folder holds `config.yaml`, `model.pt`, `am.mvn` and a vocabulary. FunASR's own loader unpickles the
+weights, sets the number of threads, seeds torch, asks a server for updates and logs. Here the same classes of FunASR
+are built from the same configuration, and nothing else is done.
 
 The front end, and its noise
     Kaldi's filter bank (frames of 25 ms every 10 ms, 80 bands), seven frames joined every six, a fixed shift and scale
-    per coefficient. The published configurations leave FunASR's `dither` at 1: every frame gets noise of one 16-bit step
-    from torch's global generator, so FunASR's own transcripts depend on what was recognised before. The noise is kept,
-    because without it digital silence is -15.9 in every band, and no model was trained on that. But every signal gets the
-    noise of a generator that is seeded with 0. FunASR computes the same right after `torch.manual_seed(0)`.
+    per coefficient. The published configurations leave FunASR's `dither` at 1: every frame gets noise of one 16-bit
+    step from torch's global generator, so FunASR's own transcripts depend on what was recognised before. The noise is
+    kept, because without it digital silence is -15.9 in every band, and no model was trained on that. But every signal
+    gets the noise of a generator that is seeded with 0. FunASR computes the same right after `torch.manual_seed(0)`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ FULL_SCALE = 32_768.0
 FRAMES_AT_ONCE = 8_192
 """Frames whose spectra are computed at a time: 13 MB of samples."""
 SIMILAR = 1.4
-"""By what factor the lengths in one pass may differ on a CPU. Batches make these networks up to 1.5 times faster there."""
+"""By what factor the lengths in one pass may differ on a CPU.
+
+Batches make these networks up to 1.5 times faster there.
+"""
 _FRONT_END = {"fs": RATE_HZ, "window": "hamming", "frame_length": 25, "frame_shift": 10, "snip_edges": True}
 _STATE_ENTRIES = ("state_dict", "model_state_dict", "model")
 
@@ -68,8 +72,8 @@ class Recogniser:
 
     Args:
         found: the folder with `config.yaml`, `am.mvn`, the weights and the vocabulary's file.
-        allowed: the classes that the configuration may name, by key. Others are refused, because a class could fetch or run
-            something when it is built.
+        allowed: the classes that the configuration may name, by key. Others are refused, because a class could fetch or
+            run something when it is built.
         vocabulary: the name of the tokenizer's argument for its vocabulary, and the file.
         device: `cpu` or `cuda:N`.
 
@@ -97,7 +101,8 @@ class Recogniser:
                 if hasattr(self.tokenizer, "token_list")
                 else self.tokenizer.get_vocab_size()
             )
-            # As in AutoModel, the keys of `model_conf` and of the whole file are arguments. Augmentation is for training.
+            # As in AutoModel, the keys of `model_conf` and of the whole file are arguments. Augmentation is for
+            # training.
             options = {**config.get("model_conf", {}), **config, "vocab_size": size, "input_size": wave.output_size()}
             options |= {"specaug": None, "normalize": None}
             net = unfilled(lambda: registered.model_classes[config["model"]](**options))
@@ -179,7 +184,8 @@ def _load(net: Any, path: Path) -> None:
 
 
 class FrontEnd:
-    """Features of FunASR's `WavFrontend`, for a batch, on a device. They equal those of `WavFrontend` for single signals.
+    """Features of FunASR's `WavFrontend`, for a batch, on a device. They equal those of `WavFrontend` for single
+    signals.
 
     Args:
         wave: the `WavFrontend`, whose settings and normalisation are used.
@@ -234,7 +240,9 @@ class FrontEnd:
         return (rows + self._shift) * self._scale
 
     def _noise_for(self, count: int) -> torch.Tensor:
-        """The noise of the first frames `(count, 400)`. torch fills tensors in order, so it is the same for longer signals."""
+        """The noise of the first frames `(count, 400)`. torch fills tensors in order, so it is the same for longer
+        signals.
+        """
         if len(self._noise) < count:
             import torch
 

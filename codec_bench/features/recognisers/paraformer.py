@@ -1,10 +1,11 @@
-"""Transcripts of Mandarin by Paraformer, through FunASR's networks. Batches give the same results as FunASR file by file.
+"""Transcripts of Mandarin by Paraformer, through FunASR's networks. Batches give the same results as FunASR file by
+file.
 
 Where padding changes the results of FunASR itself, and what is done about it
-    The encoder masks its attention and its memory, so an item's own frames do not depend on the padding. The frames after
-    them are not zero. The convolution before the predictor reads one of these at an item's last frame, and one of them
-    may end the last token. Here they are set to zero. FunASR also fails on a batch whose last item has no token; here,
-    items without a token are removed from the batch before the decoder.
+    The encoder masks its attention and its memory, so an item's own frames do not depend on the padding. The frames
+    after them are not zero. The convolution before the predictor reads one of these at an item's last frame, and one of
+    them may end the last token. Here they are set to zero. FunASR also fails on a batch whose last item has no token;
+    here, items without a token are removed from the batch before the decoder.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ class Paraformer(funasr.FunasrFeature):
       hotwords its second decoder does not take part.
 
     The text is FunASR's: that of `paraformer-zh` has no spaces between Chinese characters, that of
-    `seaco-paraformer-zh` has one after every character and word (as every text for which FunASR also gives times). Error
-    rates by character ignore these spaces.
+    `seaco-paraformer-zh` has one after every character and word (as every text for which FunASR also gives times).
+    Error rates by character ignore these spaces.
 
     The whole signal is recognised in one pass, without voice activity detection and punctuation. Memory grows with the
-    square of its length (about 5 GB for ten minutes). `@28s` cuts the signal every 28 s and joins the texts without spaces
-    between them, as UltraEval-Audio does for long speech. A rest of less than 25 ms is ignored.
+    square of its length (about 5 GB for ten minutes). `@28s` cuts the signal every 28 s and joins the texts without
+    spaces between them, as UltraEval-Audio does for long speech. A rest of less than 25 ms is ignored.
 
     Result: `{"transcript": str, "tokens": int64 (tokens,)}`; the tokens are entries of the model's `tokens.json`.
 
@@ -186,7 +187,8 @@ class Paraformer(funasr.FunasrFeature):
 
         recogniser = self._loaded()
         text, words = sentence_postprocess(recogniser.tokenizer.ids2tokens(tokens))
-        # FunASR joins the words with spaces where it also gives their times. It does where the predictor has a second half.
+        # FunASR joins the words with spaces where it also gives their times. It does where the predictor has a second
+        # half.
         timed = recogniser.kind != "Paraformer" and hasattr(recogniser.net.predictor, "get_upsample_timestamp")
         return " ".join(words).strip() if timed else text
 
@@ -239,7 +241,9 @@ def _runs(predictor: Any) -> bool:
 
 
 def _ends_running(weights: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
-    """The frames that end a token, and the rest of their weight for the next token: by a running sum in single precision."""
+    """The frames that end a token, and the rest of their weight for the next token: by a running sum in single
+    precision.
+    """
     ends, over = np.zeros(weights.shape, bool), np.zeros_like(weights)
     total = np.zeros(len(weights), np.float32)
     for frame, weight in enumerate(weights.T):

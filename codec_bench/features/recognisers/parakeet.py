@@ -1,9 +1,11 @@
-"""Transcripts by NVIDIA's Parakeet through transformers, in batches: FastConformer with a CTC head or a transducer (TDT).
+"""Transcripts by NVIDIA's Parakeet through transformers, in batches: FastConformer with a CTC head or a transducer
+(TDT).
 
 Where padding would change results, and what is done about it
-    The front end normalises each band over the whole recording, so every piece goes through it alone; frames are zero beyond
-    a piece's end. The convolutions that subsample and those of the blocks read zeros there, and attention is masked. The
-    transducer stops at each piece's own last frame. (That of transformers writes on while others of its batch go on.)
+    The front end normalises each band over the whole recording, so every piece goes through it alone; frames are zero
+    beyond a piece's end. The convolutions that subsample and those of the blocks read zeros there, and attention is
+    masked. The transducer stops at each piece's own last frame. (That of transformers writes on while others of its
+    batch go on.)
 """
 
 from __future__ import annotations
@@ -71,16 +73,16 @@ class Parakeet(PiecewiseRecogniser):
     """Transcripts by Parakeet, decoded greedily: `ctc` takes the most probable token of each frame, without repeats and
     blanks; `tdt` takes the most probable token and the most probable number of frames to go on.
 
-    There is no language model. A signal longer than 60 s is heard in pieces (`PiecewiseRecogniser`), where NeMo hears up to
-    24 minutes whole. `ctc` writes small letters, and `tdt` capitals, punctuation and digits. The third version finds the
-    language by itself and does not say which.
+    There is no language model. A signal longer than 60 s is heard in pieces (`PiecewiseRecogniser`), where NeMo hears
+    up to 24 minutes whole. `ctc` writes small letters, and `tdt` capitals, punctuation and digits. The third version
+    finds the language by itself and does not say which.
 
     Result: `transcript`; where a transducer does not come to the end of its frames, `fault` says so.
 
-    Papers: D. Rekesh et al., "Fast Conformer with linearly scalable attention", ASRU 2023; H. Xu et al., "Efficient sequence
-    transduction by jointly predicting tokens and durations", ICML 2023. Reference implementation: transformers 5.23
-    `ParakeetForCTC` and `ParakeetForTDT` with `ParakeetProcessor`, each signal alone: logits to 1e-5 of their scale, the same
-    transcripts.
+    Papers: D. Rekesh et al., "Fast Conformer with linearly scalable attention", ASRU 2023; H. Xu et al., "Efficient
+    sequence transduction by jointly predicting tokens and durations", ICML 2023. Reference implementation: transformers
+    5.23 `ParakeetForCTC` and `ParakeetForTDT` with `ParakeetProcessor`, each signal alone: logits to 1e-5 of their
+    scale, the same transcripts.
 
     Args:
         model: a key of `CHECKPOINTS`.
@@ -184,10 +186,11 @@ class Parakeet(PiecewiseRecogniser):
             yield [Token(*step) for step in steps if step[0] not in skipped], places[-1], count
 
     def words(self, piece: np.ndarray) -> list[Word]:
-        """As `PiecewiseRecogniser.words`: from the first frame of a word's first token to the last one of its last token.
+        """As `PiecewiseRecogniser.words`: from the first frame of a word's first token to the last one of its last
+        token.
 
-        A token of `ctc` lasts as long as it is the most probable one, and one of `tdt` as many frames as the network says; a mark
-        of punctuation makes no word longer.
+        A token of `ctc` lasts as long as it is the most probable one, and one of `tdt` as many frames as the network
+        says; a mark of punctuation makes no word longer.
         """
         if self._kind == "parakeet_ctc":
             logits, (count,) = self.logits([piece])
@@ -213,16 +216,17 @@ class Parakeet(PiecewiseRecogniser):
 def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The tokens that a token-and-duration transducer writes, greedily, for all items together.
 
-    An item ends after its last frame, or after as many steps as the model allows for that number of frames, so what it writes does
-    not depend on the others. The host asks every `ASKED_EVERY` steps whether all have ended, and waits for nothing else.
+    An item ends after its last frame, or after as many steps as the model allows for that number of frames, so what it
+    writes does not depend on the others. The host asks every `ASKED_EVERY` steps whether all have ended, and waits for
+    nothing else.
 
     Args:
         net: transformers' `ParakeetForTDT`. encoded: the projected output of its encoder, `(items, frames, width)`.
         frames: how many are each item's own, int64 `(items,)`, on the same device.
 
     Returns:
-        Tokens `(items, steps + 1)`, blank after an item's end, and how many frames each item has gone on before each of them, of the same
-        shape. The last token is blank, and what stands beside it is how far the item has come.
+        Tokens `(items, steps + 1)`, blank after an item's end, and how many frames each item has gone on before each of
+        them, of the same shape. The last token is blank, and what stands beside it is how far the item has come.
     """
     import torch
 

@@ -1,4 +1,6 @@
-"""What recognisers have in common that take a signal whole, or a long one in pieces, and hear pieces of many signals together."""
+"""What recognisers have in common that take a signal whole, or a long one in pieces, and hear pieces of many signals
+together.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ class Heard:
     """What was heard in one piece.
 
     Args:
-        text: the transcript. language: base code of the language in which the recogniser wrote it, empty if it does not say.
+        text: the transcript. language: base code of the language in which the recogniser wrote it, empty if it does not
+        say.
         fault: why the text cannot be trusted, or an empty string.
     """
 
@@ -36,8 +39,9 @@ class Heard:
 class PiecewiseRecogniser(Feature):
     """A recogniser of transformers that hears signals of at most `whole_s` seconds whole.
 
-    Longer ones are cut, because the time and memory of attention grow with the square of the length. Such a signal is cut where it is quietest (0.1 s frames) between the 20th and the 30th second of each piece, each piece
-    is recognised by itself, and one space stands between the texts. On a CPU a batch is split into passes of similar length.
+    Longer ones are cut, because the time and memory of attention grow with the square of the length. Such a signal is
+    cut where it is quietest (0.1 s frames) between the 20th and the 30th second of each piece, each piece is recognised
+    by itself, and one space stands between the texts. On a CPU a batch is split into passes of similar length.
 
     Args:
         model: a key of `models`.
@@ -100,7 +104,9 @@ class PiecewiseRecogniser(Feature):
 
     @abstractmethod
     def hear(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Heard]:
-        """What is heard in each piece `(samples,)`, of at least `shortest` samples, in the language given for it or None."""
+        """What is heard in each piece `(samples,)`, of at least `shortest` samples, in the language given for it or
+        None.
+        """
 
     def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
         """Why a signal cannot be transcribed, or None."""
@@ -166,7 +172,9 @@ class PiecewiseRecogniser(Feature):
         raise NotImplementedError
 
     def _pieces(self, signal: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """The signal, or the pieces of a long one in which something can be heard, each with the sample where it begins."""
+        """The signal, or the pieces of a long one in which something can be heard, each with the sample where it
+        begins.
+        """
         if signal.size <= self.whole_s * self.rate_hz:
             yield 0, signal
             return

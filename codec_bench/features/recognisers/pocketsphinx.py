@@ -1,7 +1,7 @@
 """Transcripts by PocketSphinx: a small English recogniser whose models come with its package, so that it works offline.
 
-It is much worse than a large recogniser, also on clean read speech. If systems are compared on the same speech, its error
-rate says how much intelligible structure a codec keeps.
+It is much worse than a large recogniser, also on clean read speech. If systems are compared on the same speech, its
+error rate says how much intelligible structure a codec keeps.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ FAST = {
     "lponlybeam": 1e-26,
     "fwdflatwbeam": 1e-20,
 }
-"""The search called `fast`: two densities per state, a phone look-ahead of 3 frames with more weight, at most 2000 states and
-10 word ends per frame, narrower beams. Everything else is the package's default, with both further passes (flat
-lexicon, best path through the lattice). It takes less time than the default; docs/metrics/error_rate.md says how much less,
-and at what cost in words."""
+"""The search called `fast`: two densities per state, a phone look-ahead of 3 frames with more weight, at most 2000
+states and 10 word ends per frame, narrower beams. Everything else is the package's default, with both further passes
+(flat lexicon, best path through the lattice). It takes less time than the default; docs/metrics/error_rate.md says how
+much less, and at what cost in words."""
 
 WINDOW_S = 30.0
 EARLIEST_CUT_S = 20.0
@@ -43,9 +43,9 @@ class Pocketsphinx(Feature):
     """What PocketSphinx hears, as lower-case words without punctuation; numbers are spelled out.
 
     A transcript depends on its signal alone. The recogniser adapts its noise and channel estimates to earlier signals;
-    here they are reset for every signal, and the channel is estimated from the whole signal. Signals longer than 30 s are
-    cut where they are quietest (0.1 s frames) in the last 10 s of each 30 s, so that time and memory grow linearly with
-    the length. Silence gives an empty transcript.
+    here they are reset for every signal, and the channel is estimated from the whole signal. Signals longer than 30 s
+    are cut where they are quietest (0.1 s frames) in the last 10 s of each 30 s, so that time and memory grow linearly
+    with the length. Silence gives an empty transcript.
 
     Result: `{"transcript": str}`.
 

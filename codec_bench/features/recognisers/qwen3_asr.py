@@ -1,9 +1,9 @@
 """Transcripts by Qwen3-ASR through transformers, in batches, greedily.
 
 Where padding would change results, and what is done about it
-    The front end normalises a spectrogram by its own maximum, so every piece goes through it alone. The encoder reads seconds
-    of 100 frames one by one and attends within 8 s of one recording; frames beyond the end are left out. Prompts are padded on
-    the left, and the padding is masked.
+    The front end normalises a spectrogram by its own maximum, so every piece goes through it alone. The encoder reads
+    seconds of 100 frames one by one and attends within 8 s of one recording; frames beyond the end are left out.
+    Prompts are padded on the left, and the padding is masked.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ MAX_TOKENS = 512
 
 
 class Qwen3Asr(PiecewiseRecogniser):
-    """Transcripts by Qwen3-ASR, as written text with punctuation: the most probable token at each step, without a context.
+    """Transcripts by Qwen3-ASR, as written text with punctuation: the most probable token at each step, without a
+    context.
 
-    The language is the given one, which the model is told; else the model finds it and says which. As the model's authors do,
-    more than 20 repetitions of a character or of a short pattern in a text become one. A signal longer than 60 s is heard in
-    pieces (`PiecewiseRecogniser`), where the authors' package hears 20 minutes whole; a signal of less than 0.5 s is filled
-    up with zeros, as there.
+    The language is the given one, which the model is told; else the model finds it and says which. As the model's
+    authors do, more than 20 repetitions of a character or of a short pattern in a text become one. A signal longer than
+    60 s is heard in pieces (`PiecewiseRecogniser`), where the authors' package hears 20 minutes whole; a signal of less
+    than 0.5 s is filled up with zeros, as there.
 
     Result: `transcript`; `language`, the one that was given or found (empty where the model says none), and
     `language_detected`. If a text did not end, `fault` says so.
 
     Paper: Qwen team, "Qwen3-ASR Technical Report", 2026, arXiv 2601.21337. Reference implementation: transformers 5.23
-    `Qwen3ASRForConditionalGeneration.generate` with `Qwen3ASRProcessor`, each signal alone: the same tokens in float32. The
-    prompts and the text after them are those of `qwen-asr`.
+    `Qwen3ASRForConditionalGeneration.generate` with `Qwen3ASRProcessor`, each signal alone: the same tokens in float32.
+    The prompts and the text after them are those of `qwen-asr`.
 
     Args:
         model: a key of `models`.

@@ -39,13 +39,14 @@ _TAG = re.compile(r"<\|([^|]*)\|>")
 class SenseVoice(funasr.FunasrFeature):
     """Transcripts by SenseVoice-Small, without punctuation and with numbers as words, and its tags for the speech.
 
-    Four prompts precede the signal: its language (`auto` if none is given or the model does not know it), the sound event,
-    the emotion, and that numbers stay words (`woitn`, FunASR's default). The model answers with tags at the start of the
-    text, such as `<|zh|><|NEUTRAL|><|Speech|><|woitn|>`. They are removed from the text; the rest is FunASR's text. The
-    whole signal is recognised in one pass. FunASR itself masks all layers, so a padded batch gives the same results.
+    Four prompts precede the signal: its language (`auto` if none is given or the model does not know it), the sound
+    event, the emotion, and that numbers stay words (`woitn`, FunASR's default). The model answers with tags at the
+    start of the text, such as `<|zh|><|NEUTRAL|><|Speech|><|woitn|>`. They are removed from the text; the rest is
+    FunASR's text. The whole signal is recognised in one pass. FunASR itself masks all layers, so a padded batch gives
+    the same results.
 
-    Result: `{"transcript": str, "tokens": int64 (tokens,), "language": str, "emotion": str, "event": str}`. The tokens are
-    entries of the vocabulary, including tags. A tag that the model did not give is "".
+    Result: `{"transcript": str, "tokens": int64 (tokens,), "language": str, "emotion": str, "event": str}`. The tokens
+    are entries of the vocabulary, including tags. A tag that the model did not give is "".
 
     Paper: K. An et al., "FunAudioLLM", 2024. Reference implementation: FunASR 1.4 `AutoModel.generate`, one file at a
     time, right after `torch.manual_seed(0)`: the same tokens and text
@@ -57,8 +58,8 @@ class SenseVoice(funasr.FunasrFeature):
         point: `tf32`, `bfloat16`, or None.
 
     Raises:
-        UserError: there is no such point. MissingExtra: FunASR is not installed. WeightsError: the weights are not on this
-            machine, or belong to another model (raised by `load`).
+        UserError: there is no such point. MissingExtra: FunASR is not installed. WeightsError: the weights are not on
+            this machine, or belong to another model (raised by `load`).
     """
 
     loops = False

@@ -61,10 +61,10 @@ def parts(signal: np.ndarray, windows: Windows) -> list[np.ndarray]:
 
     `30s`: the whole signal. The recogniser takes its log-mel spectrogram in steps of exactly 30 s.
     `28s`: every 28 s of the signal, without overlap. The last part may be shorter.
-    `vad`: the speech that the Silero network of faster-whisper 1.2 finds (512 samples at a time; speech from a probability
-    of 0.5 on, silence under 0.35; silences of at least 160 ms removed; 0.4 s added on either side; stretches of at most
-    30 s). Neighbouring stretches are joined up to 30 s, without the silence between them. The silences of short signals
-    are removed too. A signal without speech has no parts.
+    `vad`: the speech that the Silero network of faster-whisper 1.2 finds (512 samples at a time; speech from a
+    probability of 0.5 on, silence under 0.35; silences of at least 160 ms removed; 0.4 s added on either side;
+    stretches of at most 30 s). Neighbouring stretches are joined up to 30 s, without the silence between them. The
+    silences of short signals are removed too. A signal without speech has no parts.
 
     Args:
         signal: float32 `(samples,)`.
@@ -111,8 +111,8 @@ def joined(texts: Sequence[str], windows: Windows, language: str) -> str:
 
     `28s`: each text without white space around it, and one space between texts. In languages that are written without
     spaces there is none.
-    `30s` and `vad`: the unchanged texts one after the other, because Whisper begins each word with its space. White space
-    around the whole is removed.
+    `30s` and `vad`: the unchanged texts one after the other, because Whisper begins each word with its space. White
+    space around the whole is removed.
     """
     if windows != "28s":
         return "".join(texts).strip()

@@ -1,10 +1,11 @@
-"""Transcripts by recognisers of transformers that are asked through their own processors, greedily and in batches, by a table.
+"""Transcripts by recognisers of transformers that are asked through their own processors, greedily and in batches, by a
+table.
 
 Where padding would change results, and what is done about it
-    The processor sees every piece alone, because front ends normalise by what else is there. Prompts are padded on the left and
-    spectrograms on the right, and both are masked. What a network of frames writes beyond a piece's own frames is left out: a
-    transducer of transformers writes on while others of its batch go on, and so does a network that writes after each frame. Nothing
-    that such a network heard comes from later frames.
+    The processor sees every piece alone, because front ends normalise by what else is there. Prompts are padded on the
+    left and spectrograms on the right, and both are masked. What a network of frames writes beyond a piece's own frames
+    is left out: a transducer of transformers writes on while others of its batch go on, and so does a network that
+    writes after each frame. Nothing that such a network heard comes from later frames.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ class Family:
         ask: the processor's inputs for a piece `(samples,)` in a language or None, as a batch of one.
         whole_s: how long a signal may be that is heard whole.
         told: whether it must be told the language.
-        writes: `text` is written token by token until its end; `frames` are a token or a blank for each frame; a `transducer` writes
-            tokens and blanks, and goes on by a frame after a blank; after each step of sound, `steps` are a token or padding written
-            by the network that hears it, and `codes` the same from a codec's frames.
+        writes: `text` is written token by token until its end; `frames` are a token or a blank for each frame; a
+            `transducer` writes tokens and blanks, and goes on by a frame after a blank; after each step of sound,
+            `steps` are a token or padding written by the network that hears it, and `codes` the same from a codec's
+            frames.
         needs: a package that its processor imports, and the extra that has it.
         longer: how many times `MAX_TOKENS` are written of a piece at most. rate_hz: of what it hears.
         clean: what is left of a decoded text. mended: the network with what transformers leaves out.
@@ -97,7 +99,9 @@ def _framed(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[
 
 
 def _stepped(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
-    """For Voxtral Realtime, whose tokenizer adds silence at both ends, and before the text a token of padding for each step of it."""
+    """For Voxtral Realtime, whose tokenizer adds silence at both ends, and before the text a token of padding for each
+    step of it.
+    """
     inputs: Any = processor(piece, sampling_rate=RATE_HZ, return_tensors="pt")
     return {**inputs, "num_delay_tokens": processor.num_delay_tokens}
 
@@ -113,13 +117,18 @@ def _without_noise(processor: Any, piece: np.ndarray, language: str | None) -> M
 
 
 def _masked_adaptor(net: Any) -> Any:
-    """Fun-ASR-Nano whose adaptor masks what is padded. In transformers 5.23 its attention has no implementation, and adds the mask's truth to the weights."""
+    """Fun-ASR-Nano whose adaptor masks what is padded.
+
+    In transformers 5.23 its attention has no implementation, and adds the mask's truth to the weights.
+    """
     net.config.adaptor_config._attn_implementation = net.config.audio_config._attn_implementation
     return net
 
 
 def _precise_codec(net: Any) -> Any:
-    """Kyutai's network whose codec is computed in float32 at every precision, as transformers keeps it: else its codes would be others."""
+    """Kyutai's network whose codec is computed in float32 at every precision, as transformers keeps it: else its codes
+    would be others.
+    """
     import torch
 
     encode = net.codec_model.encode
@@ -182,22 +191,25 @@ FAMILIES = {
 
 
 class TransformersRecogniser(PiecewiseRecogniser):
-    """Transcripts by a recogniser that is asked as its processor in transformers says: the most probable token at each step.
+    """Transcripts by a recogniser that is asked as its processor in transformers says: the most probable token at each
+    step.
 
-    Cohere Transcribe must be told the language, of 14, and writes capitals and punctuation. Fun-ASR-Nano hears Mandarin, English and
-    Japanese and is told the language if it is known. Granite Speech 5.0 TurboCTC hears English and writes the most probable token of
-    each frame, without repeats and blanks. The Nemotrons look ahead by as many frames as their processor states, and the signal is given
-    to them whole; 3.5 is told the language, or to find it. MOSS-Transcribe-Diarize and VibeVoice ASR write who spoke and when, and find
-    the language; only the words are kept, and if what they wrote cannot be read, all of it. VibeVoice hears its latents without the
-    noise that it draws by default. Kyutai's recognisers write a token or padding after each frame of 80 ms, some frames later than it is
-    spoken; their processor adds the silence before and the delay after. Voxtral Realtime does so too, after each 80 ms and with the delay
-    that its tokenizer's file states (480 ms); its tokenizer rounds sounds to 16 bits. A longer signal than `whole_s` is heard in pieces (`PiecewiseRecogniser`): Cohere's
-    processor cuts after 30 to 35 s by a similar rule, and Fun-ASR's package after 30 s by a voice activity network.
+    Cohere Transcribe must be told the language, of 14, and writes capitals and punctuation. Fun-ASR-Nano hears
+    Mandarin, English and Japanese and is told the language if it is known. Granite Speech 5.0 TurboCTC hears English
+    and writes the most probable token of each frame, without repeats and blanks. The Nemotrons look ahead by as many
+    frames as their processor states, and the signal is given to them whole; 3.5 is told the language, or to find it.
+    MOSS-Transcribe-Diarize and VibeVoice ASR write who spoke and when, and find the language; only the words are kept,
+    and if what they wrote cannot be read, all of it. VibeVoice hears its latents without the noise that it draws by
+    default. Kyutai's recognisers write a token or padding after each frame of 80 ms, some frames later than it is
+    spoken; their processor adds the silence before and the delay after. Voxtral Realtime does so too, after each 80 ms
+    and with the delay that its tokenizer's file states (480 ms); its tokenizer rounds sounds to 16 bits. A longer
+    signal than `whole_s` is heard in pieces (`PiecewiseRecogniser`): Cohere's processor cuts after 30 to 35 s by a
+    similar rule, and Fun-ASR's package after 30 s by a voice activity network.
 
     Result: `transcript`; `language`, the one that was told, where one was. If a text did not end, `fault` says so.
 
-    Reference implementation: each class of `FAMILIES` and its processor in transformers 5.23, each signal alone: the same tokens in
-    float32.
+    Reference implementation: each class of `FAMILIES` and its processor in transformers 5.23, each signal alone: the
+    same tokens in float32.
 
     Args:
         model: a key of `FAMILIES`.
@@ -206,8 +218,8 @@ class TransformersRecogniser(PiecewiseRecogniser):
         point: `tf32` or `bfloat16`, or None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine, or are those of something else. MissingExtra: when it is loaded, Voxtral
-            Realtime's package is not installed.
+        WeightsError: the weights are not on this machine, or are those of something else. MissingExtra: when it is
+            loaded, Voxtral Realtime's package is not installed.
     """
 
     name = "asked"
@@ -306,8 +318,8 @@ class TransformersRecogniser(PiecewiseRecogniser):
     def _own_codes(self, rows: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> Iterator[list[int]]:
         """What was written after each piece's own frames, without the token that stands at the beginning.
 
-        As transformers has the published checkpoints compute it, the codec hears one frame at a time, and the first one twice. Here it
-        hears all at once, with the first frame repeated: the same codes.
+        As transformers has the published checkpoints compute it, the codec hears one frame at a time, and the first one
+        twice. Here it hears all at once, with the first frame repeated: the same codes.
         """
         import torch
 
@@ -386,7 +398,8 @@ class TransformersRecogniser24k(TransformersRecogniser):
     Reference implementation: as for `TransformersRecogniser`.
 
     Args:
-        model: the name of VibeVoice ASR or of a recogniser of Kyutai. device, weights, point: as for `TransformersRecogniser`.
+        model: the name of VibeVoice ASR or of a recogniser of Kyutai. device, weights, point: as for
+            `TransformersRecogniser`.
     """
 
     rate_hz = 24_000

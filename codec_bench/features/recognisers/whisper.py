@@ -51,7 +51,10 @@ RATE_HZ = 16_000
 FRAME_SAMPLES = 160
 WINDOW_S = 30.0
 WINDOWS_AT_ONCE = {"cpu": 8, "cuda": 128}
-"""Windows that are encoded and decoded together, at most. On a GPU they are as many as fill `FILLED` of the free memory."""
+"""Windows that are encoded and decoded together, at most.
+
+On a GPU they are as many as fill `FILLED` of the free memory.
+"""
 
 
 @dataclass(slots=True)
@@ -83,7 +86,8 @@ class _Batch:
     """A batch that is ready.
 
     Args:
-        refused: why a signal cannot be transcribed, or None. codes: the language of each signal, None to have it detected.
+        refused: why a signal cannot be transcribed, or None. codes: the language of each signal, None to have it
+        detected.
         items, frames: the signal to which each part belongs, and its frames. laid: the parts on the device.
     """
 
@@ -99,35 +103,37 @@ class Whisper(PreparedFeature):
 
     Protocol `<model>/greedy/<windows>[/<compute type>]`: one decoding without timestamps, which takes the most
     probable token at each step. There is no second decoding at a higher temperature, the text of the previous window is
-    not a prompt, and no text is dropped for its low probability. The tokens that faster-whisper suppresses by default are
-    suppressed. The language is the given one, else the most probable one of the first window. Without `@`, windows are 30 s and
-    the type is float32.
+    not a prompt, and no text is dropped for its low probability. The tokens that faster-whisper suppresses by default
+    are suppressed. The language is the given one, else the most probable one of the first window. Without `@`, windows
+    are 30 s and the type is float32.
 
-    What computes the network is no part of the protocol, because both write the same tokens in float32: `torch`, the default on a
-    GPU, from a checkpoint in the layout of transformers, and `ct2` (CTranslate2), the default on a CPU, from a converted one. Given
-    weights decide by their layout, and so do the published ones if they are on this machine in one layout alone.
+    What computes the network is no part of the protocol, because both write the same tokens in float32: `torch`, the
+    default on a GPU, from a checkpoint in the layout of transformers, and `ct2` (CTranslate2), the default on a CPU,
+    from a converted one. Given weights decide by their layout, and so do the published ones if they are on this machine
+    in one layout alone.
 
-    Result: `transcript`; `tokens`, int32, those of all windows in order; `language`, the one that was used (empty if there
-    was no speech to detect it in) and `language_detected`; `no_speech_prob`, the highest of all windows, because one silent
-    window can give invented text (1 if the voice-activity network found no speech); `avg_logprob`, per token, where the
-    end of each window counts as a token; `windows`, their number; `seconds`, their length. If a decoding did not end,
-    `fault` says so.
+    Result: `transcript`; `tokens`, int32, those of all windows in order; `language`, the one that was used (empty if
+    there was no speech to detect it in) and `language_detected`; `no_speech_prob`, the highest of all windows, because
+    one silent window can give invented text (1 if the voice-activity network found no speech); `avg_logprob`, per
+    token, where the end of each window counts as a token; `windows`, their number; `seconds`, their length. If a
+    decoding did not end, `fault` says so.
 
-    All windows of a batch of signals are encoded together, at most `WINDOWS_AT_ONCE` at a time and the longest first, so
-    that windows of similar length are decoded together. Each window is encoded once, for its language and its text. If
-    that does not fit into a GPU's memory, torch gives back what it keeps, and it is tried again; then with half as many.
+    All windows of a batch of signals are encoded together, at most `WINDOWS_AT_ONCE` at a time and the longest first,
+    so that windows of similar length are decoded together. Each window is encoded once, for its language and its text.
+    If that does not fit into a GPU's memory, torch gives back what it keeps, and it is tried again; then with half as
+    many.
 
-    Paper: A. Radford et al., "Robust speech recognition via large-scale weak supervision", ICML 2023; distil: S. Gandhi et
-    al., "Distil-Whisper", 2023. Reference implementation: faster-whisper 1.2.1 `WhisperModel.transcribe(beam_size=1,
+    Paper: A. Radford et al., "Robust speech recognition via large-scale weak supervision", ICML 2023; distil: S. Gandhi
+    et al., "Distil-Whisper", 2023. Reference implementation: faster-whisper 1.2.1 `WhisperModel.transcribe(beam_size=1,
     temperature=0, without_timestamps=True, condition_on_previous_text=False)` with all thresholds None, for `vad`
-    `BatchedInferencePipeline.transcribe`: token for token in float32. `torch` is compared with `ct2` on the same weights:
-    the same tokens in float32. Where a model writes timestamps in spite of `<|notimestamps|>`, faster-whisper may move its
-    next window; docs/metrics/whisper.md has the details.
+    `BatchedInferencePipeline.transcribe`: token for token in float32. `torch` is compared with `ct2` on the same
+    weights: the same tokens in float32. Where a model writes timestamps in spite of `<|notimestamps|>`, faster-whisper
+    may move its next window; docs/metrics/whisper.md has the details.
 
     Args:
         device: `cpu` or `cuda:N`.
-        weights: a folder with a checkpoint of the same kind, in the layout of transformers or converted to CTranslate2; None for
-            the published one.
+        weights: a folder with a checkpoint of the same kind, in the layout of transformers or converted to CTranslate2;
+            None for the published one.
         model: the registered name.
         point: backend, windows and compute type, joined by `+`.
 
@@ -282,9 +288,11 @@ class Whisper(PreparedFeature):
         ]
 
     def timed(self, signal: np.ndarray) -> list[Word]:
-        """As `Feature.timed`, by the alignment of the decoder's attention. Raises `Unavailable` for a signal that cannot be transcribed.
+        """As `Feature.timed`, by the alignment of the decoder's attention. Raises `Unavailable` for a signal that
+        cannot be transcribed.
 
-        Reference implementation: faster-whisper 1.2.1 `transcribe(..., word_timestamps=True)`: the same words and times.
+        Reference implementation: faster-whisper 1.2.1 `transcribe(..., word_timestamps=True)`: the same words and
+            times.
         """
         self.load()
         batch = self.prepare([signal])
@@ -369,7 +377,8 @@ class Whisper(PreparedFeature):
 
     def _encode(self, windows: list[_Window]) -> Any:
         """The encoder's output, on the model's device."""
-        # On a CPU, windows are encoded one at a time: the attention of several windows does not fit into a core's cache.
+        # On a CPU, windows are encoded one at a time: the attention of several windows does not fit into a core's
+        # cache.
         at_once = len(windows) if self._kind == "cuda" else 1
         groups = (windows[first : first + at_once] for first in range(0, len(windows), at_once))
         return self._loaded.encode(self._batch(group) for group in groups)

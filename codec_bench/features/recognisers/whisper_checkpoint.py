@@ -80,8 +80,8 @@ _HALVES = ("float16", "bfloat16", "int8_float16")
 def window_bytes(facts: Facts, compute_type: str) -> int:
     """About how much memory one window needs while others are computed with it.
 
-    In the decoder it is the keys and values of every layer, for the encoder's frames and for the tokens. In the encoder it is
-    the attention of every head over all frames, and what the layers hold of a frame. The larger of both counts.
+    In the decoder it is the keys and values of every layer, for the encoder's frames and for the tokens. In the encoder
+    it is the attention of every head over all frames, and what the layers hold of a frame. The larger of both counts.
     """
     kept = 2 * facts.decoder_layers * (ENCODED_FRAMES + _TOKENS) * facts.width
     attention = facts.width // _HEAD * ENCODED_FRAMES**2
@@ -89,7 +89,9 @@ def window_bytes(facts: Facts, compute_type: str) -> int:
 
 
 class Point(NamedTuple):
-    """What stands after the `@` of a name: what computes the network (None: the device decides), the windows, and the type of numbers."""
+    """What stands after the `@` of a name: what computes the network (None: the device decides), the windows, and the
+    type of numbers.
+    """
 
     backend: Backend | None
     windows: Windows
@@ -126,7 +128,8 @@ def parse_point(model: str, point: str | None) -> Point:
 
 
 def protocol_id(model: str, point: str | None = None) -> str:
-    """The id of a recogniser. Neither its weights nor its package are needed for it; what computes the network is no part of it.
+    """The id of a recogniser. Neither its weights nor its package are needed for it; what computes the network is no
+    part of it.
 
     Raises:
         UserError: there is no such model or point.
@@ -139,8 +142,8 @@ def protocol_id(model: str, point: str | None = None) -> str:
 def exact_point(model: str, point: str | None, weights: str | None, *, gpu: bool) -> str:
     """The point that says what computes the network, where a name leaves that to the device.
 
-    On a GPU torch computes it, on a CPU CTranslate2. Of the two, only that counts which reads the layout of the given folder and has
-    the type; if the published checkpoint lies here in the other's layout alone, it is the other.
+    On a GPU torch computes it, on a CPU CTranslate2. Of the two, only that counts which reads the layout of the given
+    folder and has the type; if the published checkpoint lies here in the other's layout alone, it is the other.
 
     Args:
         point: of the name. weights: as `folder_of` takes them. gpu: whether it is computed on one.

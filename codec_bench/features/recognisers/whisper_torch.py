@@ -4,8 +4,8 @@ Why a batch gives what each of its windows gives alone
     Every window has 3000 frames and every prompt of a batch as many tokens as the others, so nothing is padded.
 
 When a window leaves the batch
-    The keys and values of the encoder's output are nearly all that a step reads. To copy those of the windows that stay costs as much
-    as two steps of them. Once a quarter of the windows has ended, that is paid back within eight steps.
+    The keys and values of the encoder's output are nearly all that a step reads. To copy those of the windows that stay
+    costs as much as two steps of them. Once a quarter of the windows has ended, that is paid back within eight steps.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
 KIND = "whisper"
 BETWEEN_LOOKS = {"cpu": 1, "cuda": 4}
-"""Tokens that are written before it is seen which texts have ended. On a GPU, the host waits for the device whenever it looks."""
+"""Tokens that are written before it is seen which texts have ended.
+
+On a GPU, the host waits for the device whenever it looks.
+"""
 STAY = 0.75
 """The share of the windows of a batch from which on it is worth its while to leave the others behind."""
 
@@ -50,7 +53,8 @@ class TorchWhisper(WhisperNetwork):
         tokens: of the checkpoint.
 
     Raises:
-        WeightsError: the checkpoint is broken, or that of another kind of model. MemoryError: it does not fit into memory.
+        WeightsError: the checkpoint is broken, or that of another kind of model. MemoryError: it does not fit into
+            memory.
     """
 
     def __init__(self, name: str, folder: Path, device: str, compute_type: str, tokens: Tokens) -> None:

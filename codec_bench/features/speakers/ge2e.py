@@ -39,9 +39,9 @@ class Ge2e(Feature):
     """The speaker embedding of Resemblyzer: the direction of the mean of the embeddings of overlapping 1.6 s partials.
 
     Protocol `ge2e/resemblyzer-0.1/no-vad`: Resemblyzer's `preprocess_wav` without its last step, then its
-    `embed_utterance`. That is, a signal below -30 dBFS is raised to that level, and a louder signal is not changed. Long
-    silences are kept. Resemblyzer would remove them by webrtcvad, whose decisions differ between a recording and its
-    reconstruction; the two embeddings would then belong to different stretches of speech.
+    `embed_utterance`. That is, a signal below -30 dBFS is raised to that level, and a louder signal is not changed.
+    Long silences are kept. Resemblyzer would remove them by webrtcvad, whose decisions differ between a recording and
+    its reconstruction; the two embeddings would then belong to different stretches of speech.
 
     All partials have one length, so the partials of a whole batch go through the network together without padding.
 
@@ -150,20 +150,22 @@ class Ge2e(Feature):
 class Ge2eVad(Ge2e):
     """The speaker embedding of Resemblyzer, long silences removed as in its own `preprocess_wav`.
 
-    Protocol `ge2e/resemblyzer-0.1/webrtcvad-2.0`: as `ge2e`, and between raising and embedding the signal is cut to where
-    webrtcvad hears speech (see `spoken`). A signal without speech has no embedding; Resemblyzer would embed silence.
+    Protocol `ge2e/resemblyzer-0.1/webrtcvad-2.0`: as `ge2e`, and between raising and embedding the signal is cut to
+    where webrtcvad hears speech (see `spoken`). A signal without speech has no embedding; Resemblyzer would embed
+    silence.
 
     Result: `{"embedding": float32 (256,)}`, of norm 1 and without negative entries.
 
-    Paper: as `ge2e`. Reference implementation: Resemblyzer 0.1.4 `preprocess_wav` and `VoiceEncoder.embed_utterance` with
-    webrtcvad 2.0.10 and librosa 0.11, to 1e-5.
+    Paper: as `ge2e`. Reference implementation: Resemblyzer 0.1.4 `preprocess_wav` and `VoiceEncoder.embed_utterance`
+    with webrtcvad 2.0.10 and librosa 0.11, to 1e-5.
 
     Args:
         device: `cpu` or `cuda:N`.
         weights: a checkpoint in Resemblyzer's format, or None for the one in the installed package.
 
     Raises:
-        MissingExtra: webrtcvad is not installed, or Resemblyzer is not and no weights were given. WeightsError: no such file.
+        MissingExtra: webrtcvad is not installed, or Resemblyzer is not and no weights were given. WeightsError: no such
+            file.
     """
 
     name = "ge2e-vad"
@@ -200,8 +202,8 @@ def raised(signal: np.ndarray) -> np.ndarray:
 def spoken(signal: np.ndarray) -> np.ndarray:
     """A signal `(samples,)` at 16 kHz without its long silences, as Resemblyzer's `trim_long_silences` cuts it.
 
-    webrtcvad decides on every 30 ms; the decisions are averaged over eight windows, and three windows on both sides of what
-    is left are kept. The last, incomplete window is lost.
+    webrtcvad decides on every 30 ms; the decisions are averaged over eight windows, and three windows on both sides of
+    what is left are kept. The last, incomplete window is lost.
     """
     # The module below webrtcvad's, whose own first line needs pkg_resources, which setuptools dropped.
     import _webrtcvad
@@ -233,8 +235,8 @@ def partial_starts(num_samples: int) -> list[int]:
 def mel_spectrograms(signals: Sequence[np.ndarray], device: str = "cpu") -> list[torch.Tensor]:
     """Mel power spectra as librosa makes them, of signals each followed by silence to the end of its last partial.
 
-    Frames of 25 ms every 10 ms, the first centred on the first sample, zeros around; periodic Hann window; 40 Slaney bands
-    of unit area up to 8 kHz; power, not its logarithm.
+    Frames of 25 ms every 10 ms, the first centred on the first sample, zeros around; periodic Hann window; 40 Slaney
+    bands of unit area up to 8 kHz; power, not its logarithm.
 
     Args:
         signals: float32 `(samples,)` each.

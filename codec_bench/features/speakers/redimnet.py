@@ -18,11 +18,11 @@ FRONT_END = (
 class ReDimNetB5(SpeakerEncoder):
     """The speaker embedding of ReDimNet b5, trained on VoxCeleb 2 and fine-tuned with a large margin.
 
-    Protocol `redimnet-b5-vox2-ft-lm/redimnet`: 72 mel bands every 15 ms of the pre-emphasised wave, less their mean over the
-    signal; the network; the raw embedding, without a norm. It needs 257 samples.
+    Protocol `redimnet-b5-vox2-ft-lm/redimnet`: 72 mel bands every 15 ms of the pre-emphasised wave, less their mean
+    over the signal; the network; the raw embedding, without a norm. It needs 257 samples.
 
-    Batches are padded and masked layer by layer: an embedding does not depend on the other signals of its batch, to 1e-5
-    in float32.
+    Batches are padded and masked layer by layer: an embedding does not depend on the other signals of its batch, to
+    1e-5 in float32.
 
     Result: `{"embedding": float32 (192,)}`.
 

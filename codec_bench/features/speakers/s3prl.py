@@ -32,9 +32,9 @@ class S3prl(Feature):
     """The mean over time of the last hidden state of an s3prl upstream, such as `s3prl[hubert_base]`.
 
     Protocol `s3prl-VERSION/NAME/mean-of-last`. Only signals of equal length share a batch and nothing is padded, so an
-    embedding does not depend on the other signals. A checkpoint is read with `weights_only`; a checkpoint that holds more
-    than tensors and plain values is refused. If s3prl's cache (`~/.cache/s3prl`) lacks the checkpoint of a named upstream,
-    s3prl itself fetches it.
+    embedding does not depend on the other signals. A checkpoint is read with `weights_only`; a checkpoint that holds
+    more than tensors and plain values is refused. If s3prl's cache (`~/.cache/s3prl`) lacks the checkpoint of a named
+    upstream, s3prl itself fetches it.
 
     Result: `{"embedding": float32 (width,)}`.
 
@@ -47,7 +47,8 @@ class S3prl(Feature):
         point: `tf32` or `bfloat16` in place of float32; each has its own protocol.
 
     Raises:
-        MissingExtra: s3prl is not installed. UserError: no upstream was named, or a file was given to one that takes none.
+        MissingExtra: s3prl is not installed. UserError: no upstream was named, or a file was given to one that takes
+            none.
     """
 
     name = "s3prl"
@@ -138,8 +139,8 @@ def protocol(upstream: str) -> str:
 def mended() -> Iterator[None]:
     """Gives torchaudio the two names that s3prl 0.4.18 needs, while s3prl is imported and its upstreams are built.
 
-    torchaudio 2.9 removed `set_audio_backend`, which chose how files are read, and `sox_effects`, from which s3prl imports
-    names. No upstream needs either of them to compute.
+    torchaudio 2.9 removed `set_audio_backend`, which chose how files are read, and `sox_effects`, from which s3prl
+    imports names. No upstream needs either of them to compute.
     """
     import torchaudio
 

@@ -31,15 +31,16 @@ FIXED = {
 class WavlmBasePlusSv(WavlmSv):
     """The speaker embedding of WavLM-base-plus and an x-vector head, `microsoft/wavlm-base-plus-sv`.
 
-    Its similarities have another scale than those of `wavlm-large-sv`. Papers that say SIM do not mean this model, unless
-    they name it.
+    Its similarities have another scale than those of `wavlm-large-sv`. Papers that say SIM do not mean this model,
+    unless they name it.
 
     Protocol `wavlm-base-plus-sv/transformers`: the wave as it is, or standardised where the checkpoint's
-    `preprocessor_config.json` says so; 13 hidden states mixed by learnt weights, five time-delay layers, mean and deviation
-    over time, one linear layer. It needs 16 frames (5200 samples).
+    `preprocessor_config.json` says so; 13 hidden states mixed by learnt weights, five time-delay layers, mean and
+    deviation over time, one linear layer. It needs 16 frames (5200 samples).
 
-    Batches are padded and masked layer by layer: an embedding does not depend on the other signals of its batch, to 1e-5
-    in float32. (In transformers' own batches it does, because the group norm and the pooled frames include the padding.)
+    Batches are padded and masked layer by layer: an embedding does not depend on the other signals of its batch, to
+    1e-5 in float32. (In transformers' own batches it does, because the group norm and the pooled frames include the
+    padding.)
 
     Result: `{"embedding": float32 (512,)}`.
 
@@ -48,8 +49,8 @@ class WavlmBasePlusSv(WavlmSv):
 
     Args:
         device: `cpu` or `cuda:N`.
-        weights: a folder or a hub id in place of the published checkpoint, with config.json, preprocessor_config.json and
-            model.safetensors or pytorch_model.bin; or None.
+        weights: a folder or a hub id in place of the published checkpoint, with config.json, preprocessor_config.json
+            and model.safetensors or pytorch_model.bin; or None.
         point: `float16`, `bfloat16` or `tf32` in place of float32, each a protocol of its own.
 
     Raises:

@@ -36,16 +36,17 @@ class WavlmSv(SpeakerEncoder):
 class WavlmLargeSv(WavlmSv):
     """The speaker embedding of WavLM-large and ECAPA-TDNN, fine-tuned for verification on VoxCeleb.
 
-    Protocol `wavlm-large-sv/seed-tts-eval`: the wave standardised over its whole length, 25 hidden states mixed by learnt
-    weights, an instance norm, the head; the raw embedding, without a norm. It needs two frames (720 samples).
+    Protocol `wavlm-large-sv/seed-tts-eval`: the wave standardised over its whole length, 25 hidden states mixed by
+    learnt weights, an instance norm, the head; the raw embedding, without a norm. It needs two frames (720 samples).
 
-    Batches are padded and masked layer by layer: an embedding does not depend on the other signals of its batch, to 1e-5
-    in float32.
+    Batches are padded and masked layer by layer: an embedding does not depend on the other signals of its batch, to
+    1e-5 in float32.
 
     Result: `{"embedding": float32 (256,)}`.
 
     Papers: S. Chen et al., "WavLM", JSTSP 2022; B. Desplanques et al., "ECAPA-TDNN", Interspeech 2020; Z. Chen et al.,
-    "Large-scale self-supervised speech representation learning for automatic speaker verification", ICASSP 2022. Reference
+    "Large-scale self-supervised speech representation learning for automatic speaker verification", ICASSP 2022.
+    Reference
     implementation: BytedanceSpeech/seed-tts-eval at 752f429 (microsoft/UniSpeech's ECAPA_TDNN_SMALL over s3prl 0.4.18),
     signal by signal: embeddings to 2e-4, cosines to 5e-6.
 

@@ -7,10 +7,10 @@ Conventions
 
 Which file to open
     What one service wants
-    `openai_chat.py`, `openai_responses.py`, `openai_audio.py`, `gemini.py`, `json_endpoint.py`: one interface over HTTP each;
-    `openai_embeddings.py` how like texts are.
-    `openai_realtime.py`, `openai_live.py`, `gemini_live.py`: over a WebSocket; `sockets.py` is what they share.
-    `openai_batches.py`, `gemini_batches.py`: batches; `batches.py` is what they share. `gemini_files.py` uploads long sounds.
+    `openai_chat.py`, `openai_responses.py`, `openai_audio.py`, `gemini.py`, `json_endpoint.py`: one interface over HTTP
+    each; `openai_embeddings.py` how like texts are. `openai_realtime.py`, `openai_live.py`, `gemini_live.py`: over a
+    WebSocket; `sockets.py` is what they share. `openai_batches.py`, `gemini_batches.py`: batches; `batches.py` is what
+    they share. `gemini_files.py` uploads long sounds.
 
     What all share
     `remote.py`       options, parameters that a service does not take, and a response for every error.
@@ -18,5 +18,6 @@ Which file to open
                       which `json_text.py` alone reads.
     `retries.py`  which requests are repeated, when to give up, how many are sent at once.
     `error_texts.py`  what a service says with an error: waits, limits, settings that it refuses.
-    `keys.py`         keys, which are never shown. `accounts.py` what an answer costs. `describe.py` which checkpoint answers.
+    `keys.py`         keys, which are never shown. `accounts.py` what an answer costs. `describe.py` which checkpoint
+                      answers.
 """

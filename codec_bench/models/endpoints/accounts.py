@@ -173,8 +173,8 @@ class Prices:
         """Cost of one answer in US dollars; None if a count or its price is unknown.
 
         Args:
-            usage: `input_tokens` and `output_tokens`. `audio_input_tokens` and `audio_output_tokens` are the parts of these
-                that are audio. `sent_audio_s` and `characters` are what was sent.
+            usage: `input_tokens` and `output_tokens`. `audio_input_tokens` and `audio_output_tokens` are the parts of
+                these that are audio. `sent_audio_s` and `characters` are what was sent.
             unsplit: the sides whose tokens may be sound or text; all of them count at the higher of the two prices.
             today: None for the day on which it is called.
         """
@@ -237,7 +237,10 @@ def _day(name: str, value: Any) -> Date | None:
 
 
 def openai_usage(reported: Any) -> dict[str, float]:
-    """The token counts of a `usage` as OpenAI reports it. Chats, transcriptions and realtime answers use different names."""
+    """The token counts of a `usage` as OpenAI reports it.
+
+    Chats, transcriptions and realtime answers use different names.
+    """
     if not isinstance(reported, Mapping):
         return {}
     out: dict[str, float] = {}

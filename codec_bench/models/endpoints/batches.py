@@ -2,10 +2,9 @@
 
 Conventions
     A batch has a mark: a random word that is in the record of the run before the batch is submitted, and in what the
-    service keeps of the batch. A submission whose outcome is not known is not repeated before the batches of the service
-    were looked through for its mark.
-    Every request of a batch has a key. What became of it is read by the rules that hold for single requests: a status of
-    HTTP says whether it was answered, refused or failed.
+    service keeps of the batch. A submission whose outcome is not known is not repeated before the batches of the
+    service were looked through for its mark. Every request of a batch has a key. What became of it is read by the rules
+    that hold for single requests: a status of HTTP says whether it was answered, refused or failed.
 """
 
 from __future__ import annotations
@@ -79,8 +78,8 @@ class BatchInterface(ABC):
         share: of the model's prices that an answer costs.
         most_requests, most_bytes: the most requests and bytes in one file.
         client: sends everything but the submission as often as is necessary.
-        page_size, listed, marked, looked_at: the query for a page of the list of batches, the names in it of the batches and of
-            their mark, and the path of one batch.
+        page_size, listed, marked, looked_at: the query for a page of the list of batches, the names in it of the
+            batches and of their mark, and the path of one batch.
     """
 
     page_size: ClassVar[str]

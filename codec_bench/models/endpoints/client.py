@@ -1,10 +1,10 @@
 """The HTTP client of all endpoints: sends requests, reads complete or streamed replies, and explains errors.
 
 Conventions
-    A request is sent again after a status of 408, 409, 425, 429 or 5xx, after a connection that broke, and after a reply
-    that cannot be read. A status of 400, 413, 415 or 422 means that the service refuses this request. Every other 4xx
-    means that it refuses the caller. How long to wait is read from headers, else from the body (`error_texts`).
-    The text of a reply is not trusted. What a reason quotes of it is one line of limited length, without markup and keys.
+    A request is sent again after a status of 408, 409, 425, 429 or 5xx, after a connection that broke, and after a
+    reply that cannot be read. A status of 400, 413, 415 or 422 means that the service refuses this request. Every other
+    4xx means that it refuses the caller. How long to wait is read from headers, else from the body (`error_texts`). The
+    text of a reply is not trusted. What a reason quotes of it is one line of limited length, without markup and keys.
 """
 
 from __future__ import annotations
@@ -297,7 +297,10 @@ def open_session(url: str, headers: Mapping[str, str], timeout_s: float) -> aioh
 
 @contextmanager
 def sent_by(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The body of one attempt as aiohttp takes it. Files are opened anew for each, because aiohttp closes what it has sent."""
+    """The body of one attempt as aiohttp takes it.
+
+    Files are opened anew for each, because aiohttp closes what it has sent.
+    """
     import aiohttp
 
     sent = {name: body[name] for name in ("json", "headers") if name in body}
@@ -323,7 +326,9 @@ def _of_tls(said: str) -> str:
 
 
 def _proxy_to(url: str) -> str | None:
-    """The proxy that the environment names for a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`); None without one."""
+    """The proxy that the environment names for a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`); None
+    without one.
+    """
     parts = urlsplit(url)
     if proxy_bypass(parts.netloc):
         return None
@@ -333,7 +338,9 @@ def _proxy_to(url: str) -> str | None:
 
 @cache
 def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
-    """What connections are checked with, made once for what these variables say: it reads every certificate of the system."""
+    """What connections are checked with, made once for what these variables say: it reads every certificate of the
+    system.
+    """
     import ssl
 
     if file or folder:

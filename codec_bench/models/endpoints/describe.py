@@ -18,7 +18,9 @@ from codec_bench.models.endpoints.keys import clean, host_of
 
 VENDORS = ("api.openai.com", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "api.elevenlabs.io",
            "generativelanguage.googleapis.com", "api.minimax.io", "ark.cn-beijing.volces.com", ".maas.aliyuncs.com")  # fmt: skip
-"""Services that serve models of their own and not the ones that somebody put there; a dot stands for any host before it."""
+"""Services that serve models of their own and not the ones that somebody put there; a dot stands for any host before
+it.
+"""
 _OF_MODEL = ("id", "root", "parent", "max_model_len", "version", "model_path", "weight_version", "shutdown_date")
 _OF_VENDOR = (*_OF_MODEL, "created")
 _DATED = re.compile(r"(?<!\d)(20\d{2}-\d{2}-\d{2}|20\d{6}|\d{2}-20\d{2}|00\d)$")
@@ -38,8 +40,8 @@ def is_dated(model: str) -> bool:
 async def describe(client: Client, model: str, *, vendor: bool) -> dict[str, Any]:
     """The facts that a service states of a model, in `model`, and those of its program, in `server`; empty if none.
 
-    Where a service has a name for a model and no other fact of it, as a proxy has, that name is the `alias` in `server`.
-    What differs between two calls is no fact of the model. Every address is tried once, for a few seconds.
+    Where a service has a name for a model and no other fact of it, as a proxy has, that name is the `alias` in
+    `server`. What differs between two calls is no fact of the model. Every address is tried once, for a few seconds.
 
     Args:
         client: a started client. model: the name of the model there.

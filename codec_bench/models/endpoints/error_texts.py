@@ -6,9 +6,10 @@ https://ai.google.dev/gemini-api/docs/rate-limits with `google.rpc.RetryInfo` an
 (https://github.com/googleapis/googleapis, error_details.proto);
 https://elevenlabs.io/docs/overview/models#concurrency-and-priority (`maximum-concurrent-requests`).
 Refusals of a parameter, the name of the model or the form of audio: the error codes of
-https://platform.openai.com/docs/guides/error-codes and of https://learn.microsoft.com/azure/ai-foundry/openai; the wording of litellm
-1.80 (`UnsupportedParamsError`), vLLM and SGLang (`Unrecognized`, pydantic's `extra_forbidden`), Gemini (`Unknown name "..."`) and
-DashScope (https://help.aliyun.com/zh/model-studio/error-code).
+https://platform.openai.com/docs/guides/error-codes and of https://learn.microsoft.com/azure/ai-foundry/openai; the
+wording of litellm
+1.80 (`UnsupportedParamsError`), vLLM and SGLang (`Unrecognized`, pydantic's `extra_forbidden`), Gemini (`Unknown name
+"..."`) and DashScope (https://help.aliyun.com/zh/model-studio/error-code).
 """
 
 from __future__ import annotations
@@ -130,7 +131,8 @@ _NO_AUDIO = re.compile(
     r"(?i)input_audio|audio_url|audio (?:input|content|modality)s?\b[^.\n]{0,60}not support|"
     r"not support[^.\n]{0,60}\baudio|not a multimodal model|unknown (?:content )?part type|no endpoints found that support"
 )
-# Source, tried on 2026-11-22 and 2026-11-23: litellm's proxy 1.106 answers a key that it does not know with this and status 400.
+# Source, tried on 2026-11-22 and 2026-11-23: litellm's proxy 1.106 answers a key that it does not know with this and
+# status 400.
 _UNKNOWN_KEY = re.compile(r"(?i)no connected db")
 _CHECK_KEY = (
     "litellm's proxy says this of a key that it does not know: check the environment variable that key_env names"
@@ -161,7 +163,8 @@ def lesson_of(said: str, sent: Iterable[str]) -> Lesson | None:
     if not _OBJECTS.search(said) or _TOO_LONG.search(said):
         return None
     named = _named(said)
-    # The longest name first: `max_tokens` is in no word boundary of `max_completion_tokens`, but dotted names hold others.
+    # The longest name first: `max_tokens` is in no word boundary of `max_completion_tokens`, but dotted names hold
+    # others.
     for name in sorted(sent, key=len, reverse=True):
         last = name.rpartition(".")[2]
         spellings = {last, _snake(last), _snake(last).replace("_", " ")}

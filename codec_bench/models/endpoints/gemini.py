@@ -59,10 +59,10 @@ class Gemini(BatchableModel):
 
     Args:
         info: the facts of the model.
-        safety: the threshold of every safety filter; None takes the service's own. An answer that a filter stops counts as
-            refused, so that with strict filters a benchmark measures the filters.
-        inline_bytes: a request of more bytes is sent without its sounds, which are uploaded to the service as files. A file
-            is used for every question about the same sound, and deleted when the run ends.
+        safety: the threshold of every safety filter; None takes the service's own. An answer that a filter stops counts
+            as refused, so that with strict filters a benchmark measures the filters.
+        inline_bytes: a request of more bytes is sent without its sounds, which are uploaded to the service as files. A
+            file is used for every question about the same sound, and deleted when the run ends.
         connection: as `RemoteModel`; `parameters` go into `generationConfig`.
     """
 

@@ -1,9 +1,9 @@
 """Gemini's batch mode: a file of requests is uploaded by the Files API, and a batch is made of it.
 
 Source: https://ai.google.dev/gemini-api/docs/batch-api and https://ai.google.dev/api/batch-api, read on 2026-11-22, and
-`batches.py` of the package google-genai 3.4: half the price, files of up to 2 GB with one request and its key a line, states
-`BATCH_STATE_*` (earlier `JOB_STATE_*`), and batches that expire after 48 hours. A batch has a name for display, and batches
-can be listed.
+`batches.py` of the package google-genai 3.4: half the price, files of up to 2 GB with one request and its key a line,
+states `BATCH_STATE_*` (earlier `JOB_STATE_*`), and batches that expire after 48 hours. A batch has a name for display,
+and batches can be listed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Gemini's Files API: sounds and files of requests that are too long to stand in a request.
 
-Source: https://ai.google.dev/api/files and https://ai.google.dev/gemini-api/docs/files, read on 2026-11-22, and `files.py` of
-the package google-genai 3.4: a file is uploaded by a resumable upload, has a name of up to 40 letters, digits and dashes
-that the sender may choose, is kept for 48 hours, and can be used once its state is `ACTIVE`. A project may hold 20 GB.
+Source: https://ai.google.dev/api/files and https://ai.google.dev/gemini-api/docs/files, read on 2026-11-22, and
+`files.py` of the package google-genai 3.4: a file is uploaded by a resumable upload, has a name of up to 40 letters,
+digits and dashes that the sender may choose, is kept for 48 hours, and can be used once its state is `ACTIVE`. A
+project may hold 20 GB.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ LOOK_EVERY_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file at the service: its name (`files/...`), the address by which requests name it, and when it is deleted (s since 1970)."""
+    """A file at the service: its name (`files/...`), the address by which requests name it, and when it is deleted (s
+    since 1970).
+    """
 
     name: str
     uri: str

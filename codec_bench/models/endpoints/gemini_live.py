@@ -1,8 +1,8 @@
 """Gemini's Live API over a WebSocket, with a new session for each request.
 
-Source: https://ai.google.dev/api/live, read on 2026-11-22, and the types of the package google-genai 3.4. Sound is sent as 16-bit
-samples at 16 kHz and received at 24 kHz. The detection of speech is switched off; the sender says where the turn begins and ends.
-The service says nothing of the model that answers.
+Source: https://ai.google.dev/api/live, read on 2026-11-22, and the types of the package google-genai 3.4. Sound is sent
+as 16-bit samples at 16 kHz and received at 24 kHz. The detection of speech is switched off; the sender says where the
+turn begins and ends. The service says nothing of the model that answers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ class GeminiLive(SocketModel):
         return [json.dumps(message) for message in [self._setup(request), *self._turns(request)]]
 
     def conversation(self, instructions: str) -> list[str]:
-        """As `SocketModel.conversation`; the service's own detection of speech is on, as it is unless somebody switches it off."""
+        """As `SocketModel.conversation`; the service's own detection of speech is on, as it is unless somebody switches
+        it off.
+        """
         setup = self._session(self.parameters, [{"text": instructions}] if instructions else [])
         return [json.dumps({"setup": setup})]
 

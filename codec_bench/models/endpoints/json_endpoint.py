@@ -1,12 +1,11 @@
 """Any service that takes and gives JSON. A template makes the body, and a path says where the answer is in the reply.
 
 Conventions
-    The body is a mapping. Its texts are Jinja templates, which run in a sandbox and may use only known names. A text that
-    is a single expression, such as `{{ audio }}`, gives the value of the expression; a value of null is left out. Values
-    that are filled in cannot change the layout of the body.
-    Known names: `text` (the text of the user's turns, or the field), `system`, `audio` (the first sound as WAV in base64),
-    `messages` (`[{role, text}]`), `parameters`, and every field of the request (sounds as WAV in base64). A field that the
-    request does not fill is null.
+    The body is a mapping. Its texts are Jinja templates, which run in a sandbox and may use only known names. A text
+    that is a single expression, such as `{{ audio }}`, gives the value of the expression; a value of null is left out.
+    Values that are filled in cannot change the layout of the body. Known names: `text` (the text of the user's turns,
+    or the field), `system`, `audio` (the first sound as WAV in base64), `messages` (`[{role, text}]`), `parameters`,
+    and every field of the request (sounds as WAV in base64). A field that the request does not fill is null.
 """
 
 from __future__ import annotations
@@ -43,14 +42,16 @@ class JsonEndpoint(JsonModel):
     Args:
         info: the facts of the model.
         body: the template of what is sent; see the conventions of this module.
-        text_path, audio_path: where the answer is in the reply, such as `result.0.text`; None if the service gives no text
-            or no sound. Sound is base64 (of a file, or of samples without a header) or a list of numbers in [-1, 1].
-        error_path: where the service reports errors in a reply with a success status. Any value there except null, false,
-            0 and an empty text is an error.
+        text_path, audio_path: where the answer is in the reply, such as `result.0.text`; None if the service gives no
+            text or no sound. Sound is base64 (of a file, or of samples without a header) or a list of numbers in [-1,
+            1].
+        error_path: where the service reports errors in a reply with a success status. Any value there except null,
+            false, 0 and an empty text is an error.
         rate_path: where the reply states the sample rate of samples without a header, or None.
         reply: `json`, or `pieces` for a stream of JSON objects separated by line ends or zero bytes (server-sent events
             too), or `sound` for a reply that is the sound itself.
-        pieces_text: `append` if the texts of the pieces are to be joined, `last` if each piece repeats the text before it.
+        pieces_text: `append` if the texts of the pieces are to be joined, `last` if each piece repeats the text before
+        it.
         text_after: a marker; the answer is the text after its last occurrence.
         audio_format, audio_rate_hz: format of the sound: `wav`, `mp3`, ..., or `pcm` with its sample rate.
         audio_coding: how sound is written in JSON, `base64` or `hex`.

@@ -29,7 +29,8 @@ class Key:
         header: the header that carries it; `Authorization` carries it as a bearer token.
 
     Raises:
-        UserError: `env` is not the name of a variable. The message does not repeat it, because it may be the key itself.
+        UserError: `env` is not the name of a variable. The message does not repeat it, because it may be the key
+            itself.
     """
 
     env: str | None = None
@@ -114,8 +115,8 @@ def check_url(url: str, schemes: tuple[str, ...] = ("http", "https")) -> str:
     """The URL without a trailing slash.
 
     Raises:
-        UserError: the URL is not valid or has another scheme, or it holds a password or a key, which would be written to
-            the run.
+        UserError: the URL is not valid or has another scheme, or it holds a password or a key, which would be written
+            to the run.
     """
     try:
         parts = urlsplit(url)

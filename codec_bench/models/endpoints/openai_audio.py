@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import aiohttp
 
 OPENAI_FIELDS = {"text": "input", "instruction": "instructions"}
-# Fields that change what is asked for. A model that cannot take one of them refuses the request; other fields are left out.
+# Fields that change what is asked for. A model that cannot take one of them refuses the request; other fields are left
+# out.
 NEEDED = ("text", "prompt_audio", "instruction")
 
 
@@ -182,7 +183,8 @@ class OpenAiSpeech(JsonModel):
         return body
 
     async def _read(self, response: aiohttp.ClientResponse, began: float) -> tuple[bytes, float | None]:
-        # A reply with a content length was complete before it was sent, so that the time to its first byte means nothing.
+        # A reply with a content length was complete before it was sent, so that the time to its first byte means
+        # nothing.
         if "content-length" in response.headers or is_text(response):
             return await read_sound(response), None
         first_s: float | None = None

@@ -1,8 +1,9 @@
 """OpenAI's batch interface: a file of requests is uploaded, and a batch is made of it.
 
-Source: https://developers.openai.com/api/docs/guides/batch and the types of the package openai 3.54, read on 2026-11-22: up
-to 50,000 requests and 200 MB a file, a window of 24 hours, half the price; requests that were not answered in time stand in
-the file of errors with `batch_expired`. A batch has up to 16 words of metadata, and batches can be listed.
+Source: https://developers.openai.com/api/docs/guides/batch and the types of the package openai 3.54, read on
+2026-11-22: up to 50,000 requests and 200 MB a file, a window of 24 hours, half the price; requests that were not
+answered in time stand in the file of errors with `batch_expired`. A batch has up to 16 words of metadata, and batches
+can be listed.
 """
 
 from __future__ import annotations

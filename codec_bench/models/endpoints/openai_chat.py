@@ -1,8 +1,8 @@
 """Chat completions as OpenAI defines them. vLLM, SGLang, llama.cpp and most vendors serve them.
 
-Source: https://platform.openai.com/docs/api-reference/chat/create; for audio as a URL, and for reasoning that is separate
-from the answer, the documentation of vLLM.
-Checked against the types of the package openai 3.54 and against `transformers serve` 5.23 on 2026-11-22.
+Source: https://platform.openai.com/docs/api-reference/chat/create; for audio as a URL, and for reasoning that is
+separate from the answer, the documentation of vLLM. Checked against the types of the package openai 3.54 and against
+`transformers serve` 5.23 on 2026-11-22.
 """
 
 from __future__ import annotations
@@ -165,7 +165,8 @@ class OpenAiChat(BatchableModel):
         """The batch interface of the service.
 
         Raises:
-            UserError: the service takes the model in no batches, or answers as a stream only, which a batch cannot hold.
+            UserError: the service takes the model in no batches, or answers as a stream only, which a batch cannot
+                hold.
         """
         if not self.batched:
             raise UserError(

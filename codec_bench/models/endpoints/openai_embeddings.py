@@ -24,10 +24,12 @@ SIMILARITIES = "similarities"
 
 
 class OpenAiEmbeddings(JsonModel):
-    """A model of texts behind `/embeddings`. It reads the fields `text` and `texts`, and its answer is JSON: `{"similarities": [...]}`.
+    """A model of texts behind `/embeddings`. It reads the fields `text` and `texts`, and its answer is JSON:
+    `{"similarities": [...]}`.
 
-    A similarity is the cosine of the embedding of `text` and that of one of `texts`, in their order. All texts of a question
-    are sent in one request, as they are: what a model wants before a text (an instruction, a prefix) is for its server to add.
+    A similarity is the cosine of the embedding of `text` and that of one of `texts`, in their order. All texts of a
+    question are sent in one request, as they are: what a model wants before a text (an instruction, a prefix) is for
+    its server to add.
 
     Args:
         info: the facts of the model, which reads fields and gives text.

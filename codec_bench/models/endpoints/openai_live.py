@@ -1,8 +1,8 @@
 """OpenAI's Live models over a WebSocket: sound goes in and comes out at the same time, at the speed of speech.
 
 Source: https://developers.openai.com/api/docs/guides/voice-websockets and the types of the package openai 3.54
-(`openai.types.live`), read on 2026-11-22. A session is a stream without turns: nothing says that an answer is complete. So silence
-is sent after the question, and the answer is taken to be complete when nothing was said for `QUIET_S`.
+(`openai.types.live`), read on 2026-11-22. A session is a stream without turns: nothing says that an answer is complete.
+So silence is sent after the question, and the answer is taken to be complete when nothing was said for `QUIET_S`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,10 @@ class OpenAiLive(SocketModel):
         return _append(b64encode(samples).decode("ascii"))
 
     def heard(self, event: Mapping[str, Any]) -> Heard:
-        """As `SocketModel.heard`. The session is a stream without turns: the service itself stops when it is interrupted."""
+        """As `SocketModel.heard`.
+
+        The session is a stream without turns: the service itself stops when it is interrupted.
+        """
         kind = event["type"]
         if kind == "error":
             raise trouble_of(event["error"])

@@ -1,14 +1,16 @@
-"""OpenAI's realtime models and recognisers of live speech over a WebSocket, with a new conversation or session for each request.
+"""OpenAI's realtime models and recognisers of live speech over a WebSocket, with a new conversation or session for each
+request.
 
 Source: https://platform.openai.com/docs/api-reference/realtime. Sound is sent and received as 16-bit samples at 24 kHz.
-Sessions and events have several layouts: `beta` for the preview models, `ga` for later models, and those of two other services that
-took this protocol over. `xai` (https://docs.x.ai/developers/model-capabilities/audio/voice-agent) has the voice and the rule for the ends
-of turns beside the formats, and `qwen` (https://www.alibabacloud.com/help/en/model-studio/client-events) is like `beta` with sound at
-16 kHz; both were read on 2026-11-26. Answers in all of them are read in the same way.
+Sessions and events have several layouts: `beta` for the preview models, `ga` for later models, and those of two other
+services that took this protocol over. `xai` (https://docs.x.ai/developers/model-capabilities/audio/voice-agent) has the
+voice and the rule for the ends of turns beside the formats, and `qwen`
+(https://www.alibabacloud.com/help/en/model-studio/client-events) is like `beta` with sound at 16 kHz; both were read on
+2026-11-26. Answers in all of them are read in the same way.
 
-A recogniser (https://developers.openai.com/api/docs/guides/realtime-transcription) is sent the whole sound at once, committed as
-one turn, so that the answer is the transcript of the turn and not the text that is shown while somebody still speaks. Whether the
-service transcribes sound that comes faster than speech in the same way is not documented.
+A recogniser (https://developers.openai.com/api/docs/guides/realtime-transcription) is sent the whole sound at once,
+committed as one turn, so that the answer is the transcript of the turn and not the text that is shown while somebody
+still speaks. Whether the service transcribes sound that comes faster than speech in the same way is not documented.
 Checked against the types of the package openai 3.54 on 2026-11-22.
 """
 
@@ -44,8 +46,8 @@ class OpenAiRealtime(SocketModel):
 
     Args:
         info: the facts of the model; audio is asked for when a benchmark needs it.
-        layout: the layout of sessions and events, one of `LAYOUTS`. A model in the layout `qwen` converses in time and takes no single
-            requests.
+        layout: the layout of sessions and events, one of `LAYOUTS`. A model in the layout `qwen` converses in time and
+            takes no single requests.
         voice: the voice of spoken answers.
         turn_detection: how the service finds the ends of turns in a conversation in time, as it names it
             (`{type: semantic_vad, eagerness: low}`). A request has no such turns.
@@ -101,7 +103,9 @@ class OpenAiRealtime(SocketModel):
     def _session(
         self, system: str, parameters: Mapping[str, Any], *, spoken: bool, turns: Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        """The event that sets a session up; `turns` is how the service finds their ends, or None if the sender says them."""
+        """The event that sets a session up; `turns` is how the service finds their ends, or None if the sender says
+        them.
+        """
         kinds = ["audio"] if spoken else ["text"]
         session: dict[str, Any] = {"instructions": system} if system else {}
         session |= parameters
@@ -162,7 +166,10 @@ class OpenAiRealtime(SocketModel):
         return f'{{"type":"input_audio_buffer.append","audio":"{b64encode(samples).decode("ascii")}"}}'
 
     def heard(self, event: Mapping[str, Any]) -> Heard:
-        """As `SocketModel.heard`. What is played stops when the service hears speech, unless `turn_detection` says that nothing interrupts."""
+        """As `SocketModel.heard`.
+
+        What is played stops when the service hears speech, unless `turn_detection` says that nothing interrupts.
+        """
         kind = event["type"]
         about: dict[str, Any] = {"answer": str(event.get("response_id") or ""), "item": str(event.get("item_id") or "")}
         about["id"] = str(event.get("event_id") or "")

@@ -1,8 +1,8 @@
 """Responses as OpenAI defines them, and as Volcengine's Ark serves them with sound.
 
-Sources: https://developers.openai.com/api/reference/resources/responses and the types of the package openai 3.54; for sound,
-`response_input_audio_param.py` of https://github.com/volcengine/volcengine-python-sdk (`audio_url`); read on 2026-11-22.
-OpenAI's own models take no sound through this interface.
+Sources: https://developers.openai.com/api/reference/resources/responses and the types of the package openai 3.54; for
+sound, `response_input_audio_param.py` of https://github.com/volcengine/volcengine-python-sdk (`audio_url`); read on
+2026-11-22. OpenAI's own models take no sound through this interface.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class OpenAiResponses(BatchableModel):
 
     Args:
         info: the facts of the model, which answers in text.
-        audio_as: how sounds are sent: `audio_url` (a `data:` URL, as Volcengine takes it) or `input_audio` (WAV in base64).
+        audio_as: how sounds are sent: `audio_url` (a `data:` URL, as Volcengine takes it) or `input_audio` (WAV in
+        base64).
         path: appended to `base_url`.
         connection: as `RemoteModel`; `parameters` go into the body.
     """

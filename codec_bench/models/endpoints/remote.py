@@ -1,8 +1,9 @@
 """What all models that a service runs share: options, limits on audio, prices, and a response for every error.
 
 Conventions
-    The first request is sent alone. What the service says to it shows whether the settings are right: a parameter that it
-    does not take is left out from then on and noted (`untold`), and a wrong setting ends the run before anything is recorded.
+    The first request is sent alone. What the service says to it shows whether the settings are right: a parameter that
+    it does not take is left out from then on and noted (`untold`), and a wrong setting ends the run before anything is
+    recorded.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from codec_bench.types import Request, Response
 
 _MOST = 1_000_000
 REASONING_TOKENS = 4096
-"""Tokens for reasoning where a request limits its answer and says nothing of reasoning, as the requests to judges do."""
+"""Tokens for reasoning where a request limits its answer and says nothing of reasoning, as the requests to judges do.
+"""
 JSON = {"Content-Type": "application/json"}
 
 
@@ -45,8 +47,8 @@ class RemoteModel(Model):
         key_header: the header that carries the key; `Authorization` carries it as a bearer token.
         headers: sent with every request; a header with a key is refused.
         parameters: generation parameters under the service's names. Those of a request replace them.
-        rename: the service's names of a request's parameters, such as `{max_tokens: max_completion_tokens}`; null leaves a
-            parameter out. A dotted name goes into mappings (`thinkingConfig.thinkingBudget`).
+        rename: the service's names of a request's parameters, such as `{max_tokens: max_completion_tokens}`; null
+            leaves a parameter out. A dotted name goes into mappings (`thinkingConfig.thinkingBudget`).
         reasons: whether the model reasons before it answers, so that its answers may be longer by `reasoning_tokens`.
         rate_hz: sample rate of the audio that is sent.
         concurrency: the most requests at the service at once; how many the service accepts is found by trying. As many
@@ -61,7 +63,8 @@ class RemoteModel(Model):
     client: Persistence
     charges = True
     changes_answers: ClassVar[tuple[str, ...]] = ()
-    """The options of this kind of model that change an answer; `identity` holds them beside those that all kinds share."""
+    """The options of this kind of model that change an answer; `identity` holds them beside those that all kinds share.
+    """
     words: ClassVar[Mapping[str, str | None]] = {"reasoning_tokens": None}
     """What services of this kind call a parameter, if `rename` does not say it; None if they have no such parameter."""
     checked: ClassVar[str] = ""
@@ -243,7 +246,9 @@ class RemoteModel(Model):
         return None if name == "repetition_penalty" and is_vendor(self.base_url) else name
 
     def prepared(self, request: Request) -> tuple[Heard | Response, Any]:
-        """The requests that the model is given in place of one, with what `encode` makes of the first; or why there are none."""
+        """The requests that the model is given in place of one, with what `encode` makes of the first; or why there are
+        none.
+        """
         try:
             heard = hear(request, self.info, self.rate_hz)
         except UserError as error:
@@ -254,7 +259,8 @@ class RemoteModel(Model):
         """An answer as it is recorded: a response for every error, with what it cost and without the key.
 
         Args:
-            request: what was asked. answer: raises as `answer` does. share: of the model's prices that the answer costs.
+            request: what was asked. answer: raises as `answer` does. share: of the model's prices that the answer
+                costs.
         """
         return self._priced(request, self._masked(await self._checked(request, answer)), share)
 

@@ -1,18 +1,21 @@
-"""Repeats requests to a service: which errors are worth another attempt, how long to wait, when to give up, how many to send at once.
+"""Repeats requests to a service: which errors are worth another attempt, how long to wait, when to give up, how many to
+send at once.
 
 Conventions
     The wait before the next attempt grows exponentially with full jitter (a random share of it), so that requests that
     failed together are not sent again together. A wait that the service itself asks for (Retry-After) replaces it.
-    A request that is answered with "too many requests" is repeated until `throttled_s` have passed, whatever `attempts` is.
-    What would fail every other request too ends the run: a key that is wrong or has expired, a wrong URL or name of the
-    model, a quota that is used up for the day, a service that asks for a longer wait than `stops_s` or answers nothing for
-    as long, and the same refusal of the first eight requests. What was answered is kept, and the run can be continued.
+    A request that is answered with "too many requests" is repeated until `throttled_s` have passed, whatever `attempts`
+    is. What would fail every other request too ends the run: a key that is wrong or has expired, a wrong URL or name of
+    the model, a quota that is used up for the day, a service that asks for a longer wait than `stops_s` or answers
+    nothing for as long, and the same refusal of the first eight requests. What was answered is kept, and the run can be
+    continued.
 
-    How many requests are sent at once is found by trying. The limit grows by one each time that as many requests as it allows
-    were answered; until the first complaint it doubles instead. After a complaint ("too many requests"), the limit is the number of
-    other requests that are still in flight, so that a service with a fixed number of places is filled and not overfilled. A request
-    without an answer in time halves the limit, once for all requests that were sent before. This is additive increase and
-    multiplicative decrease (Chiu and Jain 1989, doi:10.1016/0169-7552(89)90019-6).
+    How many requests are sent at once is found by trying. The limit grows by one each time that as many requests as it
+    allows were answered; until the first complaint it doubles instead. After a complaint ("too many requests"), the
+    limit is the number of other requests that are still in flight, so that a service with a fixed number of places is
+    filled and not overfilled. A request without an answer in time halves the limit, once for all requests that were
+    sent before. This is additive increase and multiplicative decrease (Chiu and Jain 1989,
+    doi:10.1016/0169-7552(89)90019-6).
 
     A question whose answer is to be kept before the next is asked holds its place at the gate after the answer has come
     (`Places`). So a kill never costs more paid answers than there are places.
@@ -71,8 +74,8 @@ class Gate:
         """Waits for a place. Pass the number that it returns to `leave`.
 
         Args:
-            places: those of the question. One that it holds here is taken again. Without `places`, as for a question that
-                is only asked to see what comes, held places do not count.
+            places: those of the question. One that it holds here is taken again. Without `places`, as for a question
+                that is only asked to see what comes, held places do not count.
         """
         while True:
             while (pause := self._closed_until - self._clock()) > 0:
@@ -259,8 +262,8 @@ class Patience:
         timeout_s: time limit of one attempt, from sending it to the complete answer.
         throttled_s: time limit of one request that the service answers with "too many requests", waiting included.
         first_s, longest_s: the first and the longest wait between attempts, before jitter; in seconds.
-        stops_s: the run ends if the service asks for a longer wait, or if it has answered nothing for as long because it
-            takes no requests. None waits for as long as it takes, also for a quota of the day.
+        stops_s: the run ends if the service asks for a longer wait, or if it has answered nothing for as long because
+            it takes no requests. None waits for as long as it takes, also for a quota of the day.
     """
 
     attempts: int = 5

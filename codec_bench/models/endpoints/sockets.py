@@ -1,11 +1,11 @@
-"""What all models behind a WebSocket share: one connection for each request or conversation, errors in words, repeated attempts.
+"""What all models behind a WebSocket share: one connection for each request or conversation, errors in words, repeated
+attempts.
 
 Conventions
-    A request is a list of messages. The first `opening` of them are sent at once, and the others when the service has said
-    that the session is ready.
-    Audio that arrives is samples without a header.
-    A conversation in time (`conversation`, `frame`, `hear`) is a session to which sound is sent at the speed of speech, and in which
-    the service finds the ends of turns. `apps/conversation` holds its clock.
+    A request is a list of messages. The first `opening` of them are sent at once, and the others when the service has
+    said that the session is ready. Audio that arrives is samples without a header. A conversation in time
+    (`conversation`, `frame`, `hear`) is a session to which sound is sent at the speed of speech, and in which the
+    service finds the ends of turns. `apps/conversation` holds its clock.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class Heard:
     Args:
         ready: whether sound may be sent from now on.
         sound: 16-bit samples of the answer at `heard_hz`. text: words of it.
-        answer: what the service calls the answer, and `item` the turn of the conversation that holds it; empty if it has no names.
+        answer: what the service calls the answer, and `item` the turn of the conversation that holds it; empty if it
+        has no names.
         stops: whether what was sent and not yet played must not be played, because the user was heard to speak.
         ended: `whole` or `cut` with the last message of an answer, else empty.
         id: what the service calls the message. model: that answers. usage: of the answer.
@@ -152,7 +153,8 @@ class SocketModel(RemoteModel):
         """The answer over an open connection.
 
         Args:
-            socket: the connection. events: the messages of the request. began: when the attempt began (`time.monotonic`).
+            socket: the connection. events: the messages of the request. began: when the attempt began
+                (`time.monotonic`).
 
         Raises:
             Again, GivenUp, Denied: there is no answer.
@@ -176,7 +178,8 @@ class SocketModel(RemoteModel):
         """An open connection, for as long as the `with` block lasts.
 
         Raises:
-            Again, GivenUp, Denied: the service cannot be reached, turns the connection down or breaks it; without the key.
+            Again, GivenUp, Denied: the service cannot be reached, turns the connection down or breaks it; without the
+                key.
         """
         from websockets import exceptions
         from websockets.asyncio.client import connect

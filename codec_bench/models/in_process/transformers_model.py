@@ -23,9 +23,9 @@ class TransformersModel(BatchModel):
     """A checkpoint that transformers can load, asked by the rules of its family.
 
     Answers are greedy unless a request has a temperature. In float32, a greedy answer from a batch is the answer to the
-    request alone, token for token, unless rounding decides between two equally probable tokens. In bfloat16 and float16,
-    rounding depends on the shape of the batch, and so answers may differ. Requests with a temperature are answered one at
-    a time, each from its own seed.
+    request alone, token for token, unless rounding decides between two equally probable tokens. In bfloat16 and
+    float16, rounding depends on the shape of the batch, and so answers may differ. Requests with a temperature are
+    answered one at a time, each from its own seed.
 
     Reference: each request alone through the processor and `generate` of transformers.
 
@@ -116,8 +116,8 @@ class TransformersModel(BatchModel):
         """Loads the weights.
 
         Raises:
-            UserError: the weights are not on this machine, do not fit the network or the device's memory, or need a package
-                that is not installed.
+            UserError: the weights are not on this machine, do not fit the network or the device's memory, or need a
+                package that is not installed.
         """
         await asyncio.to_thread(self.load)
 

@@ -124,7 +124,8 @@ def _notes(rows: Sequence[Row]) -> list[str]:
 def page_tables(
     heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[MetricSummary | None]]
 ) -> list[dict[str, Any]]:
-    """The tables of the page, by column and then by metric: `column`, `head`, `systems` (their places), `table` and `shown`.
+    """The tables of the page, by column and then by metric: `column`, `head`, `systems` (their places), `table` and
+    `shown`.
 
     The first table of a metric that is not the bitrate is `shown` first.
 

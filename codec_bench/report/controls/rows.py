@@ -29,7 +29,9 @@ HEADS = (
 
 
 class Row(NamedTuple):
-    """One control and metric, as texts in the order of `HEADS`; `shows` says whether the sound or question makes a difference."""
+    """One control and metric, as texts in the order of `HEADS`; `shows` says whether the sound or question makes a
+    difference.
+    """
 
     control: str
     metric: str

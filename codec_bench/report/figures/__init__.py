@@ -43,10 +43,10 @@ def write_figures(
 ) -> Figures:
     """Writes the plots of one run, or of several side by side, each as SVG, as PDF and as CSV.
 
-    For each metric there is `systems-METRIC`, the values of all systems, and where bitrates were measured `rate-METRIC`, the
-    values against the bitrate. `by-COLUMN-METRIC` has the values by a column, and `time-RUN` where the time went. Every
-    value is drawn with its 95 % interval. No system is marked as the best. A system
-    whose checks found something is marked, with the finding in the small print and in the CSV. Equal runs give equal files.
+    For each metric there is `systems-METRIC`, the values of all systems, and where bitrates were measured
+    `rate-METRIC`, the values against the bitrate. `by-COLUMN-METRIC` has the values by a column, and `time-RUN` where
+    the time went. Every value is drawn with its 95 % interval. No system is marked as the best. A system whose checks
+    found something is marked, with the finding in the small print and in the CSV. Equal runs give equal files.
 
     Args:
         runs: opened run folders.

@@ -1,10 +1,10 @@
 """Draws plots with matplotlib.
 
 Conventions
-    A family of codecs has one colour and one shape, either of which is enough to tell it from seven others. The colours are
-    those of the page, and keep apart for readers with any kind of colour blindness.
-    Letters are outlines in an SVG, and in a PDF text in an embedded TrueType font. Files hold no time and no machine.
-    A label is put where it hides nothing. If there is no such place, the legend names the point.
+    A family of codecs has one colour and one shape, either of which is enough to tell it from seven others. The colours
+    are those of the page, and keep apart for readers with any kind of colour blindness. Letters are outlines in an SVG,
+    and in a PDF text in an embedded TrueType font. Files hold no time and no machine. A label is put where it hides
+    nothing. If there is no such place, the legend names the point.
 """
 
 from __future__ import annotations
@@ -277,7 +277,9 @@ def _footnotes(plot: Plot) -> Iterator[str]:
 
 
 def _legend(axes: Axes, by_family: dict[tuple[str, int], list[Point]], unnamed: Sequence[Point]) -> None:
-    """The families beside the plot, and what has no label: operating points in the order of their rates, and dashed lines."""
+    """The families beside the plot, and what has no label: operating points in the order of their rates, and dashed
+    lines.
+    """
     from matplotlib.lines import Line2D
 
     handles = []

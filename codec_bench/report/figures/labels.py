@@ -1,4 +1,6 @@
-"""Where the names of points stand in a plot: in one of the quadrants around them, where they lie over no point, line or other name."""
+"""Where the names of points stand in a plot: in one of the quadrants around them, where they lie over no point, line or
+other name.
+"""
 
 from __future__ import annotations
 

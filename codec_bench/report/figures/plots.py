@@ -31,8 +31,8 @@ class Point:
 
     Args:
         label: the name of the system. group: the value of a column, or "".
-        family: the name of its codec without the operating point, and its place among all families; ("", -1) for a system
-            that is not rated.
+        family: the name of its codec without the operating point, and its place among all families; ("", -1) for a
+            system that is not rated.
         rate_kbps: the measured bitrate, or None.
         value: in the unit of the plot. ends: of its 95 % interval, or None. note: of the interval, or "".
         n: how many samples it rests on.
@@ -59,7 +59,8 @@ class Plot:
     """One plot.
 
     Args:
-        kind: `rate` (value against bitrate), `systems` (a row for each), `groups` (rows by the values of a column), `time`.
+        kind: `rate` (value against bitrate), `systems` (a row for each), `groups` (rows by the values of a column),
+        `time`.
         stem: the name of its files.
         measure: what the axis of values says. column: whose values form groups, or "".
         doubts: what the checks of its systems found, one sentence each.

@@ -5,13 +5,16 @@ Conventions
     script sets it as text, never as markup. `markup.py` says what the browser allows.
 
 Which file to open
-    `collect.py`          what is read of the runs, with `columns.py` (systems and columns side by side), `column_heads.py`,
-                          `chosen_samples.py` (which samples), `sound.py` (which sound) and `exchanges.py` (questions and answers).
+    `collect.py`          what is read of the runs, with `columns.py` (systems and columns side by side),
+                          `column_heads.py`, `chosen_samples.py` (which samples), `sound.py` (which sound) and
+                          `exchanges.py` (questions and answers).
     `sections.py`         the sections whose rows and template lie in folders of their own; a new one is a row there.
     `template_values.py`  the other variables of `page.html.j2`, and `runs.py` what it says of each run.
-    `results.html.j2`     the tables of systems and metrics, which `summary.js` sorts; `spent.html.j2` where the time went.
+    `results.html.j2`     the tables of systems and metrics, which `summary.js` sorts; `spent.html.j2` where the time
+                          went.
     `plots.js`            the plots, with `plane.js`, `scales.js`, `labels.js` and `marks.js`.
-    `samples.js`          the table of samples; `detail.js` one sample, with `player.js`, `spectrogram.js` and `exchange.js`.
+    `samples.js`          the table of samples; `detail.js` one sample, with `player.js`, `spectrogram.js` and
+                          `exchange.js`.
     `players.js`          several players on one page, for the pages of applications.
     `markup.py`           how the page is put together; `parts.html.j2` and `tables.css` are what all pages share.
 """

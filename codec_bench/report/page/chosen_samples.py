@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def _worst_first(values: np.ndarray, columns: Mapping[Column, Mapping[str, Any]]) -> Iterator[int]:
-    """Samples, worst first: the worst of every pair of system and metric, then the second worst of every pair, and so on."""
+    """Samples, worst first: the worst of every pair of system and metric, then the second worst of every pair, and so
+    on.
+    """
     orders = []
     for c, (column, facts) in enumerate(columns.items()):
         if column.metric == "bitrate" or facts.get("higher_is_better") is None:

@@ -1,11 +1,10 @@
 """Gathers from the records what the page shows: the variables of the template, and the data of the script.
 
 Conventions
-    On the page, systems, columns (metrics) and samples are named by their position. Numbers of two protocols are never in
-    one column, and neither are those of runs over different data: a column is known by metric, protocol and
-    data (`data` is empty if all runs have the same; `columns.data_sets`). Samples of several runs are the same sample if their benchmark,
-    id and text are equal.
-    Values are arrays `(systems, columns, samples)`, nan if there is no value.
+    On the page, systems, columns (metrics) and samples are named by their position. Numbers of two protocols are never
+    in one column, and neither are those of runs over different data: a column is known by metric, protocol and data
+    (`data` is empty if all runs have the same; `columns.data_sets`). Samples of several runs are the same sample if
+    their benchmark, id and text are equal. Values are arrays `(systems, columns, samples)`, nan if there is no value.
 """
 
 from __future__ import annotations
@@ -169,8 +168,8 @@ def _trouble(
     """Why items and scores are missing, and what is noted of items.
 
     Args:
-        items: the items with a status or notes to tell. scores: the rows of scores without a value. position: of the samples
-            on the page.
+        items: the items with a status or notes to tell. scores: the rows of scores without a value. position: of the
+            samples on the page.
     """
     lost = {
         (system, position[sample]): [system, position[sample], -1, status, reason]

@@ -45,8 +45,8 @@ def stand_together(tables: Tables, places: Sequence[Mapping[str, int]]) -> list[
     """The entries of the tables, where systems of several runs stand in a column with what they are beside one another.
 
     Args:
-        tables: of the page. places: for each run, the position on the page of each of its samples, which is the same for the same sample
-            of several runs.
+        tables: of the page. places: for each run, the position on the page of each of its samples, which is the same
+            for the same sample of several runs.
     """
     entries = [list(row) for row in tables.entries]
     recorded: dict[int, tuple[Recorded, dict[int, int]]] = {}

@@ -45,7 +45,8 @@ class Tables:
         runs, names, summaries, sets: the runs with their names, their summaries, and the name of each one's data.
         protocols: of the metrics of each run, as the columns have them.
         systems, columns: the rows of the tables, and their columns with the facts of the metrics.
-        entries: of the summaries, by system and column; None if the run did not measure it, or by another protocol or over other data.
+        entries: of the summaries, by system and column; None if the run did not measure it, or by another protocol or
+        over other data.
         heads: what stands above the columns of a page.
     """
 
@@ -60,7 +61,9 @@ class Tables:
     heads: Sequence[Mapping[str, Any]] = ()
 
     def families(self) -> list[tuple[str, int]]:
-        """The name and the place of each system's family, whose points are joined in plots; ("", -1) for unprocessed audio."""
+        """The name and the place of each system's family, whose points are joined in plots; ("", -1) for unprocessed
+        audio.
+        """
         of = families(self.systems, self.names)
         shown = list(dict.fromkeys(name for name in of if name is not None))
         return [("", -1) if name is None else (name, shown.index(name)) for name in of]
@@ -101,7 +104,9 @@ def protocols_apart(runs: Sequence[Run], summaries: Sequence[Summary]) -> list[d
 
 
 def states_of(run: Run, summary: Summary) -> dict[str, str]:
-    """What the service of each metric's judge called the models that gave the verdicts; empty for what has no judge or a silent one."""
+    """What the service of each metric's judge called the models that gave the verdicts; empty for what has no judge or
+    a silent one.
+    """
     told = {}
     for name in run.metrics:
         entries = (system.metrics.get(name) for system in summary.systems.values())
@@ -146,9 +151,10 @@ def systems_of(runs: Sequence[Run], names: Sequence[str]) -> list[System]:
 def data_sets(runs: Sequence[Run]) -> list[str]:
     """What each run's data are called where the runs have different data; empty for all if they have the same.
 
-    Runs of benchmarks have the same if everything of their benchmark's identity is, whatever it is called. The name says in what
-    one is another than the first of its name, such as `mine (other prompt)`, and how many of its questions it holds. Files may have got
-    another content under their names: runs that heard other sounds under the same ids have other data.
+    Runs of benchmarks have the same if everything of their benchmark's identity is, whatever it is called. The name
+    says in what one is another than the first of its name, such as `mine (other prompt)`, and how many of its questions
+    it holds. Files may have got another content under their names: runs that heard other sounds under the same ids have
+    other data.
     """
     if len(runs) == 1:
         return [""]

@@ -132,7 +132,8 @@ def common_rows(
 ) -> list[dict[str, Any]]:
     """One row for each system: its values over the samples for which all systems of its run that are compared have one.
 
-    A system that lacks some of these samples has no values there. There are no rows if every system has values for the same samples.
+    A system that lacks some of these samples has no values there. There are no rows if every system has values for the
+    same samples.
     """
     if not any(entry and entry.common for row in entries for entry in row):
         return []
@@ -155,7 +156,10 @@ def _cell(entry: Counted | CountingFailures | MetricSummary | None, head: Mappin
 
 
 def published_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Published results of the same benchmarks: `model`, `metric`, `value`, `source`, `benchmark`, and `judge` if one marked them."""
+    """Published results of the same benchmarks:
+
+    `model`, `metric`, `value`, `source`, `benchmark`, and `judge` if one marked them.
+    """
     rows, seen = [], set()
     for run in runs:
         benchmark, metrics = run.meta.get("benchmark") or {}, run.metrics
@@ -169,7 +173,9 @@ def published_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _published_by(facts: Mapping[str, Any]) -> str:
-    """By which judge the published numbers of a metric were marked, and how that one did in its test; "" if no judge marked them."""
+    """By which judge the published numbers of a metric were marked, and how that one did in its test; "" if no judge
+    marked them.
+    """
     if not facts.get("judge"):
         return ""
     judge, rubric = facts.get("judged_by"), str(facts.get("protocol", "")).rpartition("/")[0]

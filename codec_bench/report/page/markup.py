@@ -33,8 +33,8 @@ _PIECES = re.compile(r"[^\s/_-]*[\s/_-]+|[^\s/_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The files of a page, each as (package, file): the template, the styles and scripts in their order, and the sections
-    that the template includes from elsewhere than this folder."""
+    """The files of a page, each as (package, file): the template, the styles and scripts in their order, and the
+    sections that the template includes from elsewhere than this folder."""
 
     template: tuple[str, str]
     styles: tuple[tuple[str, str], ...]
@@ -97,7 +97,9 @@ def _text(file: tuple[str, str]) -> str:
 
 
 def as_json(value: Any) -> str:
-    """JSON that can be put inside a script element or file: characters that could end the element are written as escapes."""
+    """JSON that can be put inside a script element or file: characters that could end the element are written as
+    escapes.
+    """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -131,7 +133,9 @@ def _words(text: str, whole: int = LONGEST_WHOLE) -> Markup:
 
 
 def _shortened(text: str) -> Markup:
-    """A name of one line. Where it does not fit, characters in its middle are left out; the element's title is the whole."""
+    """A name of one line. Where it does not fit, characters in its middle are left out; the element's title is the
+    whole.
+    """
     from markupsafe import Markup
 
     if len(text) <= LONGEST_WHOLE:

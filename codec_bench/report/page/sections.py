@@ -18,7 +18,8 @@ class Section:
 
     Args:
         package: the folder. name: of its template there (`NAME.html.j2`), and of its anchor on the page.
-        values: the variables of the template. link: what the link to the section says, given these; "" leaves the section out.
+        values: the variables of the template. link: what the link to the section says, given these; "" leaves the
+            section out.
     """
 
     package: str
@@ -70,7 +71,10 @@ SECTIONS = (
         lambda held: "Breakdown" if held["breakdowns"] else "",
     ),
 )  # fmt: skip
-"""In the order of the page, between the summary and the plots. A style or script of a section is named in the `__init__.py` here."""
+"""In the order of the page, between the summary and the plots.
+
+A style or script of a section is named in the `__init__.py` here.
+"""
 
 
 def section_values(tables: Tables) -> dict[str, Any]:

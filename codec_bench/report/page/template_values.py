@@ -29,7 +29,8 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
     """The variables of the template.
 
     Args:
-        tables: what its tables show. samples: of all runs. rows: how many of them the page shows. clips: the sound on it.
+        tables: what its tables show. samples: of all runs. rows: how many of them the page shows. clips: the sound on
+            it.
     """
     runs, summaries = tables.runs, tables.summaries
     systems, heads, entries = tables.systems, tables.heads, tables.entries

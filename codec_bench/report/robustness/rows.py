@@ -2,7 +2,8 @@
 
 Conventions
     Failures count as wrong, so that a wording whose answers cannot be read does not look better than it is.
-    A wording stands out if the whole interval of its value is worse than the median over all wordings, or if it has no value.
+    A wording stands out if the whole interval of its value is worse than the median over all wordings, or if it has no
+    value.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ def robustness_of(metrics: Mapping[str, MetricSummary], answers: Answers) -> Wor
     """The wordings of one model; None if it was asked in one.
 
     Args:
-        metrics: the entries of its system in the summary, by metric. answers: of the summary; `UNSET` for a run of codecs.
+        metrics: the entries of its system in the summary, by metric. answers: of the summary; `UNSET` for a run of
+            codecs.
     """
     found = {name: entry for name, entry in metrics.items() if entry.robustness}
     wordings = (answers and answers.wordings) or {}
@@ -179,7 +181,8 @@ def _place_notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def place_rows(choices: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The places of options as the page shows them: how often each is named, how often without a preference, and how often right.
+    """The places of options as the page shows them: how often each is named, how often without a preference, and how
+    often right.
 
     Args:
         choices: as for `choice_notes`.

@@ -142,7 +142,9 @@ SYSTEMS = ("qwen", "salmonn", "blsp", "cascade")
 
 @pytest.fixture
 def chat(judged, tmp_path, rng):
-    """Four systems, rated by a judge; three people vote on all six pairs as the judge does, but for one error each in ten."""
+    """Four systems, rated by a judge; three people vote on all six pairs as the judge does, but for one error each in
+    ten.
+    """
     scores = {name: np.round(rng.uniform(1, 10, 30)) for name in SYSTEMS}
     for name in SYSTEMS:
         judged("chat", {"gpt-4": scores[name].tolist()}, model=name, scale=(1, 10))

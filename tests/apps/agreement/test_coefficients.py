@@ -46,8 +46,9 @@ def test_the_correlations_are_scipys(pair):
 
 
 def cohen(x, y, weight):
-    """Weighted kappa and its large-sample error, item by item and value by value, as Fleiss, Cohen and Everitt (1969) write
-    them for weights of agreement; here the weights are of disagreement, which changes kappa into its complement only."""
+    """Weighted kappa and its large-sample error, item by item and value by value, as Fleiss, Cohen and Everitt (1969)
+    write them for weights of agreement; here the weights are of disagreement, which changes kappa into its complement
+    only."""
     values = sorted({*x.tolist(), *y.tolist()})
     n, place = len(x), {value: at for at, value in enumerate(values)}
     p = np.zeros((len(values), len(values)))

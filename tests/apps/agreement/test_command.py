@@ -1,4 +1,6 @@
-"""`codec-bench agreement` as a person uses it: what it prints, what it writes, and what it says of a file edited by hand."""
+"""`codec-bench agreement` as a person uses it: what it prints, what it writes, and what it says of a file edited by
+hand.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""P.1401: against plain loops over votes, NumPy's and SciPy's statistics, SciPy's optimiser and simulations with a known truth, and what is refused and said."""
+"""P.1401: against plain loops over votes, NumPy's and SciPy's statistics, SciPy's optimiser and simulations with a
+known truth, and what is refused and said.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ SYSTEMS, CLIPS, RATERS = 12, 6, 9
 
 
 def material(seed=0, noise=0.25):
-    """Votes of people on what twelve systems made of six clips, and three metrics: of MOS, of another scale, and turned."""
+    """Votes of people on what twelve systems made of six clips, and three metrics: of MOS, of another scale, and
+    turned.
+    """
     rng = np.random.default_rng(seed)
     quality = np.repeat(np.linspace(1.4, 4.6, SYSTEMS), CLIPS) + rng.normal(0, 0.2, SYSTEMS * CLIPS)
     votes = np.clip(np.round(quality[:, None] + rng.normal(0, 0.7, (len(quality), RATERS))), 1, 5)
@@ -84,7 +88,9 @@ def test_errors_are_those_of_plain_loops_over_the_votes(found, level, mapping, d
 
 
 def test_the_figures_are_those_of_nisqas_evaluation_code():
-    """What calc_rmse, calc_rmse_star, fit_first_order and pearsonr of gabrielmittag/NISQA (fe84f0f2) give for these votes; d is ours (1, 2)."""
+    """What calc_rmse, calc_rmse_star, fit_first_order and pearsonr of gabrielmittag/NISQA (fe84f0f2) give for these
+    votes; d is ours (1, 2).
+    """
     rng = np.random.default_rng(7)
     quality = rng.uniform(1.3, 4.7, 40)
     votes = np.clip(np.round(quality[:, None] + rng.normal(0, 0.8, (40, 8))), 1, 5)
@@ -120,7 +126,9 @@ def test_mappings_are_the_least_squares_of_numpy_where_these_rise(found):
 
 
 def squares_of(t, y, parameters):
-    """The squared errors of a cubic whose slope is (a + b t)^2 + c^2 (1 - t^2), as every slope that is nowhere below 0 can be written."""
+    """The squared errors of a cubic whose slope is (a + b t)^2 + c^2 (1 - t^2), as every slope that is nowhere below 0
+    can be written.
+    """
     start, a, b, c = parameters
     slope = np.array([a * a + c * c, 2 * a * b, b * b - c * c])
     cubic = np.concatenate([[start], slope / [1, 2, 3]])

@@ -1,4 +1,6 @@
-"""Sources that the tests write themselves: noise with known levels and a recipe that mixes it, and texts with a recipe that speaks them."""
+"""Sources that the tests write themselves: noise with known levels and a recipe that mixes it, and texts with a recipe
+that speaks them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A stand-in for the hub's endpoints that huggingface_hub calls when a data set is pushed: repositories in memory, one token that may write."""
+"""A stand-in for the hub's endpoints that huggingface_hub calls when a data set is pushed: repositories in memory, one
+token that may write.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A synthesiser and a recogniser without a network: what was said is found by the sound. Some texts make the synthesiser fail."""
+"""A synthesiser and a recogniser without a network: what was said is found by the sound.
+
+Some texts make the synthesiser fail.
+"""
 
 import asyncio
 import json
@@ -16,7 +19,9 @@ RATE_HZ = 16_000
 
 
 class Speaker(Model):
-    """Noise that depends on text and voice; `log` gets a line for each text: what is heard in it, by the hash of the 16-bit sound."""
+    """Noise that depends on text and voice; `log` gets a line for each text: what is heard in it, by the hash of the
+    16-bit sound.
+    """
 
     concurrency = 4
 
@@ -67,7 +72,9 @@ class Speaker(Model):
 
 
 class Listener(Model):
-    """Hears what the log says was said, with other case and without points; `deaf` to one word, which it takes for another one. A sound that is not in the log is nothing."""
+    """Hears what the log says was said, with other case and without points; `deaf` to one word, which it takes for
+    another one. A sound that is not in the log is nothing.
+    """
 
     concurrency = 4
 

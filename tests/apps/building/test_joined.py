@@ -1,4 +1,6 @@
-"""Joined recordings: the script sheet, the checks of what readers recorded, and the variant whose options are synthesised."""
+"""Joined recordings: the script sheet, the checks of what readers recorded, and the variant whose options are
+synthesised.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ LEVELS = ("one", "two")
 
 @pytest.fixture
 def exam(tmp_path, monkeypatch):
-    """Writes a recipe of joined recordings with its stems; called with the number of questions and fields of the recipe."""
+    """Writes a recipe of joined recordings with its stems; called with the number of questions and fields of the
+    recipe.
+    """
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     (tmp_path / "stems").mkdir()
     (tmp_path / "options").mkdir()

@@ -1,4 +1,6 @@
-"""The page of a build: what it shows of a build whose outcome is known, that nothing of the data is taken for markup, and how it looks."""
+"""The page of a build: what it shows of a build whose outcome is known, that nothing of the data is taken for markup,
+and how it looks.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,10 @@ SENT = {"README.md", "benchmark.yaml", "build.html", "data/test-00000-of-00001.p
 
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    """A hub on this machine, at which the user has a token. Large files take the path over LFS, which hubs of any age have."""
+    """A hub on this machine, at which the user has a token.
+
+    Large files take the path over LFS, which hubs of any age have.
+    """
     constants = pytest.importorskip("huggingface_hub.constants")
     server = Hub()
     for name, value in {

@@ -1,4 +1,6 @@
-"""The project's recipes of speech, built from a few rows in the form of their sources, with scripted models in place of the real ones."""
+"""The project's recipes of speech, built from a few rows in the form of their sources, with scripted models in place of
+the real ones.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,10 @@ def by_id(folder):
 
 
 def save(folder, path, rater, said, edited=False):
-    """What the page saves for a reviewer. `said` has, by item, the decision or the decision and texts by their heading."""
+    """What the page saves for a reviewer.
+
+    `said` has, by item, the decision or the decision and texts by their heading.
+    """
     (key,) = [read_key(one) for one in (folder / ".build" / "review").glob("*.key.json")]
     trials = {trial.item: trial.id for trial in key.trials}
     answers = []

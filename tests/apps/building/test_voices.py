@@ -1,4 +1,6 @@
-"""Dialogues: one voice a speaker, of the gender that the source tells, joined with pauses; questions with written options."""
+"""Dialogues: one voice a speaker, of the gender that the source tells, joined with pauses; questions with written
+options.
+"""
 
 from __future__ import annotations
 

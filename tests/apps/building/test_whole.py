@@ -1,4 +1,6 @@
-"""Whole data sets: questions that Flite speaks and PocketSphinx reads back, and mixtures of recordings by FFmpeg's meter."""
+"""Whole data sets: questions that Flite speaks and PocketSphinx reads back, and mixtures of recordings by FFmpeg's
+meter.
+"""
 
 from __future__ import annotations
 

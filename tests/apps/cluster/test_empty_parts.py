@@ -1,4 +1,6 @@
-"""Parts of a run that hold no sample: they are not submitted, or they finish, and what is merged is the run of one machine."""
+"""Parts of a run that hold no sample: they are not submitted, or they finish, and what is merged is the run of one
+machine.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Parts of a run that went wrong: what may be merged gives the record of one machine, and what may not is refused in a sentence."""
+"""Parts of a run that went wrong: what may be merged gives the record of one machine, and what may not is refused in a
+sentence.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The driver and the actors of a run on Ray, on a Ray that is not there: it runs everything in this process, and loses what it is told to."""
+"""The driver and the actors of a run on Ray, on a Ray that is not there: it runs everything in this process, and loses
+what it is told to.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,10 @@ GONE = {
 
 @pytest.fixture(autouse=True)
 def patient(tmp_path, monkeypatch):
-    """Ray waits longer than it does otherwise. What cannot be set, such as how long a raylet waits for its agent, is tried again (`started`)."""
+    """Ray waits longer than it does otherwise.
+
+    What cannot be set, such as how long a raylet waits for its agent, is tried again (`started`).
+    """
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)

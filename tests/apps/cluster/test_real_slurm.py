@@ -1,6 +1,8 @@
-"""A run in parts under a real Slurm, on this machine alone: whatever happens to its jobs, what is merged is the run of one machine.
+"""A run in parts under a real Slurm, on this machine alone: whatever happens to its jobs, what is merged is the run of
+one machine.
 
-The daemons run as root with a `slurm.conf` in a temporary folder, and end with the tests. Two nodes stand for two machines.
+The daemons run as root with a `slurm.conf` in a temporary folder, and end with the tests. Two nodes stand for two
+machines.
 """
 
 from __future__ import annotations

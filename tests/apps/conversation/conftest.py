@@ -23,8 +23,8 @@ MODEL = "gpt-realtime-2.1"
 def talk(monkeypatch, tmp_path):
     """Holds conversations with the scripted server on the virtual clock.
 
-    `talk.hold(conversations, plans)` gives the sessions and the server's logs, both by the id of the conversation. The sounds
-    `short`, `long` and `hm` are tones of 0.8, 2 and 0.3 s with 0.2 s of silence behind them.
+    `talk.hold(conversations, plans)` gives the sessions and the server's logs, both by the id of the conversation. The
+    sounds `short`, `long` and `hm` are tones of 0.8, 2 and 0.3 s with 0.2 s of silence behind them.
     """
     virtual.patched(monkeypatch)
     for name, seconds in (("short", 0.8), ("long", 2.0), ("hm", 0.3)):
@@ -69,7 +69,9 @@ def held(folder, conversations, plans, *, users=None, run=virtual.run, model=MOD
 
 @pytest.fixture
 def service(monkeypatch):
-    """`service(plans)` puts a scripted server behind the next commands, on the virtual clock; gives its options and its logs."""
+    """`service(plans)` puts a scripted server behind the next commands, on the virtual clock; gives its options and its
+    logs.
+    """
     virtual.patched(monkeypatch)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

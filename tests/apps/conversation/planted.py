@@ -1,8 +1,8 @@
 """Sessions whose values are known: a script, a plan of the server, and what every measure must then be.
 
-The truth follows from the plan by arithmetic. The server hears a frame when it is whole, so what it does `x` after hearing something
-that lies at `t` in the user's track happens between `t + x` and `t + x + FRAME_S`. An interruption begins with a frame, so it is heard
-exactly one frame later.
+The truth follows from the plan by arithmetic. The server hears a frame when it is whole, so what it does `x` after
+hearing something that lies at `t` in the user's track happens between `t + x` and `t + x + FRAME_S`. An interruption
+begins with a frame, so it is heard exactly one frame later.
 """
 
 from __future__ import annotations

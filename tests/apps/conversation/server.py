@@ -1,8 +1,8 @@
 """A server that speaks the dialect of openai_realtime over a real WebSocket and behaves as it is told.
 
-It finds speech by the energy of the frames that it gets. Each connection has a plan, found by the instructions of its session. What a
-plan did, and when, is logged, so that a test knows the truth: every time is the loop's, less the arrival of the first frame, plus one
-frame, which is the time of the session.
+It finds speech by the energy of the frames that it gets. Each connection has a plan, found by the instructions of its
+session. What a plan did, and when, is logged, so that a test knows the truth: every time is the loop's, less the
+arrival of the first frame, plus one frame, which is the time of the session.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Plan:
         answer_after_s: silence after speech until it answers, None for never. answer_s: length of an answer.
         speed: seconds of sound that are sent in a second. jitter_s: each packet is late by up to this, drawn by seed.
         barges_at_s: it speaks so long after the user's first speech, whatever the user does.
-        yields_after_s: how long after it hears an interruption it stops; None goes on talking. deaf_s: speech shorter than this never
-            interrupts. backchannel_at_s: so long after the first speech it says a short sound.
+        yields_after_s: how long after it hears an interruption it stops; None goes on talking. deaf_s: speech shorter
+            than this never interrupts. backchannel_at_s: so long after the first speech it says a short sound.
         stall: (number of the packet, seconds): a pause in sending. drops_at_s: it closes the connection at this time.
         odd: something that a server should not do, by name.
     """
@@ -51,7 +51,9 @@ class Plan:
 
 @dataclass
 class Log:
-    """What a connection did, in seconds of the session: beginnings of answers, stops, packets and the length of each answer."""
+    """What a connection did, in seconds of the session: beginnings of answers, stops, packets and the length of each
+    answer.
+    """
 
     answers: list[float] = field(default_factory=list)
     backchannels: list[float] = field(default_factory=list)
@@ -244,7 +246,9 @@ class GeminiTalk(Talk):
 
 
 class LiveTalk(Talk):
-    """The same in the dialect of openai_live: a stream without turns, so what was sent before an interruption is played."""
+    """The same in the dialect of openai_live: a stream without turns, so what was sent before an interruption is
+    played.
+    """
 
     async def run(self):
         async for message in self.socket:

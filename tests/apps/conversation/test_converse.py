@@ -91,7 +91,9 @@ def test_noise_lies_under_the_user_at_its_snr(script, service, tmp_path):
 
 
 def test_somebody_speaks_behind_the_user(service, tmp_path):
-    """A recorded voice in place of noise: it is repeated for the whole session, at its SNR, and the user's own track is without it."""
+    """A recorded voice in place of noise: it is repeated for the whole session, at its SNR, and the user's own track is
+    without it.
+    """
     talk = {"id": "a", "turns": [{"say": "awb_01", "at_s": 0.3}], "background": {"sound": "slt_01", "snr_db": 10}}
     path = tmp_path / "script.yaml"
     path.write_text(yaml.safe_dump({"version": 1, "title": "t", "ends_s": 0.5, "conversations": [talk]}))
@@ -110,7 +112,9 @@ def test_somebody_speaks_behind_the_user(service, tmp_path):
 
 
 def test_the_embedded_scripts(service, tmp_path, command):
-    """Thirty sessions without a network, against the scripted server: the command, its table, and the same script for the same seed."""
+    """Thirty sessions without a network, against the scripted server: the command, its table, and the same script for
+    the same seed.
+    """
     options, _ = service({"": Plan(answer_after_s=1.0, jitter_s=0.04)})
     typed = [f"--set={MODEL}.{name}={'null' if value is None else value}" for name, value in options.items()]
     code, out, err = command("converse", "--model", MODEL, "--out", tmp_path / "run", "--at-once", 30, *typed)
@@ -120,7 +124,8 @@ def test_the_embedded_scripts(service, tmp_path, command):
     measures = summary["measures"]
     assert measures["turn_taken"]["value"] == 1 and measures["silence_kept"]["value"] == 1
     assert measures["yielded"]["n"] == 6 and measures["kept_talking"]["n"] == 6 and measures["false_turn"]["n"] == 6
-    # The server answers 1.0 to 1.06 s after the last frame that is louder than its own threshold, which is near the end of speech.
+    # The server answers 1.0 to 1.06 s after the last frame that is louder than its own threshold, which is near the end
+    # of speech.
     assert 0.7 <= measures["response_latency_s"]["median"]["value"] <= 1.1
     assert "response_latency" in out and "turn_taken" in out and MODEL in out and "30 ok" in err
 
@@ -189,7 +194,9 @@ def test_a_session_that_failed_is_held_again(script, service, tmp_path):
 
 
 def test_prices_before_and_after(script, service, tmp_path):
-    """The server counts 10 tokens of input and 20 of output an answer, which may be sound or text: 32 or 4, and 64 or 24 USD a million."""
+    """The server counts 10 tokens of input and 20 of output an answer, which may be sound or text: 32 or 4, and 64 or
+    24 USD a million.
+    """
     options, _ = service({"": Plan()})
     prices = {
         "input": 4,

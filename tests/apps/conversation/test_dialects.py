@@ -21,7 +21,9 @@ DIALECTS = {GEMINI: server.GeminiTalk, LIVE: server.LiveTalk, QWEN: server.BetaT
 
 @pytest.mark.parametrize("model", DIALECTS)
 def test_planted_values_are_found_in_each_dialect(talk, model):
-    """In a stream without turns the service sends no faster than it speaks, and what came is played: it stops by sending no more."""
+    """In a stream without turns the service sends no faster than it speaks, and what came is played: it stops by
+    sending no more.
+    """
     import random
 
     made = []

@@ -42,7 +42,9 @@ def test_their_timing_is_the_same():
 
 @pytest.fixture
 def layout(tmp_path):
-    """One sample of each kind, in the published layout, with real speech: 2 s, silence to 6 s, and 1 s from 3 s on where there is an event."""
+    """One sample of each kind, in the published layout, with real speech: 2 s, silence to 6 s, and 1 s from 3 s on
+    where there is an event.
+    """
     first, second = (Audio.read(sample.audio).samples[0] for sample, _ in zip(open_source("embedded"), range(2)))
 
     def sound(path, event=False):
@@ -86,7 +88,9 @@ def test_a_folder_is_a_script(layout):
 
 
 def test_it_runs(layout, service, tmp_path):
-    """The server answers 0.6 s after speech with 1 s of a tone, which silero-vad does not take for speech: by energy it is an answer."""
+    """The server answers 0.6 s after speech with 1 s of a tone, which silero-vad does not take for speech: by energy it
+    is an answer.
+    """
     options, _ = service({"": Plan(answer_s=1.0)})
     asked = {"model": MODEL, "scripts": layout, "out": tmp_path / "run", "options": {MODEL: options}, "at_once": 12}
     made = converse(**asked, words="pocketsphinx")

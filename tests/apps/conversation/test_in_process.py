@@ -1,4 +1,6 @@
-"""Conversations with models of this process: cascades behind a rule for the end of a turn, and models that hear and speak at once."""
+"""Conversations with models of this process: cascades behind a rule for the end of a turn, and models that hear and
+speak at once.
+"""
 
 from __future__ import annotations
 
@@ -181,7 +183,9 @@ def test_a_model_that_fails_fails_its_session_alone(held):
 
 
 def test_a_model_that_hears_and_speaks_at_once(held):
-    """It says everything 0.5 s later: what is heard is the user's track, halved and moved by 25 frames and the one that is sent."""
+    """It says everything 0.5 s later: what is heard is the user's track, halved and moved by 25 frames and the one that
+    is sent.
+    """
     session = held(Streaming(Repeats()), TURN)
     assert session.status == "ok"
     moved = 26 * 480

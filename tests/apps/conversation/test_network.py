@@ -25,7 +25,9 @@ def lates(name, way, count):
 
 
 def truth(name):
-    """The latency that a person hears: the first frame without speech arrives, the service waits, its first sound arrives."""
+    """The latency that a person hears: the first frame without speech arrives, the service waits, its first sound
+    arrives.
+    """
     frames = round((BEGINS_S + SPEECH_S) / FRAME_S) + 1  # up to the first one without speech
     up, down = lates(name, "up", frames + 1)[1:], lates(name, "down", 3)
     arrives = 0.0

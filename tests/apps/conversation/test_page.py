@@ -1,4 +1,6 @@
-"""The page: what it shows of runs whose outcome is known, that nothing of a service is taken for markup, and that both tracks play in step."""
+"""The page: what it shows of runs whose outcome is known, that nothing of a service is taken for markup, and that both
+tracks play in step.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,8 @@ def test_the_page_shows_and_plays(page, browser):  # noqa: F811
     until(lambda: browser.execute_script("return document.querySelector('.session').dataset.ready"))
     browser.execute_script("document.querySelector('.play').click()")
     until(lambda: float(browser.execute_script("return document.querySelector('.head').getAttribute('x1')")) > 0)
-    # All tracks are given to the loudspeaker at the same moment, and those of either side are its track, sample by sample.
+    # All tracks are given to the loudspeaker at the same moment, and those of either side are its track, sample by
+    # sample.
     started = browser.execute_script("return window.given")
     assert len(started) == 3 and len({tuple(at) for at, _ in started}) == 1
     for side in _both(page[1]).T:

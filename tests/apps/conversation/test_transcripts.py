@@ -46,7 +46,9 @@ def heard_at(session, sound, at_s):
 
 
 def test_the_first_word_and_the_lost_ones(tmp_path, recogniser, spoken):
-    """The answer begins at 3 s and is cut at 4.5 s; what was thrown away holds the words that the whole utterance has from there on."""
+    """The answer begins at 3 s and is cut at 4.5 s; what was thrown away holds the words that the whole utterance has
+    from there on.
+    """
     session = written([], [event("turn", (1.0, 2.0)), event("interruption", (4.2, 4.9))])
     cut = round(1.5 * session.heard_hz)
     heard_at(session, spoken[:cut], 3.0)

@@ -1,4 +1,6 @@
-"""How a voice changes after an event, against what Full-Duplex-Bench 1.5's own script gives on tracks of the embedded speech."""
+"""How a voice changes after an event, against what Full-Duplex-Bench 1.5's own script gives on tracks of the embedded
+speech.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """An event loop whose clock stands still while anything is on its way, and jumps to the next timer otherwise.
 
-Messages over a WebSocket take no time on it, and waiting takes none of the test's. What is on its way is known: a message that was sent
-and not received, and a connection that is being opened or closed.
+Messages over a WebSocket take no time on it, and waiting takes none of the test's. What is on its way is known: a
+message that was sent and not received, and a connection that is being opened or closed.
 """
 
 from __future__ import annotations

@@ -52,7 +52,9 @@ def sounds_made_once():
 
 @dataclass
 class Put:
-    """One question as it reached the judge: about which sound it is, whether yes or A is right, and which texts are marked."""
+    """One question as it reached the judge: about which sound it is, whether yes or A is right, and which texts are
+    marked.
+    """
 
     text: str
     unit: str
@@ -71,7 +73,10 @@ class Put:
 
 
 class Judge:
-    """A judge of texts and sounds: `hear(put)` says whether yes or A is its verdict, `mark(put, text)` how good a text is, from 0 to 1."""
+    """A judge of texts and sounds:
+
+    `hear(put)` says whether yes or A is its verdict, `mark(put, text)` how good a text is, from 0 to 1.
+    """
 
     def __init__(self):
         self.truth = truth()

@@ -27,7 +27,8 @@ SKILL = {"poor": 3, "fair": 5, "good": 7}
 
 @pytest.fixture(scope="module")
 def service():
-    """Two judges by the name of the model: `old` gives what the answer says, and `new` gives hard ones two less, and easy ones the same.
+    """Two judges by the name of the model: `old` gives what the answer says, and `new` gives hard ones two less, and
+    easy ones the same.
 
     From its second state on the service gives what `new` gives under the name of `old` too.
     """

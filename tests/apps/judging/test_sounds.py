@@ -181,7 +181,9 @@ def test_the_same_seed_gives_the_same_sounds_and_another_seed_others():
 
 
 def test_no_preference_pays():
-    """Yes and no, first and second, longer and shorter are right equally often in every kind, and so is each claim where two alternate."""
+    """Yes and no, first and second, longer and shorter are right equally often in every kind, and so is each claim
+    where two alternate.
+    """
     asked = [one for _, _, held in claims(4, 1, 0) for one in held]
     for kind in KINDS:
         mine = [one for one in asked if one.kind == kind]

@@ -18,7 +18,9 @@ PER_SAMPLE = {
     "Qwen-Audio-Chat": (58.0, 62.8, 49.9, 56.6), "Qwen-Audio Turbo": (64.9, 61.7, 53.6, 60.5),
     "PandaGPT": (40.4, 46.6, 39.2, 41.5), "NExT-GPT": (35.0, 28.0, 27.7, 31.0),
 }  # fmt: skip
-"""By category and over all, with every question counting as one: computed from the paper's tables outside of this project."""
+"""By category and over all, with every question counting as one: computed from the paper's tables outside of this
+project.
+"""
 
 
 def table(name):

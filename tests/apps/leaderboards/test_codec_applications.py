@@ -1,4 +1,6 @@
-"""What is recognised after a codec, from data in their published layouts to the board, with small networks that were taught what is right."""
+"""What is recognised after a codec, from data in their published layouts to the board, with small networks that were
+taught what is right.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,9 @@ def write_words(root, count=3):
 
 @pytest.fixture
 def taught(tmp_path, monkeypatch):
-    """Small networks where the published ones are looked for; voices and words are recognised by those that the project brings."""
+    """Small networks where the published ones are looked for; voices and words are recognised by those that the project
+    brings.
+    """
     weights = tmp_path / "weights"
     monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(weights))
     planted_sounds.write_reading_clap(weights / "clap-htsat-unfused")

@@ -1,4 +1,6 @@
-"""A column of a board holds one benchmark: what has its name and is another one stands beside it, marked, and in no rank."""
+"""A column of a board holds one benchmark: what has its name and is another one stands beside it, marked, and in no
+rank.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Own runs on a leaderboard: which runs give which cells, by which rule for failures, and what a judge's ratings become."""
+"""Own runs on a leaderboard: which runs give which cells, by which rule for failures, and what a judge's ratings
+become.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from codec_bench.types import Score
 def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", **about):
     """A run over questions with these values of one metric; None is an answer that could not be read.
 
-    A value may stand with the value of the subset that its question is in, as (subset, value). With `wordings`, every question
-    was asked in so many, one after the other.
+    A value may stand with the value of the subset that its question is in, as (subset, value). With `wordings`, every
+    question was asked in so many, one after the other.
     """
     writer = AnswerWriter(folder, {"asked": {}, "scored": {}})
     facts = {metric: {"protocol": protocol, "unit": "", "higher_is_better": True, "kind": kind, "aggregate": "mean"}}

@@ -201,7 +201,9 @@ columns:
 
 
 def test_what_a_board_cannot_say_is_named_and_never_a_number(tmp_path, command):
-    """Two models, a constant column, groups of one, two protocols, a run that is not finished, two numbers of one system."""
+    """Two models, a constant column, groups of one, two protocols, a run that is not finished, two numbers of one
+    system.
+    """
     (tmp_path / "doubtful.yaml").write_text(DOUBTFUL)
     (tmp_path / "doubtful.csv").write_text("model,flat,errors\npublished,50.00,3.00\n")
     flat, errors = leaderboard(str(tmp_path / "doubtful.yaml")).columns

@@ -1,4 +1,6 @@
-"""Twelve careful people and five lazy ones at the page of a real browser: what the lazy ones do is marked, and left out by the rule named before."""
+"""Twelve careful people and five lazy ones at the page of a real browser: what the lazy ones do is marked, and left out
+by the rule named before.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""webMUSHRA: the configuration names files that are there and tells nothing; its results are read as its service writes them."""
+"""webMUSHRA: the configuration names files that are there and tells nothing; its results are read as its service writes
+them.
+"""
 
 from __future__ import annotations
 

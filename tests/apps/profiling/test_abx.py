@@ -28,7 +28,9 @@ def streams(values, packets=()):
 
 
 def alternating(rng, count):
-    """Phones A or B and C or D by turns, so that neighbours are never the compared phones; warped, A A B would equal A B B."""
+    """Phones A or B and C or D by turns, so that neighbours are never the compared phones; warped, A A B would equal A
+    B B.
+    """
     return [str(rng.choice(list(("AB", "CD")[place % 2]))) for place in range(count)]
 
 

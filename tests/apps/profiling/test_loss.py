@@ -1,4 +1,6 @@
-"""Frames that are lost: which are, what stands in their place, and what is then heard; against plain loops and known codecs."""
+"""Frames that are lost: which are, what stands in their place, and what is then heard; against plain loops and known
+codecs.
+"""
 
 from __future__ import annotations
 

@@ -62,7 +62,10 @@ def test_no_ngram_goes_over_the_end_of_a_clip():
 
 
 def test_the_estimator_is_grassbergers():
-    """G(n) in its first form: G(1) = -gamma - ln 2, G(2) = 2 - gamma - ln 2, G(2n + 1) = G(2n), G(2n + 2) = G(2n) + 2 / (2n + 1)."""
+    """G(n) in its first form:
+
+    G(1) = -gamma - ln 2, G(2) = 2 - gamma - ln 2, G(2n + 1) = G(2n), G(2n + 2) = G(2n) + 2 / (2n + 1).
+    """
     g = {1: -np.euler_gamma - math.log(2), 2: 2 - np.euler_gamma - math.log(2)}
     for n in range(3, 60):
         g[n] = g[n - 1] if n % 2 else g[n - 2] + 2 / (n - 1)

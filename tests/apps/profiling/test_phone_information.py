@@ -1,4 +1,6 @@
-"""What codes tell of phones equals scikit-learn's information and what is known of simulated codes, and counts can be added."""
+"""What codes tell of phones equals scikit-learn's information and what is known of simulated codes, and counts can be
+added.
+"""
 
 from __future__ import annotations
 

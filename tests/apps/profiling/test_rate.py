@@ -44,7 +44,8 @@ def test_half_of_a_codebook_dead_costs_one_bit_less():
     assert (first["used"], second["used"], second["dead"]) == (32, 16, 16)
     assert first["entropy_bits"] == pytest.approx(5.0) and second["perplexity"] == pytest.approx(16.0, rel=0.01)
     plain = 200 * (first["entropy_bits"] + second["entropy_bits"])
-    # Miller and Madow add (entries seen - 1) / (2 tokens) nats to each, here to the second alone: the first is at its limit.
+    # Miller and Madow add (entries seen - 1) / (2 tokens) nats to each, here to the second alone: the first is at its
+    # limit.
     corrected = plain + 200 * 15 / (2 * 3200 * math.log(2))
     assert found["entropy_coded_bps"] == pytest.approx(corrected)
 

@@ -57,7 +57,9 @@ def test_a_codec_of_packets_has_waves_to_compare_and_no_codes(files):
 
 
 def test_codes_that_flip_under_noise_are_told_apart_at_equal_quality(measured):
-    """Both give back the samples that they were given, to 16 bits; the codes of one hold them, those of the other change with any noise."""
+    """Both give back the samples that they were given, to 16 bits; the codes of one hold them, those of the other
+    change with any noise.
+    """
     steady, flipping = (measured(stability, name) for name in ("Coarse", "Dithered"))
     for one, other in zip(steady["changes"], flipping["changes"]):
         assert one["quality"]["stoi"]["value"] == pytest.approx(other["quality"]["stoi"]["value"], abs=0.01)

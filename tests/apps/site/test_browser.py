@@ -1,4 +1,6 @@
-"""A site in a real browser, opened from disk and over HTTP: it shows the record's numbers, plays, and can be used with the keyboard."""
+"""A site in a real browser, opened from disk and over HTTP: it shows the record's numbers, plays, and can be used with
+the keyboard.
+"""
 
 from __future__ import annotations
 

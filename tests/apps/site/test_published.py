@@ -1,4 +1,6 @@
-"""What others published, on a site: leaderboards whose own cells lead to their runs, codecs in tables of their own, pages of benchmarks."""
+"""What others published, on a site: leaderboards whose own cells lead to their runs, codecs in tables of their own,
+pages of benchmarks.
+"""
 
 from __future__ import annotations
 

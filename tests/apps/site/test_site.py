@@ -1,4 +1,6 @@
-"""The files of a site: every number is the record's, nothing of a run is lost or run, and a run is added without the others."""
+"""The files of a site: every number is the record's, nothing of a run is lost or run, and a run is added without the
+others.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ METRICS = ("bitrate", "wer[pocketsphinx]", "stoi", "pesq_wb")
 
 @pytest.fixture(scope="module")
 def runs(make_run):
-    """Three small runs: one with hostile texts and failures, one of other systems over the same data, one over other data."""
+    """Three small runs: one with hostile texts and failures, one of other systems over the same data, one over other
+    data.
+    """
     small = {"samples": 14, "audio": False, "metrics": METRICS}
     return [
         make_run("first", systems=SYSTEMS, **small),
@@ -307,7 +311,9 @@ def test_runs_that_contradict_each_other_are_found(make_run, tmp_path):
 
 
 def rewritten(folder, *, moved=None, protocol=None, meta=None):
-    """Makes another, later run of a copied one through the package's own writer: scores of a system are moved, or the protocol changed."""
+    """Makes another, later run of a copied one through the package's own writer: scores of a system are moved, or the
+    protocol changed.
+    """
     run = Run(folder)
     meta = meta or run.meta
     systems, metrics, samples, scores = run.systems, run.metrics, list(run.samples()), list(run.scores())
@@ -395,7 +401,10 @@ def scored(make_run, name, moved, tmp_path):
 
 
 def test_runs_of_generated_sound_stand_on_one_leaderboard(make_run, tmp_path):
-    """Whatever their sound is: they are known by ids and texts. New sound under the same name is a new revision, and contradicts nothing."""
+    """Whatever their sound is: they are known by ids and texts.
+
+    New sound under the same name is a new revision, and contradicts nothing.
+    """
     folders = [scored(make_run, "old", 0.0, tmp_path), scored(make_run, "new", -0.3, tmp_path)]
     done = site(folders, out=tmp_path / "site")
     (board,) = SiteFolder(tmp_path / "site").read_data("index")["boards"]

@@ -98,7 +98,9 @@ def test_what_costs_is_in_the_record_before_its_slot_asks_the_next(tmp_path, con
 
 @pytest.mark.parametrize("places", [1, 4])
 def test_what_waits_at_a_gate_is_not_sent_before_the_answer_of_its_place_is_in_the_record(tmp_path, places):
-    """A model over HTTP has twice as many questions at hand as its gate lets through; some ask twice, and canaries go past."""
+    """A model over HTTP has twice as many questions at hand as its gate lets through; some ask twice, and canaries go
+    past.
+    """
     given, lost, client = [], [], Persistence(places)
 
     class Paid(Told):

@@ -1,4 +1,6 @@
-"""The numbers of a data set's table, and everything that is wrong in it, against a data set that was made wrong on purpose."""
+"""The numbers of a data set's table, and everything that is wrong in it, against a data set that was made wrong on
+purpose.
+"""
 
 from __future__ import annotations
 

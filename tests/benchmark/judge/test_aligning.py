@@ -1,4 +1,6 @@
-"""The second stage of AIR-Bench's protocol: a rule reads a letter, else a judge does, and what it cannot read is no number."""
+"""The second stage of AIR-Bench's protocol: a rule reads a letter, else a judge does, and what it cannot read is no
+number.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The option that is most like an answer: as MMAU-Pro's program finds it, with embeddings of its own, from the answers to the record."""
+"""The option that is most like an answer: as MMAU-Pro's program finds it, with embeddings of its own, from the answers
+to the record.
+"""
 
 from __future__ import annotations
 

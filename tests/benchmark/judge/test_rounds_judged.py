@@ -1,4 +1,6 @@
-"""A conversation is judged as a whole: what the judge is given of each round, and the rating, as in URO-Bench's program."""
+"""A conversation is judged as a whole: what the judge is given of each round, and the rating, as in URO-Bench's
+program.
+"""
 
 from __future__ import annotations
 

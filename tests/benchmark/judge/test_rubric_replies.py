@@ -8,7 +8,8 @@ from codec_bench.benchmark.judge.replies import read_pair, read_preferred, read_
 from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
 
 ANSWER = 'A dog barks twice. [[5]] Rating: 5 {"score": 5} Yes, it is right.'
-# Replies of a judge that rates. A number is the rating that each rubric should read if its range holds it; None is no verdict.
+# Replies of a judge that rates. A number is the rating that each rubric should read if its range holds it; None is no
+# verdict.
 RATINGS = [
     ("Rating: 1", 1), ("Rating: 0", 0), ("Rating: 2", 2), ("Rating: 3", 3), ("Rating: 4", 4), ("Rating: 7", 7), ("Rating: 10", 10),
     ("rating: 1", 1), ("Score: 1", 1), ("**Rating: 1**", 1), ("Rating: **1**", 1), ("[[1]]", 1), ("[[ 1 ]]", 1), ("1", 1), ("**1**", 1),

@@ -1,6 +1,8 @@
-"""A number that rests on a judge says how the judge did in its own test, wherever it is shown; `run` says it before it spends.
+"""A number that rests on a judge says how the judge did in its own test, wherever it is shown; `run` says it before it
+spends.
 
-A leaderboard says it too (`tests/apps/leaderboards`), and a site, whose pages are made of the same summaries and boards.
+A leaderboard says it too (`tests/apps/leaderboards`), and a site, whose pages are made of the same summaries and
+boards.
 """
 
 from __future__ import annotations

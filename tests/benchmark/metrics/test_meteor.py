@@ -25,7 +25,8 @@ def test_synonyms_count_where_wordnet_is_on_the_machine():
     except MissingResource:
         pytest.skip("there is no WordNet on this machine")
     alone = values("meteor[exact-stem]")
-    # Three words in one run: 1 - 0.5 * (1 / 3) ** 3. Without synonyms one of three: precision and recall 1/3, one run of one word.
+    # Three words in one run: 1 - 0.5 * (1 / 3) ** 3. Without synonyms one of three: precision and recall 1/3, one run
+    # of one word.
     assert found[0] == pytest.approx(1 - 0.5 / 27) and alone[0] == pytest.approx((1 / 3) * 0.5)
     assert found[1:] == alone[1:] == pytest.approx([1 - 0.5 / 27, 0, 0])
 

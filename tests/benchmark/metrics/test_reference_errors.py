@@ -1,4 +1,6 @@
-"""Both signs of fitting: their counts against the Open ASR leaderboard's own programs, and what they make of whole answers."""
+"""Both signs of fitting: their counts against the Open ASR leaderboard's own programs, and what they make of whole
+answers.
+"""
 
 from __future__ import annotations
 

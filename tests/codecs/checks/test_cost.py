@@ -1,4 +1,6 @@
-"""What `validate` of one codec costs beside the codec's own coding: at most three seconds of CPU, the start of its processes included."""
+"""What `validate` of one codec costs beside the codec's own coding: at most three seconds of CPU, the start of its
+processes included.
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,8 @@ def test_silence_has_no_alignment():
 
 
 def test_a_low_voice_with_a_turned_phase_is_neither_late_nor_turned_over(clips):
-    # All that a speech coder's high pass does to a low voice, and more: everything below 250 Hz is turned by half a period.
+    # All that a speech coder's high pass does to a low voice, and more: everything below 250 Hz is turned by half a
+    # period.
     checks = SignalChecks()
     for clip in clips:
         spectrum = np.fft.rfft(clip.samples)

@@ -50,10 +50,11 @@ def allowed(name, rate_hz, speech_set):
     """Samples of lag that count as none for one recording; the median over recordings must be below half a sample
     too (below one for Opus at 6 kbps above 16 kHz).
 
-    Opus below 10 kbps codes 4 kHz of bandwidth: at 24 and 48 kHz a sample is then a small part of the finest detail sent.
-    Its SILK mode delays high frequencies more than low ones, so that the peak moves from voice to voice by 10 us; and
-    where an encoder changes from SILK to CELT inside a recording, as at 24 kbps, the two are 42 us apart. On the voices of
-    a synthesiser that peak moves by up to 142 us, to either side: the median over the voices tells whether it is late.
+    Opus below 10 kbps codes 4 kHz of bandwidth: at 24 and 48 kHz a sample is then a small part of the finest detail
+    sent. Its SILK mode delays high frequencies more than low ones, so that the peak moves from voice to voice by 10 us;
+    and where an encoder changes from SILK to CELT inside a recording, as at 24 kbps, the two are 42 us apart. On the
+    voices of a synthesiser that peak moves by up to 142 us, to either side: the median over the voices tells whether it
+    is late.
     """
     if name == "opus-6k" and speech_set == "embedded":
         return 150e-6 * rate_hz
@@ -150,8 +151,8 @@ def test_stereo_is_aligned(stereo):
 
 
 # Payload over what was declared, on 6 s of speech: constant bitrates are exact but for the frame or two that the delay
-# adds; AAC is held near it by trying again; AMR's and G.723.1's frames are padded to whole bytes (12.2 kbps: 244 bits in
-# 31 bytes), and SBC's are whole bytes with a whole bit pool.
+# adds; AAC is held near it by trying again; AMR's and G.723.1's frames are padded to whole bytes (12.2 kbps: 244 bits
+# in 31 bytes), and SBC's are whole bytes with a whole bit pool.
 def tolerance(name):
     known = {
         "aac": 0.06,
@@ -206,7 +207,9 @@ def test_every_amr_wb_mode_is_decoded_alike_by_another_decoder(kbps, speech):
 
 
 def test_lc3_packets_are_those_of_liblc3s_own_program(spoken):
-    """`elc3 -b 32000` of liblc3 1.0.1 made the asset from the beginning of a clip, as 16-bit samples; two bytes before each frame are left out."""
+    """`elc3 -b 32000` of liblc3 1.0.1 made the asset from the beginning of a clip, as 16-bit samples; two bytes before
+    each frame are left out.
+    """
     by_id = {row["id"]: audio for row, audio in spoken}
     if "awb_01" not in by_id:
         pytest.skip("the asset was made from the embedded speech")
@@ -301,7 +304,10 @@ def test_noise_in_place_of_a_packet_never_passes_for_the_right_length(name, rng)
 
 
 def test_a_packet_of_many_channels_is_refused_before_its_frame_is_read(rng):
-    """The packet is one of this encoder's with some bytes changed. Of more than eight planes PyAV reads memory that is not the frame's."""
+    """The packet is one of this encoder's with some bytes changed.
+
+    Of more than eight planes PyAV reads memory that is not the frame's.
+    """
     codec = built("aac-64k")
     (codes,) = codec.encode([Audio(0.1 * rng.standard_normal((1, 16_000)), 16_000)])
     packet = (Path(__file__).parent / "assets" / "aac_of_49_channels.bin").read_bytes()

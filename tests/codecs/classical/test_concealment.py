@@ -59,7 +59,9 @@ def test_lost_amr_frames_are_those_of_a_decoder_that_is_told_of_bad_frames(
 
 
 def test_lost_lc3_frames_are_those_of_liblc3s_own_program():
-    """`dlc3` of liblc3 1.0.1 made the asset of the packets whose frames 20, 21, 22 and 40 were damaged so that it conceals: frames 19 to 25 and 39 to 43."""
+    """`dlc3` of liblc3 1.0.1 made the asset of the packets whose frames 20, 21, 22 and 40 were damaged so that it
+    conceals: frames 19 to 25 and 39 to 43.
+    """
     held = (ASSETS / "awb_01_elc3_32k.bin").read_bytes()
     packets = tuple(held[start : start + 40] for start in range(0, len(held), 40))
     wanted = np.frombuffer((ASSETS / "awb_01_dlc3_gaps.bin").read_bytes(), "<i2").reshape(-1, 160) / 32768

@@ -58,7 +58,8 @@ def test_nothing_is_early_or_late(bps, voice, rng):
 
 
 def test_every_bit_of_a_code_makes_noise_better(rng):
-    # A Gaussian signal's quantiser gains 5 to 6 dB a bit (Max, 1960: 9.3, 14.6, 20.2, 26.0 dB); an adaptive one loses some.
+    # A Gaussian signal's quantiser gains 5 to 6 dB a bit (Max, 1960: 9.3, 14.6, 20.2, 26.0 dB); an adaptive one loses
+    # some.
     wave, best = (0.1 * rng.standard_normal((1, 16000))).astype(np.float32), (9.3, 14.62, 20.22, 26.01)
     for bps, limit_db in zip(BITRATES_BPS, best, strict=True):
         error = decoded(G726(bps), wave) - wave

@@ -27,7 +27,8 @@ def test_the_declared_frame_is_the_one_that_comes(kbps, rng):
             packets = codec.encode_one(noise(rng, channels, 1000), rate_hz)
             assert len(packets) == -(-(1000 + frame.delay_samples) // frame.samples)
             assert {len(packet) for packet in packets} == {frame.bytes}
-            # The header (A2DP, appendix B): sync word; rate 2 bits, blocks 2, mode 2, allocation 1, sub-bands 1; bit pool.
+            # The header (A2DP, appendix B): sync word; rate 2 bits, blocks 2, mode 2, allocation 1, sub-bands 1; bit
+            # pool.
             for packet in packets:
                 assert packet[0] == 0x9C and packet[2] == frame.bitpool
                 assert packet[1] >> 6 == RATES_HZ.index(rate_hz)

@@ -95,9 +95,9 @@ def test_speech_gets_the_original_s_codes(full, clip):
     """But for the rounding errors of its resampling.
 
     The clip has 16 kHz, so of its mel bands above 8 kHz some hold nothing but rounding errors. They are within a few
-    times the floor of the logarithm: the last bit of the samples moves the encoder's output by 0.01 and some of the codes.
-    The original's own codes on another machine differ as much, so equal codes cannot be asked for; a quantiser without its
-    first bounding has other codes in 30 % to 80 % of the frames.
+    times the floor of the logarithm: the last bit of the samples moves the encoder's output by 0.01 and some of the
+    codes. The original's own codes on another machine differ as much, so equal codes cannot be asked for; a quantiser
+    without its first bounding has other codes in 30 % to 80 % of the frames.
     """
     audio, originals = clip
     with torch.inference_mode():

@@ -170,7 +170,9 @@ def test_codes_that_do_not_fit_are_refused():
 
 
 def original_layout(net):
-    """A network's tensors as the original package stores them: its sequences, and every convolution as direction and gain."""
+    """A network's tensors as the original package stores them: its sequences, and every convolution as direction and
+    gain.
+    """
     places = {
         "encoder.conv1": "encoder.block.0",
         "encoder.snake1": "encoder.block.5",

@@ -15,7 +15,10 @@ AT_ONCE = 3
 
 
 class Fragile(PreparedFeature):
-    """The mean absolute value of a signal. A signal of `KILLS` samples ends the process, one of `RAISES` samples raises."""
+    """The mean absolute value of a signal.
+
+    A signal of `KILLS` samples ends the process, one of `RAISES` samples raises.
+    """
 
     name, protocol, rate_hz, where, cached, batch_s = "fragile", "fragile-1", 16_000, "device", False, 60.0
 

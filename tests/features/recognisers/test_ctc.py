@@ -267,7 +267,8 @@ def test_bfloat16_is_near_float32(folders, flavour):
     exact, frames = load(folders[flavour]).logits(signals)
     rough, _ = load(folders[flavour], point="bfloat16").logits(signals)
     for values, rounded, count in zip(exact.numpy(), rough.numpy(), frames):
-        # Seeded noise as a network magnifies roundings as no trained one would: transformers' own bfloat16 is as far off.
+        # Seeded noise as a network magnifies roundings as no trained one would: transformers' own bfloat16 is as far
+        # off.
         assert 0.9 < np.corrcoef(values[:count].ravel(), rounded[:count].ravel())[0, 1] < 1 - 1e-7
 
 

@@ -1,4 +1,6 @@
-"""The recognisers of the table against transformers' own classes and processors, one signal at a time, on small seeded networks."""
+"""The recognisers of the table against transformers' own classes and processors, one signal at a time, on small seeded
+networks.
+"""
 
 from __future__ import annotations
 

@@ -321,7 +321,9 @@ def test_too_little_memory_halves_the_windows_decoded_at_once(feature, clips, ex
 
 
 def on_a_gpu(feature, monkeypatch, room, windows=16):
-    """The feature as if on a GPU with room for so many windows at once; how many it was asked for, or that memory was given back."""
+    """The feature as if on a GPU with room for so many windows at once; how many it was asked for, or that memory was
+    given back.
+    """
     said = []
 
     def together(some, codes):

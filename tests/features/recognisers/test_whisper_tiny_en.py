@@ -1,4 +1,6 @@
-"""A real Whisper, that of the package which carries tiny.en: every text is faster-whisper's, and torch's tokens are CTranslate2's."""
+"""A real Whisper, that of the package which carries tiny.en: every text is faster-whisper's, and torch's tokens are
+CTranslate2's.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def test_it_hears_what_was_said_and_as_faster_whisper(spoken, speech_set):
 
 
 def test_its_words_have_the_times_of_faster_whisper(spoken):
-    """Two utterances with silence before and between them; PocketSphinx hears the first and the last word at the same time."""
+    """Two utterances with silence before and between them; PocketSphinx hears the first and the last word at the same
+    time.
+    """
     from faster_whisper import WhisperModel
 
     feature = load_feature("whisper-tiny.en")
@@ -90,7 +94,9 @@ def test_torch_writes_the_same_tokens_alone_and_in_a_batch(spoken, speech_set, t
 
 @pytest.mark.long
 def test_of_every_recording_and_of_noisy_ones_torch_writes_the_same_tokens(spoken, tmp_path):
-    """All recordings, of every language, and 120 that noise of the same power, or down to a hundredth of it, was added to."""
+    """All recordings, of every language, and 120 that noise of the same power, or down to a hundredth of it, was added
+    to.
+    """
     signals = [prepare(audio, 16_000) for _, audio in spoken]
     sounding = [signal for signal in signals if signal.any()]
     for place in range(120):

@@ -1,4 +1,6 @@
-"""The embeddings of CAM++ and ERes2Net are those of 3D-Speaker, WeSpeaker's ResNet34 and ReDimNet are their own, and a batch changes nothing."""
+"""The embeddings of CAM++ and ERes2Net are those of 3D-Speaker, WeSpeaker's ResNet34 and ReDimNet are their own, and a
+batch changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +173,10 @@ def test_the_classifier_over_the_training_speakers_is_left_out(tmp_path):
 
 
 def test_redimnet_has_the_tensors_of_the_published_file():
-    """1,052 tensors with 7,709,351 numbers, as a public converter of this file states. The front end's have 18,906 of them."""
+    """1,052 tensors with 7,709,351 numbers, as a public converter of this file states.
+
+    The front end's have 18,906 of them.
+    """
     from codec_bench.features.speakers.redimnet import FRONT_END, ReDimNetB5
 
     state = ReDimNetB5._architecture(None).state_dict()

@@ -94,7 +94,9 @@ def test_precisions_are_protocols_of_their_own(tmp_path, rng):
 
 
 def test_the_published_architecture(tmp_path):
-    """The names and shapes of transformers' own network with the published configuration's values, which are its defaults."""
+    """The names and shapes of transformers' own network with the published configuration's values, which are its
+    defaults.
+    """
     config = transformers.WavLMConfig(use_weighted_layer_sum=True)
     with torch.device("meta"):
         theirs = transformers.WavLMForXVector(config)

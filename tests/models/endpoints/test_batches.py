@@ -1,4 +1,6 @@
-"""Batch interfaces and Gemini's files against servers that behave as the documentation says; each names it and when it was read."""
+"""Batch interfaces and Gemini's files against servers that behave as the documentation says; each names it and when it
+was read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The option nearest to an answer, where the embeddings come through the proxy of the package litellm, which speaks as OpenAI does."""
+"""The option nearest to an answer, where the embeddings come through the proxy of the package litellm, which speaks as
+OpenAI does.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""GPT-Live, as https://developers.openai.com/api/docs/guides/voice-websockets and openai 3.54 describe it; read on 2026-11-22."""
+"""GPT-Live, as https://developers.openai.com/api/docs/guides/voice-websockets and openai 3.54 describe it; read on
+2026-11-22.
+"""
 
 import asyncio
 import base64

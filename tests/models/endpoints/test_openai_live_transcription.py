@@ -1,4 +1,6 @@
-"""GPT-Live-Transcribe, as https://developers.openai.com/api/docs/guides/realtime-transcription says; read on 2026-11-22."""
+"""GPT-Live-Transcribe, as https://developers.openai.com/api/docs/guides/realtime-transcription says; read on
+2026-11-22.
+"""
 
 import asyncio
 import base64

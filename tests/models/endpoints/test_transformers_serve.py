@@ -1,4 +1,6 @@
-"""A tiny model that hears, in this process and behind `transformers serve`: greedy answers in float32 are the same texts."""
+"""A tiny model that hears, in this process and behind `transformers serve`: greedy answers in float32 are the same
+texts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The configs of vendors against servers that behave as the vendors' documentation says; each names it and when it was read."""
+"""The configs of vendors against servers that behave as the vendors' documentation says; each names it and when it was
+read.
+"""
 
 import asyncio
 
@@ -109,7 +111,9 @@ def test_minimax_reports_errors_with_a_status_of_success(kit, monkeypatch):
 
 
 def test_azure_speaks(kit, monkeypatch):
-    """https://learn.microsoft.com/azure/ai-foundry/openai: /openai/v1/audio/speech?api-version=preview, read on 2026-11-22."""
+    """https://learn.microsoft.com/azure/ai-foundry/openai: /openai/v1/audio/speech?api-version=preview, read on
+    2026-11-22.
+    """
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "azure-secret-key")
 
     async def handle(seen, writer):
@@ -127,7 +131,9 @@ def test_azure_speaks(kit, monkeypatch):
 
 
 def test_hosts_of_workspaces_are_the_vendors_own():
-    """https://help.aliyun.com/en/model-studio/omni/: https://WORKSPACE.cn-beijing.maas.aliyuncs.com, read on 2026-11-22."""
+    """https://help.aliyun.com/en/model-studio/omni/: https://WORKSPACE.cn-beijing.maas.aliyuncs.com, read on
+    2026-11-22.
+    """
     hosts = {
         "https://ws-1.cn-beijing.maas.aliyuncs.com/compatible-mode/v1": True,
         "https://api.openai.com/v1": True, "http://localhost:8000/v1": False, "https://maas.aliyuncs.com.evil.example/v1": False,

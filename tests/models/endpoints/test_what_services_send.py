@@ -1,4 +1,6 @@
-"""Answers in every form in which services send them, broken ones included: each is one response, and never an exception."""
+"""Answers in every form in which services send them, broken ones included: each is one response, and never an
+exception.
+"""
 
 import asyncio
 import io

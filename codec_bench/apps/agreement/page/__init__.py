@@ -3,8 +3,9 @@
 `collect.py` says what the page shows: the variables of its template.
 
 Conventions
-    The file can be opened from disk and loads nothing. It has the style and the content security policy of a run's page, and
-    no script: the sounds are played by the browser itself. Text from data is not trusted: the template escapes it.
+    The file can be opened from disk and loads nothing. It has the style and the content security policy of a run's
+    page, and no script: the sounds are played by the browser itself. Text from data is not trusted: the template
+    escapes it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""The page of a build: one HTML file with the funnel, the spread of what was measured, and the items nearest to the limit, to listen to.
+"""The page of a build: one HTML file with the funnel, the spread of what was measured, and the items nearest to the
+limit, to listen to.
 
 Conventions
-    The file can be opened from disk and loads nothing. It has the style and the content security policy of a run's page; the browser
-    itself plays the sounds. Text from data is not trusted: the template escapes it.
-    Equal builds give equal bytes: the page holds no time and no path.
-    Items are read one after the other. Only their numbers, and the few that are shown, are held in memory.
+    The file can be opened from disk and loads nothing. It has the style and the content security policy of a run's
+    page; the browser itself plays the sounds. Text from data is not trusted: the template escapes it. Equal builds give
+    equal bytes: the page holds no time and no path. Items are read one after the other. Only their numbers, and the few
+    that are shown, are held in memory.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Picture:
     """A histogram.
 
     Args:
-        title: what was measured. count: of how many items. low, middle, high: the least value, the median and the greatest, as text.
+        title: what was measured. count: of how many items. low, middle, high: the least value, the median and the
+        greatest, as text.
         bars: for each bar its height in percent of the highest, and what it says.
     """
 
@@ -67,7 +69,8 @@ def write_build_page(
     """Writes `build.html`.
 
     Args:
-        out: the folder of the data set. recipe: what was asked for. maker: what made the items. funnel: what became of them.
+        out: the folder of the data set. recipe: what was asked for. maker: what made the items. funnel: what became of
+        them.
         numbers: the values of the columns that hold numbers. record: holds the items. keys: of all items.
         sources: what the card says of the sources.
 
@@ -104,7 +107,8 @@ def picture(title: str, values: Sequence[float], over: Sequence[float] = ()) -> 
     """A histogram of values.
 
     Args:
-        title: what was measured. values: at least one. over: values whose range the bars have; none for the values themselves.
+        title: what was measured. values: at least one. over: values whose range the bars have; none for the values
+            themselves.
     """
     low, high = float(min(over or values)), float(max(over or values))
     if high == low:
@@ -136,7 +140,9 @@ def _worst(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
 
 
 def _best(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
-    """The dropped items that came furthest, those nearest to the limit first, each with the reason for which it was dropped."""
+    """The dropped items that came furthest, those nearest to the limit first, each with the reason for which it was
+    dropped.
+    """
 
     def dropped() -> Iterator[tuple[int, float, str, str]]:
         for item in items:
@@ -151,7 +157,10 @@ def _best(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
 
 
 def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-    """Items that can be listened to. One that did not fit into the page has no sound; `said` is what is said or asked in it."""
+    """Items that can be listened to.
+
+    One that did not fit into the page has no sound; `said` is what is said or asked in it.
+    """
     room = _SOUND_BYTES // 2  # half for kept items, half for dropped ones
     for item, (key, why) in zip(record.outcomes([key for key, _ in chosen], sounds=True), chosen, strict=True):
         flac = item.sound or item.material

@@ -1,8 +1,9 @@
-"""The page of conversations: the table, a strip of values for each measure that is no share, and sessions with both tracks to look at and listen to.
+"""The page of conversations: the table, a strip of values for each measure that is no share, and sessions with both
+tracks to look at and listen to.
 
 Conventions
-    The file can be opened from disk and loads nothing, as a run's page. The two tracks of a session are the two channels of one sound, so
-    that they cannot come apart. Pictures are drawn here; the script only plays.
+    The file can be opened from disk and loads nothing, as a run's page. The two tracks of a session are the two
+    channels of one sound, so that they cannot come apart. Pictures are drawn here; the script only plays.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def write_conversation_page(
     """Writes the page whole or not at all.
 
     Args:
-        path: of the page. run: the folder of the run. sessions, values: by system. summary: the content of `summary.json`.
+        path: of the page. run: the folder of the run. sessions, values: by system. summary: the content of
+        `summary.json`.
         audio_mb: how many megabytes of the page may be sound; the sessions that do not fit are only drawn.
     """
     with tempfile.TemporaryDirectory() as folder:
@@ -121,7 +123,9 @@ def _placed(words: Sequence[Chunk], scale: float) -> Iterator[dict[str, Any]]:
 
 
 def _wave(samples: np.ndarray, middle: int) -> str:
-    """The waveform as a path around `middle`: the loudest samples of each column, where full scale has the height of half a track."""
+    """The waveform as a path around `middle`: the loudest samples of each column, where full scale has the height of
+    half a track.
+    """
     if not samples.size:
         return ""
     size = -(-samples.size // _COLUMNS)
@@ -134,7 +138,10 @@ def _wave(samples: np.ndarray, middle: int) -> str:
 
 
 def _strips(values: Mapping[str, Sequence[Value]]) -> list[dict[str, Any]]:
-    """The values of each measure, one strip for each system, all on one scale for a measure. Shares of 0 and 1 stand in the table."""
+    """The values of each measure, one strip for each system, all on one scale for a measure.
+
+    Shares of 0 and 1 stand in the table.
+    """
     out = []
     for name, measure in MEASURES.items():
         found = {system: sorted(v.value for v in held if v.measure == name and v.value is not None) for system, held in values.items()}  # fmt: skip

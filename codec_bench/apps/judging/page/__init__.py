@@ -1,8 +1,9 @@
 """The pages of a judge's test and of two judges over the same answers: one HTML file each.
 
 Conventions
-    A page can be opened from disk and loads nothing. It has the style and the content security policy of a run's page, and no script. Text from
-    data is not trusted: the template escapes it. `judging.html.j2` is the template of both, a section for each `Section`.
+    A page can be opened from disk and loads nothing. It has the style and the content security policy of a run's page,
+    and no script. Text from data is not trusted: the template escapes it. `judging.html.j2` is the template of both, a
+    section for each `Section`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Section:
     """One section of a page: a table with what leads to it, and sentences below it.
 
     Args:
-        rows: of cells, which are texts, and figures, which are drawn beside their words on a line from `least` to `most`.
+        rows: of cells, which are texts, and figures, which are drawn beside their words on a line from `least` to
+            `most`.
     """
 
     id: str
@@ -69,7 +71,8 @@ def write_check_page(
     """Writes the page of a judge's test.
 
     Args:
-        test: the figures. spent: what the questions of each part cost, in words. left_out: what was not asked, each with the reason.
+        test: the figures. spent: what the questions of each part cost, in words. left_out: what was not asked, each
+            with the reason.
 
     Raises:
         UserError: the file cannot be written.
@@ -112,7 +115,8 @@ def write_compare_page(
     """Writes the page of two judges over the same answers; there is one rubric at least.
 
     Args:
-        found: what changes, by rubric. moved: the answers whose marks lie farthest apart. tested: how each judge did in its test, by what it is called.
+        found: what changes, by rubric. moved: the answers whose marks lie farthest apart. tested: how each judge did in
+            its test, by what it is called.
 
     Raises:
         UserError: the file cannot be written.

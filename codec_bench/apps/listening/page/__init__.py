@@ -1,7 +1,8 @@
 """The page that raters use: one HTML file with its sounds, which loads nothing and sends nothing.
 
 Which file to open
-    `state.js`   the order in which a rater sees trials, and the answers so far: in the browser's storage, and in the saved file.
+    `state.js`   the order in which a rater sees trials, and the answers so far: in the browser's storage, and in the
+                 saved file.
     `sound.js`   the sounds of a trial, and changing between them.
     `kinds.js`   the trial of each kind, with what they have in common: buttons, texts, choices.
     `views.js`   the start, a trial and the end, and the keys.

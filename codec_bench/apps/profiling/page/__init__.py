@@ -1,18 +1,20 @@
-"""The page of a profile: one HTML file with what was measured, the codebooks, the curves, and the decoded clips to listen to.
+"""The page of a profile: one HTML file with what was measured, the codebooks, the curves, and the decoded clips to
+listen to.
 
 Which file to open
     `__init__.py`      what the page shows: the variables of the template, and the data of the scripts.
     `profile.html.j2`, `profile.css`   the sections and their style.
     `figures.js`       plots of lines over something that was changed.
-    `codebooks.js`     the pictures of codebooks; `language.js` that of what a language model makes of them, and `probes.js`
-                       that of what classifiers read; `listen.js` the players;
-                       `profile.js` starts all of it.
+    `codebooks.js`     the pictures of codebooks; `language.js` that of what a language model makes of them, and
+                       `probes.js` that of what classifiers read; `listen.js` the players; `profile.js` starts all of
+                       it.
 
 Conventions
     The file can be opened from disk and loads nothing. It has the content security policy, the style, the plots and the
     player of a run's page. Text from data is not trusted: the template escapes it, and the script sets it as text.
-    The data of the script has the layout of that of a run's page, so that the same plots and players work with it. The codecs are its
-    systems and are named by their position. `summary` holds the value, the interval and the number of samples by system and column.
+    The data of the script has the layout of that of a run's page, so that the same plots and players work with it. The
+    codecs are its systems and are named by their position. `summary` holds the value, the interval and the number of
+    samples by system and column.
 """
 
 from __future__ import annotations
@@ -115,7 +117,9 @@ def _findings(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
 
 
 def _checks(profile: Mapping[str, Any], states: Sequence[str]) -> list[dict[str, Any]]:
-    """The findings of some states, in the order of the states and of the checks; codecs with equal findings share a row."""
+    """The findings of some states, in the order of the states and of the checks; codecs with equal findings share a
+    row.
+    """
     rows: dict[tuple[str, str, str], list[str]] = {}
     for text, finding in _findings(profile):
         if finding["state"] in states:

@@ -1,11 +1,11 @@
 """How the families of audio models of transformers are asked. The `model_type` of a checkpoint selects a class.
 
-A model whose type is not in the table is asked through the chat template of its processor. It answers one request at a time,
-because nobody has shown that its answers do not depend on the batch.
+A model whose type is not in the table is asked through the chat template of its processor. It answers one request at a
+time, because nobody has shown that its answers do not depend on the batch.
 
 Which file to open
-    `chat.py` conversations with sound or text; `ragged.py` those whose encoder feels padding; `omni.py` those that also speak.
-    `speech.py` Whisper and VITS. `voices.py` models that read texts aloud, also in the voice of a recording.
+    `chat.py` conversations with sound or text; `ragged.py` those whose encoder feels padding; `omni.py` those that also
+    speak. `speech.py` Whisper and VITS. `voices.py` models that read texts aloud, also in the voice of a recording.
     `base.py` what a family is, and the parameters of generation. `checkpoint.py` finds and loads.
 """
 

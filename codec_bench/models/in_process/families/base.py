@@ -1,4 +1,5 @@
-"""The base class of model families: it turns requests into inputs of a network, and outputs of the network into answers.
+"""The base class of model families: it turns requests into inputs of a network, and outputs of the network into
+answers.
 
 `Settings` are the parameters of generation that all families know.
 """
@@ -107,8 +108,8 @@ class Loading:
         folder: the folder of the checkpoint.
         model_type: the type of model that its configuration states.
         device, dtype: the device and the type that it computes in.
-        template: `chat` asks through the chat template of the processor; `plain` joins the parts of the messages, for models
-            that were not trained to converse.
+        template: `chat` asks through the chat template of the processor; `plain` joins the parts of the messages, for
+            models that were not trained to converse.
         system: the text of the system's turn if a request has none; None leaves it to the template.
         reasoning_end: the text that ends the model's reasoning; the answer is the text after it.
         speaks: whether spoken answers are asked for. speaker: the voice of spoken answers.
@@ -201,7 +202,10 @@ class OneByOne:
 
 @contextmanager
 def drawing(settings: Settings, device: str) -> Iterator[None]:
-    """Within this context random numbers begin at the seed of the request. Random numbers outside it are not affected."""
+    """Within this context random numbers begin at the seed of the request.
+
+    Random numbers outside it are not affected.
+    """
     if not settings.sampled:
         yield
         return

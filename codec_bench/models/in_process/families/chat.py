@@ -1,4 +1,5 @@
-"""Language models that take audio, or text alone, asked through their processor and its chat template; Voxtral among them.
+"""Language models that take audio, or text alone, asked through their processor and its chat template; Voxtral among
+them.
 
 Conventions
     Each request is prepared alone. A batch only stacks prepared requests, with texts padded on the left. So the way in
@@ -32,8 +33,8 @@ Key = TypeVar("Key")
 class Chat(Family):
     """A language model that takes audio and text and gives text, asked through its processor.
 
-    That answers do not depend on the batch has been shown for Qwen2-Audio, Audio Flamingo 3 and GLM-ASR, whose encoders take
-    windows of 30 s.
+    That answers do not depend on the batch has been shown for Qwen2-Audio, Audio Flamingo 3 and GLM-ASR, whose encoders
+    take windows of 30 s.
     """
 
     net_class: ClassVar[str | None] = None
@@ -151,7 +152,9 @@ class Chat(Family):
         return nullcontext()
 
     def collate(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
-        """Stacks rows. Inputs with one value per token are padded on the left; all others have the same shape and are joined."""
+        """Stacks rows. Inputs with one value per token are padded on the left; all others have the same shape and are
+        joined.
+        """
         import torch
 
         width = max(row.inputs["input_ids"].shape[1] for row in rows)
@@ -191,9 +194,11 @@ class Chat(Family):
         return list(ends) if isinstance(ends, (list, tuple)) else [ends]
 
     def generation(self, settings: Settings) -> Any:
-        """The settings in the form of transformers. Of the checkpoint's own settings only those that name tokens are kept.
+        """The settings in the form of transformers. Of the checkpoint's own settings only those that name tokens are
+        kept.
 
-        transformers takes every setting that is missing here from the checkpoint. So settings without effect are given too.
+        transformers takes every setting that is missing here from the checkpoint. So settings without effect are given
+        too.
         """
         config = deepcopy(self.net_that_writes().generation_config)
         changes = {
@@ -282,8 +287,8 @@ def _net_class(loading: Loading) -> str:
 
 
 class Text(Chat):
-    """A decoder that consists of attention layers, so that padding on the left can be masked. Asked through the chat template
-    of its tokenizer."""
+    """A decoder that consists of attention layers, so that padding on the left can be masked. Asked through the chat
+    template of its tokenizer."""
 
     net_class: ClassVar[str | None] = "AutoModelForCausalLM"
 
@@ -325,8 +330,8 @@ class UnprovenText(Text):
 
 
 class Voxtral(Chat):
-    """Mistral's Voxtral in its conversation mode. It has no system's turn, so the text of the system's turn is put before the
-    user's first turn.
+    """Mistral's Voxtral in its conversation mode. It has no system's turn, so the text of the system's turn is put
+    before the user's first turn.
 
     Sounds are converted to 16 bits, as in the files that its tokenizer takes.
     """

@@ -1,5 +1,5 @@
-"""Finds the checkpoint of a model and loads its network. Nothing is downloaded, and code in the checkpoint runs only if the
-caller allows it."""
+"""Finds the checkpoint of a model and loads its network. Nothing is downloaded, and code in the checkpoint runs only if
+the caller allows it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def locate(name: str, weights: str, revision: str | None = None) -> Found:
         revision: commit, tag or branch that a copy from the hub must have; not checked for a folder.
 
     Raises:
-        WeightsError: the checkpoint is not on this machine, or files are missing; the hint is the command that fetches it.
+        WeightsError: the checkpoint is not on this machine, or files are missing; the hint is the command that fetches
+            it.
     """
     folder = Path(weights).expanduser()
     if folder.is_dir():

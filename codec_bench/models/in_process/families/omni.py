@@ -21,7 +21,8 @@ SPOKEN_HZ = 24_000
 class Omni(Chat):
     """What both generations share. The talker is loaded only for spoken answers; the parts for images are never loaded.
 
-    The talker draws at random, as published, because its greedy output is not usable. Spoken answers are made one at a time.
+    The talker draws at random, as published, because its greedy output is not usable. Spoken answers are made one at a
+    time.
     """
 
     processor_name: ClassVar[str]
@@ -118,15 +119,18 @@ class Qwen25Omni(Omni):
 class Qwen3Omni(Omni):
     """Qwen3-Omni, Instruct and Thinking.
 
-    Its encoder takes windows of 1 s, pads them to the longest of the batch and does not mask the padding. The output for a
-    recording shorter than one window therefore depends on the batch, and such a recording is answered alone.
+    Its encoder takes windows of 1 s, pads them to the longest of the batch and does not mask the padding. The output
+    for a recording shorter than one window therefore depends on the batch, and such a recording is answered alone.
     """
 
     net_class: ClassVar[str | None] = "Qwen3OmniMoeForConditionalGeneration"
     processor_name: ClassVar[str] = "Qwen3OmniMoeProcessor"
 
     def prepare(self, request: Any) -> Row:
-        """The processor's output for one request. A recording shorter than one window gets its own group, and so its own batch."""
+        """The processor's output for one request.
+
+        A recording shorter than one window gets its own group, and so its own batch.
+        """
         row = super().prepare(request)
         mask = row.inputs.get("feature_attention_mask")
         window = 2 * self.net.thinker.config.audio_config.n_window

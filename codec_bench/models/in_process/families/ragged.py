@@ -1,4 +1,7 @@
-"""Models whose audio encoders are affected by padding. Each recording is encoded alone, and text is generated in batches."""
+"""Models whose audio encoders are affected by padding.
+
+Each recording is encoded alone, and text is generated in batches.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,9 @@ class Ragged(Chat):
 
 
 class GraniteSpeech(Ragged):
-    """IBM's Granite-Speech: a conformer and a Q-Former before Granite, with a LoRA that is used for requests with sound."""
+    """IBM's Granite-Speech: a conformer and a Q-Former before Granite, with a LoRA that is used for requests with
+    sound.
+    """
 
     sound: ClassVar[tuple[str, ...]] = ("input_features", "input_features_mask")
 
@@ -125,7 +130,10 @@ class Phi4Multimodal(Ragged):
         )
 
     def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
-        """Texts of all rows together. Rows so long that they would change the rotary positions of all rows are answered alone."""
+        """Texts of all rows together.
+
+        Rows so long that they would change the rotary positions of all rows are answered alone.
+        """
         reach = self.net.config.original_max_position_embeddings or math.inf
         far = [row.inputs["input_ids"].shape[1] + settings.max_tokens > reach for row in rows]
         near = [row for row, is_far in zip(rows, far) if not is_far]

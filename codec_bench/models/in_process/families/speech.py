@@ -20,8 +20,8 @@ from codec_bench.types import Audio, Request, Response
 class Whisper(Family):
     """Transcribes audio of at most 30 s without timestamps. Longer audio is split into windows before it comes here.
 
-    The language is that of the request's field `language`; without it, Whisper detects the language of each recording. The
-    recogniser of the same name (`kind: recogniser`) is faster and has no limit of length.
+    The language is that of the request's field `language`; without it, Whisper detects the language of each recording.
+    The recogniser of the same name (`kind: recogniser`) is faster and has no limit of length.
     """
 
     def load(self) -> None:

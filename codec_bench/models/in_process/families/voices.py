@@ -1,13 +1,13 @@
 """Models of transformers that read a text aloud: CSM, Dia, Pocket TTS, Gradium Phonon, Higgs Audio v2 and VibeVoice.
 
 Conventions
-    A request names fields: `text`, and where the model imitates voices `prompt_audio` and `prompt_text`, which is what is said
-    in it. What a model cannot take is refused, and so is an instruction, which none of them follows.
-    They draw at random, as the checkpoint's generation_config.json says, because what they say greedily is not usable; a
-    temperature of the request or of the model's options replaces the checkpoint's.
-    Texts are read one at a time, each from the seed of its request: transformers draws for all rows of a batch from one
-    generator, so that what is drawn for a row would depend on the others.
-    An answer has an end: the frames that the checkpoint can count, and a multiple of what slow speech needs.
+    A request names fields: `text`, and where the model imitates voices `prompt_audio` and `prompt_text`, which is what
+    is said in it. What a model cannot take is refused, and so is an instruction, which none of them follows. They draw
+    at random, as the checkpoint's generation_config.json says, because what they say greedily is not usable; a
+    temperature of the request or of the model's options replaces the checkpoint's. Texts are read one at a time, each
+    from the seed of its request: transformers draws for all rows of a batch from one generator, so that what is drawn
+    for a row would depend on the others. An answer has an end: the frames that the checkpoint can count, and a multiple
+    of what slow speech needs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     import torch
 
 PAUSE_S, CHARACTER_S = 10.0, 0.5
-"""The longest answer: these seconds, and these for every character. Chinese is read at 0.25 s a character, English at 0.07 s."""
+"""The longest answer: these seconds, and these for every character.
+
+Chinese is read at 0.25 s a character, English at 0.07 s.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +127,8 @@ class Voice(Family):
         """The inputs of the network for each part of a text.
 
         Args:
-            text: what is to be read. wave: the voice, one channel at `rate_hz`, or None. said: what the voice says, or empty.
+            text: what is to be read. wave: the voice, one channel at `rate_hz`, or None. said: what the voice says, or
+                empty.
 
         Raises:
             UserError: the model needs something that is not there.
@@ -205,18 +209,23 @@ class Voice(Family):
         """The sound of one part, or None, and whether the model ended by itself.
 
         Args:
-            inputs: the inputs, on the device. room: the most frames. sampling: what replaces the checkpoint's own sampling.
+            inputs: the inputs, on the device. room: the most frames. sampling: what replaces the checkpoint's own
+                sampling.
         """
         raise NotImplementedError
 
 
 class Csm(Voice):
-    """CSM. A voice is an earlier turn of the same speaker: its text and its sound. It ends with a frame whose codes are all 0."""
+    """CSM. A voice is an earlier turn of the same speaker: its text and its sound. It ends with a frame whose codes are
+    all 0.
+    """
 
     net_class, processor_class = "CsmForConditionalGeneration", "CsmProcessor"
 
     def load(self) -> None:
-        """Loads network and processor, and gives the decoder of the depth its own sampling, as the class's own loading does."""
+        """Loads network and processor, and gives the decoder of the depth its own sampling, as the class's own loading
+        does.
+        """
         super().load()
         own, prefix = self.net.generation_config, "depth_decoder_"
         told = {name: value for name, value in vars(own).items() if name.startswith(prefix)}
@@ -254,7 +263,8 @@ class Csm(Voice):
             vars(self.net.depth_decoder.generation_config).update(own)
         codes = getattr(out, "sequences", out)[0]
         zeros = codes == self.net.config.codebook_eos_token_id
-        # As in transformers: it stops when all codes but the last are zero, and leaves the frame out when all of them are.
+        # As in transformers: it stops when all codes but the last are zero, and leaves the frame out when all of them
+        # are.
         whole = bool(zeros[-1, :-1].all())
         frames = len(codes) - bool(zeros[-1].all())
         if not frames:
@@ -328,8 +338,8 @@ class Dia(Voice):
 class PocketTts(Voice):
     """Pocket TTS and Gradium Phonon. A text is cut into sentences of at most 50 tokens, as their programs do.
 
-    Without a voice in the request it speaks in the voice `speaker`: a file, or a name in the folder `voices` of the checkpoint,
-    with latents `(frames, width)`, or `speaker_wavs` `(width, frames)`.
+    Without a voice in the request it speaks in the voice `speaker`: a file, or a name in the folder `voices` of the
+    checkpoint, with latents `(frames, width)`, or `speaker_wavs` `(width, frames)`.
     """
 
     net_class, processor_class = "PocketTTSForConditionalGeneration", "PocketTTSProcessor"
@@ -464,9 +474,11 @@ class HiggsAudio(Voice):
 
 
 class VibeVoice(Voice):
-    """VibeVoice, one speaker. Its tokens are always the most probable ones, and the sound of each frame is drawn from noise.
+    """VibeVoice, one speaker. Its tokens are always the most probable ones, and the sound of each frame is drawn from
+    noise.
 
-    A voice needs no transcript; to what is heard in it the network adds noise, drawn too. So a temperature has no meaning.
+    A voice needs no transcript; to what is heard in it the network adds noise, drawn too. So a temperature has no
+    meaning.
     """
 
     net_class, processor_class = "VibeVoiceForConditionalGeneration", "VibeVoiceProcessor"

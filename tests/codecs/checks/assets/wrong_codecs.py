@@ -18,7 +18,9 @@ LEVELS = 256
 
 
 class Right:
-    """Samples of 8 bits, in frames with a scale each; a batch is padded to its longest item, and the padding is left out."""
+    """Samples of 8 bits, in frames with a scale each; a batch is padded to its longest item, and the padding is left
+    out.
+    """
 
     where = "cpu"
 
