@@ -1,6 +1,4 @@
-"""A speech model that expects each moment of a sound to resemble the one before: it says how likely a sound is, and
-answers nothing.
-"""
+"""How likely a sound is, by a model that expects each moment to resemble the one before."""
 
 import numpy as np
 
