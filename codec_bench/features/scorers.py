@@ -258,8 +258,8 @@ Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1 (weights v7
             "plcmos": Output(
                 "mos",
                 "How good speech with concealed packet losses sounds, as PLCMOS predicts it without a reference. Higher is better; 1 to 5.",
-                "Trained on ratings of speech whose lost packets were concealed. It imagines 15 raters; the package draws them anew in\n"
-                "every call, and here they are the same 15 for every signal, so that a number does not change from run to run.",
+                "Trained on ratings of speech whose lost packets were concealed. The package draws 15 raters in every call; here the score is\n"
+                "the mean over 960 fixed raters, so a score does not change from run to run.",
             )
         },
         paper="Diener, Purin, Sootla, Saabas, Aichner, Cutler: PLCMOS: A Data-driven Non-intrusive Metric for The Evaluation of Packet Loss Concealment Algorithms, Interspeech 2023",
@@ -267,12 +267,12 @@ Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1 (weights v7
         notes='Paper: L. Diener et al., "PLCMOS", Interspeech 2023. Reference implementation: speechmos 0.0.1 (PLCMOS v2), with the same\n'
         "raters, to 1e-4.",
         network=Network(
-            "codec_bench.networks.plcmos:PlcmosNet", weights="plcmos-v2", key=None, protocol="plcmos/v2/15-raters",
+            "codec_bench.networks.plcmos:PlcmosNet", weights="plcmos-v2", key=None, protocol="plcmos/v2/960-raters",
             title="PLCMOS", outputs=("mos",), windows="windows", least=1281, batch_s=240.0, most_s=120.0,
             about="""The opinion score that PLCMOS v2 gives a signal. Higher is better; 1 to 5.
 
 A log spectrum of 32 ms every 16 ms, three convolutions, two recurrent layers in both directions, and a head that also takes a point
-for a rater. The score is the mean over 15 raters, the first normal draws of NumPy's generator with the seed 0.
+for a rater. The score is the mean over 960 raters, the first normal draws of NumPy's generator with the seed 0.
 
 A signal is heard as a whole. Zeros beyond the end of an item of a batch reach nothing, so batches give the scores one by one.
 
