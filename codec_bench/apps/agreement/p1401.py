@@ -11,8 +11,8 @@ What is computed
     is half of it or more.
 
 Intervals
-    rmse: from chi-square with N - d degrees of freedom. Outlier ratio: R +- k sqrt(R (1 - R) / N). Pearson: Fisher's z
-    +- k / sqrt(N - 3). k is 1.96 from 30 files or conditions on, and t(0.975, N - 1) below. Spearman is not in the
+    rmse: from chi-square with N - d degrees of freedom. Outlier ratio: Wilson's, since the standard's
+    R +- k sqrt(R (1 - R) / N) has no width at 0 and 1. Pearson: Fisher's z +- k / sqrt(N - 3). k is 1.96 from 30 files or conditions on, and t(0.975, N - 1) below. Spearman is not in the
     standard; its interval is that of `codec_bench.stats.correlation`. rmse* has none.
 
 Two metrics
@@ -312,14 +312,16 @@ def _mapped(metric: Values, points: Points, mapping: str, level: str, scale: tup
     errors = np.abs(points.mos - predicted)
     beyond = np.maximum(0.0, errors - points.ci)
     rmse = math.sqrt(float((errors**2).sum()) / (n - d))
-    share = float((beyond > 0).mean())
-    reach = _quantile(n) * math.sqrt(share * (1 - share) / n)
+    from scipy.stats import binomtest
+
+    outliers = binomtest(int((beyond > 0).sum()), n)
+    share_ci = outliers.proportion_ci(method="wilson")
     return Mapped(
         mapping,
         tuple(coefficients.tolist()),
         Coefficient(rmse, *_of_chi_square(rmse, n - d)),
         math.sqrt(float((beyond**2).sum()) / (n - d)),
-        Coefficient(share, max(0.0, share - reach), min(1.0, share + reach)),
+        Coefficient(outliers.statistic, share_ci.low, share_ci.high),
         _pearson(predicted, points.mos),
     )
 

@@ -205,7 +205,9 @@ def _refused(panel: Panel, reference: Rater, rater: Rater, places: np.ndarray) -
     scales = [{one.scales.get(benchmark) for benchmark in over} for one in (reference, rater)]
     if any(len(found) > 1 for found in scales):
         return dict.fromkeys(OF_RATINGS, MIXED)
-    if scales[0] != scales[1]:
+    # Two people of one file share a scale that is not known; a metric without bounds shares it with nobody.
+    is_unbounded = None in scales[0] | scales[1] and "metric" in (reference.role, rater.role)
+    if scales[0] != scales[1] or is_unbounded:
         (first,), (second,) = (sorted(map(_scale_words, found)) or ["an unknown scale"] for found in scales)
         why = f"the two rate on different scales: {first} and {second}"
         return {name: why for name in OF_RATINGS if name not in CORRELATIONS}

@@ -12,8 +12,8 @@ from scipy import stats
 
 from codec_bench import agreement
 from codec_bench.apps.agreement import ratings
-from codec_bench.apps.agreement.coefficients import OF_RATINGS
-from codec_bench.apps.agreement.panel import MIXED, OF_MEAN
+from codec_bench.apps.agreement.coefficients import CORRELATIONS, OF_RATINGS
+from codec_bench.apps.agreement.panel import MIXED, OF_MEAN, Panel, Rater, compare_raters
 from codec_bench.apps.agreement.raters import READ, Item
 from codec_bench.errors import UserError
 from codec_bench.report.open_run import open_run
@@ -300,3 +300,19 @@ def test_nothing_is_written(judged):
     with closing(open_run(place)) as run:
         agreement(runs=run)
     assert {path.name: path.stat().st_mtime_ns for path in place.iterdir()} == before
+
+
+@pytest.mark.parametrize("people", [None, (1, 5)])
+def test_a_metric_without_bounds_shares_no_scale_with_people(people, rng):
+    """SI-SDR in dB next to votes: correlations only, whether or not the scale of the votes is known."""
+    votes = rng.integers(1, 6, 40).astype(float)
+    raters = [
+        Rater("ann", "person", votes, {"data": people}),
+        Rater("bob", "person", votes, {"data": people}),
+        Rater("si_sdr", "metric", 3 * votes + rng.normal(0, 1, 40), {"data": None}),
+    ]
+    panel = Panel("rating", [Item("data", "m", f"q{n}") for n in range(40)], [f"q{n}" for n in range(40)], raters)
+    for_metric = compare_raters(panel, raters[0], raters[2]).whole.coefficients
+    assert for_metric["spearman"].value > 0.9
+    assert all(for_metric[name].value is None for name in OF_RATINGS if name not in CORRELATIONS)
+    assert compare_raters(panel, raters[0], raters[1]).whole.coefficients["kappa_quadratic"].value == 1

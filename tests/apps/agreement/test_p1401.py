@@ -345,3 +345,15 @@ def test_an_error_without_a_mapping_needs_the_scale_of_the_votes(votes, ends, ha
     names = [str(n) for n in range(32)]
     for fit in p1401([Values("m", np.linspace(*ends, 32), True, ends)], held, names, names).fits:
         assert (fit.of("none").note is None) is has_error and fit.of("first").note is None
+
+
+@pytest.mark.parametrize("error", [0.0, 2.0])
+def test_the_interval_of_an_outlier_ratio_of_0_or_1_is_wilsons(error):
+    n, votes = 20, np.array([2.9, 3.0, 3.1])
+    centres = np.linspace(-1, 1, n)
+    names = [str(k) for k in range(n)]
+    given = Votes(np.repeat(np.arange(n), 3), (centres[:, None] + votes).ravel())
+    (fit, _) = p1401([Values("m", 3 + centres + error, True, (1, 6))], given, names, names, (1, 6)).fits
+    ratio, z2 = fit.of("none").outlier_ratio, stats.norm.ppf(0.975) ** 2
+    low, high = (0, z2 / (n + z2)) if error == 0 else (n / (n + z2), 1)
+    assert (ratio.value, ratio.low, ratio.high) == pytest.approx((float(error > 0), low, high), abs=1e-12)
