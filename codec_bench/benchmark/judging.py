@@ -326,6 +326,7 @@ async def judge_at_once(
                 shared=request.terms.reuse_answers,
                 spending=purse.of(judge),
                 noted_as=f"service of {label}",
+                unit="verdict",
             )
             await answering.start()
             mine = {n: m for n, m in scheme.judged.items() if m.judge == label}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,12 @@ def answers_of(run: Run) -> Answers | None:
         "SELECT TOTAL(json_extract(usage, '$.cost_usd')), TOTAL(json_extract(usage, '$.cost_unsure_usd')), "
         "TOTAL(json_extract(usage, '$.cost_usd') IS NULL) FROM answers WHERE status = 'ok' AND NOT cached"
     )[0]
+    canaries = meta.get("canary") or []
+    counted = Counter(dict(usage))
+    for canary in canaries:
+        counted.update(canary.get("usage", {}))
+        unpriced += canary.get("unpriced", 0)
+    spent, unsure = spent + counted.pop("cost_usd", 0.0), unsure + counted.pop("cost_unsure_usd", 0.0)
     part = lambda n: Part(int(n), n / asked if asked else 0.0)  # noqa: E731
     served = _served(run)
     return Answers(
@@ -59,7 +66,7 @@ def answers_of(run: Run) -> Answers | None:
         cut=Cut(int(cut), cut / asked if asked else 0.0, cut_s, unheard_s / sound_s if sound_s else None),
         too_long=part(too_long),
         with_reasoning=part(thoughts) if thoughts else UNSET,
-        usage=dict(usage),
+        usage=dict(sorted(counted.items())),
         # If the price of one answer is not known, the sum of the others is not the cost of all.
         **cost_of(None if unpriced else spent, unsure),
         latency_s=_spread(run, "latency_s"),
@@ -204,7 +211,12 @@ def _canary(noted: Any) -> dict[str, Any] | None:
     if not isinstance(noted, list) or not noted:
         return None
     counts = {name: sum(int(one[name]) for one in noted) for name in ("asked", "same")}
-    return {**counts, "changed": [one for one in noted if one["same"] < one["asked"]]}
+    changed = [
+        {name: value for name, value in one.items() if name not in ("usage", "unpriced")}
+        for one in noted
+        if one["same"] < one["asked"]
+    ]
+    return {**counts, "changed": changed}
 
 
 def _spread(run: Run, column: str) -> Quantiles | None:

@@ -437,8 +437,8 @@ class Answers(SummaryPart):
         canary: of how many questions asked again the answer was the `same`, and the comparisons that `changed`.
         cut, too_long: questions whose audio was cut for the model, and those that were not asked because it is too
         long.
-        usage, cost_usd, latency_s, first_s: of the answers that were not cached; the cost is None if the price of one
-        is not known.
+        usage, cost_usd, latency_s, first_s: of the answers that were not cached; the first two with the questions asked
+        again. The cost is None if the price of one is not known.
         rtfx: seconds of sound by the sum of the seconds that its answers took, of the answers that were not cached, as
             the Open ASR leaderboard defines it; unset if the seconds of no sound are known.
         cost_range_usd: the least and the most that they cost, where a service did not say which tokens were sound.

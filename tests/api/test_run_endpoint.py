@@ -302,10 +302,11 @@ def test_kept_answers_are_listed_and_forgotten(ask, server, capsys):
 def test_a_limit_of_cost_stops_the_run_and_keeps_it(ask, server):
     served, _ = server
     priced = {"prices": {"input": 50_000, "output": 100_000, "date": "2026-11-22"}, "concurrency": 1}  # 1 USD an answer
-    with pytest.raises(UserError, match=r"the limit of 2\.5 USD is reached: 2 USD are spent") as stopped:
+    with pytest.raises(UserError, match=r"the limit of 2\.5 USD is reached: 2 USD are spent; 4 questions") as stopped:
         ask(options=priced, terms=Terms(max_cost_usd=2.5))
     assert "is kept" in stopped.value.hint and len(served.seen) == 2
-    assert told(ask(options=priced))["cost_usd"] == pytest.approx(6.0)
+    assert told(ask(options=priced))["cost_usd"] == pytest.approx(8.0), "six answers, and two asked again"
+    assert len(served.seen) == 8
     with pytest.raises(UserError, match="max_cost_usd is 0; expected a number over 0"):
         Terms(max_cost_usd=0)
 

@@ -6,7 +6,8 @@ Conventions
     window of 10 ms, and what hangs on what the service hears to a frame. A stretch of the model's speech of less than
     `BACKCHANNEL_S`, most of which lies while the user has the floor, is a backchannel, unless it was cut off; the
     others are turns. The user has the floor from the first speech of a turn to its last, pauses included. An event is
-    answered by turns that begin after its first speech and before the next event. `value` is None where there is
+    answered by turns that begin after its first speech and before the next event. Where a stream does not mark its
+    answers, sound that comes after a gap in which the user spoke belongs to another answer. `value` is None where there is
     nothing to measure, and `reason` says why: a latency of an answer that never came is no number, and that it never
     came is counted by `turn_taken`.
 
@@ -280,10 +281,7 @@ class _Marks:
 
     def _sound(self) -> Iterator[Value]:
         rate_hz = self.session.heard_hz
-        answers: dict[str, list[Packet]] = {}
-        for packet in self.session.packets:
-            answers.setdefault(packet.answer, []).append(packet)
-        for number, packets in enumerate(answers.values()):
+        for number, packets in enumerate(self._answers()):
             took_s = packets[-1].at_s - packets[0].at_s
             # The last packet is there when it comes: its own length takes no time.
             length_s = sum(packet.samples for packet in packets[:-1]) / rate_hz
@@ -292,6 +290,24 @@ class _Marks:
             waits = list(_stalls(packets, rate_hz, [at_s for at_s, _ in self.session.stops]))
             yield self._value(number, "stalls", float(len(waits)), packets[0].at_s)
             yield self._value(number, "stall_s", sum(waits), packets[0].at_s)
+
+    def _answers(self) -> list[list[Packet]]:
+        """The packets of each answer."""
+        answers: dict[str, list[Packet]] = {}
+        for packet in self.session.packets:
+            answers.setdefault(packet.answer, []).append(packet)
+        if self.session.marks_answers:
+            return list(answers.values())
+        spoken, rate_hz = [part for _, event in self.said for part in event.speech], self.session.heard_hz
+        out: list[list[Packet]] = []
+        for packets in answers.values():
+            out.append(packets[:1])
+            for before, after in pairwise(packets):
+                gap = (before.begin + before.samples) / rate_hz, after.begin / rate_hz
+                if gap[1] - gap[0] >= STALL_S and any(_shared(gap, part) for part in spoken):
+                    out.append([])
+                out[-1].append(after)
+        return out
 
 
 def _stalls(packets: Sequence[Packet], rate_hz: int, stops: Sequence[float]) -> Iterator[float]:

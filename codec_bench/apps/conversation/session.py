@@ -48,7 +48,8 @@ class Session:
         events: what the user said. sent_s: when each frame was sent. packets: what came, and when. stops: when what
             waited was thrown away, and until when it would have been played. text: the service's own transcript.
         model: what the service calls the model that answered. usage: the sum of what it counted.
-        opening: what the service was told before the conversation.
+        opening: what the service was told before the conversation. marks_answers: whether what came names the answer that
+            it is of, or says where one ends.
         user, clean, heard: the tracks, 16 bits `(samples,)`; `clean` is the user without background.
         lost: what was thrown away at the stops, one behind the other; the stops say how long each part is.
     """
@@ -67,6 +68,7 @@ class Session:
     model: str | None = None
     usage: dict[str, float] = field(default_factory=dict)
     opening: tuple[str, ...] = ()
+    marks_answers: bool = False
     user: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
     clean: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
     heard: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
@@ -256,6 +258,7 @@ class _Line:
         at_s = max(0.0, self.now_s())
         heard = self.model.hear(message)
         self._check(heard)
+        self.held.marks_answers |= bool(heard.ended or heard.answer)
         if heard.ready:
             self.ready.set()
         self.held.model = heard.model or self.held.model

@@ -71,6 +71,7 @@ class Batched:
         if anew:
             self._save()
         self._stopped: dict[str, str] = {}
+        self._held_back = 0
 
     async def ask_some(
         self, _: Model, requests: Iterable[Request], *, kept: Callable[[], None]
@@ -116,6 +117,8 @@ class Batched:
                     proven = response is not None and response.attempts > 0
                 elif response is None:
                     response = await self._add(request, next_batch)
+                reached = self._spending is not None and self._spending.purse.why is not None
+                self._held_back += response is None and reached
                 if lookup is not None and key is not None and response is not None and not response.cached:
                     await lookup.put(key, request, response)
                 yield request, None if response is None else checked(response)
@@ -148,7 +151,7 @@ class Batched:
                 wait=self.wait,
             )
         if self._spending is not None and self._spending.purse.why is not None:
-            raise UserError(self._spending.purse.why, hint=self._spending.purse.hint)
+            raise self._spending.purse.reached(self._held_back)
 
     async def wait(self) -> None:
         """Waits until every batch has ended. The record is not written.

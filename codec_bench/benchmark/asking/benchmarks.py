@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.batches import Batched, check_no_batches
-from codec_bench.benchmark.asking.canaries import Watch
+from codec_bench.benchmark.asking.canaries import Watch, count_canaries
 from codec_bench.benchmark.asking.estimate import Estimate, estimate_of
 from codec_bench.benchmark.asking.extend import as_begun, grow
 from codec_bench.benchmark.asking.question_loop import Asking, check_length, shown
@@ -211,7 +211,9 @@ def _estimate(
         whole = None
     left = None if whole is None else max(0, whole * plan.repeats - len(answered))
     share = model.batches().share if request.terms.batch and isinstance(model, BatchableModel) else 1.0
-    return estimate_of(model, _renderable(one, model, plan, request, answered), left, share)
+    watched = not request.terms.batch and plan.prompt.template.rounds is None
+    canaries = partial(count_canaries, model, continues=bool(answered)) if watched else lambda requests, questions: 0
+    return estimate_of(model, _renderable(one, model, plan, request, answered), left, share, canaries)
 
 
 def _renderable(

@@ -97,7 +97,7 @@ class Watch:
         """Asks the canaries again and notes how many answers are the same."""
         if self._off or not self._known:
             return
-        asked, other = 0, {}
+        asked, other, usage, unpriced = 0, {}, Counter[str](), 0
         for id, (request, text) in self._known.items():
             if self._spending is not None and not await self._spending.begin():
                 break
@@ -106,6 +106,8 @@ class Watch:
                 self._spending.end(again)
             if again.status == "ok":
                 asked += 1
+                usage.update(again.usage)
+                unpriced += "cost_usd" not in again.usage
                 if again.text != text:
                     other[id] = (request, again.text or "")
         if not asked:
@@ -115,7 +117,10 @@ class Watch:
             if n > 0:
                 subsets.setdefault(column, {})[value] = n
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        found = {"when": now, "asked": asked, "same": asked - len(other), "answers": self._answers, "subsets": subsets}
+        found = {
+            "when": now, "asked": asked, "same": asked - len(other), "answers": self._answers, "subsets": subsets,
+            "usage": dict(usage), "unpriced": unpriced,
+        }  # fmt: skip
         self._writer.set_meta(canary=[*self._noted(), found])
         self._answers, self._since = 0, Counter()
         if other:
@@ -127,6 +132,22 @@ class Watch:
         return self._writer.meta("canary") or []
 
     def _remember(self, request: Request, text: str | None) -> None:
-        wanted = not self._off and len(self._known) < QUESTIONS
-        if wanted and text and request.wants == "text" and request.parameters.get("temperature") == 0:
+        if not self._off and len(self._known) < QUESTIONS and text and can_repeat(request):
             self._known[request.id] = (request, text)
+
+
+def can_repeat(request: Request) -> bool:
+    """Whether a request can be a canary: its answer is a text that is the same each time."""
+    return request.wants == "text" and request.parameters.get("temperature") == 0
+
+
+def count_canaries(model: Model, requests: Sequence[Request], questions: int, *, continues: bool) -> int:
+    """How many canaries will be asked beside questions.
+
+    Args:
+        model: to be asked. requests: the first questions. questions: how many there are. continues: whether the record
+            holds answers already, which are compared first.
+    """
+    if model.tells_apart:
+        return 0
+    return min(QUESTIONS, sum(map(can_repeat, requests))) * (questions // EVERY + continues)

@@ -6,7 +6,7 @@ length of an answer, makes the estimate a range; what is not known at all is nam
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -31,6 +31,7 @@ class Estimate:
         sound_s: seconds of sound of one question, the mean of those that were read.
         least_usd, most_usd: what one question costs at least and at most; None if that is not known.
         unknown: what is not known. day: of the prices, such as "of 2026-11-22".
+        canaries: how many questions are asked again to see whether the same model answers.
     """
 
     questions: int | None
@@ -40,6 +41,7 @@ class Estimate:
     most_usd: float | None
     unknown: tuple[str, ...]
     day: str
+    canaries: int = 0
 
     @property
     def words(self) -> str:
@@ -59,7 +61,9 @@ class Estimate:
             return f"what {asked} will cost cannot be told without knowing {' and '.join(self.unknown)}"
         if self.questions is None:
             what = f"it is not known how many questions there are; {count:,} of them, with {sound} of sound,"
-        alike = "" if count == self.read else f", if all are like the first {self.read:,}"
+        what += f" and {self.canaries:,} asked again" if self.canaries else ""
+        count += self.canaries
+        alike = "" if self.questions == self.read else f", if all are like the first {self.read:,}"
         least, most = f"{count * self.least_usd:.2g}", self.most_usd
         cost = f"at least {least} USD" if most is None else f"{least} to {count * most:.2g} USD"
         unknown = f"; not known: {', '.join(self.unknown)}" if self.unknown else ""
@@ -67,19 +71,25 @@ class Estimate:
 
 
 def estimate_of(
-    model: Model, requests: Iterable[Request], questions: int | None, share: float = 1.0
+    model: Model,
+    requests: Iterable[Request],
+    questions: int | None,
+    share: float = 1.0,
+    canaries: Callable[[Sequence[Request], int], int] = lambda requests, questions: 0,
 ) -> Estimate | None:
     """What asking will cost; None for a model without prices, and where no question is left.
 
     Args:
         model: it need not be started. requests: to be asked; the first `READ` of them are read, with their sounds.
         questions: how many there are; None if that is not known. share: of the prices that an answer costs.
+        canaries: how many questions are asked again, by the first requests and the number of all.
     """
     if not isinstance(model, RemoteModel) or not model.prices.known:
         return None
     prices, sounds, least, most = model.prices, [], [], []
     unknown: dict[str, None] = {}
-    for request in islice(requests, READ):
+    first = list(islice(requests, READ))
+    for request in first:
         sounds.append(_seconds(request, model))
         low, high, missing = _bounds(request, model, prices, sounds[-1])
         if rounds_of(request) > 1:  # each round sends all that was said before again
@@ -90,9 +100,11 @@ def estimate_of(
     if not sounds:
         return None
     read = len(sounds)
+    count = read if read < READ else questions
     return Estimate(
-        read if read < READ else questions, read, sum(sounds) / read, share * sum(least) / read, None if unknown else share * sum(most) / read,
+        count, read, sum(sounds) / read, share * sum(least) / read, None if unknown else share * sum(most) / read,
         tuple(unknown), f"of {prices.date}" if prices.date else "given",
+        canaries(first, 1000 if count is None else count),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
@@ -369,6 +369,7 @@ class Answering:
         shared: whether answers of other runs are taken although the service may serve another checkpoint now.
         spending: what the command spends, or None.
         noted_as: the entry of the record that holds what the service says of itself; a judge has one of its own.
+        unit: what a request asks for: a question or a verdict.
     """
 
     def __init__(
@@ -382,8 +383,9 @@ class Answering:
         shared: bool = False,
         spending: Spending | None = None,
         noted_as: str = "service",
+        unit: str = "question",
     ) -> None:
-        self.spending, self._noted_as = spending, noted_as
+        self.spending, self._noted_as, self._unit = spending, noted_as, unit
         self.model, self._begin, self.writer, self._cache = model, begin, writer, cache
         self._identity, self._shared = dict(identity), shared or model.tells_apart
         self._alias: dict[str, Any] | None = None
@@ -428,15 +430,31 @@ class Answering:
         Raises:
             UserError: as the function `ask_all`, or a limit is reached. What was answered before is yielded first.
         """
-        spending = self.spending
+        spending, source = self.spending, iter(requests)
+        read = answered = 0
+
+        def counted() -> Iterator[Request]:
+            nonlocal read
+            for request in source:
+                read += 1
+                yield request
+
+        def following(request: Request) -> Request | None:
+            nonlocal answered
+            found = None if then is None else then(request)
+            answered -= found is not None
+            return found
+
         pairs = ask_all(
-            model, requests, cache=self._cache, identity=self._identity, alias=self._alias, spending=spending, kept=kept, then=then
+            model, counted(), cache=self._cache, identity=self._identity, alias=self._alias, spending=spending, kept=kept, then=None if then is None else following
         )  # fmt: skip
         async with aclosing(pairs):
             async for pair in pairs:
+                answered += 1
                 yield pair
         if spending is not None and spending.purse.why is not None:
-            raise UserError(spending.purse.why, hint=spending.purse.hint)
+            read += sum(1 for _ in source)
+            raise spending.purse.reached(read - answered, self._unit)
 
     def _token(self) -> str:
         """A word that is this run's alone."""

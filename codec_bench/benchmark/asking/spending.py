@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable
 from time import monotonic
 
+from codec_bench.errors import UserError
 from codec_bench.models.base import Model
 from codec_bench.types import Response
 
@@ -48,6 +49,11 @@ class Purse:
         """Why nothing more is asked, with what was spent until now; None if more may be asked."""
         spent = f": {self.spent_usd:.4g} USD are spent" if self.spent_usd else ""
         return None if self.stopped is None else self.stopped + spent
+
+    def reached(self, held_back: int, unit: str = "question") -> UserError:
+        """The error that says which limit is reached, and how many questions or verdicts it holds back."""
+        were = "s were" if held_back != 1 else " was"
+        return UserError(f"{self.why}; {held_back:,} {unit}{were} not sent", hint=self.hint)
 
     def of(self, model: Model | None = None) -> Spending:
         """What one model spends of it; the model's prices are named where one is missing."""

@@ -8,6 +8,7 @@ Conventions
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date as Date
@@ -59,8 +60,11 @@ class Prices:
         for part, price in given.items():
             if part not in NUMBERS:
                 raise UserError(f"there is no price of '{part}'", hint=f"known: {', '.join(NUMBERS)}")
-            if price is not None and (isinstance(price, bool) or not isinstance(price, (int, float)) or price < 0):
-                raise UserError(f"the price of '{part}' is {price!r}; expected a number of at least 0, in US dollars")
+            number = isinstance(price, (int, float)) and not isinstance(price, bool)
+            if price is not None and not (number and 0 <= price < math.inf):
+                raise UserError(
+                    f"the price of '{part}' is {price!r}; expected a finite number of at least 0, in US dollars"
+                )
         return cls(**given, date=day, until=until, source=source)
 
     def counts(self, part: str) -> bool:

@@ -18,13 +18,16 @@ import math
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from codec_bench.models.endpoints.json_text import parse_json
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_DURATIONS = re.compile(rf"(?:{_DURATION.pattern}\s*)+")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _IN_WORDS = re.compile(
     r"(?:try again|retry)\s+(?:in|after)\s+((?:\d+(?:\.\d+)?\s?(?:ms|s|m|h|d)(?![a-z]))+|\d+(?:\.\d+)?(?=\s*sec))", re.I
@@ -36,18 +39,18 @@ _EPOCH_S = 1e9
 
 
 def parse_duration(text: str) -> float | None:
-    """Seconds of `1s`, `6m0s`, `20ms` or a bare number; None if the text is none of these."""
+    """Seconds of `1s`, `6m0s`, `20ms` or a bare number; None if the text is none of these or the number is negative."""
     text = text.strip()
     try:
         seconds = float(text)
     except ValueError:
-        parts = _DURATION.findall(text)
-        return sum(float(n) * _SECONDS[unit] for n, unit in parts) if parts else None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
+        parts = _DURATION.findall(text) if _DURATIONS.fullmatch(text) else ()
+        seconds = sum(float(n) * _SECONDS[unit] for n, unit in parts) if parts else math.nan
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
 def wait_of(headers: Mapping[str, str], body: str = "") -> float | None:
-    """Seconds to wait before the next attempt; None if the service does not say.
+    """Seconds to wait before the next attempt; None if the service does not say, or says no time in the future.
 
     Args:
         headers: of the reply: `retry-after-ms`, `Retry-After` (seconds or a date), or `x-ratelimit-reset-*`.
@@ -61,10 +64,12 @@ def wait_of(headers: Mapping[str, str], body: str = "") -> float | None:
     if seconds is not None:
         return seconds
     if said:
-        try:
-            return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
-        except (ValueError, TypeError, OverflowError):
-            pass
+        with suppress(ValueError, TypeError, OverflowError):
+            date = parsedate_to_datetime(said)
+            # RFC 9110 5.6.7: dates of HTTP are in UTC.
+            date = date if date.tzinfo else date.replace(tzinfo=UTC)
+            if (seconds := date.timestamp() - time.time()) > 0:
+                return seconds
     return _in_body(body) if (reset := _reset(headers)) is None else reset
 
 

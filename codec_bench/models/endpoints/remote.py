@@ -25,7 +25,15 @@ from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.describe import describe, is_dated, is_vendor
 from codec_bench.models.endpoints.error_texts import lesson_of, mistake_of
 from codec_bench.models.endpoints.keys import Key, clean, masked
-from codec_bench.models.endpoints.retries import GivenUp, Patience, Persistence
+from codec_bench.models.endpoints.retries import (
+    MOST_REQUESTS,
+    REPEATS,
+    TOO_OFTEN,
+    GivenUp,
+    Patience,
+    Persistence,
+    Repeats,
+)
 from codec_bench.models.windows import Heard, hear, join
 from codec_bench.types import Request, Response
 
@@ -93,10 +101,13 @@ class RemoteModel(Model):
             raise UserError(
                 f"the model '{info.name}' needs 'base_url'", hint=f"--set {info.name}.base_url=http://localhost:8000/v1"
             )
-        for name, value, least in (("concurrency", concurrency, 1), ("timeout_s", timeout_s, 1e-3), ("attempts", attempts, 1), ("rate_hz", rate_hz, 1000)):  # fmt: skip
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= _MOST:
+        for name, value, least, most in (
+            ("concurrency", concurrency, 1, _MOST), ("timeout_s", timeout_s, 1e-3, _MOST),
+            ("attempts", attempts, 1, MOST_REQUESTS), ("rate_hz", rate_hz, 1000, _MOST),
+        ):  # fmt: skip
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
                 raise UserError(
-                    f"the model '{info.name}' has {name}={value!r}; expected a number from {least:g} to {_MOST}"
+                    f"the model '{info.name}' has {name}={value!r}; expected a number from {least:g} to {most}"
                 )
         self.info, self.concurrency, self.rate_hz = info, 2 * int(concurrency), int(rate_hz)
         self.ceiling = int(concurrency)
@@ -262,14 +273,18 @@ class RemoteModel(Model):
             request: what was asked. answer: raises as `answer` does. share: of the model's prices that the answer
                 costs.
         """
-        return self._priced(request, self._masked(await self._checked(request, answer)), share)
+        counting = REPEATS.set(Repeats())
+        try:
+            return self._priced(request, self._masked(await self._checked(request, answer)), share)
+        finally:
+            REPEATS.reset(counting)
 
     async def _checked(self, request: Request, answer: Awaitable[Response]) -> Response:
         try:
             response = await answer
         except GivenUp as end:
             make = Response.refused if end.refused else Response.failed
-            return make(end.reason, text=end.text, attempts=end.attempts)
+            return make(end.reason, text=end.text, attempts=end.attempts, finish=end.code)
         except AudioError as error:
             return Response.failed(error.message)
         except UNEXPECTED as error:  # a value of another type than the service documents
@@ -303,6 +318,8 @@ class RemoteModel(Model):
                     if hint is not None:
                         raise UserError(end.reason, hint=hint) from None
                     raise
+                if (repeats := REPEATS.get()) is not None and not repeats.take():
+                    raise GivenUp(end.reason, attempts=MOST_REQUESTS, code=TOO_OFTEN) from None
             body = await asyncio.to_thread(self.encode, request)
         return await self.answer(request, body)
 

@@ -113,23 +113,27 @@ class EventLines:
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._rest = ""
+        self._line_parts: list[str] = []
+        self._break = ""
         self._data: list[str] = []
 
     def feed(self, data: bytes) -> list[str]:
         """The data of each event that these bytes complete."""
-        text = self._rest + self._decoder.decode(data)
+        text = self._break + self._decoder.decode(data)
         # A carriage return at the end may be the first half of a line break.
-        held = "\r" if text.endswith("\r") else ""
+        self._break = "\r" if text.endswith("\r") else ""
         # Not splitlines: it would also split at U+2028 and others, which JSON may hold.
-        *lines, rest = re.split(r"\r\n|\n|\r", text[: len(text) - len(held)])
-        self._rest = rest + held
+        *lines, rest = re.split(r"\r\n|\n|\r", text[: len(text) - len(self._break)])
+        if lines:
+            lines[0] = "".join([*self._line_parts, lines[0]])
+            self._line_parts.clear()
+        self._line_parts.append(rest)
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def finish(self) -> list[str]:
         """The data of an event that the stream ended in. Some servers leave out the empty line after the last event."""
-        lines = [self._rest.rstrip("\r"), ""]
-        self._rest = ""
+        lines = ["".join(self._line_parts), ""]
+        self._line_parts.clear()
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def _line(self, line: str) -> str | None:

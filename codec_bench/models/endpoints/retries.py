@@ -3,9 +3,10 @@ send at once.
 
 Conventions
     The wait before the next attempt grows exponentially with full jitter (a random share of it), so that requests that
-    failed together are not sent again together. A wait that the service itself asks for (Retry-After) replaces it.
-    A request that is answered with "too many requests" is repeated until `throttled_s` have passed, whatever `attempts`
-    is. What would fail every other request too ends the run: a key that is wrong or has expired, a wrong URL or name of
+    failed together are not sent again together. A service that takes no requests is tried again after at least half of
+    that wait, and after the wait that it asks for (Retry-After) if this is longer, until `throttled_s` have passed,
+    whatever `attempts` is. No service gets a question more than `MOST_REQUESTS` times, whatever the reasons are: the
+    answer is then a failure with the code `TOO_OFTEN`. What would fail every other request too ends the run: a key that is wrong or has expired, a wrong URL or name of
     the model, a quota that is used up for the day, a service that asks for a longer wait than `stops_s` or answers
     nothing for as long, and the same refusal of the first eight requests. What was answered is kept, and the run can be
     continued.
@@ -190,6 +191,28 @@ class Places:
 PLACES: ContextVar[Places | None] = ContextVar("places", default=None)
 """Of the question that is being asked; None where nobody keeps its answer."""
 
+MOST_REQUESTS = 10
+TOO_OFTEN = "sent_too_often"
+"""How the answer to a question that was sent `MOST_REQUESTS` times ended."""
+PATIENT_GROWTH, PATIENT_S, DAILY_S = 4.0, 3600.0, 3 * 3600.0
+"""Waits of a patient client: their growth, the longest, and between two attempts at a used-up quota of a day."""
+
+
+class Repeats:
+    """How often one question may still be sent again, for whatever reason."""
+
+    def __init__(self) -> None:
+        self.left = MOST_REQUESTS - 1
+
+    def take(self) -> bool:
+        """Takes one of them; whether there was one."""
+        self.left -= 1
+        return self.left >= 0
+
+
+REPEATS: ContextVar[Repeats | None] = ContextVar("repeats", default=None)
+"""Of the question that is being sent; None where each request counts alone."""
+
 T = TypeVar("T")
 # Attempts of one request that may reach the time limit: a request that reached it once will probably do so again.
 TIMEOUTS = 2
@@ -232,14 +255,22 @@ class Again(Exception):
 class GivenUp(Exception):
     """There will be no answer to a request: the service refuses it (`refused`), or every attempt failed.
 
-    `said` is what the service sent with its refusal, unread.
+    `said` is what the service sent with its refusal, unread. `code` is `TOO_OFTEN` or None.
     """
 
     def __init__(
-        self, reason: str, *, refused: bool = False, text: str | None = None, attempts: int = 1, said: str = ""
+        self,
+        reason: str,
+        *,
+        refused: bool = False,
+        text: str | None = None,
+        attempts: int = 1,
+        said: str = "",
+        code: str | None = None,
     ) -> None:
         super().__init__(reason)
         self.reason, self.refused, self.text, self.attempts, self.said = reason, refused, text, attempts, said
+        self.code = code
 
 
 class Denied(Exception):
@@ -339,7 +370,7 @@ class Persistence:
             GivenUp: there is no answer; the reason is that of the last attempt.
             UserError: every other request would fail too.
         """
-        began, attempts, timeouts = self._clock(), 0, 0
+        began, attempts, timeouts, repeats = self._clock(), 0, 0, REPEATS.get() or Repeats()
         self._good_at = began if self._good_at is None else self._good_at
         while True:
             attempts += 1
@@ -349,9 +380,13 @@ class Persistence:
                 timeouts += again.slow
                 tries = 1 if self._given_up >= GONE else self.patience.attempts
                 spent = attempts >= tries or timeouts >= TIMEOUTS
-                wait = again.wait_s if again.wait_s is not None else self._jitter(attempts)
+                wait = self._wait_s(again, attempts)
+                if (again.crowded or not spent) and not repeats.take():
+                    raise self._end(again, attempts, TOO_OFTEN) from None
                 if again.crowded:
                     spent = self._throttled(again, wait, began)
+                elif self.patience.stops_s is not None:
+                    spent = spent or wait > self.patience.stops_s
                 if spent:
                     raise self._end(again, attempts) from None
                 if not (again.crowded or self.answered):
@@ -422,15 +457,26 @@ class Persistence:
         finally:
             self.gate.leave(ticket, outcome, places)
 
+    def _wait_s(self, again: Again, attempts: int) -> float:
+        """How long to wait before the next attempt."""
+        if not again.crowded:
+            return self._jitter(attempts) if again.wait_s is None else again.wait_s
+        patient = self.patience.stops_s is None
+        longest = self.patience.first_s * (PATIENT_GROWTH if patient else 2.0) ** min(attempts - 1, 16)
+        longest = min(longest, PATIENT_S) if patient else longest
+        least = DAILY_S if patient and again.daily else self._rng.uniform(longest / 2, longest)
+        return max(again.wait_s or 0.0, least)
+
     def _jitter(self, attempts: int) -> float:
         longest = min(self.patience.longest_s, self.patience.first_s * 2 ** min(attempts - 1, 16))
         return self._rng.uniform(0.0, longest)
 
-    def _end(self, again: Again, attempts: int) -> Exception:
+    def _end(self, again: Again, attempts: int, code: str | None = None) -> Exception:
         self._given_up += 1
         if again.lost and not self.answered:
             return UserError(again.reason, hint=again.hint or "is the server running, and is base_url right?")
-        return GivenUp(again.reason, attempts=attempts)
+        sent = f"; the question was sent {MOST_REQUESTS} times" if code is not None else ""
+        return GivenUp(again.reason + sent, attempts=attempts, code=code)
 
 
 def _brief(said: str) -> str:

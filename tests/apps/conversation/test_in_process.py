@@ -95,6 +95,38 @@ class Repeating:
         return self.before.pop(0) / 2
 
 
+class Waits(StreamingModel):
+    """Speaks for 3 s, 0.80 s after the user has stopped; marks no turns."""
+
+    identity = MappingProxyType({"kind": "waits"})
+    rate_hz = heard_hz = 24_000
+
+    def __init__(self, stall_at=None):
+        self.info, self.stall_at = ModelInfo("waits"), stall_at
+
+    def open(self, instructions):
+        return Waiting(self.stall_at)
+
+
+class Waiting:
+    def __init__(self, stall_at):
+        self.quiet, self.left, self.stall_at = 0, 0, stall_at
+        self.says = tone(0.02).astype(np.float32) / 32768
+
+    def step(self, frame):
+        spoke = np.abs(frame).max() > 0.01
+        self.quiet = 0 if spoke else self.quiet + 1
+        if self.quiet == 40:
+            self.left = 150
+        if self.left == self.stall_at:  # 10 frames without sound in every answer
+            self.stall_at, self.waits = None, 10
+        if getattr(self, "waits", 0):
+            self.waits -= 1
+            return np.zeros(0, np.float32)
+        self.left -= self.left > 0
+        return self.says if self.left else np.zeros(0, np.float32)
+
+
 @pytest.fixture
 def held(talk, monkeypatch):
     """Holds one conversation with a model of this process, on the virtual clock."""
@@ -282,3 +314,27 @@ def test_the_command_talks_with_a_model_of_ones_own(command, tmp_path):
         assert "1 ok" in err and "response_latency" in out
     code, _, err = command(*typed, "--end-of-turn", "energy:0.3")
     assert code == 2 and "holds another run" in err
+
+
+@pytest.mark.parametrize("stall_at", [None, 75])
+def test_a_stream_that_marks_no_turns_has_an_answer_to_each_turn(held, stall_at):
+    """Three turns; between the answers lies the user's speech and no stall."""
+    later = {"say": "short.wav", "after_answer_s": 1.0}
+    session = held(Streaming(Waits(stall_at)), TURN, later, later)
+    assert session.status == "ok" and not session.marks_answers
+    found = {}
+    for value in measure(session):
+        found.setdefault(value.measure, []).append(value.value)
+    assert found["response_latency_s"] == pytest.approx([0.8] * 3, abs=0.03)
+    stalled = 1.0 + (0.2 / 3 if stall_at else 0.0)
+    assert found["real_time_factor"] == pytest.approx([stalled, 1.0, 1.0], abs=0.02)
+    assert found["stalls"] == [float(stall_at is not None), 0.0, 0.0]
+    assert found["stall_s"] == pytest.approx([0.2 if stall_at else 0.0, 0.0, 0.0], abs=0.021)
+
+
+def test_an_answer_that_goes_on_through_a_backchannel_is_one(held):
+    """The user says something short while the model speaks: no gap, so no other answer."""
+    session = held(Streaming(Waits()), TURN, {"kind": "backchannel", "say": "hm.wav", "into_answer_s": 1.0})
+    assert next(value.value for value in measure(session) if value.measure == "stalls") == 0.0
+    factors = [value.value for value in measure(session) if value.measure == "real_time_factor"]
+    assert factors[0] == pytest.approx(1.0, abs=0.02)

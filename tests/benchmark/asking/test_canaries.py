@@ -9,7 +9,7 @@ import pytest
 from asked_models import Told
 
 from codec_bench.benchmark.asking import canaries as watching
-from codec_bench.benchmark.asking.canaries import Watch
+from codec_bench.benchmark.asking.canaries import Watch, count_canaries
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.report.answers import answer_notes
@@ -49,9 +49,9 @@ def ask(folder, model, numbers, *, swap_at=None, every=8, served=False, spending
                 question = QUESTIONS[number]
                 given = await model.ask(render(question))
                 by = {"model": "m", "revision": model.name} if served else {}
-                given = Response(text=given.text, served=by)
+                given, usage = Response(text=given.text, served=by), dict(given.usage)
                 record = QuestionRecord(number, question.id, question.fields, subsets=dict(question.subsets))
-                writer.write_answers([(record, AnswerRecord("ok", text=given.text, served=by))])
+                writer.write_answers([(record, AnswerRecord("ok", text=given.text, served=by, usage=usage))])
                 await watch.note(question, render(question), given)
 
         asyncio.run(session())
@@ -118,12 +118,15 @@ def test_canaries_are_paid_for_and_none_is_asked_beyond_the_limit(tmp_path):
     class Paid(Swapped):
         async def ask(self, request):
             given = await super().ask(request)
-            return Response(text=given.text, usage={"cost_usd": 0.1})
+            return Response(text=given.text, usage={"cost_usd": 0.1, "input_tokens": 10.0})
 
     ask(tmp_path, model := Paid(), range(6))
     assert len(model.asked) == 6
     spending = Purse(max_cost_usd=0.35).of(model)
     ask(tmp_path, model, (), spending=spending)
+    with closing(Run(tmp_path)) as run:
+        found = answers_of(run)
+    assert (found.cost_usd, found.usage["input_tokens"]) == (pytest.approx(0.9), 90.0), "six answers and three again"
     assert len(model.asked) == 6 + 3 and spending.purse.spent_usd == pytest.approx(0.3)
     assert "the limit of 0.35 USD is reached" in spending.purse.why
 
@@ -137,3 +140,13 @@ def test_a_model_of_ones_own_that_raises_at_a_canary_ends_nothing(tmp_path):
 
     ask(tmp_path, model := Moody(), range(9))
     assert len(model.asked) == 9 and canary(tmp_path) is None
+
+
+def test_what_is_asked_again_is_planned():
+    """3,000 questions are compared after each 500, five at a time; a run that goes on compares once more."""
+    requests, model = [render(question) for question in QUESTIONS], Swapped()
+    assert count_canaries(model, requests, 3000, continues=False) == 30
+    assert count_canaries(model, requests, 3000, continues=True) == 35
+    assert count_canaries(model, requests[:2], 1499, continues=False) == 4
+    model.tells_apart = True
+    assert count_canaries(model, requests, 3000, continues=True) == 0

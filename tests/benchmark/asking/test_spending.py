@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from codec_bench.benchmark.asking.sending import ask_all
+from codec_bench.benchmark.asking.sending import Answering, ask_all
 from codec_bench.benchmark.asking.spending import Purse
+from codec_bench.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Request, Response
 
@@ -83,3 +84,18 @@ def test_the_price_that_is_missing_is_named():
         "unknown: audio_input" in spending.purse.why
         and "--set dear.prices='{audio_input: PRICE}'" in spending.purse.hint
     )
+
+
+@pytest.mark.parametrize("n", [17, 50])
+def test_what_a_limit_holds_back_is_counted(n):
+    """Five dollars pay for 16 answers of 0.3; the rest of the questions were not sent."""
+    model = Dear(0.3)
+    answering = Answering(model, None, None, None, {}, spending=Purse(max_cost_usd=5.0).of(), shared=True)
+
+    async def run():
+        questions = (Request(f"q{k}", fields={"text": "x"}) for k in range(n))
+        return [pair async for pair in answering.ask_all(model, questions)]
+
+    with pytest.raises(UserError, match=f"; {n - 16} question") as error:
+        asyncio.run(run())
+    assert model.asked == 16 and "5 USD" in error.value.message

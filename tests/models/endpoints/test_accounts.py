@@ -1,9 +1,10 @@
+import math
 from datetime import date
 
 import pytest
 
 from codec_bench.errors import UserError
-from codec_bench.models.endpoints.accounts import Prices, gemini_usage, openai_usage
+from codec_bench.models.endpoints.accounts import NUMBERS, Prices, gemini_usage, openai_usage
 
 
 def test_cost_by_hand():
@@ -30,9 +31,11 @@ def test_what_is_not_known_is_none_and_not_0(prices, usage, cost):
     assert Prices.parse(prices).cost(usage) == (None if cost is None else pytest.approx(cost))
 
 
-@pytest.mark.parametrize("prices", [{"inputs": 1}, {"input": -1}, {"input": "1"}, {"input": True}])
+@pytest.mark.parametrize("prices", [{"inputs": 1}, {"input": -1}, {"input": "1"}, {"input": True},
+                                    *({part: value} for part in NUMBERS for value in (math.nan, math.inf, -math.inf))])  # fmt: skip
 def test_prices_that_are_none(prices):
-    with pytest.raises(UserError, match="price"):
+    (part,) = prices
+    with pytest.raises(UserError, match=f"price of '{part}'"):
         Prices.parse(prices)
 
 

@@ -89,7 +89,8 @@ def test_it_ends_after_the_attempts(kit, status):
 def test_retry_after_is_heeded_and_throttling_is_no_attempt(kit):
     busy = [kit.reply({"error": "slow down"}, 429, Retry_After="7")] * 9
     (reply,), service, clock = asked(kit, replies(kit, *busy, kit.reply({})), patience=Patience(attempts=2))
-    assert clock.slept == [7.0] * 9 and reply.attempts == 10 and len(service.seen) == 10
+    assert clock.slept[:4] == [7.0] * 4 and all(wait >= 7.0 for wait in clock.slept)
+    assert reply.attempts == 10 and len(service.seen) == 10
 
 
 def test_throttling_ends_too(kit):
@@ -399,7 +400,7 @@ def test_durations():
     assert [parse_duration(t) for t in ("1s", "6m0s", "20ms", "1h2m", "3", "1.5s", "soon", "")] == [
         1, 360, 0.02, 3720, 3, 1.5, None, None]  # fmt: skip
     assert wait_of({"retry-after-ms": "250", "retry-after": "9"}) == 0.25
-    assert wait_of({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
+    assert wait_of({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) is None
     assert wait_of({"retry-after": "whenever"}) is None
 
 

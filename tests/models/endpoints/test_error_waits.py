@@ -3,14 +3,26 @@
 import asyncio
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
 from codec_bench.errors import UserError
+from codec_bench.models import load_model
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.error_texts import is_daily, most_at_once, wait_of
 from codec_bench.models.endpoints.replies import read_json
-from codec_bench.models.endpoints.retries import GivenUp, Patience
+from codec_bench.models.endpoints.retries import (
+    DAILY_S,
+    MOST_REQUESTS,
+    TOO_OFTEN,
+    Again,
+    GivenUp,
+    Patience,
+    Persistence,
+)
+
+from ...apps.conversation.virtual import VirtualLoop
 
 GEMINI = {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota.", "details": [
     {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel"}]},
@@ -40,7 +52,15 @@ OPENAI_DAY = {
         ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0s"}, {}, 360.0),
         ({"x-ratelimit-remaining-requests": "5", "x-ratelimit-reset-requests": "6m0s"}, {}, None),
         ({"retry-after": "soon"}, {"error": {"message": "retry after 3 seconds"}}, 3.0),
+        ({"retry-after": "0"}, {}, 0.0),
         ({"retry-after": "inf"}, {}, None),
+        ({"retry-after": "NaN"}, {}, None),
+        ({"retry-after": "-5"}, {}, None),
+        ({"retry-after": "-5s"}, {}, None),
+        ({"retry-after": "-5"}, OPENAI, 20.0),
+        ({"retry-after-ms": "-1", "retry-after": "2"}, {}, 2.0),
+        ({"retry-after": "Fri, 15 Jan 2021 08:00:30 GMT"}, {}, None),
+        ({"retry-after": "Friday, 15-Jan-21 08:00:30 GMT"}, {}, None),
         ({}, {"retryDelay": ["x", {"retryDelay": 3}]}, None),
         ({}, {}, None),
     ],
@@ -52,7 +72,8 @@ def test_how_long_a_service_asks_to_wait(headers, body, seconds):
 def test_a_reset_may_be_a_time_of_day(monkeypatch):
     monkeypatch.setattr("codec_bench.models.endpoints.error_texts.time.time", lambda: 1.8e9)
     assert wait_of({"x-ratelimit-reset": "1800000042"}) == 42.0
-    assert wait_of({"retry-after": "Fri, 15 Jan 2027 08:00:30 GMT"}) == 30.0
+    dates = ("Fri, 15 Jan 2027 08:00:30 GMT", "Friday, 15-Jan-27 08:00:30 GMT", "Fri Jan 15 08:00:30 2027")
+    assert [wait_of({"retry-after": date}) for date in dates] == [30.0] * 3, "the three forms of RFC 9110 5.6.7"
 
 
 def test_what_is_used_up_for_the_day():
@@ -128,12 +149,94 @@ def busy_then(kit, body):
 
 def test_a_patient_client_waits_for_the_next_day(kit):
     answers, _, clock, _ = sent(kit, busy(kit, DAY, {"error": "try again in 2h"}), patience=Patience(stops_s=None))
-    assert answers == [{"ok": 1}] and clock.slept == [34.5, 7200.0]
+    assert answers == [{"ok": 1}] and clock.slept == [DAILY_S, 7200.0]
+
+
+def test_a_patient_client_waits_longer_than_a_day_for_a_quota_of_the_day(kit):
+    (end,), _, clock, _ = sent(kit, busy(kit, *[DAY] * 99), patience=Patience(stops_s=None))
+    assert end.code == TOO_OFTEN and clock.now > 24 * 3600
 
 
 def test_a_service_that_answers_nothing_for_five_minutes_ends_the_run(kit):
-    (end,), told, clock, _ = sent(kit, busy(kit, *[{"error": "slow down"}] * 999))
-    assert isinstance(end, UserError) and clock.now <= 300.0 and told
+    ends, told, clock, _ = sent(kit, busy(kit, *[{"error": "slow down"}] * 999), times=3)
+    assert isinstance(ends[0], GivenUp) and isinstance(ends[-1], UserError)
+    assert clock.now <= 300.0 and told
+
+
+@pytest.mark.parametrize("said", ["-5", "0", "nan", "-inf", "Fri, 15 Jan 2021 08:00:30 GMT", "soon"])
+@pytest.mark.parametrize("status", [429, 503, 500])
+def test_no_service_gets_a_question_more_than_ten_times(kit, said, status):
+    seen = []
+
+    async def handle(request, writer):
+        seen.append(request)
+        return kit.reply({"error": "slow down"}, status, Retry_After=said)
+
+    (end,), _, _, _ = sent(kit, handle, patience=Patience(attempts=MOST_REQUESTS))
+    assert isinstance(end, GivenUp) and end.attempts == len(seen) <= MOST_REQUESTS == 10
+    assert (end.code == TOO_OFTEN) == (status != 500), "the attempts of other errors are a setting"
+
+
+def test_a_long_wait_that_an_error_asks_for_is_not_slept(kit):
+    async def handle(request, writer):
+        return kit.reply({"error": "boom"}, 500, Retry_After="999999999")
+
+    (end,), _, clock, _ = sent(kit, handle)
+    assert isinstance(end, GivenUp) and clock.slept == []
+
+
+def test_retries_of_every_kind_count_together(kit):
+    """One question whose parameters are refused one after the other, between answers of 429."""
+    seen = []
+
+    async def handle(request, writer):
+        seen.append(request)
+        sent = [name for name in PARAMETERS if name in request.json]
+        if len(seen) % 3 == 0 and sent:
+            return kit.reply({"error": {"message": f"Unsupported parameter: '{sent[0]}'", "param": sent[0]}}, 400)
+        return kit.reply({"error": "slow down"}, 429, Retry_After="-5")
+
+    async def main():
+        async with kit.serving(handle) as service:
+            model = load_model("openai-chat", {"base_url": service.url, "model": "m"})
+            kit.unhurried(model)
+            await model.start()
+            try:
+                question = kit.question("?")
+                return await model.ask(replace(question, parameters=dict.fromkeys(PARAMETERS, 1)))
+            finally:
+                await model.close()
+
+    response = asyncio.run(main())
+    assert (response.status, response.finish) == ("failed", TOO_OFTEN)
+    assert len(seen) == MOST_REQUESTS
+
+
+PARAMETERS = ("temperature", "top_p", "seed", "max_tokens", "presence_penalty")
+
+
+def test_a_service_of_one_request_a_second_loses_nothing():
+    """64 places meet a bucket of one request a second that holds 3, with and without a Retry-After of 1 s."""
+    for said in (None, 1.0):
+        loop = VirtualLoop()
+        free, at, answered = 3.0, [loop.time()], []
+        client = Persistence(64, Patience(), clock=loop.time, rng=random.Random(5))
+
+        async def attempt(said=said, at=at, loop=loop, answered=answered):
+            nonlocal free
+            await asyncio.sleep(0.1)
+            free, at[0] = min(3.0, free + loop.time() - at[0]), loop.time()
+            if free < 1.0:
+                raise Again("429", crowded=True, wait_s=said)
+            free -= 1.0
+            answered.append(loop.time())
+
+        async def main(client=client, attempt=attempt):
+            await asyncio.gather(*(client.insist(attempt) for _ in range(200)))
+
+        with asyncio.Runner(loop_factory=lambda loop=loop: loop) as runner:
+            runner.run(main())
+        assert len(answered) == 200
 
 
 def test_never_more_at_once_than_the_service_states(kit):

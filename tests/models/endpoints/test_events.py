@@ -1,3 +1,5 @@
+from time import process_time
+
 from codec_bench.models.endpoints.replies import EventLines
 
 
@@ -15,3 +17,21 @@ def test_events_survive_every_cut():
 def test_events_without_the_last_empty_line():
     lines = EventLines()
     assert lines.feed(b"data: a\n\ndata: b") == ["a"] and lines.finish() == ["b"]
+
+
+def cpu_s(mib):
+    """Seconds of CPU that one event of so many MiB takes, in the pieces of a socket."""
+    lines, piece = EventLines(), b"x" * (64 << 10)
+    began = process_time()
+    lines.feed(b"data: ")
+    for _ in range(mib << 4):
+        assert lines.feed(piece) == []
+    (event,) = lines.feed(b"\n\n")
+    assert len(event) == mib << 20
+    return process_time() - began
+
+
+def test_a_long_line_takes_time_in_proportion_to_its_length():
+    """Four times the length is four times the work, and 16 times if each piece reads again what came before."""
+    short, long = (min(cpu_s(mib) for _ in range(3)) for mib in (4, 16))
+    assert long < 9 * short
