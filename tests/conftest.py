@@ -19,6 +19,7 @@ from collections import Counter
 from contextlib import closing, suppress
 from pathlib import Path
 
+import forked
 import hypothesis
 import pytest
 
@@ -26,6 +27,9 @@ from codec_bench.environment import cpu_count, resident_bytes
 
 RECORDINGS = "CODEC_BENCH_TEST_RECORDINGS"
 
+# Many container images set this. Every process would then compile the modules that it imports, torch's too, each time.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 EMBEDDED = Path(__file__).parents[1] / "codec_bench" / "data" / "embedded"
 SETS = {"embedded": EMBEDDED}
@@ -34,7 +38,7 @@ GIVES_BACK_FROM = 1_500_000_000
 AND_AFTER = 100_000_000
 """Bytes that it may then take before it looks again, within a file."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
-LARGE_PIECE = 4 << 20
+LARGE_PIECE = 64 << 20
 """By their numbers in malloc.h: what stays at the end of the heap, and from which size on a piece of memory has pages
 of its own.
 """
@@ -114,6 +118,7 @@ def pytest_configure(config: pytest.Config) -> None:
     A shell that runs the tests in the background has them ignore an interrupt. Tests that interrupt themselves need it.
     """
     config.stash[PEAKS] = []
+    gc.set_threshold(*forked.SELDOM)
     # The cores belong to the other processes of tests too, and libraries wait for their threads by computing nothing.
     # They read this when they are imported, and none of them is by now.
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -124,7 +129,7 @@ def pytest_configure(config: pytest.Config) -> None:
         # MB of a piece.
         with suppress(OSError, AttributeError):  # the C library has no such function
             ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_PIECE)
-            ctypes.CDLL(None).mallopt(M_TRIM_THRESHOLD, 16 * LARGE_PIECE)
+            ctypes.CDLL(None).mallopt(M_TRIM_THRESHOLD, 8 * LARGE_PIECE)
             # Each thread would keep a heap of its own: after one Whisper has run, 54 MB.
             ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
     # A run gets one worker of one thread, as on a machine of one core. A second one takes longer to start than a few
@@ -208,8 +213,6 @@ def one_thread():
 @pytest.fixture(scope="session", autouse=True)
 def _forked_workers():
     """The workers of runs that tests start in this process are forked, which saves their imports (`golden/forked.py`)."""
-    import forked
-
     from codec_bench.engine import pool
 
     if sys.platform != "linux":

@@ -48,6 +48,8 @@ OF_SCIKIT_LEARN = {"KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
 
 Only Intel's OpenMP reads them, which no library of `IMPORTED` has.
 """
+SELDOM = (50_000, 20, 50)
+"""Python's thresholds of a search for garbage. With its own ones, a fifth of an import's time goes into such searches."""
 _LONGEST = 1 << 18  # bytes of a message
 
 
@@ -152,6 +154,7 @@ def _serving(environment: dict[str, str]) -> tuple[socket.socket, subprocess.Pop
 
 def prepare() -> None:
     """Imports what workers and commands need."""
+    gc.disable()
     for name in IMPORTED:
         importlib.import_module(name)
     # A forked process has none of the other threads, and what waits for them waits for ever. ONNX Runtime starts one
@@ -159,6 +162,8 @@ def prepare() -> None:
     assert len(os.listdir("/proc/self/task")) == 1
     gc.collect()
     gc.freeze()  # a search for garbage would write to the memory that the workers share
+    gc.set_threshold(*SELDOM)
+    gc.enable()
 
 
 def serve(asked: socket.socket) -> None:
