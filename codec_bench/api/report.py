@@ -11,9 +11,9 @@ from codec_bench.config.option import names
 from codec_bench.report.figures import Figures, write_figures
 from codec_bench.report.open_run import Run, open_run
 from codec_bench.report.page import write_page
+from codec_bench.report.results import write_summary
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary
-from codec_bench.store.files import write_json
 from codec_bench.store.folders import run_folders
 
 
@@ -67,6 +67,6 @@ def report(
     page = folders[0] / "report.html" if out is None else Path(out)
     write_page(opened, page, audio_mb=audio_mb, summaries=summaries)
     if out is None and len(opened) == 1:
-        write_json(opened[0].folder / "summary.json", summaries[0].as_dict())
+        write_summary(opened[0], summaries[0])
     drawn = None if figures is None else write_figures(opened, figures, summaries=summaries)
     return Report(page, tuple(opened), tuple(summaries), drawn)

@@ -9,7 +9,9 @@ from codec_bench.report.page import write_page
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary
 from codec_bench.store.files import read_json, write_json
+from codec_bench.store.integrity import GENERATION, STATE_OF_RECORD, state_in, state_of
 from codec_bench.store.record import Run
+from codec_bench.store.tables import IDENTITY
 
 SUMMARY, MADE, PAGE = "summary.json", "run.json", "report.html"
 """The files beside the record, in the folder of the run."""
@@ -18,11 +20,16 @@ SUMMARY, MADE, PAGE = "summary.json", "run.json", "report.html"
 def write_results(run: Run, *, page: bool = True) -> Summary:
     """Writes `summary.json`, `run.json` and, if `page`, `report.html`, each whole or not at all; returns the summary."""
     summary = summarise(run)
-    write_json(run.folder / SUMMARY, summary.as_dict())
+    write_summary(run, summary)
     if page:
         write_page([run], run.folder / PAGE, summaries=[summary])
     write_json(run.folder / MADE, run.meta)  # last: it says that the others are whole
     return summary
+
+
+def write_summary(run: Run, summary: Summary) -> None:
+    """Writes `summary.json`, and into it of which state of the record it was made."""
+    write_json(run.folder / SUMMARY, {**summary.as_dict(), STATE_OF_RECORD: state_of(run.meta)})
 
 
 def results_stand(run: Run, *, page: bool = True) -> bool:
@@ -36,9 +43,14 @@ def results_stand(run: Run, *, page: bool = True) -> bool:
         told = read_json(run.folder / MADE)
     except UserError:
         return False
-    return told.get("state") == "finished" and _lasting(told) == _lasting(run.meta)
+    meta, summary = run.meta, state_in(run.folder / SUMMARY)
+    if told.get("state") != "finished" or _lasting(told) != _lasting(meta):
+        return False
+    # Nothing has changed between the two generations, and the summary is of one of them.
+    first, made, last = (one.get(GENERATION) or 0 for one in (told, summary, meta))
+    return summary.get(IDENTITY) == meta.get(IDENTITY) and first <= made <= last
 
 
 def _lasting(meta: dict[str, Any]) -> dict[str, Any]:
     """What was asked for and what ran, without when the last command began and ended."""
-    return {name: value for name, value in meta.items() if name not in ("started", "finished")}
+    return {name: value for name, value in meta.items() if name not in ("started", "finished", GENERATION)}

@@ -7,6 +7,9 @@ Conventions
     beside it, which holds the file's length and hash. A record with a seal must have that hash. A record without one,
     because its run goes on or was killed, is read once from its first row to its last, and every row must have its
     checksum.
+    The files of a folder may be of different moments, as where a finished folder was copied over an unfinished one.
+    SQLite would apply a log or journal that is left there. So a record that is closed is refused while one is next to
+    it, and a record that is older than the results next to it is refused too.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from codec_bench.errors import DamagedRecord, UserError, on_disk
 from codec_bench.store.files import write_json
 from codec_bench.store.tables import (
     CHECKSUM,
+    IDENTITY,
     QUESTIONS,
     TABLES,
     Layout,
@@ -47,6 +51,15 @@ _VERSIONS = slice(18, 20)
 """Where the header says in which form the file is to be written and read: 1, or 2 with a write-ahead log."""
 _HASH = "blake2b"
 _OF_THE_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_LOG, _JOURNAL = "-wal", "-journal"
+RESULTS = ("run.json", "summary.json")
+"""The files next to a record that say of which state of it they were made."""
+STATE_OF_RECORD = "record"
+"""The field of `summary.json` that says it; `run.json` holds the same entries among others."""
+GENERATION = "generation"
+"""The entry of `meta` that counts how often the record was opened for writing."""
+_UNFINISHED = {"running": 0, "answering": 0, "answered": 1}
+_FINISHED = 2
 
 
 def damaged(path: Path, what: str) -> DamagedRecord:
@@ -85,13 +98,30 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Opens a record for reading."""
-    if _has_bytes(path, "-journal"):
+    """Opens a record for reading.
+
+    Raises:
+        DamagedRecord: as `check_journals`.
+    """
+    check_journals(path)
+    if _has_bytes(path, _JOURNAL):
         # Who wrote it was killed while closing it. What was half done must be taken back, which a reader may not.
         with suppress(sqlite3.Error), closing(sqlite3.connect(address(path, "rwc"), uri=True)) as db:
             db.execute("SELECT COUNT(*) FROM sqlite_master")
     # Threads may share the connection: it is read-only, and SQLite runs one query at a time.
     return sqlite3.connect(address(path, "ro"), uri=True, check_same_thread=False)
+
+
+def has_begun(path: Path) -> bool:
+    """Whether a file holds a table; a run that was killed at its start has left none.
+
+    Raises:
+        DamagedRecord: it holds something else. UserError: it cannot be read.
+    """
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    with closing(connect(path)) as db, reading(path):
+        return bool(db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0])
 
 
 def json_cell(text: Any, path: Path, where: str) -> Any:
@@ -126,7 +156,7 @@ def check_header(path: Path) -> None:
     if not set(head[_VERSIONS]) <= {1, 2}:  # SQLite would read a later one, and refuse to write it
         raise damaged(path, "its header names a form of SQLite's files that there is not")
     # Changes that are not in the file yet may have moved its end.
-    if any(_has_bytes(path, more) for more in ("-wal", "-journal")):
+    if any(_has_bytes(path, more) for more in (_LOG, _JOURNAL)):
         return
     page = int.from_bytes(head[16:18], "big")
     expected = int.from_bytes(head[28:32], "big") * (65536 if page == 1 else page)
@@ -137,8 +167,89 @@ def check_header(path: Path) -> None:
 
 def _has_bytes(path: Path, suffix: str) -> bool:
     with suppress(OSError):
-        return os.path.getsize(f"{path}{suffix}") > 0
+        return os.path.getsize(f"{path.resolve()}{suffix}") > 0  # SQLite looks next to the file that a link leads to
     return False
+
+
+def check_journals(path: Path) -> None:
+    """Checks that SQLite's log or journal next to a record belongs to it.
+
+    A writer removes the seal before it makes a log, and the log before it writes the seal or ends the header's form
+    for logs.
+
+    Raises:
+        DamagedRecord: the record is closed, and what is next to it was left by another copy.
+    """
+    for suffix in (_LOG, _JOURNAL):
+        if not _has_bytes(path, suffix):
+            continue
+        closed = (path.parent / SEAL).exists() or (suffix == _LOG and _is_without_log(path))
+        if closed and _has_bytes(path, suffix):  # asked again: a writer may have closed the record in this moment
+            raise DamagedRecord(
+                f"'{path.resolve()}{suffix}' is of another state of the run than the closed record next to it",
+                hint=_what_to_delete(path, suffix),
+            )
+
+
+def _what_to_delete(path: Path, suffix: str) -> str:
+    again, file = "copy the folder again, into an empty one", f"{path.resolve()}{suffix}"
+    seal = read_seal(path.parent)
+    if seal is None:
+        return f"delete {file}, or {again}"
+    return f"delete {file}: the record is complete without it" if seal_of(path) == seal else again
+
+
+def _is_without_log(path: Path) -> bool:
+    """Whether the header says that the file is written without a log."""
+    with suppress(OSError), path.open("rb") as file:
+        head = file.read(100)
+        return head.startswith(_MAGIC) and head[_VERSIONS] == bytes([1, 1])
+    return False
+
+
+def state_of(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Which state of a record the entries of its `meta` are of, for the files that are made of it."""
+    return {name: meta.get(name) for name in (IDENTITY, GENERATION, "state")}
+
+
+def _order(state: Mapping[str, Any]) -> tuple[int, int]:
+    """States of one record in the order of time."""
+    generation, name = state.get(GENERATION), state.get("state")
+    return (
+        generation if isinstance(generation, int) else 0,
+        _UNFINISHED.get(name, _FINISHED) if isinstance(name, str) else 0,
+    )
+
+
+def check_results(path: Path, meta: Mapping[str, Any]) -> None:
+    """Checks that no result next to a record was made of a later state of it.
+
+    Args:
+        path: the record. meta: its entries; empty for a record that has not begun.
+
+    Raises:
+        DamagedRecord: the record is older.
+    """
+    for name in RESULTS:
+        made_of = state_in(path.parent / name)
+        if meta and made_of.get(IDENTITY) != meta.get(IDENTITY):  # of another run, which says nothing of this one
+            continue
+        order = _order(made_of)
+        if order[1] and order > _order(meta):
+            raise DamagedRecord(
+                f"the run record '{path}' is older than the finished '{name}' next to it",
+                hint=f"copy the folder again, into an empty one; or delete {' and '.join(RESULTS)} to go on from this record",
+            )
+
+
+def state_in(path: Path) -> dict[str, Any]:
+    """Of which state of a record a file of `RESULTS` was made; empty if it does not say it."""
+    with suppress(OSError, ValueError, RecursionError):
+        held = json.loads(path.read_bytes())
+        if isinstance(held, dict):
+            made_of = held.get(STATE_OF_RECORD) if path.name != RESULTS[0] else held
+            return state_of(made_of) if isinstance(made_of, dict) else {}
+    return {}
 
 
 def check_opened(db: sqlite3.Connection, path: Path) -> None:
@@ -162,6 +273,8 @@ def check_opened(db: sqlite3.Connection, path: Path) -> None:
 
 def _check_schema(db: sqlite3.Connection, path: Path, tables: Mapping[str, Layout]) -> None:
     if "meta" not in tables:
+        if not tables and read_seal(path.parent) is not None:
+            raise damaged(path, "it was closed, and it has no tables")
         other = f"it has the tables {', '.join(sorted(tables))}" if tables else "it has no tables"
         raise UserError(f"'{path}' is not a run record: {other}")
     row = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
@@ -225,12 +338,46 @@ def seal_of(path: Path) -> Seal:
 
 
 def read_seal(folder: Path) -> Seal | None:
-    """The seal beside a record; None if there is none, or none that can be read."""
-    with suppress(OSError, ValueError, RecursionError):
-        held = json.loads((folder / SEAL).read_bytes())
+    """The seal next to a record; None if there is none.
+
+    Raises:
+        DamagedRecord: it does not hold what a writer writes. UserError: it cannot be read.
+    """
+    path = folder / SEAL
+    try:
+        with on_disk(f"'{path}' cannot be read"):
+            held = json.loads(path.read_bytes())
         if isinstance(held, dict) and isinstance(held.get("bytes"), int) and isinstance(held.get(_HASH), str):
             return Seal(held["bytes"], held[_HASH])
-    return None
+    except UserError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        if isinstance(error.__cause__, OSError):
+            raise
+    except (ValueError, RecursionError):
+        pass
+    raise DamagedRecord(
+        f"'{path}' does not hold the seal of a run record",
+        hint="copy it again; or delete it, and the rows of the record are checked one by one",
+    )
+
+
+def check_seal(path: Path) -> bool:
+    """Checks a record by its seal; False if it has none.
+
+    Raises:
+        DamagedRecord: the record is not as it was when it was closed.
+    """
+    seal = read_seal(path.parent)
+    while seal is not None:
+        with on_disk(f"the run record '{path}' cannot be read"):
+            if seal_of(path) == seal:
+                return True
+        again = read_seal(path.parent)
+        if again == seal:
+            raise damaged(path, f"it is not as it was when it was closed ({SEAL})")
+        seal = again  # it was opened for writing in this moment
+    return False
 
 
 def write_seal(folder: Path) -> None:
@@ -244,8 +391,14 @@ def write_seal(folder: Path) -> None:
 
 
 def remove_seal(folder: Path) -> None:
-    """Removes the seal of a record that is about to change."""
+    """Removes the seal of a record that is about to change, also where the power fails next."""
     (folder / SEAL).unlink(missing_ok=True)
+    with suppress(OSError):  # not every file system can do that for a folder
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def check_content(path: Path) -> None:
@@ -254,15 +407,8 @@ def check_content(path: Path) -> None:
     Raises:
         DamagedRecord: something is not as it was written.
     """
-    seal = read_seal(path.parent)
-    while seal is not None:
-        with on_disk(f"the run record '{path}' cannot be read"):
-            if seal_of(path) == seal:
-                return
-        again = read_seal(path.parent)
-        if again == seal:
-            raise damaged(path, f"it is not as it was when it was closed ({SEAL})")
-        seal = again  # it was opened for writing in this moment
+    if check_seal(path):
+        return
     check_pages(path)
     with closing(connect(path)) as db, reading(path):
         db.execute("BEGIN")

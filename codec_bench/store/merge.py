@@ -22,7 +22,7 @@ from codec_bench.errors import RunMismatch, UserError, on_disk
 from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerWriter, has_answers
 from codec_bench.store.folders import FolderLock
-from codec_bench.store.integrity import DATABASE
+from codec_bench.store.integrity import DATABASE, GENERATION
 from codec_bench.store.parts import MERGED, Part, Parts, mark_part, read_parts
 from codec_bench.store.record import Run
 from codec_bench.store.tables import IDENTITY
@@ -33,7 +33,7 @@ _UNDER_WAY = "merging"
 _ONCE = ("meta", "systems", "metrics")
 """The tables that are the same in all parts, or are made anew."""
 _NOT_KEPT = {
-    "schema", IDENTITY, "fingerprint", "timings", "state", "started", "finished", "checks", "how", "answering", "canary", MERGED,
+    "schema", IDENTITY, GENERATION, "fingerprint", "timings", "state", "started", "finished", "checks", "how", "answering", "canary", MERGED,
 }  # fmt: skip
 _SUMMED = ("asked", "failed", "cached")
 """What the timings of asking count."""

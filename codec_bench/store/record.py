@@ -64,6 +64,7 @@ class Run:
         try:
             integrity.check_opened(self._db, path)
             self._facts_are_whole()
+            integrity.check_results(path, self.meta)
         except BaseException:
             self._db.close()
             raise

@@ -14,7 +14,7 @@ from pathlib import Path
 from codec_bench.errors import DamagedRecord, UserError
 from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerWriter
-from codec_bench.store.integrity import DATABASE
+from codec_bench.store.integrity import DATABASE, GENERATION
 from codec_bench.store.record import Run
 from codec_bench.store.survey import ANSWERING, Survey, survey
 from codec_bench.store.tables import IDENTITY
@@ -34,14 +34,19 @@ def verify_record(folder: Path) -> list[Check]:
     """Checks everything that a run record holds, whether or not an earlier check failed.
 
     Returns:
-        The checks: of the header and the tables, of the seal, of SQLite's pages, of the rows, and what can be saved.
+        The checks: of what SQLite left next to the record, of the header and the tables, of the seal, of SQLite's
+        pages, of the rows, and what can be saved. They are those that every reader makes, and more.
         The last one is not whole if an item was lost.
 
     Raises:
         UserError: the folder holds no run record, or one of another version.
     """
+    beside = _check("journals", partial(_beside, folder))
+    if not beside.whole:  # SQLite would read them with the record, whatever is checked next
+        return [beside]
     checks = [
-        _check("header and tables", partial(_opened, folder)), _seal(folder), _check("pages", partial(_pages, folder)),
+        beside, _check("header and tables", partial(_opened, folder)), _check("seal", partial(_seal, folder)),
+        _check("pages", partial(_pages, folder)),
     ]  # fmt: skip
     try:
         found = survey(folder)
@@ -74,17 +79,18 @@ def _opened(folder: Path) -> str:
     return f"schema {integrity.SCHEMA}"
 
 
-def _seal(folder: Path) -> Check:
-    seal = integrity.read_seal(folder)
-    if seal is None:
-        return Check("seal", True, "none: the run goes on, or was killed")
-    same = integrity.seal_of(folder / DATABASE) == seal
-    return Check(
-        "seal", same, "the file is as it was when it was closed" if same else "the file has changed since it was closed"
-    )
+def _seal(folder: Path) -> str:
+    if integrity.check_seal(folder / DATABASE):
+        return "the file is as it was when it was closed"
+    return "none: the run goes on, or was killed"
 
 
-_NOT_KEPT = ("schema", IDENTITY, "fingerprint", "state", "finished")
+def _beside(folder: Path) -> str:
+    integrity.check_journals(folder / DATABASE)
+    return "none of another state of the run"
+
+
+_NOT_KEPT = ("schema", IDENTITY, GENERATION, "fingerprint", "state", "finished")
 _AT_ONCE = 10_000
 
 

@@ -15,7 +15,7 @@ from codec_bench.data.columns import kept_columns, kept_place, kept_values
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.store import integrity
 from codec_bench.store.folders import FolderLock
-from codec_bench.store.integrity import DATABASE, SCHEMA
+from codec_bench.store.integrity import DATABASE, GENERATION, SCHEMA
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.tables import IDENTITY, TABLES, Rows, address, gather, identity_of, json_text, storable
@@ -74,14 +74,19 @@ class RunWriter:
         self._metrics: dict[str, int] = {}
 
     def _open(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
-        self._db = sqlite3.connect(address(self.folder / DATABASE, "rwc"), uri=True, isolation_level=None)
-        with integrity.reading(self.folder / DATABASE):
-            # A run that was killed may have left side files, which this first reading takes up.
-            begun = self._db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] > 0
+        path = self.folder / DATABASE
+        integrity.check_journals(path)
+        begun, meta = integrity.has_begun(path), dict[str, Any]()
         if begun or integrity.read_seal(self.folder) is not None:
             with closing(Run(self.folder)) as run:
                 run.check()
-                self._check(run.meta.get("fingerprint"), fingerprint, replacing)
+                meta = run.meta
+        else:
+            integrity.check_results(path, meta)
+        # Only now, since SQLite writes what it left next to a file into it when the file is opened for writing.
+        self._db = sqlite3.connect(address(path, "rwc"), uri=True, isolation_level=None)
+        if begun:
+            self._check(meta.get("fingerprint"), fingerprint, replacing)
         self._identity = identity_of(self._db) if begun else secrets.randbits(32)
         integrity.remove_seal(self.folder)
         self._db.execute("PRAGMA journal_mode = WAL")
@@ -91,7 +96,7 @@ class RunWriter:
             if not begun:
                 rows.make_tables(self.tables)
                 set_entries(rows, **{IDENTITY: self._identity})
-            set_entries(rows, schema=SCHEMA, fingerprint=fingerprint)
+            set_entries(rows, schema=SCHEMA, fingerprint=fingerprint, **{GENERATION: (meta.get(GENERATION) or 0) + 1})
         self._writing = True  # a record whose tables the disk had no room for gets no seal: it has not begun
         self._layouts = rows.layouts
 
