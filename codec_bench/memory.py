@@ -32,6 +32,11 @@ _LOST = re.compile(
     "|no kernel image is available|unsupported toolchain",
     re.IGNORECASE,
 )
+_GONE = re.compile(  # NVML, its Python package and the driver, which do not name CUDA
+    r"GPU[ _]?(has[ _]|is[ _]|was[ _])?(lost|fallen off the bus)\b|NVMLError_GpuIsLost"
+    "|GPU requires (a )?reset|NVML_ERROR_RESET_REQUIRED|NVMLError_ResetRequired",
+    re.IGNORECASE,
+)
 _FULL = re.compile(
     "out of memory"  # CUDA's own text, in the errors of torch, CTranslate2 and onnxruntime
     "|cudaErrorMemoryAllocation"
@@ -62,6 +67,8 @@ def device_lost(message: str) -> bool:
 
     After such an error every further call fails, so only a new process can go on.
     """
+    if _GONE.search(message):
+        return True
     return bool(_CUDA.search(message) and _LOST.search(message) and not _FULL.search(message))
 
 

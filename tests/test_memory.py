@@ -101,6 +101,14 @@ LOST = [  # as torch, CTranslate2, Triton, ONNX Runtime and cuDNN say it
     "CUBLAS failure 13: CUBLAS_STATUS_EXECUTION_FAILED ; GPU=0 ; hostname=x ; file=gemm.cc ; line=121 ; expr=cublasGemmHelper(",
     "failed call to cuDevicePrimaryCtxRetain: CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error encountered",
     "cuda runtime error (4) : unspecified launch failure at THCTensorCopy.cu:85",
+    "NVML: Failed to get usage(15): GPU is lost",
+    "pynvml.NVMLError_GpuIsLost: GPU is lost",
+    "Unable to determine the device handle for GPU 0000:02:00.0: GPU is lost.  Reboot the system to recover this GPU",
+    "failed to get remapped rows: NVML ERROR_GPU_IS_LOST",
+    "NVRM: GPU at PCI:0000:02:00: GPU has fallen off the bus.",
+    "GPU lost from the bus [NV_ERR_GPU_IS_LOST]",
+    "pynvml.NVMLError_ResetRequired: GPU requires reset",
+    "CUDA error: device is lost",
 ]
 NEITHER = [
     f"CUDA error: invalid argument\n{LATER}",
@@ -115,6 +123,9 @@ NEITHER = [
     "Library libcublas.so.12 is not found or cannot be loaded",
     "cuBLAS failed with status CUBLAS_STATUS_NOT_SUPPORTED",
     "illegal address in a text",
+    "the GPU is too old for this kernel",
+    "a frame was lost; the CUDA kernel is not affected",
+    "illegal instruction in a text about GPUs",
     "unknown error in the header of the file",
 ]
 

@@ -135,17 +135,25 @@ class Feed:
         """Ends what is being fetched."""
         self._ahead.close()
 
-    def request(self, has_room: Callable[[int], bool]) -> None:
-        """Has the next samples read while there is room for them; `has_room` is told how many are being read."""
+    def request(self, has_room: Callable[[int], bool]) -> bool:
+        """Requests the next samples while there is room for them.
+
+        Args:
+            has_room: called with how many samples are being read.
+
+        Returns:
+            Whether further samples can be requested without waiting for a worker.
+        """
         # Samples that cannot be read are done at once, and are recorded between the calls.
         for _ in range(self._at_once):
             if self._exhausted or self.reading >= self._at_once or not has_room(self.reading):
-                return
+                return False
             entry = self._ahead.next()
             if entry is None:
                 self._exhausted = self._ahead.ended
-                return
+                return False
             self._request(*entry)
+        return True
 
     def _request(self, number: int, sample: Sample, systems: list[System]) -> None:
         reason = problem_of(sample)

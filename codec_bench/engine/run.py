@@ -202,16 +202,16 @@ class Engine:
         self.checks = Checks(self._dispatcher, self._pool, self.plan.systems, heard, writer.folder, checked)
         try:
             while feed.more or self._in_flight or self.checks.open:
-                feed.request(self._has_room)
+                at_once = feed.request(self._has_room)
                 self._dispatcher.fill()
-                more_here = self._dispatcher.run_here()
+                at_once = self._dispatcher.run_here() or at_once
                 self._write(force=False)
                 self._tell()
                 if not feed.more and not self._in_flight:
                     self.checks.finish()
                     self._dispatcher.fill()
                 if feed.more or self._in_flight or self.checks.open:
-                    for event in self._pool.events(0.0 if more_here else FETCHED_S if feed.waits else 1.0):
+                    for event in self._pool.events(0.0 if at_once else FETCHED_S if feed.waits else 1.0):
                         self._dispatcher.follow(event)
                     self._pool.forget(self._arena.trim())
             self._write(force=True)

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from codec_bench.api.evaluate import evaluate
-from codec_bench.data import open_source
-from codec_bench.engine.pool import Batch, Worker
+from codec_bench.data import Source, open_source
+from codec_bench.engine.pool import Batch, Pool, Worker
 from codec_bench.errors import RunLocked, RunMismatch, UnknownName, UserError
 from codec_bench.store.writer import RunWriter
-from codec_bench.types import Audio
+from codec_bench.types import Audio, Sample
 
 METRICS = "stoi,si_sdr,mel_distance,bitrate"
 
@@ -312,6 +312,21 @@ def test_a_long_batch_has_a_longer_limit():
     assert Dispatcher(None, None, None, "", None)._limit_s(works) == 60 * 2 * 30
     assert Dispatcher(None, None, None, "", None)._limit_s(works[:1]) == 600
     assert Dispatcher(None, None, 2.5, "", None)._limit_s(works) == 2.5
+
+
+def test_rows_that_fail_at_once_wait_for_no_worker(run_it, monkeypatch):
+    waits = []
+    events = Pool.events
+
+    def recorded(self, timeout_s):
+        waits.append(timeout_s if not self.busy else 0.0)
+        return events(self, timeout_s)
+
+    monkeypatch.setattr(Pool, "events", recorded)
+    rows = Source("rows", [Sample(f"row-{k}", None) for k in range(100)])
+    run = run_it(codec="g711-ulaw", data=rows, metrics="si_sdr")
+    assert run.counts()["failed_items"] == 100
+    assert len(waits) > 10 and sum(waits) <= 1.0, waits
 
 
 def test_a_second_process_is_refused(tmp_path):
