@@ -7,10 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
-
-FAST = "fast"
 
 MAX_DURATION_S = 95.0
 """The reference code has a table for 1000 stretches of bad frames and does not check that it is full. A stretch and the
@@ -29,19 +27,15 @@ SAFE_DURATION_S = 19.0
 def speech_band(signal: np.ndarray, rate_hz: int) -> np.ndarray:
     """A signal `(samples,)`, float64, between 300 and 3000 Hz, by a Butterworth filter of the fourth order.
 
-    It is that of `scipy.signal`, which takes a second to import.
+    Equal to `scipy.signal.sosfilt`, which takes a second to import: the response has decayed within 0.2 s of padding.
     """
-    from codec_bench.kernels.pesq.biquad import filtered
-
+    size = signal.size + rate_hz // 5
     low, high = np.tan(np.pi * np.array([300.0, 3000.0]) / rate_hz)
-    halves = (high - low) / 2 * np.exp(1j * np.pi * np.array([5, 7]) / 8)
-    roots = np.concatenate([halves + side * np.sqrt(halves**2 - low * high) for side in (1, -1)])
-    poles = (1 + roots) / (1 - roots)
-    middle = (1 + 1j * math.sqrt(low * high)) / (1 - 1j * math.sqrt(low * high))
-    for pole in poles:
-        gain = abs((middle - pole) * (middle - pole.conj()) / (middle**2 - 1))
-        signal = filtered(signal, np.array([gain, 0.0, -gain, -2 * pole.real, abs(pole) ** 2]))
-    return signal
+    s = 1j * np.tan(np.pi * np.arange(size // 2 + 1) / size)
+    response = (s * (high - low)) ** 4
+    for pole in np.exp(1j * np.pi * np.array([5, 7, 9, 11]) / 8):
+        response /= s**2 + low * high - pole * (high - low) * s
+    return np.fft.irfft(np.fft.rfft(signal, size) * response, size)[: signal.size]
 
 
 def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
@@ -83,23 +77,16 @@ def _best(slope: float, middle: float) -> float:
 
 
 class _Pesq(ItemMetric):
-    """The common part of both bands: the checks before the reference code or the kernel is called, and the call."""
+    """The common part of both bands: the checks before the package is called, and the call."""
 
     kind = "pair"
     unit = "MOS"
-    variants: ClassVar[tuple[str | None, ...]] = (None, FAST)
     mode: ClassVar[str]
     rate_hz: int
 
-    def __init__(self, variant: str | None = None) -> None:
-        self.name = variant_name(self.name, variant, self.variants)
-        self.fast = variant == FAST
-        if self.fast:
-            self.protocol = f"{self.protocol}/{FAST}"
-
     def _score(self, item: Inputs) -> Score:
         """The score of an item. The class says when it is undefined or refused."""
-        from pesq import PesqError
+        from pesq import PesqError, pesq
 
         reference, estimate = item.pair
         duration_s = reference.size / self.rate_hz
@@ -121,7 +108,7 @@ class _Pesq(ItemMetric):
                     f"for 50, would write past its tables: cut it into shorter pieces",
                     self.protocol,
                 )
-        value = self._value(reference, estimate)
+        value = float(pesq(self.rate_hz, reference, estimate, self.mode, on_error=PesqError.RETURN_VALUES))
         if value == PesqError.BUFFER_TOO_SHORT:
             return Score.undefined(f"{duration_s:.2f} s of audio are too short: PESQ needs 0.25 s", self.protocol)
         if value == PesqError.NO_UTTERANCES_DETECTED:
@@ -131,22 +118,6 @@ class _Pesq(ItemMetric):
         if math.isnan(value):
             return Score.undefined("PESQ could not align the level of a signal", self.protocol)
         return Score.ok(value, self.protocol)
-
-    def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float:
-        """The package's number, or the kernel's if the variant is fast; a negative code of the package, or not a
-        number, where it has none.
-        """
-        from pesq import PesqError, pesq
-
-        if not self.fast:
-            return float(pesq(self.rate_hz, reference, estimate, self.mode, on_error=PesqError.RETURN_VALUES))
-        from codec_bench.kernels.pesq import cpu
-        from codec_bench.kernels.pesq.tables import NARROW, WIDE
-
-        if reference.size < self.rate_hz // 4:
-            return float(PesqError.BUFFER_TOO_SHORT)
-        value = cpu.pesq(reference, estimate, WIDE if self.mode == "wb" else NARROW)
-        return float(PesqError.NO_UTTERANCES_DETECTED) if value is None else value
 
 
 class PesqWb(_Pesq):
@@ -160,16 +131,7 @@ class PesqWb(_Pesq):
     and, above 19 s, for a reference of more than 45 utterances: the tables of the ITU's code have a fixed size. Past
     their end it first returns wrong numbers and then ends the process.
 
-    `pesq_wb[fast]` computes the same measure by a faster kernel. Its numbers are close to the package's, not equal, so
-    it is a protocol of its own; docs/metrics/pesq.md says how close.
-
     Paper: A. W. Rix et al., ICASSP 2001; ITU-T P.862.2, 2007. Reference implementation: pesq 0.0.4, exactly.
-
-    Args:
-        variant: None, or `fast`.
-
-    Raises:
-        UserError: there is no such variant.
 
     Examples:
         >>> import numpy as np
@@ -189,7 +151,7 @@ class PesqWb(_Pesq):
     paper = (
         "Rix, Beerends, Hollier, Hekstra: Perceptual Evaluation of Speech Quality (PESQ), ICASSP 2001; ITU-T P.862.2"
     )
-    source = "pesq 0.0.4, exactly; pesq_wb[fast]: closely"
+    source = "pesq 0.0.4, exactly"
 
 
 class PesqNb(_Pesq):
@@ -199,15 +161,7 @@ class PesqNb(_Pesq):
     package gives a slightly lower number, which is another protocol. `pesq_wb` says what it measures, and when it is
     undefined or refused.
 
-    `pesq_nb[fast]` is to it what `pesq_wb[fast]` is to `pesq_wb`: close, not equal, and a protocol of its own.
-
     Paper: A. W. Rix et al., ICASSP 2001; ITU-T P.862.1, 2003. Reference implementation: pesq 0.0.4, exactly.
-
-    Args:
-        variant: None, or `fast`.
-
-    Raises:
-        UserError: there is no such variant.
     """
 
     name = "pesq_nb"
@@ -218,4 +172,4 @@ class PesqNb(_Pesq):
     paper = (
         "Rix, Beerends, Hollier, Hekstra: Perceptual Evaluation of Speech Quality (PESQ), ICASSP 2001; ITU-T P.862.1"
     )
-    source = "pesq 0.0.4, exactly; pesq_nb[fast]: closely"
+    source = "pesq 0.0.4, exactly"
