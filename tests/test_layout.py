@@ -28,7 +28,7 @@ LAYERS = (
     ("engine", "models"),
     ("benchmark", "report"),
     ("api", "terminal"),
-    ("cli", "apps"),
+    ("cli", "apps", "__main__"),
 )
 # Rooms that see less than their layer allows.
 ONLY = {

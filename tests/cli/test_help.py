@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
 
+import codec_bench
 from codec_bench.cli.app import app, table
 from codec_bench.cli.commands import GROUPS
 from codec_bench.registry import doc_summary, load_attribute
@@ -40,6 +42,22 @@ def test_help_imports_no_command():
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
     modules = {one.path.partition(":")[0] for one in table().values()}
     assert done.returncode == 0 and len(modules) > 15 and not modules & set(done.stderr.split())
+
+
+def test_the_package_runs_as_a_module_and_keeps_the_checkout_off_the_path(tmp_path):
+    checkout = Path(codec_bench.__file__).parents[1]
+    for folder in (tmp_path, checkout):
+        done = subprocess.run(
+            [sys.executable, "-m", "codec_bench", "--version"], cwd=folder, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout.split()[-1]) == (0, codec_bench.__version__)
+    code = (
+        "import importlib.util, runpy, sys\nsys.argv = ['codec_bench', '--version']\nsys.path.insert(0, '')\n"
+        "try:\n    runpy.run_module('codec_bench', run_name='__main__')\n"
+        "finally:\n    print(importlib.util.find_spec('kernels'), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=checkout, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.split()) == (0, ["None"])
 
 
 def test_commands_are_had_by_name():

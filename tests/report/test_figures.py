@@ -9,6 +9,8 @@ import re
 import sys
 from contextlib import closing
 from functools import partial
+from importlib.resources import files
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -169,6 +171,23 @@ def test_every_system_can_be_told_from_the_plot(forty):
         assert point.label in texts or any(rate in text for text in listed), f"{point.label} is named nowhere"
     marks = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axes.get_legend().get_lines()}
     assert len(marks) == len(legend), "no two families look alike"
+
+
+def test_a_family_has_the_colour_of_the_page(forty):
+    axes = figure(forty, "rate")[1]
+    page = (files("codec_bench.report") / "page" / "style.css").read_text("utf-8")
+    light = re.findall(r"--c\d: (#\w{6});", page)[:8]
+    used = {line.get_color() for line in axes.get_legend().get_lines()}
+    assert len(set(light)) == 8 and set(light) <= used
+
+
+def test_only_the_style_sheet_writes_a_colour():
+    holders = [
+        path
+        for path in Path(str(files("codec_bench"))).rglob("*.py")
+        if re.search(r"#[0-9a-fA-F]{6}\b", path.read_text("utf-8"))
+    ]
+    assert holders == []
 
 
 def test_intervals_are_drawn_where_they_are(forty):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codec_bench.apps.leaderboards.board import Likeness
-from codec_bench.report.figures.draw import INK, Drawing
+from codec_bench.report.figures.draw import COLOURS, INK, Drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +52,7 @@ def _figure(likeness: Likeness) -> Figure:
     figure = Figure(figsize=(size, size))
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1))
-    colours = LinearSegmentedColormap.from_list("rho", ["#c4510a", "#ffffff", "#0072b2"])
+    colours = LinearSegmentedColormap.from_list("rho", [COLOURS[1], "white", COLOURS[0]])
     for row, first in enumerate(names):
         for column, second in enumerate(names[:row]):
             found = likeness.value(first, second)

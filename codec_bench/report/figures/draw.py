@@ -10,6 +10,7 @@ Conventions
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -25,12 +26,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = ("#0072b2", "#c4510a", "#00815e", "#a8488a", "#7a6300", "#2a86b8", "#5b4bb3", "#565e6a")
+
+def _page_colours() -> dict[str, str]:
+    """The colours of the page's light scheme, by their names in its style sheet."""
+    style = (Path(__file__).parents[1] / "page" / "style.css").read_text("utf-8")
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", style.partition("@media")[0]))
+
+
+_PAGE = _page_colours()
+COLOURS = tuple(_PAGE[f"c{number}"] for number in range(8))
 SHAPES = ("o", "s", "^", "D", "v", "P", "X", "*")
 THIN = ("P", "X", "*")
 """Shapes that a white edge would eat up."""
 STROKES = ("-", "-.", ":")
-INK, SOFT, LINE = "#16191d", "#565e6a", "#d4d8dd"
+INK, SOFT, LINE = _PAGE["ink"], _PAGE["soft"], _PAGE["line-strong"]
 _OTHER_FONTS = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei", "Arial Unicode MS")
 _STYLE: dict[str, Any] = {
     "font.size": 8, "axes.edgecolor": SOFT, "axes.labelcolor": INK, "axes.linewidth": 0.6, "axes.axisbelow": True,
