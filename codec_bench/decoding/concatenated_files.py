@@ -10,6 +10,8 @@ import mmap
 import re
 from typing import Literal
 
+from codec_bench.decoding.declared_sizes import behind_tag
+
 _OGG, _FLAC, _MATROSKA, _XING, _INFO = (
     b"OggS\x00\x02",
     b"fLaC",
@@ -77,20 +79,11 @@ def missing_bytes(content: bytes | mmap.mmap) -> int:
         return max(0, sizes + count + sum(content[sizes : sizes + count]) - len(content))
     if _MP3.match(content) is None:
         return 0
-    header = _LENGTH_OF_MP3.search(content, 0, min(len(content), _FIRST_FRAME_BYTES + _behind_tag(content)))
+    header = _LENGTH_OF_MP3.search(content, 0, min(len(content), _FIRST_FRAME_BYTES + behind_tag(content)))
     if header is None:
         return 0
     missing = header.start() + int.from_bytes(header[1], "big") - len(content)
     return missing if missing > _MP3_FRAME_BYTES else 0
-
-
-def _behind_tag(content: bytes | mmap.mmap) -> int:
-    """Where an ID3 tag ends, whose length is four bytes of seven bits; 0 if there is none."""
-    return (
-        10 + sum(byte << 7 * place for place, byte in enumerate(reversed(content[6:10])))
-        if content[:3] == b"ID3"
-        else 0
-    )
 
 
 def _behind_first_pages(content: bytes | mmap.mmap) -> int:

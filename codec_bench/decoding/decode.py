@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from codec_bench.decoding.concatenated_files import missing_bytes, second_file
+from codec_bench.decoding.declared_sizes import Plan, plan
 from codec_bench.errors import AudioError
 
 if TYPE_CHECKING:
@@ -148,17 +149,31 @@ def _decode(source: str | bytes, name: str) -> Decoded:
 
 def _read_whole(source: str | bytes, name: str) -> Decoded:
     if isinstance(source, bytes):
-        place, missing = second_file(source), missing_bytes(source)
+        how = _checked(source, name)
     else:
         with open(source, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            place, missing = second_file(content), missing_bytes(content)
-    if place is not None:
+            how = _checked(content, name)
+    source = source if how.content is None else how.content
+    found = None if how.needs_ffmpeg else _read_libsndfile(source, name)
+    if found is None or found.samples.shape[1] < how.least:  # libsndfile ends where the header of an MP3 says, or seems to
+        found = _read_ffmpeg(source, name)
+    held = found.samples.shape[1]
+    if how.ends is not None and held not in how.ends:
+        raise AudioError(f"'{name}' is damaged: {held} samples were decoded, and its last frame ends elsewhere")
+    if held < how.least:
+        raise AudioError(f"'{name}' is several sound files joined: {held} of at least {how.least} samples were decoded")
+    return found
+
+
+def _checked(content: bytes | mmap.mmap, name: str) -> Plan:
+    """How a file is decoded, if it is one whole file."""
+    if (place := second_file(content)) is not None:
         raise AudioError(
             f"'{name}' is several sound files joined, of which only the first would be read: cut it at byte {place}"
         )
-    if missing:
+    if missing := missing_bytes(content):
         raise AudioError(f"'{name}' is truncated: {missing:,} bytes are missing at its end")
-    return _read_libsndfile(source, name) or _read_ffmpeg(source, name)
+    return plan(content, name)
 
 
 def guarded(name: str, decode: Callable[[], _Made]) -> _Made:

@@ -22,6 +22,7 @@ from codec_bench.audio.content import content_of
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.level_checks import loudest_levels
 from codec_bench.audio.resample import mono, resampled_length, to_signal
+from codec_bench.decoding.decode import MOST_BYTES
 from codec_bench.decoding.remote import shown
 from codec_bench.engine.arena import Region, Segments, rounded
 from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
@@ -203,12 +204,16 @@ def content_notes(audio: Audio, levels: np.ndarray) -> tuple[str, ...]:
 
 
 def _header(path: str, least_bytes: int) -> Any:
-    """What libsndfile says of a file of at least so many bytes; None of a smaller one, and of what it cannot open."""
+    """What libsndfile says of a file of at least so many bytes; None of a smaller one, and of what it cannot open.
+
+    A length that is unknown (2**63 - 1), or that no sound may have, counts as none.
+    """
     import soundfile
 
     with suppress(Exception):  # reading the file says what is wrong with it
         if os.path.getsize(path) >= least_bytes:
-            return soundfile.info(path)
+            header = soundfile.info(path)
+            return header if 0 < 4 * header.frames * header.channels <= MOST_BYTES else None
     return None
 
 

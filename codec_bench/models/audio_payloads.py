@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import base64
 import binascii
-import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from codec_bench.audio.clip import Clip, wav_bytes
+from codec_bench.decoding.decode import decode_bytes
 from codec_bench.errors import AudioError
 from codec_bench.types import Audio, Request, Sound
-
-_UNKNOWN_SIZE = 0x7FFF_FF00
-"""Sizes from here on, nearly 2 GiB, stand in headers of streams; some services subtract the length of the header."""
 
 
 class Base64(str):
@@ -116,36 +112,14 @@ def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
     if not data:
         raise AudioError("the answer's audio is empty (0 bytes)")
     # Some services send a WAV file when `pcm` was asked for.
-    if data[:4] == b"RIFF":
-        data = _measured(data)
     if kind.startswith("pcm") and data[:4] != b"RIFF":
-        return Audio(np.frombuffer(data[: len(data) // 2 * 2], "<i2").astype(np.float32) / 32768.0, rate_hz)
-    with tempfile.TemporaryDirectory(prefix="codec-bench-") as folder:
-        path = Path(folder) / f"answer.{'wav' if data[:4] == b'RIFF' else kind}"
-        path.write_bytes(data)
-        try:
-            return Audio.read(path)
-        except AudioError as error:
-            raise AudioError(error.message.replace(f"'{path}'", "the answer's audio")) from None
-
-
-def _measured(data: bytes) -> bytes:
-    """A WAV file whose header says how much sound follows.
-
-    A service that streams writes the header before it knows the length: 0, 0x7FFFFFFF or 0xFFFFFFFF stand for
-    everything that follows. Any other length is left, so that a file that was cut off is still told.
-    """
-    at = 12
-    while at + 8 <= len(data):
-        name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
-        rest = len(data) - at - 8
-        if name == b"data":
-            if rest and (size == 0 or size >= _UNKNOWN_SIZE) and size != rest:
-                whole = (len(data) - 8).to_bytes(4, "little")
-                return data[:4] + whole + data[8 : at + 4] + rest.to_bytes(4, "little") + data[at + 8 :]
-            return data
-        at += 8 + size + size % 2
-    return data
+        if len(data) % 2:
+            raise AudioError(f"the answer's audio has {len(data)} bytes; expected 16-bit samples, 2 bytes each")
+        return Audio(np.frombuffer(data, "<i2").astype(np.float32) / 32768.0, rate_hz)
+    try:
+        return Audio(*decode_bytes(data, "the answer's audio"))
+    except AudioError as error:
+        raise AudioError(error.message.replace("'the answer's audio'", "the answer's audio")) from None
 
 
 def joined(parts: list[Audio]) -> Audio:

@@ -1,0 +1,318 @@
+"""Compares what a sound file declares with the bytes that it holds, before a decoder is asked.
+
+Decoders believe a header: they end where it says, and say nothing of what follows. A file whose header cannot be
+right is read whole (a stream that was written to a pipe), or refused by name (truncated, or audio left over).
+
+Sources: RFC 9639 (FLAC), RFC 7845 (Ogg Opus), ISO 11172-3 (MPEG audio), the RIFF, AIFF, AU, CAF and W64 formats.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from codec_bench.errors import AudioError
+
+Content = bytes | mmap.mmap
+Order = Literal["little", "big"]
+
+STREAMED_FROM = 2_000_000_000
+"""Sizes from here on stand in headers of streams (0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF, ...), unless half of it is there."""
+_TAIL_BYTES = 1 << 18
+"""Where the last frame of a FLAC file begins, unless its header says how large a frame is at most."""
+_FLAC_SYNC = re.compile(rb"\xff[\xf8\xf9][\x10-\xff][\x00-\xaf]")
+_PADDING_BYTES = 7
+"""Bytes behind the last chunk that are no chunk: padding, a line break."""
+_MPEG_IN_WAV = (0x50, 0x55)
+_EXTENSIBLE = 0xFFFE
+
+
+class Plan(NamedTuple):
+    """How a file is decoded.
+
+    Args:
+        content: bytes to decode in place of the file's, with a header that is right; None for the file's own.
+        needs_ffmpeg: whether libsndfile would read something else than the whole.
+        ends: how many samples may come out; None if nothing says so.
+        least: how many samples come out at least.
+    """
+
+    content: bytes | None = None
+    needs_ffmpeg: bool = False
+    ends: frozenset[int] | None = None
+    least: int = 0
+
+
+def plan(content: Content, name: str) -> Plan:
+    """Compares the header of a file with its bytes.
+
+    Raises:
+        AudioError: the file is truncated, or holds audio that its header does not count.
+    """
+    head = content[:12]
+    if head[:4] in (b"RIFF", b"RF64") and head[8:12] == b"WAVE":
+        return _wav(content, name)
+    if head[:4] == b"FORM":
+        _check_rest(content, name, b"SSND", 12, 4, "big", 2)
+    elif head[:4] == b"caff":
+        _check_rest(content, name, b"data", 8, 8, "big", 1)
+    elif head[:4] == b".snd":
+        begin, size = (int.from_bytes(content[at : at + 4], "big") for at in (4, 8))
+        if size != 0xFFFFFFFF and begin + size + _PADDING_BYTES < len(content):
+            raise _left_over(name, size, len(content) - begin)
+    elif head[:4] == b"OggS":
+        if content[28:33] == b"\x7fFLAC":  # libsndfile cannot read what FFmpeg writes
+            last = content.rfind(b"OggS")
+            return Plan(needs_ffmpeg=True, ends=frozenset([int.from_bytes(content[last + 6 : last + 14], "little")]))
+        return Plan(needs_ffmpeg=_opus_starts_late(content))
+    else:
+        start = behind_tag(content)
+        if content[start : start + 4] == b"fLaC":
+            return _flac(content, start)
+        if content[start : start + 1] == b"\xff" or start:
+            return _mp3(content, start, name)
+    return Plan()
+
+
+def behind_tag(content: Content) -> int:
+    """Where an ID3 tag ends, whose length is four bytes of seven bits; 0 if there is none."""
+    if content[:3] != b"ID3":
+        return 0
+    return 10 + sum(byte << 7 * place for place, byte in enumerate(reversed(content[6:10])))
+
+
+def _truncated(name: str, declared: int, held: int) -> AudioError:
+    return AudioError(f"'{name}' is truncated: it declares {declared} bytes of sound and holds {held}")
+
+
+def _left_over(name: str, declared: int, held: int) -> AudioError:
+    return AudioError(
+        f"'{name}' declares {declared} bytes of sound and holds {held}, so that the rest would not be read: "
+        "write it again with a header that is right"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- files of chunks
+
+
+def _chunks(content: Content, at: int, size_bytes: int, order: Order, align: int) -> Iterator[tuple[bytes, int, int]]:
+    """The name, the beginning and the declared size of every chunk from a place on, to the first that does not fit."""
+    while at + 4 + size_bytes <= len(content):
+        begin = at + 4 + size_bytes
+        size = int.from_bytes(content[at + 4 : begin], order)
+        yield content[at : at + 4], begin, size
+        at = begin + size + (-size % align)
+
+
+def _ends_in_chunks(content: Content, at: int, size_bytes: int = 4, order: Order = "little", align: int = 2) -> bool:
+    """Whether everything from a place on is chunks, tags or padding."""
+    for name, begin, size in _chunks(content, at, size_bytes, order, align):
+        if name[:3] == b"TAG" or not name.strip(b"\0"):  # an ID3 tag of 128 bytes; padding
+            return True
+        if not (name.isascii() and name.decode("ascii").isprintable()) or begin + size > len(content):
+            return False
+        at = begin + size + (-size % align)
+    return at + _PADDING_BYTES >= len(content)
+
+
+def _check_rest(content: Content, name: str, wanted: bytes, at: int, size_bytes: int, order: Order, align: int) -> None:
+    """Refuses a file of chunks whose chunk of sound is followed by what is no chunk."""
+    for chunk, begin, size in _chunks(content, at, size_bytes, order, align):
+        end = begin + size + (-size % align)
+        if chunk == wanted:
+            if end < len(content) and not _ends_in_chunks(content, end, size_bytes, order, align):
+                raise _left_over(name, size, len(content) - begin)
+            return
+
+
+def _wav(content: Content, name: str) -> Plan:
+    long_size = form = block = 0
+    for chunk, begin, size in _chunks(content, 12, 4, "little", 2):
+        if chunk == b"ds64":
+            long_size = int.from_bytes(content[begin + 8 : begin + 16], "little")
+        elif chunk == b"fmt ":
+            form, block = (int.from_bytes(content[begin + at : begin + at + 2], "little") for at in (0, 12))
+            if form == _EXTENSIBLE:
+                form = int.from_bytes(content[begin + 24 : begin + 26], "little")
+        elif chunk == b"data":
+            rest = len(content) - begin
+            size = long_size if size == 0xFFFFFFFF and content[:4] == b"RF64" else size
+            is_streamed = size > rest and size >= STREAMED_FROM and rest < size // 2
+            is_streamed |= size == 0 < rest and not _ends_in_chunks(content, begin)
+            if is_streamed:
+                rest -= rest % max(1, block)
+                whole = begin - 8 + rest
+                body = b"RIFF" + whole.to_bytes(4, "little") + content[8 : begin - 4] + rest.to_bytes(4, "little")
+                return Plan(body + content[begin : begin + rest], needs_ffmpeg=form in _MPEG_IN_WAV)
+            if size > rest:
+                raise _truncated(name, size, rest)
+            if size + 1 < rest and not _ends_in_chunks(content, begin + size + size % 2):
+                raise _left_over(name, size, rest)
+            return Plan(needs_ffmpeg=form in _MPEG_IN_WAV)  # the number of samples in `fact` is not what is decoded
+    return Plan()
+
+
+# --------------------------------------------------------------------------------------------------------------- FLAC
+
+
+def _flac(content: Content, start: int) -> Plan:
+    """FLAC: the header of its last frame says where it ends."""
+    info = content[start + 8 : start + 42]
+    if len(info) < 34:
+        return Plan()
+    block, largest = int.from_bytes(info[2:4], "big"), int.from_bytes(info[7:10], "big")
+    declared = int.from_bytes(info[13:18], "big") & (1 << 36) - 1
+    tail = max(start + 42, len(content) - max(2 * largest, _TAIL_BYTES if not largest else 0))
+    frames = list(_flac_frames(content, tail, block))
+    ends = frozenset(end for _, end in frames)
+    if not declared:
+        return Plan(needs_ffmpeg=True, ends=ends)
+    goes_on = any(begin == declared for begin, _ in frames)
+    if goes_on or (declared not in ends and any(end > declared for end in ends)):
+        return Plan(needs_ffmpeg=True, ends=frozenset(end for end in ends if end > declared))
+    return Plan()
+
+
+def _flac_frames(content: Content, at: int, block: int) -> Iterator[tuple[int, int]]:
+    """The first sample of every frame from a place on, and the sample behind its last."""
+    tail = content[at:]
+    for match in _FLAC_SYNC.finditer(tail):
+        frame = tail[match.start() : match.start() + 16]
+        extra = 4
+        number = frame[extra] if len(frame) > 5 else 0xFF
+        length = 8 - (number ^ 0xFF).bit_length()  # leading ones
+        if length in (1, 8):
+            continue
+        number &= (0x7F >> length) if length else 0x7F
+        for byte in frame[extra + 1 : extra + max(1, length)]:
+            number = number << 6 | byte & 0x3F
+        extra += max(1, length)
+        code, rate = frame[2] >> 4, frame[2] & 15
+        if code == 0 or rate == 15 or frame[3] & 1 or frame[3] >> 1 & 7 == 3:
+            continue
+        if code in (6, 7):
+            size = int.from_bytes(frame[extra : extra + code - 5], "big") + 1
+            extra += code - 5
+        else:
+            size = 192 if code == 1 else 576 << code - 2 if code < 6 else 256 << code - 8
+        extra += {12: 1, 13: 2, 14: 2}.get(rate, 0)
+        if extra < len(frame) and _crc8(frame[:extra]) == frame[extra]:
+            begin = number if frame[1] & 1 else number * block
+            yield begin, begin + size
+
+
+def _crc8(data: bytes) -> int:
+    crc = 0
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc << 1 ^ 0x107) if crc & 0x80 else crc << 1
+    return crc
+
+
+# ---------------------------------------------------------------------------------------------------------------- MP3
+
+_BITRATES = {  # by (is MPEG 1, layer), in kbit/s
+    (True, 1): (32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448),
+    (True, 2): (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),
+    (True, 3): (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
+    (False, 1): (32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256),
+    (False, 2): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
+    (False, 3): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
+}
+_RATES_HZ = (44_100, 48_000, 32_000)
+_DECODER_DELAY = 529
+
+
+class _Mp3Frame(NamedTuple):
+    size: int
+    samples: int
+    rate_hz: int
+
+
+def _mp3_frame(head: bytes) -> _Mp3Frame | None:
+    """A frame by its header of four bytes; None if this is none, or one whose size its header does not say."""
+    if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0:
+        return None
+    version, layer = head[1] >> 3 & 3, 4 - (head[1] >> 1 & 3)
+    bitrate, rate = head[2] >> 4, head[2] >> 2 & 3
+    if version == 1 or layer == 4 or bitrate in (0, 15) or rate == 3:
+        return None
+    is_first = version == 3
+    rate_hz = _RATES_HZ[rate] >> {3: 0, 2: 1, 0: 2}[version]
+    bits_per_s = 1000 * _BITRATES[is_first, layer][bitrate - 1]
+    samples = 384 if layer == 1 else 1152 if layer == 2 or is_first else 576
+    slot = 4 if layer == 1 else 1
+    return _Mp3Frame(samples // 8 // slot * bits_per_s // rate_hz * slot + (head[2] >> 1 & 1) * slot, samples, rate_hz)
+
+
+def _mp3(content: Content, start: int, name: str) -> Plan:
+    """MP3: its frames are counted, since a header counts those of the first piece alone."""
+    at, count, first, trimmed = start, 0, None, _DECODER_DELAY
+    while (frame := _mp3_frame(content[at : at + 4])) is not None and at + frame.size <= len(content):
+        if first is None:
+            first = frame
+            mark = content.find(b"Xing", at, at + 48)
+            mark = mark if mark >= 0 else content.find(b"Info", at, at + 48)
+            if mark >= 0:
+                trimmed = _trimmed(content[mark : at + frame.size])
+                at += frame.size
+                continue
+        elif frame.rate_hz != first.rate_hz:
+            raise AudioError(
+                f"'{name}' is several sound files joined: {first.rate_hz} Hz, and {frame.rate_hz} Hz from byte {at} on"
+            )
+        at, count = at + frame.size, count + 1
+    if first is None:
+        return Plan()
+    if content[at : at + 3] == b"ID3" and _mp3_frame(content[at + behind_tag(content[at : at + 10]) :][:4]):
+        raise AudioError(f"'{name}' is several sound files joined: cut it at byte {at}")
+    return Plan(least=max(0, (count - 1) * first.samples - trimmed))
+
+
+def _trimmed(head: bytes) -> int:
+    """How many samples a decoder leaves out at both ends, by the header of LAME and FFmpeg."""
+    flags = int.from_bytes(head[4:8], "big")
+    at = 8 + 4 * (flags & 1) + 4 * (flags >> 1 & 1) + 100 * (flags >> 2 & 1) + 4 * (flags >> 3 & 1)
+    both = int.from_bytes(head[at + 21 : at + 24], "big")
+    return (both >> 12) + (both & 0xFFF) + _DECODER_DELAY
+
+
+# --------------------------------------------------------------------------------------------------------------- Opus
+
+_OPUS_S = (0.01, 0.02, 0.04, 0.06), (0.01, 0.02), (0.0025, 0.005, 0.01, 0.02)
+
+
+def _opus_starts_late(content: Content) -> bool:
+    """Whether the granule positions of an Ogg Opus stream begin behind its first samples, as in a cut of a stream."""
+    at, number = 0, 0
+    while content[at : at + 4] == b"OggS":
+        count = content[at + 26] if at + 27 <= len(content) else 0
+        lacing = content[at + 27 : at + 27 + count]
+        body = at + 27 + count
+        if number == 0 and content[body : body + 8] != b"OpusHead":
+            return False
+        granule = int.from_bytes(content[at + 6 : at + 14], "little", signed=True)
+        if number > 1 and granule > 0:
+            begin, size, samples = body, 0, 0
+            for lace in lacing:
+                size += lace
+                if lace < 255:
+                    samples += _opus_samples(content[begin : begin + min(size, 2)])
+                    begin, size = begin + size, 0
+            is_continued, is_last = content[at + 5] & 1, content[at + 5] & 4
+            return not is_continued and not is_last and granule > samples
+        at, number = body + sum(lacing), number + 1
+    return False
+
+
+def _opus_samples(packet: bytes) -> int:
+    """The samples at 48 kHz of an Opus packet, by its first bytes (RFC 6716, section 3.1)."""
+    if not packet:
+        return 0
+    config, code = packet[0] >> 3, packet[0] & 3
+    durations = _OPUS_S[0 if config < 12 else 1 if config < 16 else 2]
+    frames = (1, 2, 2)[code] if code < 3 else packet[1] & 63 if len(packet) > 1 else 0
+    return round(48_000 * durations[config % len(durations)]) * frames

@@ -1,0 +1,181 @@
+"""Headers that declare other sizes than the file holds: read whole, or refused, and never a part in silence."""
+
+from __future__ import annotations
+
+import io
+
+import av
+import numpy as np
+import pytest
+import soundfile
+
+from codec_bench.decoding.decode import decode_bytes
+from codec_bench.errors import AudioError
+
+RATE_HZ = 16_000
+
+
+@pytest.fixture(scope="module")
+def tone():
+    t = np.arange(2 * RATE_HZ) / RATE_HZ
+    return (0.4 * np.sin(2 * np.pi * (200 + 300 * t) * t)).astype(np.float32)
+
+
+def written(samples, kind, subtype="PCM_16", rate_hz=RATE_HZ):
+    file = io.BytesIO()
+    soundfile.write(file, samples, rate_hz, format=kind, subtype=subtype)
+    return file.getvalue()
+
+
+def through_ffmpeg(samples, container, codec, rate_hz=RATE_HZ):
+    """What FFmpeg writes, and how many samples a full decode of it gives."""
+    file = io.BytesIO()
+    with av.open(file, "w", format=container) as out:
+        stream = out.add_stream(codec, rate=rate_hz)
+        stream.layout = "mono"
+        pcm = np.rint(samples * 32767).astype(np.int16)[None]
+        stream.codec_context.open()
+        size = stream.codec_context.frame_size or pcm.shape[1]
+        for at in range(0, pcm.shape[1], size):
+            frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(pcm[:, at : at + size]), format="s16", layout="mono")
+            frame.rate, frame.pts = rate_hz, at
+            out.mux(stream.encode(frame))
+        out.mux(stream.encode(None))
+    return file.getvalue()
+
+
+def with_flac_length(data, samples):
+    """A FLAC file that declares so many samples."""
+    packed = int.from_bytes(data[21:26], "big") & ~((1 << 36) - 1) | samples
+    return data[:21] + packed.to_bytes(5, "big") + data[26:]
+
+
+STREAMED = [0, 0x7FFFF000, 0x7FFFFF9B, 0x7FFFFFFF, 2_000_000_000, 0x80000000, 0xFFFFFFFF]
+
+
+@pytest.mark.parametrize("size", STREAMED)
+def test_a_wav_of_a_pipe_is_whole(tone, size):
+    data = bytearray(written(tone, "WAV"))
+    at = data.index(b"data") + 4
+    data[at : at + 4] = size.to_bytes(4, "little")
+    data[4:8] = min(size + 36, 0xFFFFFFFF).to_bytes(4, "little")
+    sound = decode_bytes(bytes(data), "piped.wav")
+    assert sound.samples.shape == (1, tone.size) and np.abs(sound.samples[0] - tone).max() < 1e-4
+
+
+@pytest.mark.parametrize("change", [1, 1000, 100_000])
+def test_a_wav_that_lacks_bytes_is_truncated(tone, change):
+    data = bytearray(written(tone, "WAV"))
+    at = data.index(b"data") + 4
+    data[at : at + 4] = (2 * tone.size + change).to_bytes(4, "little")
+    with pytest.raises(AudioError, match=r"cut\.wav.*truncated"):
+        decode_bytes(bytes(data), "cut.wav")
+
+
+@pytest.mark.parametrize("kind", ["WAV", "AIFF", "AU", "CAF"])
+def test_audio_behind_the_declared_end_is_not_dropped(tone, kind):
+    data = bytearray(written(tone, kind))
+    half = tone.size  # bytes of half of the samples
+    mark, skip, size_bytes, order = {
+        "WAV": (b"data", 4, 4, "little"), "AIFF": (b"SSND", 4, 4, "big"),
+        "AU": (b".snd", 8, 4, "big"), "CAF": (b"data", 4, 8, "big"),
+    }[kind]  # fmt: skip
+    at = data.index(mark) + skip
+    size = half + int.from_bytes(data[at : at + size_bytes], order) - 2 * tone.size
+    data[at : at + size_bytes] = size.to_bytes(size_bytes, order)
+    with pytest.raises(AudioError, match=r"short\.x"):
+        decode_bytes(bytes(data), "short.x")
+
+
+@pytest.mark.parametrize("tail", [b"", b"\n", b"LIST\x04\0\0\0INFO", b"TAG" + 125 * b"x", bytes(64)])
+def test_chunks_and_tags_behind_a_wav_are_no_audio(tone, tail):
+    assert decode_bytes(written(tone, "WAV") + tail, "tagged.wav").samples.shape == (1, tone.size)
+
+
+def test_an_empty_wav_with_a_chunk_behind_it_holds_nothing(tone):
+    with pytest.raises(AudioError, match="no samples"):
+        decode_bytes(written(tone[:0], "WAV") + b"LIST\x04\0\0\0INFO", "empty.wav")
+
+
+@pytest.mark.parametrize("declared", [0, 1, 4096, 16_000, 31_999])
+def test_a_flac_that_declares_too_little_is_whole(tone, declared):
+    data = with_flac_length(written(tone, "FLAC"), declared)
+    try:
+        sound = decode_bytes(data, "short.flac")
+    except AudioError:
+        assert declared == 31_999  # inside of its last frame, which no reader explains
+        return
+    assert sound.samples.shape == (1, tone.size) and np.abs(sound.samples[0] - tone).max() < 1e-4
+
+
+def test_a_flac_of_a_pipe_with_a_damaged_frame_is_refused(tone):
+    data = bytearray(with_flac_length(written(tone, "FLAC"), 0))
+    data[len(data) // 2] ^= 0x55
+    with pytest.raises(AudioError, match="damaged"):
+        decode_bytes(bytes(data), "damaged.flac")
+
+
+def test_flac_in_ogg_is_read(tone):
+    data = through_ffmpeg(tone, "ogg", "flac")
+    sound = decode_bytes(data, "a.oga")
+    assert sound.samples.shape == (1, tone.size) and np.abs(sound.samples[0] - tone).max() < 1e-4
+    with pytest.raises(AudioError):
+        decode_bytes(data[: len(data) * 2 // 3], "cut.oga")
+
+
+def test_mp3_in_wav_is_read(tone):
+    data = through_ffmpeg(tone, "wav", "libmp3lame")
+    assert tone.size <= decode_bytes(data, "a.wav").samples.shape[1] <= tone.size + 3 * 1152
+
+
+def without_xing(data):
+    """The frames of an MP3 file without the one that its encoder adds."""
+    at = data.index(b"\xff\xf3")
+    mark = max(data.find(b"Xing"), data.find(b"Info"))
+    return data[data.index(b"\xff\xf3", mark) :] if mark >= 0 else data[at:]
+
+
+def test_mp3_is_whole_whatever_its_header_counts(tone):
+    one = written(tone, "MP3", "MPEG_LAYER_III")
+    joined = one + without_xing(one)
+    assert decode_bytes(joined, "joined.mp3").samples.shape[1] >= 2 * tone.size - 2000
+    bare = without_xing(one)
+    assert decode_bytes(bare + bare, "bare.mp3").samples.shape[1] >= 2 * tone.size - 2000
+    faster = without_xing(written(tone, "MP3", "MPEG_LAYER_III", 22_050))
+    with pytest.raises(AudioError, match=r"mixed\.mp3.*joined"):
+        decode_bytes(bare + faster, "mixed.mp3")
+
+
+@pytest.mark.parametrize("quality", [0.0, 0.5, 0.99])
+def test_whole_mp3_of_any_quality_is_no_suspect(tone, quality):
+    for samples in (tone, tone[:3000], np.tile(tone, 3)):
+        file = io.BytesIO()
+        soundfile.write(file, samples, RATE_HZ, format="MP3", subtype="MPEG_LAYER_III", compression_level=quality)
+        assert decode_bytes(file.getvalue(), "a.mp3").samples.shape[1] == pytest.approx(samples.size, abs=2400)
+
+
+def crc(page):
+    value = 0
+    for byte in page:
+        value ^= byte << 24
+        for _ in range(8):
+            value = (value << 1 ^ 0x104C11DB7) if value & 0x80000000 else value << 1
+    return value
+
+
+def test_opus_whose_granules_start_late_is_not_shifted(tone):
+    """A cut of a stream: the pre-skip is discarded as from any other (RFC 7845, section 4.3)."""
+    samples = np.interp(np.arange(48_000) / 48_000, np.arange(tone.size) / RATE_HZ, tone).astype(np.float32)
+    data = bytearray(written(samples, "OGG", "OPUS", 48_000))
+    whole = decode_bytes(bytes(data), "a.opus").samples
+    at = number = 0
+    while at < len(data):
+        size = 27 + data[at + 26] + sum(data[at + 27 : at + 27 + data[at + 26]])
+        granule = int.from_bytes(data[at + 6 : at + 14], "little")
+        if number > 1:
+            data[at + 6 : at + 14] = (granule + 48_000).to_bytes(8, "little")
+            data[at + 22 : at + 26] = bytes(4)
+            data[at + 22 : at + 26] = crc(data[at : at + size]).to_bytes(4, "little")
+        at, number = at + size, number + 1
+    late = decode_bytes(bytes(data), "late.opus").samples
+    assert late.shape == whole.shape and np.abs(late - whole)[:, 2000:-2000].max() < 0.01
