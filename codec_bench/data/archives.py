@@ -1,18 +1,24 @@
 """Archives of sound files that belong to a data set, unpacked once into the user's cache.
 
 Conventions
+    A compressed archive is read to its end, so that its checksum is compared, before any file of it counts. What it
+    unpacks to is limited to 100 times its own size, and to at least 1 GiB; CODEC_BENCH_MOST_UNPACKED_GIB sets another
+    limit.
     An archive is known by its path, size and time; one that has changed is unpacked anew. Nothing is written outside of
     its folder, and links are left out.
 """
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import hashlib
+import lzma
 import os
-import shutil
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -21,6 +27,10 @@ from typing import IO, Any
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import UserError
 
+LIMIT_VARIABLE = "CODEC_BENCH_MOST_UNPACKED_GIB"
+_MOST_RATIO, _LEAST_LIMIT_BYTES = 100, 1 << 30
+_PACKERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 
 
@@ -53,15 +63,23 @@ def _unpacked(archive: str, size: int, time_ns: int) -> Path:
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             whole = Path(scratch, "files")
             whole.mkdir()
+            left = _most_bytes(size)
             for name, file in _members(archive):
                 with file:
-                    _write(whole, name, file)
+                    left -= _write(whole, name, file, left)
+                if left < 0:
+                    raise UserError(
+                        f"'{archive}' unpacks to more than {_most_bytes(size) / 2**30:.3g} GiB from {size:,} bytes",
+                        hint=f"if that is right, set {LIMIT_VARIABLE} to the GiB that it may take",
+                    )
             try:
                 whole.rename(folder)
             except OSError:
                 if not folder.is_dir():  # or another process has unpacked it meanwhile
                     raise
-    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except UserError:
+        raise
+    except (OSError, EOFError, *_DAMAGE, NotImplementedError, RuntimeError, ValueError) as error:
         hint = f"its files go to {folder.parent}; another place is set with CODEC_BENCH_CACHE"
         raise UserError(f"'{archive}' cannot be unpacked: {error}", hint=hint) from error
     return folder
@@ -75,18 +93,44 @@ def _members(archive: str) -> Iterator[tuple[str, IO[bytes]]]:
                 if not info.is_dir():
                     yield info.filename, opened.open(info)
         return
-    with tarfile.open(archive, "r:*") as tar:
-        for member in tar:
-            file: Any = tar.extractfile(member) if member.isreg() else None
-            if file is not None:
-                yield member.name, file
+    with open(archive, "rb") as file:
+        head = file.read(6)
+    opener = next((opener for magic, opener in _PACKERS.items() if head.startswith(magic)), open)
+    with opener(archive, "rb") as stream:
+        with tarfile.open(fileobj=stream, mode="r:") as tar:
+            for member in tar:
+                content = tar.extractfile(member) if member.isreg() else None
+                if content is not None:
+                    yield member.name, content
+            if opener is open and not _has_end_mark(stream, tar.offset):
+                raise tarfile.ReadError("the mark of its end is missing")
+        while stream.read(1 << 20):  # the checksum stands behind the end of the last member
+            pass
 
 
-def _write(folder: Path, name: str, file: IO[bytes]) -> None:
+def _has_end_mark(stream: IO[bytes], at: int) -> bool:
+    stream.seek(at)
+    return stream.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
+
+
+def _most_bytes(packed: int) -> float:
+    """How many bytes an archive of a size may unpack to."""
+    given = os.environ.get(LIMIT_VARIABLE, "")
+    try:
+        return float(given) * 2**30 if given else max(_LEAST_LIMIT_BYTES, _MOST_RATIO * packed)
+    except ValueError as error:
+        raise UserError(f"{LIMIT_VARIABLE} is '{given}'; expected a number of GiB") from error
+
+
+def _write(folder: Path, name: str, file: IO[bytes], most: float) -> int:
+    """Writes a file of an archive, and returns how many bytes it has; it ends where more than `most` have come."""
     parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("", ".")]
     if not parts or ".." in parts or parts[0] == "/":
-        return
+        return 0
     to = folder.joinpath(*parts)
     to.parent.mkdir(parents=True, exist_ok=True)
+    count = 0
     with to.open("wb") as out:
-        shutil.copyfileobj(file, out)
+        while count <= most and (block := file.read(1 << 20)):
+            count += out.write(block)
+    return count

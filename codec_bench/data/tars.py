@@ -4,7 +4,8 @@ Conventions
     The name of a member up to the first dot of its last part is its key, and the rest its extension. Members that
     follow each other and have one key are one sample: `a/0001.flac`, `a/0001.json`, `a/0001.txt`. The sound is the
     member whose extension ends like a sound file's; `.json` holds the sample's further fields, with the names that
-    columns of a manifest have; `.txt` its text. Other members are left out. The id of the sample is the key. A member
+    columns of a manifest have; `.txt` its text. Several sounds of one key (`clip.0.flac`, `clip.1.flac`) are as many
+    samples, `clip.0` and `clip.1`, each with the text of its own name. Other members are left out. The id of the sample is the key. A member
     is read by its place in the file and never by its name; a sample is refused if a member of it is no ordinary file,
     or has a name that leads out of the tar file. The files of a data set are named by braces: `train-{0000..0099}.tar`.
     The places of all members are found once and kept in the cache, under the file's name, size and time. A file that
@@ -22,7 +23,7 @@ import os
 import posixpath
 import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ _BLOCK_BYTES = 128 << 10
 """So much of a remote file is read at a time while its members are looked for; sound between them is left out if it is
 longer.
 """
-_VERSION = 2
+_VERSION = 3
 _BRACES = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")
 _PACKED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst")
@@ -210,28 +211,29 @@ def _with_sentence(file: str, look: Any) -> Any:
 
 def _samples_of(opened: Any) -> list[_Entry]:
     found: list[_Entry] = []
-    key = ""
-    parts: dict[str, Any] = {}
+    key, wrong = "", None
+    sounds: dict[str, tuple[str, int, int]] = {}
+    texts: dict[str, dict[str, bytes]] = {}
     with tarfile.open(fileobj=opened, mode="r:") as tar:
         for member in tar:
             tar.members = []  # type: ignore[attr-defined]  # tarfile keeps all of them otherwise
             match = None if member.isdir() else _NAME.fullmatch(member.name)
             if match is None:
                 continue
-            if match[1] != key and parts:
-                found.append(_entry(key, parts))
-                parts = {}
+            if match[1] != key:
+                found += _entries_of(key, sounds, texts, wrong)
+                sounds, texts, wrong = {}, {}, None
             key = match[1]
-            kind = match[2].lower()
-            if (wrong := _wrong(member)) is not None:
-                parts.setdefault("wrong", wrong)
-            elif os.path.splitext(f".{kind}")[1] in SUFFIXES or f".{kind.rpartition('.')[2]}" in SUFFIXES:
-                parts.setdefault("sound", (member.name, member.offset_data, member.size))
+            stem, _, kind = match[2].rpartition(".")
+            kind = kind.lower()
+            if (reason := _wrong(member)) is not None:
+                wrong = wrong or reason
+            elif f".{kind}" in SUFFIXES:
+                sounds[stem] = (member.name, member.offset_data, member.size)
             elif kind in ("json", "txt") and member.size <= MOST_TEXT_BYTES:
                 body = tar.extractfile(member)
-                parts[kind] = body.read() if body is not None else b""
-        if parts:
-            found.append(_entry(key, parts))
+                texts.setdefault(stem, {})[kind] = body.read() if body is not None else b""
+        found += _entries_of(key, sounds, texts, wrong)
         opened.seek(tar.offset)
         # `tarfile` itself does not miss the mark of the end.
         if opened.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
@@ -248,20 +250,43 @@ def _wrong(member: tarfile.TarInfo) -> str | None:
     return None
 
 
-def _entry(key: str, parts: dict[str, Any]) -> _Entry:
-    name, begin, size = parts.get("sound", ("", 0, 0))
+def _entries_of(
+    key: str,
+    sounds: Mapping[str, tuple[str, int, int]],
+    texts: Mapping[str, Mapping[str, bytes]],
+    wrong: str | None,
+) -> list[_Entry]:
+    """The samples of the members that share a key.
+
+    Args:
+        sounds, texts: name, place and size of each sound, and the texts, by what stands between key and suffix.
+        wrong: why the sample is refused, or None.
+    """
+    if wrong is not None:
+        return [_Entry(key, problem=wrong)]
+    if len(sounds) < 2:
+        stem = next(iter(sounds), "")
+        shared = {**texts.get("", {}), **texts.get(stem, {})}
+        return [_entry(key, sounds.get(stem, ("", 0, 0)), shared)] if sounds or shared else []
+    if "" in texts:
+        names = ", ".join(name for name, _, _ in sounds.values())
+        problem = f"has one text for {len(sounds)} sounds ({names}); expected one sound, or a text for each"
+        return [_Entry(key, problem=problem)]
+    return [_entry(f"{key}.{stem}".rstrip("."), sound, texts.get(stem, {})) for stem, sound in sounds.items()]
+
+
+def _entry(key: str, sound: tuple[str, int, int], parts: Mapping[str, bytes]) -> _Entry:
+    name, begin, size = sound
     fields: dict[str, Any] = {}
-    if "wrong" in parts:
-        return _Entry(key, problem=parts["wrong"])
     try:
         if "json" in parts:
-            fields = json.loads(parts["json"])
+            fields = json.loads(parts["json"].decode("utf-8-sig"))
         if not isinstance(fields, dict):
             return _Entry(key, problem=f"has a .json that holds {type(fields).__name__}; expected an object")
         if "txt" in parts and not any(alias in fields for alias in ALIASES["text"]):
-            fields["text"] = parts["txt"].decode().strip()
+            fields["text"] = parts["txt"].decode("utf-8-sig").strip()
     except UnicodeDecodeError:
-        return _Entry(key, problem="has a text that is not UTF-8")
+        return _Entry(key, problem="has a .txt or .json that is not UTF-8")
     except (ValueError, RecursionError) as error:
         return _Entry(key, problem=f"has a .json that is not JSON: {error}")
     return _Entry(key, name, begin, size, fields)

@@ -155,7 +155,9 @@ def _read_whole(source: str | bytes, name: str) -> Decoded:
             how = _checked(content, name)
     source = source if how.content is None else how.content
     found = None if how.needs_ffmpeg else _read_libsndfile(source, name)
-    if found is None or found.samples.shape[1] < how.least:  # libsndfile ends where the header of an MP3 says, or seems to
+    if (
+        found is None or found.samples.shape[1] < how.least
+    ):  # libsndfile ends where the header of an MP3 says, or seems to
         found = _read_ffmpeg(source, name)
     held = found.samples.shape[1]
     if how.ends is not None and held not in how.ends:

@@ -2,12 +2,13 @@
 
 import io
 import json
+import random
 import tarfile
 import zipfile
 
 import pytest
 
-from codec_bench.data.archives import unpacked
+from codec_bench.data.archives import LIMIT_VARIABLE, unpacked
 from codec_bench.data.table import open_table
 from codec_bench.errors import UserError
 
@@ -81,3 +82,57 @@ def test_an_archive_may_lack_the_folder_that_is_called_as_it_is(tmp_path):
     *found, missing = (row["audio"] for _, row in open_table(tmp_path, split="test", sounds="audio.tar.gz"))
     assert [open(clip.source, "rb").read() for clip in found] == [b"bare", b"whole"]
     assert missing.source.endswith("audio/a/3.wav")
+
+
+@pytest.mark.parametrize("packed", ["gz", "bz2", "xz"])
+def test_a_flipped_bit_of_a_compressed_archive_is_noticed(tmp_path, packed):
+    """Each is refused in one sentence, or what comes out is the same."""
+    rng = random.Random(packed)
+    body, path = rng.randbytes(20_000), tmp_path / "a.tar.gz"
+    with tarfile.open(path, f"w:{packed}") as tar:
+        for name in ("1.wav", "2.wav"):
+            member = tarfile.TarInfo(name)
+            member.size = len(body)
+            tar.addfile(member, io.BytesIO(body))
+    whole, refused = path.read_bytes(), 0
+    for number in range(100):
+        damaged = bytearray(whole)
+        damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+        (tmp_path / f"{number}.tar.gz").write_bytes(damaged)
+        try:
+            folder = unpacked(str(tmp_path / f"{number}.tar.gz"))
+        except UserError:
+            refused += 1
+        else:
+            assert [file.read_bytes() for file in sorted(folder.iterdir())] == [body, body]
+    assert refused > 80
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.9, 0.999])
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.tar", "a.zip"])
+def test_a_truncated_archive_is_refused(tmp_path, name, cut):
+    path, body = tmp_path / name, random.Random(1).randbytes(30_000)
+    if name.endswith("zip"):
+        with zipfile.ZipFile(path, "w") as opened:
+            opened.writestr("1.wav", body)
+    else:
+        with tarfile.open(path, "w:gz" if name.endswith("gz") else "w") as tar:
+            member = tarfile.TarInfo("1.wav")
+            member.size = len(body)
+            tar.addfile(member, io.BytesIO(body))
+    whole = path.read_bytes().rstrip(b"\0") if name == "a.tar" else path.read_bytes()
+    path.write_bytes(whole[: int(cut * len(whole))])
+    with pytest.raises(UserError, match="cannot be unpacked"):
+        unpacked(str(path))
+
+
+def test_what_an_archive_unpacks_to_is_limited(tmp_path, monkeypatch):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr("1.wav", bytes(40 << 20))
+    monkeypatch.setenv(LIMIT_VARIABLE, "0.01")
+    with pytest.raises(UserError, match=r"a\.zip.*0\.01 GiB"):
+        unpacked(str(path))
+    assert list((tmp_path / "cache" / "unpacked").iterdir()) == []
+    monkeypatch.setenv(LIMIT_VARIABLE, "1")
+    assert (unpacked(str(path)) / "1.wav").stat().st_size == 40 << 20

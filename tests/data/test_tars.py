@@ -174,3 +174,21 @@ def test_links_and_devices_are_refused_by_name(tmp_path, kind):
     source = open_source(str(tmp_path / "x.tar"))
     assert [sample.id for sample in source.samples if sample.id not in source.problems] == ["a"]
     assert "has a member 'b.flac' that is a link, a device or sparse" in source.problems["b"]
+
+
+def test_several_sounds_of_one_key_are_as_many_samples(tmp_path):
+    sounds = [clip.read_bytes() for clip in CLIPS]
+    members = [(f"clip.{number}.flac", sound) for number, sound in enumerate(sounds)]
+    (tmp_path / "dots.tar").write_bytes(packed([*members, ("clip.2.txt", b"\xef\xbb\xbfthe third\n")]))
+    source = open_source(str(tmp_path / "dots.tar"))
+    assert [sample.id for sample in source] == [f"clip.{number}" for number in range(4)]
+    assert [sample.text for sample in source] == [None, None, "the third", None]
+    for sample, clip in zip(source, CLIPS):
+        assert (Audio.read(sample.audio).samples == Audio.read(clip).samples).all()
+
+
+def test_one_text_of_several_sounds_is_refused_by_name(tmp_path):
+    members = [("a.0.flac", CLIPS[0].read_bytes()), ("a.1.flac", CLIPS[1].read_bytes()), ("a.txt", b"whose?")]
+    (tmp_path / "shared.tar").write_bytes(packed([*members, ("b.flac", CLIPS[2].read_bytes())]))
+    first, second = tars.tar_rows(str(tmp_path / "shared.tar"), require_audio=True)
+    assert "a.0.flac, a.1.flac" in first.problem and (second.id, second.problem) == ("b", None)

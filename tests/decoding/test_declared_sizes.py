@@ -37,7 +37,9 @@ def through_ffmpeg(samples, container, codec, rate_hz=RATE_HZ):
         stream.codec_context.open()
         size = stream.codec_context.frame_size or pcm.shape[1]
         for at in range(0, pcm.shape[1], size):
-            frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(pcm[:, at : at + size]), format="s16", layout="mono")
+            frame = av.AudioFrame.from_ndarray(
+                np.ascontiguousarray(pcm[:, at : at + size]), format="s16", layout="mono"
+            )
             frame.rate, frame.pts = rate_hz, at
             out.mux(stream.encode(frame))
         out.mux(stream.encode(None))
