@@ -2,7 +2,8 @@
 
     python scripts/time_tests.py [--out build/test_times] [--processes 1] [arguments of pytest]
 
-A test's time includes the processes that it starts. `tests.csv` has a row for each test, `files.csv` one for each file,
+A test's time includes the processes that it starts; with several processes of tests, forked workers count for the one
+that started their server. `tests.csv` has a row for each test, `files.csv` one for each file,
 the costliest first, with the most memory that the process of tests had taken when the file ended. Times are seconds of
 a processor, so other work on the machine hardly changes them.
 """
@@ -157,9 +158,9 @@ def main() -> int:
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT / "scripts"), os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-m", "pytest", "-p", "time_tests", "-n", str(options.processes), *others]
     code = subprocess.call([*command, "--dist", "loadfile"], cwd=ROOT, env=environment)
-    table = summarise(options.out)
-    user, system = (sum(row[name] for row in table) for name in ("user_s", "system_s"))
-    sys.stdout.write(f"user {user:.0f} s, system {system:.0f} s: {options.out / 'files.csv'}\n")
+    summarise(options.out)
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    sys.stdout.write(f"user {usage.ru_utime:.0f} s, system {usage.ru_stime:.0f} s: {options.out / 'files.csv'}\n")
     return code
 
 

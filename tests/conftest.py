@@ -20,6 +20,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import forked
+import hidden_programs
 import hypothesis
 import pytest
 
@@ -31,7 +32,8 @@ RECORDINGS = "CODEC_BENCH_TEST_RECORDINGS"
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-EMBEDDED = Path(__file__).parents[1] / "codec_bench" / "data" / "embedded"
+TESTS = Path(__file__).parent
+EMBEDDED = TESTS.parent / "codec_bench" / "data" / "embedded"
 SETS = {"embedded": EMBEDDED}
 GIVES_BACK_FROM = 1_500_000_000
 """Bytes that a process of tests may hold before it looks for what it can give back, which takes time."""
@@ -97,18 +99,26 @@ LONG_FILES = [
     "data/test_remote.py",
     "engine/test_language.py",
 ]
+PROGRAM_FILES = {
+    "apps/building/test_whole.py", "apps/cluster/test_real_slurm.py", "audio/test_loudness.py", "benchmark/metrics/test_captions.py",
+    "benchmark/metrics/test_registry.py", "codecs/test_codecs.py", "codecs/test_command_examples.py", "decoding/test_decode.py",
+    "metrics/test_level.py", "report/test_paper.py",
+}  # fmt: skip
+"""Files whose tests use an optional program of the machine."""
 if os.environ.get(RECORDINGS):
     SETS["recordings"] = Path(os.environ[RECORDINGS])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--quick` leaves the files out that take longest."""
+    """`--quick` leaves the files out that take longest; `--without-programs` hides the optional programs."""
     parser.addoption("--quick", action="store_true", help="leave the files out that take longest")
+    parser.addoption("--without-programs", action="store_true", help="hide optional programs, such as Chromium")
+    parser.addoption("--order-seed", type=int, help="run the tests of each file in a random order")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """With `--quick`, the long files are not looked at."""
-    long = config.getoption("--quick") and collection_path in {Path(__file__).parent / name for name in LONG_FILES}
+    long = config.getoption("--quick") and collection_path in {TESTS / name for name in LONG_FILES}
     return True if long else None
 
 
@@ -118,7 +128,9 @@ def pytest_configure(config: pytest.Config) -> None:
     A shell that runs the tests in the background has them ignore an interrupt. Tests that interrupt themselves need it.
     """
     config.stash[PEAKS] = []
-    gc.set_threshold(*forked.SELDOM)
+    if config.getoption("--without-programs"):
+        hidden_programs.hide(config)
+    gc.set_threshold(*forked.GC_THRESHOLDS)
     # The cores belong to the other processes of tests too, and libraries wait for their threads by computing nothing.
     # They read this when they are imported, and none of them is by now.
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -218,7 +230,8 @@ def _forked_workers():
     if sys.platform != "linux":
         yield
         return
-    with closing(forked.Started({**os.environ, **pool.thread_variables(1)})) as pool.subprocess:
+    name = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    with closing(forked.Started({**os.environ, **pool.thread_variables(1)}, name=name)) as pool.subprocess:
         yield
     pool.subprocess = subprocess
 
@@ -282,10 +295,26 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Marks the tests that use an optional program."""
+    if (
+        "browser" in getattr(item, "fixturenames", ())
+        or any(name in item.name for name in ("amr-wb", "amr_wb", "meteor", "bitstreams"))
+        or item.path.relative_to(TESTS).as_posix() in PROGRAM_FILES
+    ):
+        item.add_marker(pytest.mark.programs)
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the files that take longest first; all else keeps its order."""
-    places = {Path(__file__).parent / name: place for place, name in enumerate(LONG_FILES)}
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Puts the files that take longest first; all else keeps its order, unless a seed is given."""
+    seed = config.getoption("--order-seed")
+    if seed is not None:
+        random.Random(seed).shuffle(items)
+        files = list(dict.fromkeys(item.path for item in items))
+        items.sort(key=lambda item: files.index(item.path))
+    places = {TESTS / name: place for place, name in enumerate(LONG_FILES)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
@@ -365,6 +394,8 @@ def give_back(config: pytest.Config, growth: int) -> None:
     least = min(holds, config.stash.get(HELD, holds))
     if holds > GIVES_BACK_FROM and holds >= least + growth:
         gc.collect()
+        if not growth:  # what is left lives on: later searches pass it by
+            gc.freeze()
         with suppress(OSError, AttributeError):  # the C library has no such function
             ctypes.CDLL(None).malloc_trim(0)
         least = resident_bytes(os.getpid())

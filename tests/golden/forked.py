@@ -8,37 +8,49 @@ for. A worker gets the environment, the folder and the outputs that it is starte
 are imported must be as it was in the server: in another environment, a worker is started as the product starts it, and
 so is every other program.
 
-`pool.subprocess.run([*COMMAND, "eval", ...])` forks a command in the same way, and before it begins, a server of its
-own, which forks its workers. Commands that tests start in other ways, to stop or kill them, start their workers as the
-product does.
+`pool.subprocess.run([*COMMAND, "eval", ...])` forks a command in the same way; its workers are forked, too. Commands
+that tests start in other ways, to stop or kill them, start their workers as the product does.
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
 import os
+import pkgutil
+import secrets
+import select
 import signal
 import socket
 import subprocess
 import sys
-import time
+import threading
 import traceback
+import warnings
+from collections.abc import Callable
 from contextlib import closing, suppress
+from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock
 from typing import Any
+
+import codec_bench
 
 # One worker of one thread, as on a machine of one core. A second worker takes longer to start than a few clips take.
 ONE_CORE = "import os; os.sched_getaffinity = lambda _: {0}; "
 COMMAND = [sys.executable, "-P", "-c", f"{ONE_CORE}from codec_bench.cli import main; main()"]
 WORKER = [sys.executable, "-P", "-m", "codec_bench.engine.worker"]
 IMPORTED = (
-    "codec_bench.engine.worker", "codec_bench.codecs.collection", "codec_bench.features", "codec_bench.kernels.stoi.cpu",
-    "codec_bench.metrics.base", "codec_bench.weights", "codec_bench.cli.evaluate", "numba.core.typing.cffi_utils", "scipy.signal", "torch",
-    "av", "onnx", "soundfile", "soxr",
+    "av", "datasets", "distillmos", "huggingface_hub.hf_api", "numba.core.typing.cffi_utils", "onnx", "pandas", "pocketsphinx", "resemblyzer", "scipy.signal", "scipy.stats",
+    "silero_vad", "soundfile", "soxr", "torch", "transformers.modeling_utils",
 )  # fmt: skip
+"""What commands and workers import beside the package. A package that is not installed is left out."""
+SEEN_BY_TESTS = "codec_bench.apps.profiling"
+"""A codec of the tests knows by these modules whether it is profiled."""
+FORK_SAFE = {"jemalloc_bg_thd"}
+"""Threads that may run in the server: Arrow's allocator starts its own one anew after a fork."""
 READ_AT_IMPORT = (
     "CUDA_", "GOMP_", "KMP_", "LD_", "MKL_", "NPY_", "NUMBA_", "NUMPY_", "OMP_", "OPENBLAS_", "PYTHON", "PYTORCH_", "TORCH_",
 )  # fmt: skip
@@ -48,7 +60,7 @@ OF_SCIKIT_LEARN = {"KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
 
 Only Intel's OpenMP reads them, which no library of `IMPORTED` has.
 """
-SELDOM = (50_000, 20, 50)
+GC_THRESHOLDS = (50_000, 20, 50)
 """Python's thresholds of a search for garbage. With its own ones, a fifth of an import's time goes into such searches."""
 _LONGEST = 1 << 18  # bytes of a message
 
@@ -58,15 +70,15 @@ class Started:
 
     Args:
         environment: of the server.
-        connection: to the server, where there is one already.
+        name: of the server. Processes that give the same name share it; the one that started it ends it.
     """
 
     DEVNULL = subprocess.DEVNULL
 
-    def __init__(self, environment: dict[str, str], connection: socket.socket | None = None) -> None:
-        self._environment = environment
+    def __init__(self, environment: dict[str, str], name: str | None = None) -> None:
+        self._environment, self._name = environment, name or secrets.token_hex(8)
         self._lock = Lock()  # several threads may ask
-        self._socket = connection
+        self._socket: socket.socket | None = None
         self.server: subprocess.Popen[bytes] | None = None
 
     def Popen(
@@ -92,15 +104,17 @@ class Started:
         if command[: len(COMMAND)] != COMMAND or not in_server:
             return subprocess.run(command, cwd=cwd, timeout=timeout, capture_output=capture_output, text=text)
         arguments = command[len(COMMAND) :]
-        question = {"command": True, "environment": dict(os.environ), "folder": str(cwd), "arguments": arguments}
+        question = {"command": self._name, "environment": dict(os.environ), "folder": str(cwd), "arguments": arguments}
         with TemporaryFile("w+", encoding="utf-8") as out, TemporaryFile("w+", encoding="utf-8") as err:
             process = Forked(self, self.ask(question, (out.fileno(), err.fileno())))
-            until = time.monotonic() + timeout
-            while (code := process.poll()) is None:
-                if time.monotonic() > until:
+            ended = os.pidfd_open(process.pid)
+            try:
+                if not select.select([ended], [], [], timeout)[0]:
                     os.killpg(process.pid, signal.SIGKILL)
                     raise subprocess.TimeoutExpired(command, timeout)
-                time.sleep(0.01)
+            finally:
+                os.close(ended)
+            code = process.wait()
             out.seek(0), err.seek(0)
             return subprocess.CompletedProcess(command, code, out.read(), err.read())
 
@@ -108,7 +122,7 @@ class Started:
         """The server's answer."""
         with self._lock:
             if self._socket is None:
-                self._socket, self.server = _serving(self._environment)
+                self._socket, self.server = _connect(self._environment, self._name)
             socket.send_fds(self._socket, [json.dumps(question).encode()], files)
             return json.loads(self._socket.recv(_LONGEST))
 
@@ -116,6 +130,8 @@ class Started:
         """Ends the server."""
         if self._socket is not None:
             self._socket.close()
+        if self.server is not None:
+            self.server.stdin.close()  # whoever shares it is connected to a fork of it
             self.server.wait()
 
 
@@ -142,39 +158,50 @@ def _at_import(environment: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in read.items() if name not in OF_SCIKIT_LEARN}
 
 
-def _serving(environment: dict[str, str]) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """A new server, and the connection to it."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with closing(theirs):
-        command = [sys.executable, "-P", __file__, str(theirs.fileno())]
-        return ours, subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, start_new_session=True
+def _connect(environment: dict[str, str], name: str) -> tuple[socket.socket, subprocess.Popen[bytes] | None]:
+    """A connection to the server of a name, and the server if it is started here."""
+    ours, listening = (socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2))
+    address, server = f"\0{name}", None  # in no folder, and free again when the server ends
+    with closing(listening), suppress(OSError):  # another process has started it
+        listening.bind(address)
+        listening.listen(64)
+        command = [sys.executable, "-P", __file__, str(listening.fileno())]
+        server = subprocess.Popen(
+            command, pass_fds=[listening.fileno()], env=environment, stdin=subprocess.PIPE, start_new_session=True
         )
+    ours.connect(address)
+    return ours, server
 
 
 def prepare() -> None:
     """Imports what workers and commands need."""
     gc.disable()
     for name in IMPORTED:
-        importlib.import_module(name)
+        with suppress(ImportError), warnings.catch_warnings(action="ignore"):
+            importlib.import_module(name)
+    for module in pkgutil.walk_packages(codec_bench.__path__, "codec_bench."):
+        if not module.name.endswith(("__main__", ".gpu")) and not module.name.startswith(SEEN_BY_TESTS):
+            importlib.import_module(module.name)
     # A forked process has none of the other threads, and what waits for them waits for ever. ONNX Runtime starts one
     # when imported.
-    assert len(os.listdir("/proc/self/task")) == 1
+    threads = {
+        Path(task, "comm").read_text().strip()
+        for task in Path("/proc/self/task").iterdir()
+        if task.name != str(os.getpid())
+    }
+    assert threads <= FORK_SAFE, threads
     gc.collect()
     gc.freeze()  # a search for garbage would write to the memory that the workers share
-    gc.set_threshold(*SELDOM)
+    gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
 
 
 def serve(asked: socket.socket) -> None:
-    """Forks workers and commands and says how they ended, until nobody is left to ask.
-
-    A command returns from here, too.
-    """
+    """Forks workers and commands and says how they ended, until nobody is left to ask. Never returns."""
     while True:
         message, files, _, _ = socket.recv_fds(asked, _LONGEST, 3)
         if not message:
-            return
+            os._exit(0)
         question = json.loads(message)
         if "pid" in question:
             pid, status = os.waitpid(question["pid"], 0 if question["wait"] else os.WNOHANG)
@@ -183,12 +210,41 @@ def serve(asked: socket.socket) -> None:
             answer = os.fork()
             if answer == 0:
                 asked.close()
-                return command(question, *files) if "command" in question else work(question, *files)
+                act(command if "command" in question else work, question, *files)
             with suppress(OSError):  # the worker did so itself: whoever asked may end its group from now on
                 os.setpgid(answer, answer)
         for file in files:
             os.close(file)
         asked.send(json.dumps(answer).encode())
+
+
+def act(program: Callable[..., None], question: dict[str, Any], *files: int) -> None:
+    """Runs a command or a worker and ends with its exit code. Never returns.
+
+    It ends as a program does, but leaves its objects to the system: freeing those of all imported modules takes longer
+    than most commands.
+    """
+    code = 1
+    try:
+        program(question, *files)
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            sys.stderr.write(f"{end.code}\n")
+    except KeyboardInterrupt:
+        code = 128 + signal.SIGINT
+        traceback.print_exc()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with suppress(Exception):
+            threading._shutdown()
+            atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
+        os._exit(code)
 
 
 def become(question: dict[str, Any], out: int, err: int) -> None:
@@ -204,50 +260,48 @@ def become(question: dict[str, Any], out: int, err: int) -> None:
 
 
 def command(question: dict[str, Any], out: int, err: int) -> None:
-    """Is the command. It ends as a program does, after the server of its workers, which is forked while it has no other
-    thread.
-    """
+    """Is the command. Its workers are forked, too."""
     from codec_bench.cli import main
     from codec_bench.engine import pool
 
     of_server = dict(os.environ)
     become(question, out, err)
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    server = os.fork()
-    if server == 0:
-        ours.close()
-        return serve(theirs)
-    theirs.close()
     os.sched_getaffinity = lambda _: {0}
     sys.argv = ["-c", *question["arguments"]]
-    try:
-        with closing(ours):
-            pool.subprocess = Started(of_server, ours)
-            main()
-    finally:
-        os.waitpid(server, 0)
+    with closing(Started(of_server, question["command"])) as pool.subprocess:
+        main()
 
 
 def work(question: dict[str, Any], pipe: int, out: int, err: int) -> None:
-    """Is the worker, and never returns."""
+    """Is the worker."""
     from codec_bench.engine import worker
 
-    code = 1
-    try:
-        become(question, out, err)
-        sys.argv = ["worker", str(pipe), *question["arguments"]]
-        worker.main()
-        code = 0
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        with suppress(Exception):
-            sys.stdout.flush()
-        os._exit(code)
+    become(question, out, err)
+    sys.argv = ["worker", str(pipe), *question["arguments"]]
+    worker.main()
+
+
+def reap(*_: Any) -> None:
+    """Waits for the forks that have ended, so that their time counts as time of this process."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def accept(listening: socket.socket) -> None:
+    """Forks a server for each process that connects, until the process ends that started this one."""
+    signal.signal(signal.SIGCHLD, reap)
+    while 0 not in select.select([listening, 0], [], [])[0]:
+        connection, _ = listening.accept()
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            listening.close()
+            with open(os.devnull, "rb") as nothing:
+                os.dup2(nothing.fileno(), 0)
+            serve(connection)
+        connection.close()
 
 
 if __name__ == "__main__":
     prepare()
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    accept(socket.socket(fileno=int(sys.argv[1])))
