@@ -44,6 +44,7 @@ from codec_bench.engine.systems import generated
 from codec_bench.features.base import Feature
 from codec_bench.metrics.base import Metric
 from codec_bench.networks import batch_shapes
+from codec_bench.registry import Registry
 from codec_bench.store import record as store
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
@@ -361,10 +362,9 @@ def simulate(run: Run) -> Outcome:
     names = [f"{k:06d}" for k in range(run.utterances)]
     samples = [Sample(name, f"ref/{name}.flac", estimate=f"est/{name}.flac") for name in names]
     known = {path: s for sample, s in zip(samples, run.seconds) for path in (sample.audio, sample.estimate)}
-    pool, plan = (
-        VirtualPool(run, known),
-        build_plan([generated()], [*(f"{__file__}:{name}" for name in METRICS), "stoi"], {}),
-    )
+    pool = VirtualPool(run, known)
+    with mock.patch.object(Registry, "is_foreign", lambda *_: False):  # they stand in for metrics and features of ours
+        plan = build_plan([generated()], [*(f"{__file__}:{name}" for name in METRICS), "stoi"], {})
     sized = mock.patch.object(feed, "file_bytes", lambda sample: 2 * RATE * known[sample.audio])
     with sized, tempfile.TemporaryDirectory() as folder, closing(FeatureCache(None)) as cache:
         engine = Engine(plan, Settings(look_ahead=ON_A_GPU), pool, cache, "")

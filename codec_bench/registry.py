@@ -296,6 +296,10 @@ class Registry:
         """All registered names, sorted."""
         return sorted(self.table())
 
+    def is_foreign(self, name: str) -> bool:
+        """Whether a name is of somebody else's code: own code, or a name that another package adds."""
+        return is_own_code(name) or (name not in self.own and name in self.table())
+
     def resolve(self, name: str) -> Any:
         """The class that a name, a dotted path or a file names.
 

@@ -292,6 +292,13 @@ def runs_on_device(name: str) -> bool:
     return entry is None or load_attribute(TABLE[entry.family.adapter]).where == "device"
 
 
+def is_foreign_codec(name: str | None) -> bool:
+    """Whether a codec is somebody else's code: own code, or of another package. None is a codec without a name."""
+    if name is None or is_command_file(name):
+        return False
+    return REGISTRY.is_foreign(Spec.parse(name).name)
+
+
 def is_command_file(name: str) -> bool:
     """Whether a name is a YAML file that declares an encoder and a decoder program, with or without `@KBPS` after it."""
     return _COMMAND_FILE.match(name.strip()) is not None
@@ -408,6 +415,7 @@ __all__ = [
     "describe_codec",
     "has_codec",
     "is_command_file",
+    "is_foreign_codec",
     "list_codecs",
     "load_codec",
     "require_codec",

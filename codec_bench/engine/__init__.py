@@ -23,6 +23,7 @@ Which file to open
     `worker.py`      the program of a worker; `stage.py` is what it computes, and `loading.py` has it loaded.
     `double_buffer.py`       has a GPU's worker make the next batch ready while one computes; `device.py` says which
                              devices there are.
+    `main_pipe.py`  a worker's end of the pipe to the main process, safe from the code that the worker runs.
     `own_worker.py`  the steps of one codec in a worker of its own, for `validate`, `verify-batching` and `profile`.
 
 `tests/engine/test_run.py` tests batches, the fingerprint, and workers that die or hang. `tests/engine/test_faults.py`

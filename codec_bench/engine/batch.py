@@ -31,10 +31,14 @@ from codec_bench.networks.batch_shapes import rows_of, rung_s
 CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that all workers finish at about one time
 GPU_BATCH_S = 0.04
 """On a GPU a batch is doubled while a full one takes less: its launches then take a large part of the time."""
+GROWS_FROM_S = 2.0
+"""Somebody else's code gets another process when more seconds of work wait for it than a process takes to start."""
 TIME_LIMIT_S = 600.0  # for a batch; a long one has more, so that slow code that works is not ended
 TIME_LIMIT_PER_S = 60.0
 _TRIES = 2
 _HUNG_AT_FIRST = 3
+_KILLED_AT_FIRST = 3
+"""So many items whose process died end a stage of somebody else's code that never gave a result."""
 _FAILED_AT_FIRST = 3
 """So many items that failed by themselves on a GPU, for one reason, end a stage that never gave a result."""
 _MAX_IDLE_DEATHS = 6
@@ -53,7 +57,8 @@ class Stage(Budget):
         items, audio_s, busy_s, cpu_s, steps: what is done, and what it took, in seconds.
         barred: the number of a process that must not run its batches, or None.
         limit_s: seconds that a batch may take at most. tries: how often an item is sent alone before it is given up.
-        hung: how many items were given up because they exceeded their time limit.
+        hung: how many items were given up because they exceeded their time limit. killed: how many because their
+            process died.
         gave: how many items had a result. failed: for what reason the last item failed on a GPU, and how many in a row
         did.
         refusal: why no further item is sent to it, or None.
@@ -77,6 +82,7 @@ class Stage(Budget):
     limit_s: float = math.inf
     tries: int = _TRIES
     hung: int = 0
+    killed: int = 0
     gave: int = 0
     failed: tuple[str, int] = ("", 0)
     refusal: str | None = None
@@ -219,10 +225,19 @@ class Dispatcher:
             while stage.refusal is not None and stage.waiting:
                 for work in stage.take(stage.initial_s):
                     work.done(Fault(stage.refusal))
+        for stage in self.stages.values():
+            if stage.spec.owner and stage.waiting and stage.here is None:
+                self._pool.staff(stage.where, stage.spec.owner)
+                if stage.waiting.total_s * stage.cost > GROWS_FROM_S:
+                    self._pool.grow(stage.where, stage.spec.owner)
         for worker in sorted(self._pool.workers, key=lambda w: len(w.batches)):
             while worker.room:
                 waiting = [s for s in self.stages.values() if s.waiting and s.here is None]
-                fitting = [s for s in waiting if s.barred != worker.process.pid and self._pool.fits(worker, s.where)]
+                fitting = [
+                    s
+                    for s in waiting
+                    if s.barred != worker.process.pid and self._pool.fits(worker, s.where, s.spec.owner)
+                ]
                 if not fitting:
                     break
                 full = [s for s in fitting if s.is_full(self._room_s(s, worker.device))]
@@ -383,6 +398,9 @@ class Dispatcher:
         if not event.late:
             often = f" {stage.tries} times" if stage.tries > 1 else ""
             work.done(Fault(f"the worker process died{often} ({event.reason}) while computing {stage.name}"))
+            stage.killed += 1
+            if stage.refusal is None and stage.killed >= _KILLED_AT_FIRST and not stage.gave and stage.spec.owner:
+                stage.refusal = f"{stage.name} was given up: its process died at each of its first {stage.killed} items ({event.reason})"
             return
         often = ", twice" if stage.tries > 1 else ""
         work.done(Fault(f"{stage.name} took longer than its limit of {batch.limit_s:g} s{often}"))

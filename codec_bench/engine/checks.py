@@ -64,7 +64,7 @@ class Checks:
             if system.stage is not None and system.name not in done:
                 key = check_key(system.stage.key)
                 self._open.add(system.name)
-                parcel = self._parcels[system.name] = str(folder / f"check-{len(self._parcels) + 1}.npz")
+                parcel = self._parcels[system.name] = os.path.abspath(folder / f"check-{len(self._parcels) + 1}.npz")
                 work = CheckWork(parcel, tuple(clips[:CLIPS]))
                 dispatcher.put(key, work, 0.0, partial(self._on_result, system, key), alone=True)
 
@@ -112,7 +112,7 @@ class Checks:
         """Called when every item is finished: starts the workers anew that a check waits for, or gives the check up."""
         for name, (key, result) in list(self._sent.items()):
             stage = self._dispatcher.stages[key]
-            fitting = self._pool.fitting(stage.where)
+            fitting = self._pool.fitting(stage.where, stage.spec.owner)
             if not stage.waiting or any(w.process.pid != stage.barred for w in fitting):
                 continue
             if result.load_s > LOADED_WITHIN_S:

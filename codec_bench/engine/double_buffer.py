@@ -15,11 +15,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
+from codec_bench.engine.main_pipe import MainPipe
 from codec_bench.memory import Watch, device_lost, device_works, own_device
 
 LOCK_S = 0.0005
@@ -45,8 +45,12 @@ class Place:
 
     device, lanes = "cpu", 1
 
-    def own(self) -> None:
-        """Takes the device for this process; called before the first network takes memory."""
+    def own(self, others: int = 0) -> None:
+        """Takes the device for this process; called before the first network takes memory.
+
+        Args:
+            others: how many further processes, of somebody else's code, may share it.
+        """
 
     def ahead(self, make: Callable[[], Any]) -> Any:
         """What `make` gives, made by lane two. It has a method `taken`, with which lane one takes it."""
@@ -78,10 +82,10 @@ class Gpu(Place):
         self.device, self._processes = device, processes
         self._uploads: Any = None
 
-    def own(self) -> None:
+    def own(self, others: int = 0) -> None:
         """Makes it the current device and takes this process's share of its memory."""
         sys.setswitchinterval(LOCK_S)
-        own_device(self.device, self._processes)
+        own_device(self.device, self._processes + others)
 
     def ahead(self, make: Callable[[], Any]) -> Any:
         """What `make` gives, all of whose uploads go through a stream of their own."""
@@ -103,7 +107,7 @@ Ready = Callable[[], Any]
 """Waits for lane two, and gives what it made of a batch, or None if lane one is to make it ready."""
 
 
-def received(pipe: Connection, prepare: Callable[[Any], Any] | None) -> Iterator[tuple[Any, Ready]]:
+def received(pipe: MainPipe, prepare: Callable[[Any], Any] | None) -> Iterator[tuple[Any, Ready]]:
     """The messages that come over a pipe, in order, until it closes.
 
     Args:
@@ -122,14 +126,14 @@ def received(pipe: Connection, prepare: Callable[[Any], Any] | None) -> Iterator
         yield got
 
 
-def _next(pipe: Connection) -> Any:
+def _next(pipe: MainPipe) -> Any:
     try:
         return pipe.recv()
     except (EOFError, OSError):
         return None
 
 
-def _receive(pipe: Connection, inbox: SimpleQueue[Any], prepare: Callable[[Any], Any]) -> None:
+def _receive(pipe: MainPipe, inbox: SimpleQueue[Any], prepare: Callable[[Any], Any]) -> None:
     try:
         while (message := _next(pipe)) is not None:
             ahead: Future[Any] = Future()

@@ -9,7 +9,7 @@ from typing import Any
 from codec_bench.audio.budget import FILLED
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.checks import LIMIT_S, check_key
-from codec_bench.engine.plan import FEATURE_METRICS, SIGNAL_METRICS, FeaturePlan, Plan
+from codec_bench.engine.plan import FeaturePlan, Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.reading import READ_AT_ONCE, READING
 from codec_bench.engine.stage import CheckStage, CodecStage, StageSpec
@@ -42,12 +42,11 @@ def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, d
         UserError: a codec cannot be loaded, or two systems have one name.
     """
     by_workers = [s.stage for s in plan.systems if s.stage is not None and s.codec is not None]
-    groups = ((SIGNAL_METRICS, plan.signal_metrics), (FEATURE_METRICS, plan.feature_metrics))
-    metrics = [StageSpec(key, "metrics", names) for key, names in groups if names]
+    metrics = [*plan.signal_stages, *plan.feature_stages]
     features = [f.stage for f in plan.features.values()]
     rates = {"reference": plan.reference_rates, "estimate": plan.estimate_rates, "with_audio": plan.needs_codec_audio}
     reading = StageSpec(READING, "read", (), rates)
-    checks = [StageSpec(check_key(spec.key), "check", (spec.key,)) for spec in by_workers]
+    checks = [_check_spec(spec) for spec in by_workers]
     pool.define({spec.key: spec for spec in [reading, *by_workers, *features, *metrics, *checks]})
     dispatcher.add(reading, "cpu", READ_AT_ONCE, False, first=True)
     found = pool.facts((spec.key, "device") for spec in by_workers)
@@ -64,6 +63,8 @@ def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, d
                 raise loaded
             assert loaded is not None  # a codec of a worker has facts, or an error that was raised
             facts[stage.key] = loaded
+            if stage.owner:
+                pool.dismiss(loaded["where"] if here is None else None, stage.owner)
             dispatcher.add(stage, loaded["where"], loaded["batch_s"], loaded["where"] == "device", here)
             _add_check(dispatcher, stage, loaded["where"], here)
         systems.append(system)
@@ -96,9 +97,13 @@ def first_batch_s(feature: FeaturePlan | type[Feature], memory: int) -> float:
     return feature.batch_s * 2.0 ** math.floor(math.log2(min(FIRST_S, fits_s) / feature.batch_s))
 
 
+def _check_spec(stage: StageSpec) -> StageSpec:
+    return StageSpec(check_key(stage.key), "check", (stage.key,), owner=stage.owner)
+
+
 def _add_check(dispatcher: Dispatcher, stage: StageSpec, where: str, here: CodecStage | None) -> None:
     """Adds the stage that checks a codec, in the same process as the codec's."""
-    spec = StageSpec(check_key(stage.key), "check", (stage.key,))
+    spec = _check_spec(stage)
     dispatcher.add(spec, where, 0.0, False, None if here is None else CheckStage(here))
     check = dispatcher.stages[spec.key]
     check.limit_s, check.tries = LIMIT_S, 1

@@ -72,9 +72,9 @@ class OwnWorker(Pool):
                 how = f"it took more than {self._memory_bytes / 2**30:.3g} GiB of memory and was ended"
                 worker.kill()
 
-    def _start(self, device: str) -> Worker:
+    def _start(self, device: str, owner: str = "") -> Worker:
         self._began_at = self._path.stat().st_size
-        return super()._start(device)
+        return super()._start(device, owner)
 
 
 def memory_limit(asked_gib: float | None) -> float | None:

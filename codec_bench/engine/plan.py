@@ -3,7 +3,8 @@
 Conventions
     Rates are in Hz. `NATIVE` stands for the reference's own rate, which differs from sample to sample.
     Each codec is a stage and each feature is a stage. All metrics that read only signals are one stage together, so
-    that the audio of an item is sent to one worker once.
+    that the audio of an item is sent to one worker once. Somebody else's code is a stage by itself, with the name of
+    its code as the owner: such a stage has worker processes of its own (`pool.py`).
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codec_bench.audio.resample import SIGNALS
-from codec_bench.codecs import require_codec, require_weights
+from codec_bench.codecs import is_foreign_codec, require_codec, require_weights
 from codec_bench.engine.stage import StageSpec
 from codec_bench.engine.systems import System, check_different, named, read_systems
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.features import REGISTRY as FEATURES
 from codec_bench.features import exact_name, load_feature
-from codec_bench.metrics import build_metric, expand
+from codec_bench.metrics import build_metric, expand, is_foreign_metric
 from codec_bench.metrics.base import Metric
+from codec_bench.registry import Spec
 from codec_bench.weights import WeightsMissing, noting
 
 NATIVE = 0
@@ -59,8 +62,8 @@ class Plan:
     systems: tuple[System, ...]
     metrics: Mapping[str, Metric]
     features: Mapping[str, FeaturePlan]
-    signal_metrics: tuple[str, ...]
-    feature_metrics: tuple[str, ...]
+    signal_stages: tuple[StageSpec, ...]
+    feature_stages: tuple[StageSpec, ...]
     inline_metrics: tuple[str, ...]
     estimate_features: tuple[str, ...]
     reference_features: tuple[str, ...]
@@ -116,7 +119,7 @@ def build_plan(
             if weights is not None:  # with other weights it is another measurement
                 metric.protocol += f"/weights={os.path.basename(os.path.normpath(weights))}"
     read = {f for m in built.values() for f in features_read(m)}
-    rows = _with_stages(asked, options, [*read, SIGNAL_METRICS, FEATURE_METRICS])
+    rows = _with_stages(asked, options, [*read, *filter(is_foreign_metric, built), SIGNAL_METRICS, FEATURE_METRICS])
     check_different(rows)
     rows = named(rows)
     unused = [k for k in options if k not in read and not any(system.takes(k) for system in rows)]
@@ -139,20 +142,27 @@ def build_plan(
     if estimate_rates and not estimate_rates & reference_rates:
         # Each estimate is compared with its reference, if it has one, by level (`audio.level_checks`).
         reference_rates.add(min(estimate_rates))
-    on_cpu = {n: m for n, m in built.items() if m.where == "cpu"}
+    in_workers = {n: m for n, m in built.items() if m.where == "cpu" or is_foreign_metric(n)}
     reads_features = lambda m: bool(m.estimate_features or m.reference_features)  # noqa: E731
     return Plan(
         systems=rows,
         metrics=built,
         features=features,
-        signal_metrics=tuple(n for n, m in on_cpu.items() if not reads_features(m)),
-        feature_metrics=tuple(n for n, m in on_cpu.items() if reads_features(m)),
-        inline_metrics=tuple(n for n, m in built.items() if m.where == "inline"),
+        signal_stages=_metric_stages(SIGNAL_METRICS, [n for n, m in in_workers.items() if not reads_features(m)]),
+        feature_stages=_metric_stages(FEATURE_METRICS, [n for n, m in in_workers.items() if reads_features(m)]),
+        inline_metrics=tuple(n for n in built if n not in in_workers),
         estimate_features=estimate_features,
         reference_features=reference_features,
         estimate_rates=frozenset(estimate_rates),
         reference_rates=frozenset(reference_rates),
     )
+
+
+def _metric_stages(key: str, names: Sequence[str]) -> tuple[StageSpec, ...]:
+    """One stage for all metrics of ours, and one for each that is somebody else's code."""
+    ours = tuple(name for name in names if not is_foreign_metric(name))
+    theirs = [StageSpec(name, "metrics", (name,), owner=name) for name in names if name not in ours]
+    return (*([StageSpec(key, "metrics", ours)] if ours else []), *theirs)
 
 
 def _with_stages(
@@ -182,7 +192,9 @@ def _with_stages(
                 )
             before = [*taken, *(one.name for one in out)].count(system.name)  # two classes may have one name
             key = f"{system.name} ({before + 1})" if before else system.name
-            system = replace(system, stage=StageSpec(key, "codec", (system.codec or system.asked,), given))
+            owner = key if is_foreign_codec(system.codec) else ""
+            spec = StageSpec(key, "codec", (system.codec or system.asked,), given, owner)
+            system = replace(system, stage=spec)
         out.append(system)
     return tuple(out)
 
@@ -253,7 +265,7 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool
     cache_id = f"{SIGNALS}|{feature.name}|{feature.protocol}{by}|{weights}" if feature.cached else None
     return FeaturePlan(
         name=name,
-        stage=StageSpec(name, "feature", (exact,), mine),
+        stage=StageSpec(name, "feature", (exact,), mine, name if FEATURES.is_foreign(Spec.parse(exact).name) else ""),
         rate_hz=feature.rate_hz,
         where=feature.where,
         batch_s=feature.batch_s,

@@ -17,10 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
-from time import monotonic
+from time import monotonic, sleep
 from typing import IO, Any
 
 from codec_bench.engine.device import memory_bytes
+from codec_bench.engine.main_pipe import PIPE_LOST
 from codec_bench.engine.stage import StageSpec
 from codec_bench.environment import cpu_count
 from codec_bench.errors import UserError
@@ -36,6 +37,7 @@ LOADED_AT_MOST = 2
 """How often a stage is loaded whose worker ends while it loads; a process may be killed for lack of memory by chance.
 """
 _LOOK_EVERY_S = 1.0
+_ENDS_WITHIN_S = 2.0  # a process whose pipe is closed has ended by then
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -93,7 +95,8 @@ class Worker:
     """One process, the batches that it holds in order, and when it began the first of them.
 
     `began` is None while it runs nothing or still loads the stage. `asked` is when its turn came to load or to run what
-    it was asked for, or None while it has nothing to do. `loading_s` is how long it may load a stage.
+    it was asked for, or None while it has nothing to do. `loading_s` is how long it may load a stage. `owner` is as for
+    `StageSpec`.
     """
 
     device: str
@@ -103,6 +106,7 @@ class Worker:
     began: float | None = None
     asked: float | None = None
     loading_s: float = math.inf
+    owner: str = ""
 
     @property
     def room(self) -> int:
@@ -157,7 +161,7 @@ class Pool:
         self._threads = max(1, (cores or cpu_count()) // max(1, cpu_workers))
         self.workers = [self._start(d) for d in [*self._gpus, *["cpu"] * cpu_workers]]
 
-    def _start(self, device: str) -> Worker:
+    def _start(self, device: str, owner: str = "") -> Worker:
         ours, theirs = Pipe()
         process = subprocess.Popen(
             [*self.program(device), str(theirs.fileno()), device, str(max(1, self._gpus.count(device)))],
@@ -172,7 +176,7 @@ class Pool:
         if device == "cpu" and self._gpus:
             with suppress(OSError, AttributeError):  # it may have ended; and not every system has priorities
                 os.setpriority(os.PRIO_PROCESS, process.pid, BESIDE_A_GPU)
-        worker = Worker(device, process, ours, loading_s=self._loading_s)
+        worker = Worker(device, process, ours, loading_s=self._loading_s, owner=owner)
         ours.send(("specs", self._specs))
         return worker
 
@@ -212,7 +216,7 @@ class Pool:
         """
         asked: dict[int, list[str]] = {}  # by the place of the worker, since another may take it
         for index, (key, where) in enumerate(keys):
-            mine = self.fitting(where)
+            mine = self.staff(where, self._specs[key].owner)
             asked.setdefault(self.workers.index(mine[index % len(mine)]), []).append(key)
         for place, left in asked.items():
             self._ask_facts(place, left)
@@ -230,7 +234,7 @@ class Pool:
                         lost.key = left[0]
                         raise lost
                     self._ask_facts(place, left)
-                else:
+                elif answer[0] == "facts" and answer[1] in left:
                     _, name, value = answer
                     facts[name] = value
                     left.remove(name)
@@ -251,20 +255,50 @@ class Pool:
                 worker.kill()
                 self._replace(worker)
                 return f"it did not answer for {self._loading_s:g} s"
-        try:
-            answer: tuple[Any, ...] = worker.pipe.recv()
-        except (EOFError, OSError):
+        answer = _received(worker)
+        if answer is None:
             return self._replace(worker).reason
         worker.asked = monotonic()
         return answer
 
-    def fitting(self, where: str) -> list[Worker]:
+    def fitting(self, where: str, owner: str = "") -> list[Worker]:
         """The workers that run stages of this kind: `device` is the GPUs if there are any, otherwise the CPU."""
-        return [w for w in self.workers if self.fits(w, where)]
+        return [w for w in self.workers if self.fits(w, where, owner)]
 
-    def fits(self, worker: Worker, where: str) -> bool:
-        """Whether a worker runs stages of this kind."""
-        return (worker.device != "cpu") == (where == "device" and bool(self._gpus))
+    def fits(self, worker: Worker, where: str, owner: str = "") -> bool:
+        """Whether a worker runs stages of this kind and owner."""
+        return worker.owner == owner and (worker.device != "cpu") == (where == "device" and bool(self._gpus))
+
+    def staff(self, where: str, owner: str) -> list[Worker]:
+        """The workers for stages of an owner; the first is started when it is needed."""
+        return self.fitting(where, owner) or [self._add(self.device(where), owner)]
+
+    def grow(self, where: str, owner: str) -> None:
+        """Starts another worker for an owner all of whose workers are busy, if one of ours has nothing to do.
+
+        An owner has at most as many workers as we have for the same work, and one on each GPU.
+        """
+        ours, theirs = self.fitting(where), self.fitting(where, owner)
+        if not all(w.batches for w in theirs) or all(w.batches for w in ours):
+            return
+        if where == "device" and self._gpus:
+            free = [gpu for gpu in dict.fromkeys(self._gpus) if all(w.device != gpu for w in theirs)]
+            if free:
+                self._add(free[0], owner)
+        elif len(theirs) < len(ours):
+            self._add("cpu", owner)
+
+    def _add(self, device: str, owner: str) -> Worker:
+        worker = self._start(device, owner)
+        self.workers.append(worker)
+        return worker
+
+    def dismiss(self, where: str | None, owner: str) -> None:
+        """Ends the workers of an owner that do not fit its stages; all of them if `where` is None."""
+        for worker in [
+            w for w in self.workers if w.owner == owner and (where is None or not self.fits(w, where, owner))
+        ]:
+            self._end(worker)
 
     def device(self, where: str) -> str:
         """The device of a stage of this kind: the first GPU for `device` if there is one, otherwise the CPU."""
@@ -272,7 +306,8 @@ class Pool:
 
     def memory_bytes(self) -> int:
         """The memory of a GPU that each worker of one has, at least; 0 where there is none, or nothing is known."""
-        return min((memory_bytes(gpu) // self._gpus.count(gpu) for gpu in self._gpus), default=0)
+        others = len(device_owners(self._specs))
+        return min((memory_bytes(gpu) // (self._gpus.count(gpu) + others) for gpu in self._gpus), default=0)
 
     def submit(self, worker: Worker, batch: Batch, payload: list[Any]) -> None:
         """Gives a worker a batch."""
@@ -305,14 +340,14 @@ class Pool:
         timeout_s = max(0.0, min(timeout_s, *(w.time_left_s for w in self.workers)))
         for ready in wait(list(by_pipe), timeout_s):
             worker = by_pipe[ready]
-            try:
-                kind, number, *result = worker.pipe.recv()
-            except (EOFError, OSError):
+            message = _received(worker)
+            if message is None:
                 events.append(self._replace(worker))
                 continue
+            kind, number, *result = message
             if kind == "began":
                 worker.began = monotonic() if worker.batches else None
-            else:
+            elif kind == "done" and number in worker.batches:  # else it is of no batch of ours
                 events.append(Done(worker.batches.pop(number), *result))
                 worker.began, worker.asked = None, monotonic() if worker.batches else None
         # A worker whose result is already in its pipe is not late: we have just not read it yet.
@@ -325,18 +360,21 @@ class Pool:
         reason = _ending(worker)
         worker.pipe.close()
         held = list(worker.batches.values())
-        self.workers[self.workers.index(worker)] = self._start(worker.device)
+        self.workers[self.workers.index(worker)] = self._start(worker.device, worker.owner)
         return Died(reason, held[0] if held else None, held[1:], late, reason == LOST)
 
     def retire(self, device: str) -> bool:
         """Ends the workers of a GPU, which cannot be used any more. Whether there is another."""
         for worker in [w for w in self.workers if w.device == device]:
-            worker.kill()
-            worker.pipe.close()
-            worker.process.wait()
-            self.workers.remove(worker)
+            self._end(worker)
         self._gpus = [other for other in self._gpus if other != device]
         return bool(self._gpus)
+
+    def _end(self, worker: Worker) -> None:
+        worker.kill()
+        worker.pipe.close()
+        worker.process.wait()
+        self.workers.remove(worker)
 
     def renew(self, worker: Worker) -> None:
         """Starts a worker anew that holds no batch, so that nothing of what it has computed is left."""
@@ -357,8 +395,31 @@ def thread_variables(threads: int) -> dict[str, str]:
     return dict.fromkeys(_THREAD_VARIABLES, str(threads))
 
 
+def device_owners(specs: Mapping[str, StageSpec]) -> set[str]:
+    """The owners of stages that may take memory of a GPU."""
+    return {spec.owner for spec in specs.values() if spec.owner and spec.kind != "metrics"}
+
+
+def _received(worker: Worker) -> tuple[Any, ...] | None:
+    """The next message of a worker; None if its pipe is closed, or holds something else than our messages."""
+    try:
+        message = worker.pipe.recv()
+    except Exception:  # somebody else's code may have written to the pipe
+        return None
+    return message if isinstance(message, tuple) and len(message) > 1 else None
+
+
 def _ending(worker: Worker) -> str:
+    """Why a worker ended. One that lives on without its pipe is ended."""
+    until = monotonic() + _ENDS_WITHIN_S
+    while lives := worker.process.poll() is None:
+        if monotonic() > until:
+            break
+        sleep(0.005)
+    worker.kill()
     code = worker.process.wait()
     if code == DEVICE_LOST:
         return LOST
+    if lives or code == PIPE_LOST:
+        return "the code that it ran closed or replaced its pipe to the main process"
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

@@ -18,6 +18,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from time import perf_counter
 from typing import Any
@@ -29,7 +30,7 @@ from codec_bench.engine.cache import FeatureCache
 from codec_bench.engine.checks import Checks
 from codec_bench.engine.feed import Feed, Loaded, Signal
 from codec_bench.engine.loading import load_stages
-from codec_bench.engine.plan import FEATURE_METRICS, SIGNAL_METRICS, FeaturePlan, Plan
+from codec_bench.engine.plan import FeaturePlan, Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.stage import (
     CodecResult,
@@ -37,6 +38,7 @@ from codec_bench.engine.stage import (
     Fault,
     FeatureWork,
     MetricWork,
+    StageSpec,
     compute_scores,
 )
 from codec_bench.engine.systems import System
@@ -299,7 +301,7 @@ class Engine:
         outcome.item.held_bytes += nbytes
         self._held_bytes += nbytes
         outcome.audio = self._kept(outcome.system, outcome.item.loaded.number)
-        keep = str(self._writer.folder / outcome.audio) if outcome.audio else None
+        keep = os.path.abspath(self._writer.folder / outcome.audio) if outcome.audio else None
 
         def done(result: CodecResult | Fault) -> None:
             estimate = Signal(regions, rate, reference.num_samples, "", holders=1)
@@ -329,8 +331,7 @@ class Engine:
             outcome.of_another = _of_another(outcome, estimate)
         if reference is not None and reference is not estimate:
             self._compare(outcome, reference, estimate)
-        if self.plan.signal_metrics:
-            self._send_to_metrics(outcome, estimate, SIGNAL_METRICS, self._metric_work(outcome, estimate))
+        self._send_to_metrics(outcome, estimate, self.plan.signal_stages, self._metric_work(outcome, estimate))
         of_estimate, of_reference = self._features_of(outcome)
         for name in of_estimate:
             self._need(estimate, self.plan.features[name], outcome)
@@ -431,19 +432,20 @@ class Engine:
             metric = plan.metrics[name]
             ready = inputs_or_score(metric, **work.known, rate_hz=work.native_rate_hz)
             outcome.scores[name] = ready if isinstance(ready, Score) else compute_scores(metric, [ready])[0]
-        if plan.feature_metrics:
-            self._send_to_metrics(outcome, estimate, FEATURE_METRICS, work)
+        self._send_to_metrics(outcome, estimate, plan.feature_stages, work)
         self._finish_if_scored(outcome)
 
-    def _send_to_metrics(self, outcome: _Outcome, estimate: Signal, stage: str, work: MetricWork) -> None:
-        def done(result: dict[str, Score] | Fault) -> None:
+    def _send_to_metrics(
+        self, outcome: _Outcome, estimate: Signal, stages: Iterable[StageSpec], work: MetricWork
+    ) -> None:
+        def done(spec: StageSpec, result: dict[str, Score] | Fault) -> None:
             if isinstance(result, Fault):
-                names = self._dispatcher.stages[stage].spec.names
-                result = {n: Score.failed(result.reason, self.plan.metrics[n].protocol) for n in names}
+                result = {n: Score.failed(result.reason, self.plan.metrics[n].protocol) for n in spec.names}
             outcome.scores.update(result)
             self._finish_if_scored(outcome)
 
-        self._dispatcher.put(stage, work, estimate.duration_s, done)
+        for spec in stages:
+            self._dispatcher.put(spec.key, work, estimate.duration_s, partial(done, spec))
 
     # ---- from scores to the record ----
 

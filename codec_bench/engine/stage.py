@@ -23,6 +23,7 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.audio.level_checks import all_silent, loudest_levels
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.engine.arena import Region, Segments
+from codec_bench.engine.main_pipe import end_if_forked
 from codec_bench.errors import UserError, describe
 from codec_bench.features.base import PreparedFeature
 from codec_bench.registry import lent, load_attribute
@@ -44,12 +45,14 @@ class StageSpec:
         itself.
         names: the registered name, or the names of all metrics of the stage, or the key of the codec's stage.
         options: arguments for building it (weights and the like).
+        owner: what names somebody else's code that it runs, whose worker processes run nothing else; empty for ours.
     """
 
     key: str
     kind: Literal["read", "codec", "feature", "metrics", "check", "steps"]
     names: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,7 @@ class CodecStage:
     def __init__(self, spec: StageSpec, device: str, live: Any = None) -> None:
         from codec_bench.codecs import build_codec, load_codec
 
-        start = perf_counter()
+        start, self._process = perf_counter(), os.getpid()
         if live is None:
             self.codec = load_codec(spec.names[0], device=device, **spec.options)
         else:
@@ -185,6 +188,7 @@ class CodecStage:
         from codec_bench.codecs.adapt import reconstruct_given
 
         coded = reconstruct_given(self.codec, self.prepare(works, segments) if given is None else given)
+        end_if_forked(self._process)  # before anything is written to the memory that all processes share
         start = perf_counter()
         results = [self._finish(w, c, segments) for w, c in zip(works, coded.items)]
         return results, {"encode": coded.encode_s, "decode": coded.decode_s, "prepare": perf_counter() - start}

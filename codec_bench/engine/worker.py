@@ -28,7 +28,8 @@ from typing import Any
 
 from codec_bench.engine.arena import Segments
 from codec_bench.engine.double_buffer import Gpu, Place, Ready, Seen, received, unwatched
-from codec_bench.engine.pool import DEVICE_LOST
+from codec_bench.engine.main_pipe import MainPipe
+from codec_bench.engine.pool import DEVICE_LOST, device_owners
 from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec, StepStage
 from codec_bench.errors import DeviceUnusable, UserError, describe
@@ -82,7 +83,7 @@ class Stages:
 
     def _first(self, spec: StageSpec) -> Any:
         try:
-            self._place.own()  # before the first network takes memory
+            self._place.own(len(device_owners(self.specs)))  # before the first network takes memory
         except Exception as error:  # a driver that is too old, a torch without CUDA
             if out_of_memory(error) or device_lost(describe(error)):  # these have ways of their own
                 raise
@@ -109,7 +110,7 @@ class Stages:
             return None
 
 
-def serve(pipe: Connection, place: Place) -> None:
+def serve(pipe: MainPipe, place: Place) -> None:
     """Answers requests until the pipe closes.
 
     Args:
@@ -223,7 +224,7 @@ def run_batch(
         steps, memory = {"load": loaded, **steps}, watched()
     except DeviceUnusable as error:  # it says nothing of the items
         outcome = error
-    except Exception as error:  # the batch has failed; the main process sends its items again one by one
+    except (Exception, SystemExit) as error:  # the batch has failed; its items are sent again one by one
         outcome = "oom" if out_of_memory(error) else Fault(describe(error))
     if outcome == "oom":
         give_back(device)
@@ -234,7 +235,7 @@ def main() -> None:
     """Entry point of the process."""
     gc.freeze()
     gc.enable()
-    pipe, device = Connection(int(sys.argv[1])), sys.argv[2]
+    pipe, device = MainPipe(Connection(int(sys.argv[1]))), sys.argv[2]
     Thread(target=_end_with_parent, args=(pipe.fileno(),), daemon=True).start()
     serve(pipe, Place() if device == "cpu" else Gpu(device, int(sys.argv[3])))
 

@@ -256,6 +256,12 @@ def _entries_by_user() -> dict[str, list[Checkpoint]]:
     return found
 
 
+def is_foreign_metric(text: str) -> bool:
+    """Whether a metric is somebody else's code: own code, or of another package."""
+    name = Spec.parse(text).name
+    return not name.endswith((".yaml", ".yml")) and REGISTRY.is_foreign(name)
+
+
 def build_metric(text: str) -> Metric:
     """Builds one metric from its name: `stoi`, `wer[pocketsphinx]`, `./mine.py:MyMetric` or a file that names a
     program, `./polqa.yaml`. For groups, call `expand` first.
@@ -291,6 +297,7 @@ __all__ = [
     "chosen_metrics",
     "expand",
     "group_names",
+    "is_foreign_metric",
     "topic_of",
     "weights_of",
 ]

@@ -157,3 +157,39 @@ def test_a_worker_that_hangs_ends_with_the_process_that_started_it(tmp_path):
     with suppress(OSError):  # once it is gone; or it has ended, and nobody has asked how
         while " Z " not in stat.read_text():
             time.sleep(0.05)
+
+
+def test_an_owner_has_workers_of_its_own_on_the_device_of_its_stages(monkeypatch):
+    monkeypatch.setattr(engine_pool, "memory_bytes", lambda device: 90)
+    with closing(Pool(("cuda:0", "cuda:1"), 2, subprocess.DEVNULL)) as pool:
+        assert pool.memory_bytes() == 90
+        pool.define({"codec": StageSpec("codec", "codec", ("none",), owner="codec")})
+        assert pool.memory_bytes() == 45, "the owner's process takes memory of the same GPU"
+        (first,) = pool.staff("device", "codec")
+        assert pool.staff("device", "codec") == [first] and first.device == "cuda:0"
+        assert [w.device for w in pool.fitting("device")] == ["cuda:0", "cuda:1"], "ours run nothing of it"
+        pool.grow("device", "codec")
+        assert len(pool.fitting("device", "codec")) == 1, "it is not busy"
+        first.batches[0] = None
+        pool.grow("device", "codec")
+        pool.grow("device", "codec")
+        assert [w.device for w in pool.fitting("device", "codec")] == ["cuda:0", "cuda:1"]
+        pool.dismiss("cpu", "codec")
+        assert not pool.fitting("device", "codec") and len(pool.workers) == 4
+        pool.staff("cpu", "codec")[0].batches[0] = None
+        for worker in pool.fitting("cpu"):
+            worker.batches[0] = None
+        pool.grow("cpu", "codec")
+        assert len(pool.fitting("cpu", "codec")) == 1, "no processor is idle"
+
+
+def test_a_message_of_no_batch_is_ignored():
+    with closing(Pool((), 1, subprocess.DEVNULL)) as pool:
+        (worker,) = pool.workers
+        ours, theirs = engine_pool.Pipe()
+        worker.pipe.close()
+        worker.pipe = ours
+        theirs.send(("done", 7, [], 0.0, 0.0, {}, None))
+        theirs.send(("unknown", 7))
+        assert pool.events(1.0) == pool.events(1.0) == []
+        assert pool.workers == [worker]

@@ -1,0 +1,57 @@
+"""A worker's end of the pipe to the main process, safe from what the code that the worker runs does to its process."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+PIPE_LOST = 78
+"""The exit code of a worker that cannot reach the main process any more."""
+
+
+def end_if_forked(process: int) -> None:
+    """Ends this process if it is a fork of `process` that the code which it ran did not end itself."""
+    if os.getpid() != process:
+        os._exit(0)
+
+
+class MainPipe:
+    """A worker's end of the pipe to the main process, which no process that it forks can use.
+
+    Args:
+        connection: the end.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection, self._process = connection, os.getpid()
+        os.set_inheritable(connection.fileno(), False)  # programs that are started do not hold it open
+        self._opened = os.fstat(connection.fileno()).st_ino
+        os.register_at_fork(after_in_child=self._close_in_child)
+
+    def _close_in_child(self) -> None:
+        with suppress(OSError):
+            self._connection.close()
+
+    def fileno(self) -> int:
+        """The file descriptor."""
+        return self._connection.fileno()
+
+    def recv(self) -> Any:
+        """The next message."""
+        self._check()
+        return self._connection.recv()
+
+    def send(self, message: Any) -> None:
+        """Sends a message."""
+        self._check()
+        self._connection.send(message)
+
+    def _check(self) -> None:
+        """Ends this process if it is a fork, or if the code that it ran closed the pipe or put a file in its place."""
+        end_if_forked(self._process)
+        with suppress(OSError, ValueError):
+            if os.fstat(self._connection.fileno()).st_ino == self._opened:
+                return
+        os._exit(PIPE_LOST)

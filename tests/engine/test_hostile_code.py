@@ -1,0 +1,79 @@
+"""Code of one's own that changes its process changes no other row: other codecs and metrics keep their last bit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from codec_bench.data import open_source
+
+HOSTILE = Path(__file__).parent / "assets" / "hostile_code.py"
+RIGHT = (
+    "Forks", "ForksBelowPython", "ForksInDecode", "ReplacesTorch", "EmptiesPath", "SeedsAndIgnoresSignals",
+    "LeavesThreads",
+)  # fmt: skip
+FAILS = {"ClosesFiles": "its pipe", "ReplacesFiles": "its pipe", "WritesToPipes": "its pipe", "Ends": "SystemExit"}
+EITHER = ("ReplacesNumpy", "ChangesLocale")
+METRICS = ("Forks", "ReplacesNumpy", "EmptiesPath", "ClosesFiles", "Ends")
+BUILT_IN = ("g711-ulaw", "g722")
+
+
+@pytest.fixture(scope="module")
+def clips():
+    return list(open_source("embedded"))[::8]
+
+
+@pytest.fixture(scope="module")
+def alone(clips, tmp_path_factory):
+    """The scores of two built-in codecs that nobody disturbs, and those of a quantiser that disturbs nobody."""
+    return _scores(clips, tmp_path_factory.mktemp("alone"), f"{','.join(BUILT_IN)},{HOSTILE}:Quantiser")
+
+
+def _scores(clips, folder, codec, metrics="stoi,si_sdr,mel_distance,bitrate", **more):
+    from codec_bench.api.evaluate import evaluate
+
+    settings = {"page": False, "cache": False, "save_audio": "none", "workers": 1, "check": False, **more}
+    run = evaluate(codec=codec, data=clips, metrics=metrics, out=folder / "run", **settings)
+    return {(s.system, s.id, s.metric): (s.value, s.status, s.reason) for s in run.scores()}
+
+
+@pytest.mark.parametrize("name", [*RIGHT, *FAILS, *EITHER])
+def test_a_codec_that_changes_its_process_changes_no_other_row(clips, alone, tmp_path, name):
+    before = os.getcwd(), dict(os.environ)
+    scores = _scores(clips, tmp_path, f"g711-ulaw,{HOSTILE}:{name},g722", check=name in RIGHT)
+    assert (os.getcwd(), dict(os.environ)) == before
+    for key, value in alone.items():
+        if key[0] in BUILT_IN:
+            assert scores[key] == value, key
+    own = {key[1:]: value for key, value in scores.items() if key[0] == name}
+    assert len(own) == 4 * len(clips)
+    if name in RIGHT:
+        assert own == {key[1:]: value for key, value in alone.items() if key[0] == "Quantiser"}
+    elif name in FAILS:
+        assert {status for _, status, _ in own.values()} == {"failed"}
+        assert all(FAILS[name] in reason or "given up" in reason for _, _, reason in own.values()), own
+    else:
+        assert all(reason for value, _, reason in own.values() if value is None)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_that_changes_its_process_changes_no_other_score(clips, alone, tmp_path, name):
+    metrics = f"stoi,si_sdr,{HOSTILE}:Metric{name},mel_distance,bitrate"
+    scores = _scores(clips, tmp_path, ",".join(BUILT_IN), metrics)
+    for key, value in alone.items():
+        if key[0] in BUILT_IN:
+            assert scores[key] == value, key
+    own = [value for key, value in scores.items() if key[2] not in {key[2] for key in alone}]
+    assert len(own) == 2 * len(clips)
+    assert all(
+        (status == "ok") == (name not in ("ClosesFiles", "Ends")) and (reason or status == "ok")
+        for _, status, reason in own
+    ), own
+
+
+def test_two_codecs_of_ones_own_share_no_process(clips, tmp_path):
+    scores = _scores(clips, tmp_path, f"{HOSTILE}:ReplacesNumpy,{HOSTILE}:Quantiser")
+    alone = _scores(clips, tmp_path / "alone", f"{HOSTILE}:Quantiser")
+    assert {key: value for key, value in scores.items() if key[0] == "Quantiser"} == alone
