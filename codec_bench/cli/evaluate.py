@@ -89,9 +89,9 @@ def _run(
     from codec_bench.api.read_arguments import taken_running
     from codec_bench.api.tracking import tracked
     from codec_bench.cli.finished import print_finished
-    from codec_bench.report.results import SUMMARY
     from codec_bench.stats.summary_types import Summary
     from codec_bench.store.files import read_json
+    from codec_bench.store.integrity import SUMMARY_JSON
     from codec_bench.terminal.progress import progress_line
     from codec_bench.terminal.stopping import stopping
 
@@ -102,5 +102,5 @@ def _run(
             with tracked(log, plain, talk) as running:
                 run = verb(**arguments, running=running)
         # It was just written, and is not computed twice.
-        summary = Summary.from_dict(read_json(run.folder / SUMMARY))
+        summary = Summary.from_dict(read_json(run.folder / SUMMARY_JSON))
     print_finished(run, summary, as_json, timings)

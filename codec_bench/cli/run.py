@@ -90,9 +90,9 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     from codec_bench.report.chance_level import beside_notes, chance_text
     from codec_bench.report.data_warnings import warned_text
     from codec_bench.report.numbers import draw_notes, interval_notes, rows_notes
-    from codec_bench.report.results import PAGE
     from codec_bench.report.robustness.rows import choice_notes
     from codec_bench.report.table import failures_table
+    from codec_bench.store.integrity import PAGE
     from codec_bench.terminal.output import console, table, talk
 
     out = console()

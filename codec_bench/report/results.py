@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from codec_bench.errors import UserError
@@ -9,12 +10,9 @@ from codec_bench.report.page import write_page
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary
 from codec_bench.store.files import read_json, write_json
-from codec_bench.store.integrity import GENERATION, STATE_OF_RECORD, state_in, state_of
+from codec_bench.store.integrity import GENERATION, PAGE, RUN_JSON, STATE_OF_RECORD, SUMMARY_JSON, state_in, state_of
 from codec_bench.store.record import Run
 from codec_bench.store.tables import IDENTITY
-
-SUMMARY, MADE, PAGE = "summary.json", "run.json", "report.html"
-"""The files beside the record, in the folder of the run."""
 
 
 def write_results(run: Run, *, page: bool = True) -> Summary:
@@ -23,13 +21,13 @@ def write_results(run: Run, *, page: bool = True) -> Summary:
     write_summary(run, summary)
     if page:
         write_page([run], run.folder / PAGE, summaries=[summary])
-    write_json(run.folder / MADE, run.meta)  # last: it says that the others are whole
+    write_json(run.folder / RUN_JSON, run.meta)  # last: it says that the others are whole
     return summary
 
 
 def write_summary(run: Run, summary: Summary) -> None:
     """Writes `summary.json`, and into it of which state of the record it was made."""
-    write_json(run.folder / SUMMARY, {**summary.as_dict(), STATE_OF_RECORD: state_of(run.meta)})
+    write_json(run.folder / SUMMARY_JSON, {**summary.as_dict(), STATE_OF_RECORD: state_of(run.meta)})
 
 
 def results_stand(run: Run, *, page: bool = True) -> bool:
@@ -37,18 +35,22 @@ def results_stand(run: Run, *, page: bool = True) -> bool:
 
     A command that computes something begins by writing `run.json` with another state.
     """
-    if not all((run.folder / name).is_file() for name in (SUMMARY, MADE, *([PAGE] if page else []))):
-        return False
+    names = (SUMMARY_JSON, *([PAGE] if page else []))
     try:
-        told = read_json(run.folder / MADE)
+        told, meta = read_json(run.folder / RUN_JSON), run.meta
     except UserError:
         return False
-    meta, summary = run.meta, state_in(run.folder / SUMMARY)
     if told.get("state") != "finished" or _lasting(told) != _lasting(meta):
         return False
-    # Nothing has changed between the two generations, and the summary is of one of them.
-    first, made, last = (one.get(GENERATION) or 0 for one in (told, summary, meta))
-    return summary.get(IDENTITY) == meta.get(IDENTITY) and first <= made <= last
+    # Nothing has changed between the two generations, and the others are of one of them.
+    first, last = (_generation(one) for one in (told, meta))
+    made_of = [state_in(run.folder / name) for name in names]
+    return all(one.get(IDENTITY) == meta.get(IDENTITY) and first <= _generation(one) <= last for one in made_of)
+
+
+def _generation(state: Mapping[str, Any]) -> int:
+    held = state.get(GENERATION)
+    return held if isinstance(held, int) else -1
 
 
 def _lasting(meta: dict[str, Any]) -> dict[str, Any]:

@@ -14,8 +14,10 @@ Conventions
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -52,10 +54,12 @@ _VERSIONS = slice(18, 20)
 _HASH = "blake2b"
 _OF_THE_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOG, _JOURNAL = "-wal", "-journal"
-RESULTS = ("run.json", "summary.json")
+RUN_JSON, SUMMARY_JSON, PAGE = RESULTS = ("run.json", "summary.json", "report.html")
 """The files next to a record that say of which state of it they were made."""
 STATE_OF_RECORD = "record"
 """The field of `summary.json` that says it; `run.json` holds the same entries among others."""
+_STATE_IN_PAGE = re.compile(rb'<meta name="codec-bench-record" content="([^"]*)">')
+_HEAD_OF_PAGE = 4096
 GENERATION = "generation"
 """The entry of `meta` that counts how often the record was opened for writing."""
 _UNFINISHED = {"running": 0, "answering": 0, "answered": 1}
@@ -244,11 +248,14 @@ def check_results(path: Path, meta: Mapping[str, Any]) -> None:
 
 def state_in(path: Path) -> dict[str, Any]:
     """Of which state of a record a file of `RESULTS` was made; empty if it does not say it."""
-    with suppress(OSError, ValueError, RecursionError):
-        held = json.loads(path.read_bytes())
-        if isinstance(held, dict):
-            made_of = held.get(STATE_OF_RECORD) if path.name != RESULTS[0] else held
-            return state_of(made_of) if isinstance(made_of, dict) else {}
+    with suppress(OSError, ValueError, RecursionError), path.open("rb") as file:
+        if path.name == PAGE:
+            match = _STATE_IN_PAGE.search(file.read(_HEAD_OF_PAGE))
+            held = json.loads(html.unescape(match[1].decode())) if match else None
+        else:
+            held = json.load(file)
+            held = held.get(STATE_OF_RECORD) if path.name == SUMMARY_JSON and isinstance(held, dict) else held
+        return state_of(held) if isinstance(held, dict) else {}
     return {}
 
 

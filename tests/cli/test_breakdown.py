@@ -42,6 +42,7 @@ def test_the_summary_and_the_terminal_say_the_same(command, run, data, tmp_path)
     )  # fmt: skip
     assert code == 0
     summary = json.loads((run.folder / "summary.json").read_text())
+    assert summary.pop("record")["state"] == "finished"
     assert summary == open_run(run.folder).summary()
     stoi = summary["systems"]["g711-ulaw"]["metrics"]["stoi"]
     assert list(stoi["subsets"]) == ["speaker", "room", "duration"]
@@ -61,6 +62,7 @@ def test_a_run_is_broken_down_afterwards(command, run, tmp_path):
     assert code == 0 and "stoi ↑ by speaker" in out and "by room" not in out
     assert out.splitlines()[-1] == str(copy / "report.html")
     held = json.loads((copy / "summary.json").read_text())
+    assert held.pop("record") == {name: run.meta[name] for name in ("identity", "generation", "state")}
     assert list(held["systems"]["g711-ulaw"]["metrics"]["stoi"]["subsets"]) == ["speaker"]
     code, out, _ = command("report", copy, "--by", "speaker", "--json")
     assert code == 0 and json.loads(out) == held

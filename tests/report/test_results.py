@@ -6,9 +6,11 @@ import pytest
 
 from codec_bench import evaluate
 from codec_bench.data import open_source
-from codec_bench.report.results import MADE, PAGE, SUMMARY, results_stand, write_results
+from codec_bench.report.results import results_stand, write_results
+from codec_bench.store.integrity import PAGE, RUN_JSON, SUMMARY_JSON
 
-FILES = (SUMMARY, PAGE, MADE)
+MARK = "<!-- as it was -->"
+FILES = (SUMMARY_JSON, PAGE, RUN_JSON)
 
 
 @pytest.fixture
@@ -25,17 +27,22 @@ def run_it(tmp_path):
 
 
 def marked(run):
-    """Marks the page and the summary, so that it is seen whether they are written again."""
-    (run.folder / PAGE).write_text("as it was")
+    """Marks the page at its end, so that it is seen whether it is written again."""
+    with (run.folder / PAGE).open("a") as page:
+        page.write(MARK)
     return run
+
+
+def is_marked(run):
+    return (run.folder / PAGE).read_text().endswith(MARK)
 
 
 def test_files_stand_if_nothing_was_left_and_are_written_if_the_data_say_more(run_it):
     run = marked(run_it())
-    assert results_stand(run) and json.loads((run.folder / MADE).read_text())["state"] == "finished"
-    assert (run_it().folder / PAGE).read_text() == "as it was"
-    assert (run_it(noise="loud").folder / PAGE).read_text() != "as it was"  # a further column of the manifest
-    assert (marked(run_it(noise="loud")).folder / PAGE).read_text() == "as it was"
+    assert results_stand(run) and json.loads((run.folder / RUN_JSON).read_text())["state"] == "finished"
+    assert is_marked(run_it())
+    assert not is_marked(run_it(noise="loud"))  # a further column of the manifest
+    assert is_marked(marked(run_it(noise="loud")))
 
 
 def test_files_that_are_missing_damaged_or_of_an_unfinished_command_do_not_stand(run_it):
@@ -48,9 +55,9 @@ def test_files_that_are_missing_damaged_or_of_an_unfinished_command_do_not_stand
     assert results_stand(run)
     (run.folder / PAGE).unlink()
     assert results_stand(run, page=False)
-    made = json.loads((run.folder / MADE).read_text())
+    made = json.loads((run.folder / RUN_JSON).read_text())
     for other in (b"{", json.dumps({**made, "state": "running"}).encode(), json.dumps({**made, "config": {}}).encode()):
-        (run.folder / MADE).write_bytes(other)
+        (run.folder / RUN_JSON).write_bytes(other)
         assert not results_stand(run, page=False)
     write_results(run)
     assert results_stand(run)

@@ -26,7 +26,7 @@ from codec_bench.types import Sample, Score
 
 FACTS = {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": True, "aggregate": "mean"}
 SAMPLES = [Sample(f"s{n}", None, "words") for n in range(80)]
-FILES = ("run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "run.seal", "run.json", "summary.json")
+FILES = ("run.sqlite", "run.sqlite-wal", "run.seal", "run.json", "summary.json", "report.html")
 """The files of a run folder that are read, in the order of the tests' choices."""
 
 MODEL = """
@@ -143,17 +143,20 @@ def tables(folder: Path) -> int:
     return -1
 
 
-PAIRS = [("middle", "finished"), ("finished", "larger"), ("continued", "larger"), ("middle", "larger")]
+PAIRS = [
+    ("middle", "finished"), ("finished", "larger"), *(pytest.param(pair, marks=pytest.mark.long)
+    for pair in (("continued", "larger"), ("middle", "larger"))),
+]  # fmt: skip
 CHOICES = list(itertools.product((0, 1), repeat=len(FILES)))
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=["".join(map(str, one)) for one in CHOICES])
-@pytest.mark.parametrize("pair", PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_files_of_two_moments_give_the_sealed_numbers_or_one_sentence(moments, tmp_path, pair, choice):
     names = {file: pair[place] for file, place in zip(FILES, choice)}
     folder = mixed(moments, names, tmp_path / "mixed")
     finished = {moment: rows(moments[moment]) for moment in ("finished", "larger")}
-    results = [name for name in ("run.json", "summary.json") if (folder / name).exists()]
+    results = [name for name in integrity.RESULTS if (folder / name).exists()]
     made_of = [integrity.state_in(folder / name) for name in results]
     ended = [one for one in made_of if one["state"] == "finished"]
     before = stripped(folder)
@@ -186,6 +189,8 @@ def test_files_of_two_moments_give_the_sealed_numbers_or_one_sentence(moments, t
     with closing(Run(folder)) as run:
         if not results_stand(run):
             write_results(run)
+        assert all(integrity.state_in(folder / name)["identity"] == run.meta["identity"] for name in integrity.RESULTS)
+        assert f"{len(found)} samples<" in (folder / "report.html").read_text()
         assert json.loads((folder / "summary.json").read_text())["systems"]["x"]["metrics"]["m"]["n"] == len(found)
     writer = RunWriter(folder, {"seed": 0, "limit": limit})
     assert len(writer.begin({"x": {}}, {"m": FACTS}, SAMPLES[:limit])) == len(found), "nothing is measured again"
@@ -255,8 +260,8 @@ def test_an_empty_or_missing_record_next_to_finished_results_is_not_begun_anew(m
             (folder / "run.sqlite").write_bytes(held)
         with pytest.raises(DamagedRecord):
             begin(folder, 40)
-        (folder / "run.json").unlink()
-        (folder / "summary.json").unlink()
+        for result in integrity.RESULTS:
+            (folder / result).unlink()
         begin(folder, 40).close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from codec_bench.report.page.sections import section_values
 from codec_bench.report.page.sound import Clip
 from codec_bench.report.result_columns import columns_in
 from codec_bench.stats.summary_types import MetricSummary, Summary
+from codec_bench.store.integrity import state_of
 from codec_bench.store.record import Run
 from codec_bench.store.rows import SampleRow
 from codec_bench.store.statuses import NO_FAILURE, NOT_APPLICABLE
@@ -45,6 +47,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
     described = [describe(run, name, summary) for run, name, summary in zip(runs, tables.names, summaries)]
     return {
         "title": tables.names if len(runs) <= _NAMED else [f"{len(runs)} runs"],
+        "record_state": json.dumps(state_of(runs[0].meta)) if len(runs) == 1 else None,
         "runs": described,
         **run_facts(described),
         "heads": heads,
