@@ -49,7 +49,15 @@ def members(spec: Spec) -> list[str]:
     Raises:
         UserError: another error rate is asked for by several recognisers, or a recogniser is named twice.
     """
-    of_several = spec.name in (EACH, "cer", "dwer", "hallucinated", "wer_macro") and "+" in (spec.argument or "")
+    of_several = spec.name in (
+        EACH,
+        "cer",
+        "dwer",
+        "hallucinated",
+        "wer_above_50",
+        "wer_below_50",
+        "wer_macro",
+    ) and "+" in (spec.argument or "")
     named = recognisers_in(spec.argument or "") if of_several else []
     if len(named) < 2:
         return []

@@ -22,6 +22,9 @@ RECOGNISERS = (
 RULE = "by-language"
 """The rule by which texts are compared if the metric's name gives none: `wer[pocketsphinx]` is `...@by-language`."""
 
+FAILED_ABOVE = 0.5
+"""An item with a higher error rate is a failed synthesis, a loop or a dropout, by the convention of seed-tts-eval."""
+
 NO_SPEECH = 0.6
 """A window with this no-speech probability or a higher one is silence, by the rule of Whisper's authors."""
 
@@ -274,6 +277,53 @@ class WerMacro(_RecognisedErrorRate):
 
     def _value(self, compared: Compared) -> float | None:
         return compared.value
+
+
+class WerBelow50(Wer):
+    """Word error rate over the items whose own rate is at most 50 %. Lower is better, 0 to 0.5.
+
+    Speech synthesisers lose or repeat whole sentences now and then, and a few such items move `wer` more than all
+    others. They are undefined here, and `wer_above_50` says how many they are. Aggregated as `wer`.
+    """
+
+    stem = "wer_below_50"
+    range = (0.0, FAILED_ABOVE)
+    source = "errors over words of the items at or below 50 %, as seed-tts-eval and sglang-omni report it"
+
+    def worst(self, *, text: str | None, language: str | None) -> Score | None:
+        """None: an item without a transcript is above the limit."""
+        return None
+
+    def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
+        score = super()._score(compared, result)
+        if score.value is None or score.value <= FAILED_ABOVE:
+            return score
+        return Score.undefined(f"its error rate is above {100 * FAILED_ABOVE:g} %", self.protocol)
+
+
+class WerAbove50(_RecognisedErrorRate):
+    """The share of items whose word error rate is above 50 %. Lower is better, 0 to 1.
+
+    It counts what `wer_below_50` leaves out: sentences that a synthesiser lost or repeated, and transcripts that the
+    recogniser invented. The error rate of each item is in `detail["rate"]`.
+    """
+
+    stem = "wer_above_50"
+    aggregate = "mean"
+    range = (0.0, 1.0)
+    source = "the items above 50 %, as seed-tts-eval and sglang-omni count them"
+
+    def worst(self, *, text: str | None, language: str | None) -> Score | None:
+        """The score of an empty transcript."""
+        score = self._without_words(text, language)
+        return score if score is not None and score.status == "ok" and score.value == 1 else None
+
+    def _value(self, compared: Compared) -> float | None:
+        rate = self._rule.item_value(compared)
+        return None if rate is None else float(rate > FAILED_ABOVE)
+
+    def _detail(self, compared: Compared, result: Mapping[str, Any]) -> dict[str, Any]:
+        return super()._detail(compared, result) | {"rate": self._rule.item_value(compared)}
 
 
 class Cer(_RecognisedErrorRate):

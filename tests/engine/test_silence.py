@@ -24,7 +24,7 @@ NOT_HEARD = ["bitrate"]
 FLAGGED = ["dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"]
 """They have a value, since their reference implementation does, and it says nothing."""
 MEANT = {
-    "stoi": 0.0, "estoi": 0.0, "wer[pocketsphinx]": 1.0, "wer_macro[pocketsphinx]": 1.0, "cer[pocketsphinx]": 1.0,
+    "stoi": 0.0, "estoi": 0.0, "wer[pocketsphinx]": 1.0, "wer_macro[pocketsphinx]": 1.0, "wer_above_50[pocketsphinx]": 1.0, "cer[pocketsphinx]": 1.0,
     "dwer[pocketsphinx]": 1.0, "transcript[pocketsphinx]": 0.0, "mel_distance": None, "stft_distance": None,
     "vuv_error": None, "bitrate": None, "snr": None, "snr_seg": None, "lsd": None, "duration_error": 0.0,
     "voiced_in_both": 0.0, "speech_kept": 0.0, "speech_share": 0.0, "silence_kept": None, "clipped_share": 0.0,
@@ -32,8 +32,7 @@ MEANT = {
 }  # fmt: skip
 """They have a value that means what it says; None for one that depends on the sound."""
 WORST = {
-    "pesq_wb": 1.0, "pesq_nb": 1.0, "sim[ge2e]": -1.0, "f0_corr": -1.0, "energy_corr": -1.0, "si_sdr": None, "f0_rmse": None,
-    "leading_silence_error": None, "loudness_error": None, "true_peak": None, "mcd": None, "visqol": 1.0, "fad[ge2e]": None, "asv_eer[ge2e]": None, "asv_eer_listed[ge2e]": None, "kad[ge2e]": None, "warpq": None, f"wer_between[{SEVERAL}]": None,
+    "pesq_wb": 1.0, "pesq_nb": 1.0, "sim[ge2e]": -1.0, "f0_corr": -1.0, "energy_corr": -1.0, "si_sdr": None, "f0_rmse": None, "leading_silence_error": None, "loudness_error": None, "true_peak": None, "mcd": None, "visqol": 1.0, "fad[ge2e]": None, "asv_eer[ge2e]": None, "asv_eer_listed[ge2e]": None, "kad[ge2e]": None, "warpq": None, f"wer_between[{SEVERAL}]": None,
 }  # fmt: skip
 """They have no value for silence, and this worst one; None for a metric whose values have no bound."""
 for row in SCORERS:
@@ -57,6 +56,8 @@ NEEDS_WEIGHTS = {
     *(scorer for row in SCORERS for scorer in row.scores if scorer not in (*FLAGGED, *WORST)),
 }
 REFUSED = ["hallucinated[pocketsphinx]"]
+EXCLUDED = ["wer_below_50[pocketsphinx]"]
+"""An item of which nothing is recognised is none of theirs; `wer_above_50` counts it."""
 
 
 @pytest.fixture(scope="module")
@@ -70,14 +71,14 @@ def silent_run(tmp_path_factory):
     assert length[chosen[0]] <= 3 < length[chosen[1]]
     run = evaluate(
         codec=f"{Path(__file__).parent / 'assets' / 'own_code.py'}:FallsSilent", data=[s for s in samples if s.id in chosen],
-        metrics=[*FLAGGED, *MEANT, *WORST, *REFUSED], out=tmp_path_factory.mktemp("silent") / "run", page=False, cache=False,
+        metrics=[*FLAGGED, *MEANT, *WORST, *REFUSED, *EXCLUDED], out=tmp_path_factory.mktemp("silent") / "run", page=False, cache=False,
         workers=1,
     )  # fmt: skip
     return run, chosen[1]
 
 
 def test_no_metric_is_forgotten():
-    named = {name.partition("[")[0] for name in (*FLAGGED, *MEANT, *WORST, *REFUSED)}
+    named = {name.partition("[")[0] for name in (*FLAGGED, *MEANT, *WORST, *REFUSED, *EXCLUDED)}
     assert named | NEEDS_WEIGHTS == set(TABLE)
 
 
@@ -103,6 +104,7 @@ def test_a_silent_estimate_is_a_failure_and_no_absence(silent_run):
             mean = (entry["value"] + worst) / 2
             assert counting == {"value": pytest.approx(mean), "n": 2, "uncounted": 0}, name
     assert [scores[name].status for name in REFUSED] == ["refused"]
+    assert [scores[name].status for name in EXCLUDED] == ["undefined"]
     assert system["metrics"][REFUSED[0]]["counting_failures"] == {"value": None, "n": 0, "uncounted": 0}
 
 

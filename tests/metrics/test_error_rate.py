@@ -96,6 +96,23 @@ def test_the_macro_mean_weighs_utterances_alike():
     assert mean != corpus
 
 
+@pytest.mark.compares("wer_above_50", "wer_below_50", weights="none")
+def test_items_above_50_percent_are_apart_and_counted():
+    """Seed-tts-eval's convention: errors over words of the items at or below 50 %, and how many are above it."""
+    said = ["a b c d", "e f g h", "i j k l", "m n", "o p q r"]
+    heard = ["a b c x", "e f y z", "i i i i i i", "", "o p q r"]
+    rates = [jiwer.wer(s, h) for s, h in zip(said, heard)]
+    assert rates[1] == 0.5 and sum(rate > 0.5 for rate in rates) == 2
+    batch = [item(s, h, "en") for s, h in zip(said, heard)]
+    below = build_metric("wer_below_50[pocketsphinx]@none").compute(batch)
+    assert [score.status for score in below] == ["ok" if rate <= 0.5 else "undefined" for rate in rates]
+    within = [n for n, rate in enumerate(rates) if rate <= 0.5]
+    assert ratio(below) == jiwer.wer([said[n] for n in within], [heard[n] for n in within])
+    above = build_metric("wer_above_50[pocketsphinx]@none").compute(batch)
+    assert [score.value for score in above] == [float(rate > 0.5) for rate in rates]
+    assert [score.detail["rate"] for score in above] == rates
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_an_item_without_a_number_says_why_and_leaves_the_others_alone(name):
     metric = build_metric(name)

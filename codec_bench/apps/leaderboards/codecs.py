@@ -51,7 +51,7 @@ AXES = {
 }
 """What quality is set against: its name, the unit in which it is shown, and the factor to it."""
 DIMENSIONS = {
-    "words": ("wer", "wer_macro", "cer", "dwer"),
+    "words": ("wer", "wer_macro", "wer_below_50", "cer", "dwer"),
     "voice": ("sim",),
     "sound": ("utmos", "dnsmos_ovrl", "dnsmos_p808", "pesq_wb", "visqol", "stoi", "mel_distance", "si_sdr"),
 }
