@@ -20,7 +20,7 @@ LINKED = ("benchmarks", "configs", "kernels")
 
 # From the bottom up: a package (a room) imports from its own layer and from those below it.
 LAYERS = (
-    ("errors", "environment", "memory", "programs", "config"),
+    ("errors", "environment", "memory", "process_state", "programs", "config"),
     ("decoding",),
     ("types", "registry"),
     ("audio", "text", "data", "weights", "kernels", "workers"),

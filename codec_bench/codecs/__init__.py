@@ -22,6 +22,7 @@ from typing import Any
 
 from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.process_state import build_preserving_torch
 from codec_bench.registry import Registry, Spec, call_with_known, is_own_code, load_attribute
 from codec_bench.types import not_discrete
 
@@ -159,7 +160,9 @@ def build_codec(made: Any, name: str, *, device: str = "cpu", **options: Any) ->
         UserError: it is not a codec, or the class does not take an option.
     """
     given, bits = _without_bits({"device": device, **options})
-    return _rounded(_checked(call_with_known(made, given) if isinstance(made, type) else made, name), bits)
+    if isinstance(made, type):
+        made = build_preserving_torch(lambda: call_with_known(made, given))
+    return _rounded(_checked(made, name), bits)
 
 
 def list_codecs() -> list[CodecRow]:
@@ -372,7 +375,7 @@ def _load_other(name: str, given: dict[str, Any]) -> Codec:
             raise UserError(f"'{name}': a codec takes no [{spec.argument}]", hint="expected NAME or NAME@KBPS")
         if spec.point is not None:
             given = {**given, "bitrate_bps": _bps(name, spec.point)}
-    return _checked(call_with_known(REGISTRY.resolve(spec.name), given), name)
+    return _checked(build_preserving_torch(lambda: call_with_known(REGISTRY.resolve(spec.name), given)), name)
 
 
 def _checked(codec: Any, name: str) -> Codec:

@@ -21,6 +21,7 @@ import numpy as np
 from codec_bench.audio.resample import to_rate
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.errors import UserError, describe
+from codec_bench.process_state import preserved_torch_state
 from codec_bench.types import Audio, Codes, Latents, Sent
 
 _LONGEST = 500  # characters of a reason; torch writes pages about weights that do not fit
@@ -148,7 +149,8 @@ def encode(codec: Any, pieces: Sequence[Audio]) -> list[Sent]:
     Raises:
         CodecFault: the codec gave another number of items, or codes out of range.
     """
-    codes = codec.encode(deepcopy(list(pieces)))
+    with preserved_torch_state(codec):
+        codes = codec.encode(deepcopy(list(pieces)))
     check_encoded(codec.info, codes, len(pieces))
     return codes
 
@@ -159,7 +161,8 @@ def decode(codec: Any, codes: Sequence[Sent], pieces: Sequence[Audio]) -> list[A
     Raises:
         CodecFault: the codec gave another number of items, another length or rate, or samples that are not finite.
     """
-    decoded = codec.decode(list(codes))
+    with preserved_torch_state(codec):
+        decoded = codec.decode(list(codes))
     check_decoded(codec.info.name, decoded, pieces)
     return decoded
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from codec_bench.features import REGISTRY as FEATURES
 from codec_bench.features import exact_name, load_feature
 from codec_bench.metrics import build_metric, expand, is_foreign_metric
 from codec_bench.metrics.base import Metric
+from codec_bench.process_state import preserved_process_state
 from codec_bench.registry import Spec
 from codec_bench.weights import WeightsMissing, noting
 
@@ -105,7 +107,7 @@ def build_plan(
     asked = read_systems(systems)
     if not metrics:
         raise UserError("no metric was named", hint="see codec-bench list metrics")
-    built = {name: build_metric(name) for name in expand(list(metrics))}
+    built = {name: _built(name) for name in expand(list(metrics))}
     estimate_features, reference_features = _features(list(built.values()), languages)
     features, missing = _plan_features(dict.fromkeys([*estimate_features, *reference_features]), options, gpu)
     for metric in built.values():
@@ -156,6 +158,12 @@ def build_plan(
         estimate_rates=frozenset(estimate_rates),
         reference_rates=frozenset(reference_rates),
     )
+
+
+def _built(name: str) -> Metric:
+    """A metric. The code of somebody else's changes nothing in this process."""
+    with preserved_process_state() if is_foreign_metric(name) else nullcontext():
+        return build_metric(name)
 
 
 def _metric_stages(key: str, names: Sequence[str]) -> tuple[StageSpec, ...]:

@@ -26,6 +26,7 @@ from codec_bench.engine.arena import Region, Segments
 from codec_bench.engine.main_pipe import end_if_forked
 from codec_bench.errors import UserError, describe
 from codec_bench.features.base import PreparedFeature
+from codec_bench.process_state import preserved_torch_state
 from codec_bench.registry import lent, load_attribute
 from codec_bench.store.rows import CUT, SILENT
 from codec_bench.types import Audio, Score
@@ -343,7 +344,8 @@ def compute_scores(metric: Any, batch: Sequence[Any]) -> list[Score]:
     if not batch:
         return []
     try:
-        scores = metric.compute(lent(metric, batch))
+        with preserved_torch_state(metric):
+            scores = metric.compute(lent(metric, batch))
         if len(scores) != len(batch):
             raise RuntimeError(f"{metric.name} returned {len(scores)} scores for {len(batch)} items")
         return [s if isinstance(s, Score) else Score.ok(s, metric.protocol) for s in scores]

@@ -21,6 +21,7 @@ from codec_bench.config.option import names
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features.scorers import SCORERS
 from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.process_state import build_preserving_torch
 from codec_bench.registry import Registry, Spec, call_with_known, is_own_code
 
 if TYPE_CHECKING:
@@ -282,7 +283,7 @@ def build_metric(text: str) -> Metric:
         raise UnknownName("metric", spec.name, [*REGISTRY.names(), *GROUPS, *group_names()])
     options: dict[str, Any] = {"variant": spec.argument, "point": spec.point}
     options = {key: value for key, value in options.items() if value is not None}
-    metric = call_with_known(REGISTRY.resolve(spec.name), options)
+    metric = build_preserving_torch(lambda: call_with_known(REGISTRY.resolve(spec.name), options))
     for attribute in ("name", "kind", "protocol", "compute"):
         if not hasattr(metric, attribute):
             raise UserError(f"the metric '{text}' has no '{attribute}'", hint="derive it from codec_bench.Metric")
