@@ -1,5 +1,4 @@
-"""A record as SQLite against the same rows as Parquet: size, and what the readers of a run ask of it (targets: under 60
-s and 1 GiB).
+"""A record as SQLite against the same rows as Parquet: size, time and memory of a run's readers.
 
     python bench/bench_records.py [--samples 500000] [--metrics 3]
 
@@ -13,14 +12,49 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from bench_merge import METRICS, SYSTEMS, source_of, write
 from common import MAIN, Cases, Options, bench, figures, in_own_process
 
+from codec_bench.data import Source
 from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
+
+SYSTEMS = ("first", "second")
+METRICS = ("stoi", "si_sdr", "pesq_wb")
+_AT_ONCE = 2_048
+
+
+def source_of(samples: int) -> Source:
+    """A data set of so many samples, whose files nobody reads."""
+    source = Source("made", [Sample(f"u{number:08d}", f"{number}.wav") for number in range(samples)])
+    source.fingerprint = "made"
+    return source
+
+
+def write(folder: Path, source: Source, metrics: Sequence[str]) -> None:
+    """Writes the finished record of a data set, with made results."""
+    facts = {name: {"protocol": name, "kind": "pair", "unit": "", "higher_is_better": True} for name in metrics}
+    with closing(RunWriter(folder, {"data": "made"})) as writer:
+        writer.begin({key: {} for key in SYSTEMS}, facts, source, source.numbers, ())
+        for start in range(0, len(source), _AT_ONCE):
+            chosen = slice(start, start + _AT_ONCE)
+            numbers, samples = source.numbers[chosen], source.samples[chosen]
+            made = np.random.default_rng(start).random((len(numbers), len(SYSTEMS), len(metrics)))
+            records: list[tuple[int, ItemRecord]] = []
+            for number, values, sample in zip(numbers, made, samples, strict=True):
+                for system, of_system in zip(SYSTEMS, values):
+                    scores = {name: Score(float(value), "ok", None, name) for name, value in zip(metrics, of_system)}
+                    item = ItemRecord(system, sample.id, "ok", None, scores, bits=12_000.0, duration_s=0.3, sample_rate_hz=16_000, channels=1)  # fmt: skip
+                    records.append((number, item))
+            writer.write(records)
+        writer.set_meta(state="finished", config={}, data={"name": "made"})
 
 
 def from_record(folder: Path) -> tuple[float, np.ndarray]:

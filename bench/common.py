@@ -238,14 +238,11 @@ def row(
     return {**timed, **base, **about}
 
 
-def clips(
-    recordings: str | None, count: int | None = None, rate_hz: int = 16_000, starting: tuple[str, ...] = ("",)
-) -> tuple[str, list[np.ndarray]]:
+def clips(recordings: str | None, count: int | None = None, rate_hz: int = 16_000) -> tuple[str, list[np.ndarray]]:
     """What the material is, and its clips at one rate: of a folder with a manifest.jsonl, or the embedded speech.
 
     Args:
         count: how many clips at the most, evenly chosen; None for all.
-        starting: how the ids of recordings begin that are taken.
     """
     from codec_bench.audio.resample import prepare
     from codec_bench.data import open_source
@@ -253,7 +250,7 @@ def clips(
 
     if recordings:
         lines = map(json.loads, (Path(recordings) / "manifest.jsonl").read_text("utf-8").splitlines())
-        paths = [Path(recordings) / line["audio"] for line in lines if line["id"].startswith(starting)]
+        paths = [Path(recordings) / line["audio"] for line in lines]
         name = "real recordings"
     else:
         paths, name = [sample.audio for sample in open_source("embedded")], "embedded speech"

@@ -13,7 +13,7 @@ error. In a copy of the project, CODEC_BENCH_REVISION says the revision for the 
 --dirty --abbrev=10` prints where the repository is.
 
 With `--pretend`, what torch computes in the process of a step runs on a GPU that is not there (`gpu_pretended.py`).
-Runs with worker processes, Whisper in CTranslate2 and what torch compiles are tried on the CPU.
+Runs with worker processes and Whisper in CTranslate2 are tried on the CPU.
 """
 
 from __future__ import annotations
@@ -102,7 +102,6 @@ _SCORERS = ("faster_whisper", "speechmos", "pesq", "pystoi", "av")
 FIRST = (
     Step("look", 20, _DOCTOR, ("typer", "rich", *_BASE), anywhere=True, reduced=_DOCTOR),
     Step("tests", 210, (*_TESTS, *_marked()), ("torch", "pytest")),
-    _script("attention", 25, "gpu_attention.py", reduced="--reduced"),
     # Half precision first: one by one, float32 takes most of the step's time.
     _stages("encoders", 45, "sim-float16 utmos-float16 sim utmos"),
     _stages("whisper", 80, "whisper-encoder whisper-decoder whisper-torch-encoder whisper-torch-decoder",
@@ -116,14 +115,10 @@ SECOND = (
     # As many clips as Seed-TTS's English set has, and as long.
     _bench("model_scorers", 110, f"--utterances 1088 --mean-s 4.7 --loop 4 {_HALF_ON_GPU}", needs=_SCORERS,
            reduced="--utterances 2 --loop 1 --mean-s 4.7 --scorers wer,sim --backend torch", cpu=True),
-    _stages("compiled", 70, "sim-float16 utmos-float16 --compile", cpu=True),
-    _bench("wavlm_sv", 60, "--full --device cuda:0", reduced="--device cuda:0 --clips 2 --batch-s 10 --repeats 1"),
     _bench("codecs", 60, "--full --device cuda:0", needs=("transformers", "av"),
            reduced="--device cuda:0 --codecs dac-16khz --utterances 1 --repeats 1"),
     _bench("rvq", 40, "--device cuda:0 --items 16", needs=("transformers",),
            reduced="--device cuda:0 --items 1 --seconds 0.5 --repeats 1"),
-    _bench("whisper", 40, "--size tiny --device cuda:0", needs=("ctranslate2", "faster_whisper"),
-           reduced="--clips 2 --repeats 1", cpu=True),
 )  # fmt: skip
 STEPS = (*FIRST, *SECOND)
 

@@ -1,6 +1,6 @@
-"""Every stage of a run on a device by itself: its time in a batch and one by one, its floor, and compiled.
+"""Every stage of a run on a device by itself: its time in a batch and one by one, and its floor.
 
-    python bench/gpu_stages.py [--stages STAGE ...] [--device cuda:0] [--reduced] [--compile]
+    python bench/gpu_stages.py [--stages STAGE ...] [--device cuda:0] [--reduced]
 
 The networks have random weights in the published sizes, or with `--reduced` sizes that a CPU computes in a second,
 which write no rows. A batch has the lengths of LibriSpeech's test-clean and as many seconds as the stage's first batch
@@ -18,7 +18,6 @@ import json
 import shutil
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -55,7 +54,6 @@ class Stage:
         audio_s: seconds of audio in the items. items: how many.
         moved: bytes that must at least be read and written.
         flops: operations, or None to have them counted in torch.
-        net: has the attribute `_net`, which can be compiled, or None.
         precision: of the products.
     """
 
@@ -65,7 +63,6 @@ class Stage:
     items: int
     moved: float
     flops: float | None = None
-    net: Any = None
     precision: str = "float32"
 
 
@@ -102,7 +99,7 @@ def of_feature(feature: Any, signals: Sequence[np.ndarray], precision: str = "fl
     moved = (0.0 if net is None else weight_bytes(net)) + sum(signal.nbytes for signal in signals)
     return Stage(
         lambda: feature.compute(signals), lambda: [feature.compute([signal])[0] for signal in signals],
-        sum(signal.size for signal in signals) / RATE_HZ, len(signals), moved, net=feature, precision=precision,
+        sum(signal.size for signal in signals) / RATE_HZ, len(signals), moved, precision=precision,
     )  # fmt: skip
 
 
@@ -276,36 +273,12 @@ def floor_s(stage: Stage, per_second: float, bytes_per_second: float) -> tuple[f
     return max(products_s, moved_s), said
 
 
-def compiled(stage: Stage, reduced: bool) -> tuple[Callable[[], Any], float]:
-    """The stage with its network compiled by torch, and the seconds of the first calls, which have compiled it.
-
-    A reduced size is only traced, because compiling for a CPU takes minutes.
-    """
-    plain = stage.net._net
-    fast = torch.compile(plain, dynamic=False, backend="eager" if reduced else "inductor")
-
-    def call() -> Any:
-        stage.net._net = fast
-        try:
-            return stage.batch()
-        finally:
-            stage.net._net = plain
-
-    begun = time.perf_counter()
-    for _ in range(2):
-        call()
-    return call, time.perf_counter() - begun
-
-
 def measure(name: str, stage: Stage, options: Options) -> Rows:
     """The rows of one stage."""
     # A reduced size only tries the stage: a large product would take a CPU minutes.
     floor, said = floor_s(stage, *rates("cpu" if options.reduced else options.device, stage.precision))
     calls = {} if stage.alone is None else {"one by one": stage.alone}
     calls["batch"] = stage.batch
-    if options.compile and stage.net is not None:
-        calls["batch, compiled"], seconds = compiled(stage, options.reduced)
-        said += f"; compiled in {seconds:.0f} s"
     times = interleaved({key: waited(call, options.device) for key, call in calls.items()}, repeats=options.repeats)
     times["floor"] = np.array([floor])
     about = f"{stage.items} items, {stage.audio_s:.1f} s of audio, {stage.precision}, {options.device}"
@@ -329,7 +302,7 @@ def tried(name: str, options: Options) -> Rows:
 
 @bench(
     "codec-bench", "torch", "transformers", "ctranslate2", "triton",
-    stages=tuple(STAGES), device="cuda:0", reduced=False, compile=False, repeats=5,
+    stages=tuple(STAGES), device="cuda:0", reduced=False, repeats=5,
 )  # fmt: skip
 def main(options: Options) -> Cases:
     """Every stage that is asked for."""

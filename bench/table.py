@@ -28,7 +28,7 @@ from codec_bench.metrics.costs import COSTS, FIELDS
 
 NOT_QUIET = "not measured on a quiet machine yet"
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
-SECTIONS = ("metrics", "networks", "codecs", "gpu", "models", "scheduler", "scale")
+SECTIONS = ("metrics", "codecs", "gpu", "models", "scale")
 BLOCK = re.compile(r"(<!-- rows: ([\w-]+) -->\n).*?(<!-- rows end -->)", re.DOTALL)
 INLINE = re.compile(r"(<!-- row: ([\w, -]+?) -->).*?(<!-- /row -->)", re.DOTALL)
 UNBOUND = re.compile(
@@ -210,13 +210,12 @@ CORE_HOUR, GPU_HOUR = 0.04, 3.0
 def cost_table() -> str:
     """What a million utterances and more cost, each figure in proportion to a measured one."""
     each = {
-        "Opus, STOI, SI-SDR and PESQ, 2.6 s of speech: hours of a core": ("ray-pool", 2 / 2000 / 3600),
-        "the same: dollars": ("ray-pool", 2 / 2000 / 3600 * CORE_HOUR),
-        "WER (Whisper large-v3), SIM, UTMOS and DNSMOS in float32, 7.4 s of speech: hours of an H200, estimated": ("virtual-seconds", 1 / 3000 / 3600),
-        "the same: dollars, estimated": ("virtual-seconds", GPU_HOUR / 3000 / 3600),
+        "PESQ, STOI, DNSMOS and WER of given transcripts, 2.6 s of speech: hours of a core": ("whole-codecs-seconds", 2 / 132 / 3600),
+        "the same: dollars": ("whole-codecs-seconds", 2 / 132 / 3600 * CORE_HOUR),
+        "WER (Whisper large-v3), SIM, UTMOS and DNSMOS in float16, 4.7 s of speech: hours of an H200, by a run of 1,088": ("gpu-seed", 1 / 1088 / 3600),
+        "the same H200: dollars": ("gpu-seed", GPU_HOUR / 1088 / 3600),
         "planning, scheduling and writing: hours of a core": ("million-main", 1 / 1000 / 3600),
         "record with three scores an utterance: GB": ("million-bytes", 1e-9),
-        "`merge`: minutes": ("merge-thousand", 1 / 3_333_334 / 60),
         "`report`: minutes": ("ten-report", 1 / 3_333_334 / 60),
         "`compare`: minutes": ("ten-compare", 1 / 3_333_334 / 60),
     }  # fmt: skip

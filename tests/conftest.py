@@ -71,7 +71,7 @@ LONG_FILES = [
     "codecs/test_contract.py",
     "codecs/neural/test_encodec.py",
     "contract/test_adding_columns.py",
-    "bench/test_device_sim.py",
+    "gpu/test_scheduler.py",
     "codecs/classical/test_bitstream.py",
     "cli/test_run_suites.py",
     "cli/test_bad_input.py",

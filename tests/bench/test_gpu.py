@@ -110,7 +110,7 @@ def test_the_step_of_tests_asks_for_the_files_that_have_tests_for_a_gpu():
 
 
 def options(**given):
-    return argparse.Namespace(**{"device": "cpu", "compile": False, "repeats": 1, "reduced": True} | given)
+    return argparse.Namespace(**{"device": "cpu", "repeats": 1, "reduced": True} | given)
 
 
 @pytest.mark.parametrize("name", [pytest.param("utmos", marks=pytest.mark.long), "log-mel"])

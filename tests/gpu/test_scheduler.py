@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-import bench_device_sim
 import numpy as np
 import pytest
-from bench_device_sim import Run, simulate
+import simulated_device
+from simulated_device import Run, simulate
 
 from codec_bench.engine.arena import Arena
 
@@ -42,17 +42,16 @@ def _silence(monkeypatch):
 def test_a_device_is_busy(precision, least, count, faults):
     found = simulate(Run(count, precision, faults=faults))
     assert (found.items, found.failed) == (count, 0)
-    assert found.busy >= least
+    assert least <= found.busy <= 1 and found.main_s < found.wall_s
+    for (length_s, items), audio_s in (batch for of_stage in found.shapes.values() for batch in of_stage):
+        assert audio_s <= length_s * items * (1 + 1e-6), "no batch holds more audio than its shape"
 
 
 def test_four_devices_are_nearly_four_times_as_fast(monkeypatch):
     # The time of the main process is left out, so that this does not depend on how fast the machine is.
-    monkeypatch.setattr(bench_device_sim.VirtualPool, "_tick", lambda self: None)
+    monkeypatch.setattr(simulated_device.VirtualPool, "_tick", lambda self: None)
     one, four = (simulate(Run(1500, "half", devices)) for devices in (1, 4))
-    times = one.wall_s / four.wall_s
-    assert times >= 3.5
-    rows = bench_device_sim.rows_of(Run(1500, "half", 4), four, one.wall_s)
-    assert [row.get("ratio_to_baseline") for row in rows[:3]] == [f"{times:.3g}", None, None]
+    assert one.wall_s / four.wall_s >= 3.5
 
 
 def test_a_scheduler_that_reads_too_late_is_seen():
@@ -61,7 +60,7 @@ def test_a_scheduler_that_reads_too_late_is_seen():
 
 
 def test_a_second_lane_hides_what_makes_a_batch_ready(monkeypatch):
-    monkeypatch.setattr(bench_device_sim.VirtualPool, "_tick", lambda self: None)
+    monkeypatch.setattr(simulated_device.VirtualPool, "_tick", lambda self: None)
     one, two = (simulate(Run(600, "half", lanes=lanes)) for lanes in (1, 2))
     assert two.busy > one.busy + 0.02
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from functools import cache
 
-import bench_device_sim
 import deterministic_weights
 import numpy as np
 import pytest
+import simulated_device
 import tiny_speech
 from pretended import pretended
 
@@ -29,7 +29,7 @@ def batches():
     """The lengths in seconds of the first hundred batches of a stage in a simulated run."""
     made = []
     longest = np.zeros(60 * 16_000, np.float32)
-    outcome = bench_device_sim.VirtualPool._outcome
+    outcome = simulated_device.VirtualPool._outcome
 
     def noted(pool, worker, batch, payload):
         if batch.key.endswith(":Speaker"):
@@ -38,10 +38,10 @@ def batches():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Arena, "view", lambda _, region: longest[: math.prod(region.shape)].reshape(region.shape))
-        patch.setattr(bench_device_sim.VirtualPool, "_outcome", noted)
+        patch.setattr(simulated_device.VirtualPool, "_outcome", noted)
         patch.setattr("codec_bench.engine.batch.GPU_BATCH_S", 0.0)  # they are not doubled, and so are more
-        patch.setattr(bench_device_sim.VirtualPool, "memory_bytes", lambda _: 0)  # nor larger from the first one on
-        bench_device_sim.simulate(bench_device_sim.Run(700, "half"))
+        patch.setattr(simulated_device.VirtualPool, "memory_bytes", lambda _: 0)  # nor larger from the first one on
+        simulated_device.simulate(simulated_device.Run(700, "half"))
     assert len(made) >= BATCHES and sum(map(len, made)) == 1400
     return made[:BATCHES]
 

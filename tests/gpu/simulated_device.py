@@ -1,35 +1,25 @@
-"""How much of a GPU's time the scheduler uses, on a machine without one.
+"""Virtual workers: the real scheduler, plan, batches and record over a GPU that is not there.
 
-    python bench/bench_device_sim.py [--utterances 3000] [--precision float32 half] [--devices 1] [--fault worker memory long]
-                                     [--cpus 14 6] [--metrics-ms 75]
-
-The scheduler, the plan, the batches and the record are the real ones. The workers are not processes: a batch takes `a +
-b * padded seconds` on a virtual clock, holds memory, and gives results without content. The costs of a stage on an H200
-are estimates (arithmetic from FLOPs and bytes). Reading, signal metrics and making a batch ready cost what they took
-when they were timed alone. What the main process computes between two events is measured here and added to the clock,
-so that a scheduler that is too slow leaves the device idle here too.
-
-`busy` is the time in which a device computes, over the time of the run and the number of devices.
+A batch takes `a + b * padded seconds` on a virtual clock, holds memory, and gives results without content. The costs of
+a stage on an H200 are estimates (arithmetic from FLOPs and bytes), so the results say something of the scheduler and
+nothing of a GPU. What the main process computes between two events is measured and added to the clock.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-import os
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import product
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import numpy as np
-from common import Cases, Options, Rows, bench, durations, figures
 
 from codec_bench.engine import feed
 from codec_bench.engine.arena import Region, rounded
@@ -50,6 +40,8 @@ from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
 RATE, WINDOW_S, DEVICE_GIB = 24000, 30.0, 139.0
+LOG_NORMAL, SHORTEST_S, LONGEST_S = (math.log(5.8), 0.7), 1.285, 34.955
+"""The lengths of the utterances: median, spread and extremes of LibriSpeech's test-clean."""
 
 
 READ_S = 0.0024
@@ -176,7 +168,8 @@ class Run:
     @property
     def seconds(self) -> list[float]:
         """The lengths of the utterances."""
-        seconds = durations(self.utterances).tolist()
+        drawn = np.random.default_rng(0).lognormal(*LOG_NORMAL, self.utterances)
+        seconds: list[float] = np.clip(drawn, SHORTEST_S, LONGEST_S).tolist()
         if "long" in self.faults:
             seconds[self.utterances // 2] = 3600.0
         return seconds
@@ -377,54 +370,3 @@ def simulate(run: Run) -> Outcome:
             counts = found.counts()
     busy = pool.busy_s / (pool.now * run.devices)
     return Outcome(pool.now, busy, pool.main_s, counts["finished"], counts["failed_scores"], pool.shapes)
-
-
-def compare(found: Outcome, count: int) -> None:
-    """Stops where an item is missing or failed, a batch is larger than its shape, or the time that the device computed
-    cannot be.
-    """
-    if found.items != count or found.failed:
-        raise SystemExit(f"{found.items} of {count} items, {found.failed} scores failed")
-    batches = [batch for of_stage in found.shapes.values() for batch in of_stage]
-    if any(audio_s > length_s * items * (1 + 1e-6) for (length_s, items), audio_s in batches):
-        raise SystemExit("a batch holds more audio than its shape")
-    if not (0 < found.busy <= 1 and found.wall_s > found.main_s):
-        raise SystemExit(f"busy {found.busy:.3g} of {found.wall_s:.3g} s, the main process {found.main_s:.3g} s")
-
-
-def rows_of(run: Run, found: Outcome, one_s: float | None = None) -> Rows:
-    """The rows of a run, and of each stage: how many batches and shapes it has, and how far they are padded.
-
-    Args:
-        one_s: how long the same took on one device.
-    """
-    note, host = "virtual clock", f"{run.cpus or 14} workers, {run.metrics_ms:g} ms of signal metrics an item"
-    case = f"{run.utterances} utterances, {run.devices} devices, faults {'+'.join(run.faults) or 'none'}"
-    values = {"s": found.wall_s, "busy share": found.busy, "main s": found.main_s}
-    estimated = f"{note}; device costs estimated" + (f"; {host}" if run.cpus is not None else "")
-    rows = figures(values, case=case, variant=run.precision, n=run.utterances, note=estimated)
-    if one_s is not None:
-        rows[0]["ratio_to_baseline"] = f"{one_s / found.wall_s:.3g}"
-    for stage, batches in found.shapes.items():
-        padded_s = sum(length_s * items for (length_s, items), _ in batches)
-        values = {
-            "batches": len(batches),
-            "shapes": len({shape for shape, _ in batches}),
-            "padded": padded_s / sum(audio_s for _, audio_s in batches),
-        }
-        case = f"{run.utterances} utterances, {stage}"
-        rows += figures(values, case=case, variant=run.precision, n=len(batches), note=f"{note}; {host}")
-    return rows
-
-
-@bench(utterances=3000, precision=tuple(COSTS), devices=(1,), fault=("none",), cpus=(0,), metrics_ms=METRICS_MS)
-def main(options: Options) -> Cases:
-    """Every precision, number of workers and number of devices."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    faults, alone_s = tuple(name for name in options.fault if name != "none"), {}
-    for precision, cpus, devices in product(options.precision, options.cpus, options.devices):
-        run = Run(options.utterances, precision, devices, cpus or None, faults, metrics_ms=options.metrics_ms)
-        found = simulate(run)
-        compare(found, options.utterances)
-        alone_s |= {precision: found.wall_s} if devices == 1 else {}
-        yield rows_of(run, found, alone_s.get(precision) if devices > 1 else None)
