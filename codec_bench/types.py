@@ -379,6 +379,7 @@ class Answered(Generic[Spoken]):
     notes: tuple[str, ...] = ()
     served: Mapping[str, str] = field(default_factory=dict)
     sound_s: float | None = None
+    reasoning: str | None = None
 
     @property
     def state(self) -> str:
@@ -409,6 +410,7 @@ class Response(Answered[Audio]):
         served: what the service said of itself with this answer: `model`, `revision` (its `system_fingerprint` or the
             like), `request` (the id of the request); empty if it said nothing, or if no service answered.
         sound_s: seconds of input audio in all, those of `cut_s` included; None if it is not known.
+        reasoning: what the model thought before its answer, where that came apart from it; None if nothing did.
 
     Examples:
         >>> Response(text="a dog").status, Response.failed("the model has no answer").reason

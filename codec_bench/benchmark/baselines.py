@@ -17,6 +17,7 @@ from codec_bench.stats.controls import control_of
 from codec_bench.store.answers import Exchange, content_of, exchanges
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import DATABASE, Run
+from codec_bench.text.reasoning import cut_reasoning
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def baseline_of(folder: str | None, own: Path | None, benchmark: str) -> Baselin
     with closing(Run(place)) as run:
         for one in exchanges(run):
             if one.answer.status == "ok":
-                text = (one.reading.parsed if one.reading else None) or one.answer.text or ""
+                text = (one.reading.parsed if one.reading else None) or cut_reasoning(one.answer.text or "").text
                 sound = Clip(str(one.answer_path)) if one.answer_path is not None else None
                 held[one.question.id] = content_of(one.question.fields, one.question.expected), Beside(text, sound)
     return Baseline(place, held)

@@ -34,9 +34,11 @@ from codec_bench.benchmark.judge.metric import (
 from codec_bench.benchmark.judge.published import ASKS_AGAIN, MOST_ASKED
 from codec_bench.benchmark.judge.spoken_answers import doubt_of
 from codec_bench.benchmark.metrics.base import Answer
+from codec_bench.benchmark.reading import Unparsed, load_steps
+from codec_bench.benchmark.reading.base import TRUNCATED
 from codec_bench.benchmark.run_request import RunRequest, labelled_judges, started_model
 from codec_bench.benchmark.scoring.scheme import Scheme
-from codec_bench.benchmark.scoring.scoring import answer_of, unread_score
+from codec_bench.benchmark.scoring.scoring import answer_of, answer_text, unread_score
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models import check_served, load_model, served_words
 from codec_bench.models.base import Model
@@ -46,6 +48,7 @@ from codec_bench.store.answers import CALLS, AnswerWriter, Exchange, Reading, ex
 from codec_bench.store.judge_tests import NOT_TESTED, kept_test
 from codec_bench.store.record import Run
 from codec_bench.store.statuses import FAILURES
+from codec_bench.text.reasoning import cut_reasoning
 from codec_bench.types import Audio, Request, Response, Score
 
 BASELINE = "baseline"
@@ -110,6 +113,7 @@ class _Verdicts:
         self._like, self._baseline = like, baseline
         self._run, self._writer, self._name, self._metric, self._progress = run, writer, name, metric, progress
         self._seed, self._system = seed, next(iter(run.systems))
+        self._process = (run.meta["fingerprint"].get("scored") or {}).get("process", ())
         self._waiting: dict[str, tuple[Exchange, int, dict[str, Response]]] = {}
         self._ready: dict[int, Score] = {}
         self._doubts: dict[int, str | None] = {}
@@ -129,7 +133,7 @@ class _Verdicts:
                     responses[request.id] = response
                     if len(responses) == expected:
                         del self._waiting[exchange.question.id]
-                        answer = answer_of(exchange, self._reading(exchange))
+                        answer = self._answer(exchange, self._reading(exchange))
                         self._take(exchange, self._metric.score(answer, expected, responses))
         finally:
             self._write(force=True)
@@ -147,7 +151,7 @@ class _Verdicts:
             sound = _clip(exchange.answer_path)
             earlier = [_clip(path) for _, path in exchange.turns] if self._metric.rubric.hears == "every" else []
             try:
-                asked = self._asked(exchange, answer_of(exchange, reading), sound, earlier)
+                asked = self._asked(exchange, self._answer(exchange, reading), sound, earlier)
             except UserError as error:  # the rubric names a column that this question does not have
                 asked = Score.failed(error.message, self._metric.protocol)
             if isinstance(asked, Score):
@@ -165,7 +169,7 @@ class _Verdicts:
                     key: Response(text=text, finish=end, cached=True)
                     for key, text, end in zip(keys, said, held.get(FINISHES) or [None] * len(said))
                 }
-                score = self._metric.score(answer_of(exchange, reading), len(asked), replies)
+                score = self._metric.score(self._answer(exchange, reading), len(asked), replies)
                 if served := held.get(CALLS, {}).get("served"):
                     score = replace(score, detail={**score.detail, CALLS: {**score.detail[CALLS], "served": served}})
                 self._take(exchange, score)
@@ -195,18 +199,38 @@ class _Verdicts:
             return Score.refused(f"the question has no text in '{column}'", metric.protocol)
         return metric.requests(answer, sound, self._seed, beside)
 
+    def _answer(self, exchange: Exchange, reading: Reading) -> Answer:
+        """The answer as the judge sees it."""
+        return answer_of(exchange, reading, whole=self._metric.is_official)
+
     def _reading(self, exchange: Exchange) -> Reading:
         """What the judge is given of an answer in words: what was read of it when it was scored, or all of it.
 
         A judge that hears is given the sound, whether or not there are words to it.
         """
         reading = exchange.reading or Reading(None, None, "the answer was not read")
+        official, text = self._metric.is_official, exchange.answer.text
+        said = None if text is None else answer_text(text, whole=official)
         if self._metric.rubric.hears and exchange.answer_path is not None and reading.parsed is None:
-            return replace(reading, parsed=reading.transcript or exchange.answer.text or "", reason=None)
-        if not self._metric.reads_raw or exchange.answer.status != "ok":
-            return reading
-        whole = reading.transcript or exchange.answer.text
+            return replace(reading, parsed=reading.transcript or said or "", reason=None)
+        truncated = reading.code == TRUNCATED and not official
+        if not self._metric.reads_raw or exchange.answer.status != "ok" or truncated:
+            return self._official_reading(exchange, reading) if official else reading
+        whole = reading.transcript or said
         return replace(reading, parsed=whole, reason=None if whole is not None else "the model gave no text")
+
+    def _official_reading(self, exchange: Exchange, reading: Reading) -> Reading:
+        """What a published program is given: what the benchmark's own steps read of the whole answer."""
+        text = exchange.answer.text
+        if text is None or exchange.answer.status != "ok" or reading.transcript is not None:
+            return reading
+        if cut_reasoning(text).text == text:
+            return reading
+        chain = replace(load_steps(self._process), whole=True)
+        parsed = chain(text, exchange.question.fields)
+        if isinstance(parsed, Unparsed):
+            return replace(reading, parsed=None, reason=parsed.reason, code=parsed.code)
+        return replace(reading, parsed=parsed.text, reason=None, code=None)
 
     def _take(self, exchange: Exchange, score: Score) -> None:
         doubt = self._doubts.pop(exchange.question.number, None)
@@ -217,7 +241,7 @@ class _Verdicts:
             # A question that the rubric does not fit, or that no answer is right to, was answered neither well nor
             # badly.
             if score.status in FAILURES or exchange.answer.status != "ok":
-                score = score.counting_wrong(self._metric.worst(answer_of(exchange, self._reading(exchange))))
+                score = score.counting_wrong(self._metric.worst(self._answer(exchange, self._reading(exchange))))
         self._ready[exchange.question.number] = score
         self._done += 1
         self._write(force=False)

@@ -34,7 +34,7 @@ from codec_bench.types import Audio, Request, Response
 FILE = "responses.sqlite"
 MAX_BYTES = 8 << 30
 _SUM_DIGITS = 8
-_KEPT = ("text", "usage", "finish", "cut_s", "notes", "sound_s")
+_KEPT = ("text", "usage", "finish", "cut_s", "notes", "sound_s", "reasoning")
 _SOUNDS = 10_000  # the most digests of files that are kept in memory
 _MOST_VARIABLES = 500  # in one SQLite statement; old versions of SQLite allow 999
 
@@ -293,7 +293,7 @@ def unpack(head: str, audio: bytes | None) -> Response:
     if audio is not None:
         sound = _unpack_sound(kept, audio)
     return Response(
-        audio=sound, cached=True, attempts=0, **{**{name: kept[name] for name in _KEPT}, "notes": tuple(kept["notes"])}
+        audio=sound, cached=True, attempts=0, **{**{name: kept.get(name) for name in _KEPT}, "notes": tuple(kept["notes"])}
     )  # fmt: skip
 
 

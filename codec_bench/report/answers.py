@@ -89,8 +89,7 @@ def _of_lengths(answers: Answers) -> list[str]:
         told.append(f"{_part(answers.at_limit, 'answers')} ended at a limit of length")
     if answers.with_reasoning and answers.with_reasoning.n:
         told.append(
-            f"{_part(answers.with_reasoning, 'answers')} still hold the model's reasoning, up to </think>, as a part of the answer; "
-            "a definition takes it away with the step strip-tags, and --set NAME.reasoning_end='</think>' at a chat endpoint or in transformers"
+            f"{_part(answers.with_reasoning, 'answers')} held the model's reasoning, which was cut off; metrics of official/ read it"
         )
     return told
 

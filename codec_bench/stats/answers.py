@@ -15,9 +15,7 @@ from codec_bench.stats.summary_types import Answers, Cut, Part, Quantiles, Serve
 from codec_bench.store.answers import TOO_LONG, draws_of, has_answers
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NO_ANSWER
-
-END_OF_REASONING = "</think>"
-"""What most open models write between their reasoning and their answer, where their server leaves it in."""
+from codec_bench.text.reasoning import MARKS, cut_reasoning
 
 
 def answers_of(run: Run) -> Answers | None:
@@ -33,7 +31,7 @@ def answers_of(run: Run) -> Answers | None:
     )[0]
     known = "SELECT TOTAL(cut_s), TOTAL(sound_s) FROM answers WHERE sound_s IS NOT NULL"
     unheard_s, sound_s = run.query(known)[0]
-    thoughts = run.query("SELECT COUNT(*) FROM answers WHERE text LIKE ?", (f"%{END_OF_REASONING}%",))[0][0]
+    thoughts = _count_reasoning(run)
     usage = run.query(
         "SELECT j.key, SUM(j.value) FROM answers a, json_each(a.usage) j WHERE j.key NOT IN ('cost_usd', 'cost_unsure_usd') GROUP BY j.key ORDER BY j.key"
     )
@@ -73,6 +71,13 @@ def answers_of(run: Run) -> Answers | None:
         first_s=_spread(run, "first_s"),
         **_rtfx(run),
     )
+
+
+def _count_reasoning(run: Run) -> int:
+    """How many answers hold reasoning."""
+    where = " OR ".join("text LIKE ?" for _ in MARKS)
+    texts = run.query_lazily(f"SELECT text FROM answers WHERE {where}", tuple(f"%{mark}%" for mark in MARKS))
+    return sum(bool(cut_reasoning(text).reasoning) for (text,) in texts)
 
 
 def _rtfx(run: Run) -> dict[str, Any]:

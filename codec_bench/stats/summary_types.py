@@ -443,7 +443,7 @@ class Answers(SummaryPart):
             the Open ASR leaderboard defines it; unset if the seconds of no sound are known.
         cost_range_usd: the least and the most that they cost, where a service did not say which tokens were sound.
         no_answer, ways: how many answers are none, and in which ways; an answer may be none in several ways.
-        with_reasoning: answers in which the model's reasoning was left, up to `</think>`; unset if there are none.
+        with_reasoning: answers that held the model's reasoning, which was cut off; unset if there are none.
     """
 
     asked: int = 0

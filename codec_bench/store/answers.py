@@ -38,7 +38,7 @@ SOUNDS = ("audio", "other_audio", "prompt_audio", "reference_audio", "source_aud
 """Names of fields that hold sounds. `audio` may hold several."""
 _SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels")
 _QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio", "draw_of", "draw")
-_READINGS = ("number", "transcript", "parsed", "reason", "turns")
+_READINGS = ("number", "transcript", "parsed", "reason", "turns", "code")
 _ANSWERS = ("number", *(one.name for one in fields(Answered)))
 
 
@@ -92,12 +92,14 @@ class Reading:
         reason: why it could not be parsed, or None.
         turns: the words of the answers before the last one, of a question of several rounds: as heard, or as the model
             wrote them.
+        code: why it could not be parsed (`benchmark.reading.base`), or None.
     """
 
     transcript: str | None = None
     parsed: str | None = None
     reason: str | None = None
     turns: tuple[str, ...] = ()
+    code: str | None = None
 
 
 class Place(NamedTuple):
@@ -244,7 +246,7 @@ class AnswerWriter(RunWriter):
             questions.append((q.number, *said, q.audio, storable(q.draw_of), q.draw))
             cells = {
                 "reason": storable(a.reason), "text": storable(a.text), "usage": _json(a.usage), "notes": _json(a.notes),
-                "served": _json(a.served) if a.served else None,
+                "served": _json(a.served) if a.served else None, "reasoning": storable(a.reasoning),
             }  # fmt: skip
             answers.append((q.number, *(cells[n] if n in cells else getattr(a, n) for n in _ANSWERS[1:])))
         with self._transaction() as rows:
@@ -271,7 +273,14 @@ class AnswerWriter(RunWriter):
         if not items:
             return
         read = [
-            (n, storable(r.transcript), storable(r.parsed), storable(r.reason), _json(r.turns) if r.turns else None)
+            (
+                n,
+                storable(r.transcript),
+                storable(r.parsed),
+                storable(r.reason),
+                _json(r.turns) if r.turns else None,
+                r.code,
+            )
             for n, r in readings.items()
         ]
         with self._transaction() as rows:
@@ -375,7 +384,7 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
     for row in run.query_lazily(
         "SELECT a.number, p.id, q.fields, q.expected, q.subsets, p.language, q.prompt, p.audio, q.audio, p.duration_s, "
         "p.sample_rate_hz, p.channels, p.speaker, a.status, a.reason, a.text, a.audio, a.usage, a.latency_s, a.first_s, a.finish, "
-        "a.cut_s, a.attempts, a.cached, a.notes, a.served, r.number, r.transcript, r.parsed, r.reason, q.draw_of, q.draw, r.turns, t.answers FROM answers a "
+        "a.cut_s, a.attempts, a.cached, a.notes, a.served, r.number, r.transcript, r.parsed, r.reason, q.draw_of, q.draw, r.turns, t.answers, r.code, a.sound_s, a.reasoning FROM answers a "
         "JOIN questions q ON q.number = a.number JOIN samples p ON p.number = a.number "
         f"LEFT JOIN readings r ON r.number = a.number LEFT JOIN turns t ON t.id = p.id {chosen} ORDER BY a.number"
     ):
@@ -383,10 +392,10 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
         asked = QuestionRecord(row[0], row[1], cell(row[2]), tuple(cell(row[3])), cell(row[4]), *row[5:13], *row[30:32])
         usage, cached, notes, who = row[17], row[23], row[24], row[25]
         served = cell(who) if who is not None else {}
-        cells = (*row[13:17], cell(usage), *row[18:23], bool(cached), tuple(cell(notes)), served)
+        cells = (*row[13:17], cell(usage), *row[18:23], bool(cached), tuple(cell(notes)), served, *row[35:37])
         answer = AnswerRecord(*cells)
         turns = tuple(cell(row[32])) if row[32] is not None else ()
-        reading = Reading(row[27], row[28], row[29], turns) if row[26] is not None else None
+        reading = Reading(row[27], row[28], row[29], turns, row[34]) if row[26] is not None else None
         said = _turns(cell(row[33])) if row[33] is not None else []
         before = tuple((one, run.kept(one.audio) if one.audio else None) for one in said)
         kept = run.kept(answer.audio) if answer.audio else None

@@ -41,7 +41,7 @@ from codec_bench.store.tables import (
     row_checksum,
 )
 
-SCHEMA = 3
+SCHEMA = 4
 DATABASE = "run.sqlite"
 SEAL = "run.seal"
 SMALL = ("meta", "systems", "metrics")

@@ -60,6 +60,8 @@ NO_ANSWER = {
     "copy": "the answer is a copy of what was asked",
     "phonemes": "the answer is in phonemes",
     "language": "the answer is in another language or script than was expected",
+    "truncated": "the answer ends inside of its reasoning",
+    "refusal": "the model declines to answer",
 }
 """The notes of answers that are none, by the way in which each is none (`codec_bench.text.degenerate_answers.WAYS`)."""
 

@@ -73,9 +73,9 @@ CREATE TABLE questions (
 CREATE TABLE answers (
     number INTEGER PRIMARY KEY, status TEXT NOT NULL, reason TEXT, text TEXT, audio TEXT, usage TEXT, latency_s REAL,
     first_s REAL, finish TEXT, cut_s REAL NOT NULL, attempts INTEGER NOT NULL, cached INTEGER NOT NULL, notes TEXT,
-    served TEXT, sound_s REAL, checksum INTEGER);
+    served TEXT, sound_s REAL, reasoning TEXT, checksum INTEGER);
 CREATE TABLE readings (
-    number INTEGER PRIMARY KEY, transcript TEXT, parsed TEXT, reason TEXT, turns TEXT, checksum INTEGER);
+    number INTEGER PRIMARY KEY, transcript TEXT, parsed TEXT, reason TEXT, turns TEXT, code TEXT, checksum INTEGER);
 CREATE TABLE turns (id TEXT PRIMARY KEY, answers TEXT NOT NULL, checksum INTEGER);
 """
 """The SQL statements that make the further tables of a record of answers."""

@@ -569,3 +569,55 @@ def test_a_name_that_a_proxy_gave_is_said_to_be_one(ask, server, named, fingerpr
     with closing(open_run(ask())) as run:
         notes = answer_notes(answers_of(run))
     assert any("'m' is a name that the service gave" in note for note in notes) == said
+
+
+def reasons(served, reply):
+    """Lets the endpoint say something before its answers, and rate what it is shown with 7."""
+    plain = served.reply
+
+    def other(body):
+        status, given = plain(body)
+        message = given["choices"][0]["message"]
+        judged = "<answer " in str(body["messages"][-1]["content"])
+        message["content"] = "<think>[[1]]</think>Good. [[7]]" if judged else reply(message["content"])
+        return status, given
+
+    served.reply = other
+
+
+def test_reasoning_is_not_scored_not_judged_and_kept(ask, server, tmp_path):
+    """Each answer is right and stands after the thought of a wrong one; the last ends inside of its thoughts."""
+    served, url = server
+    reasons(
+        served, lambda text: "<think>So it is 0" if text == "5" else f"<think>It may be Zebra, 9.</think>\n\n{text}"
+    )
+    definition = {"metrics": ["accuracy[answer-match]", "rating[alpaca-1-10]"], "primary": "accuracy[answer-match]"}
+    judge = judge_file(tmp_path / "judge.yaml", url)
+    folder = ask(definition=definition, judge=str(judge))
+    assert sum("<answer " in str(body["messages"]) for body in served.seen) == 5, "one answer was never finished"
+    assert not any("Zebra" in str(body["messages"]) for body in served.seen)
+    with closing(open_run(folder)) as run:
+        scores = {s.id: s for s in run.scores(metric="accuracy[answer-match]")}
+        ratings = [s.value for s in run.scores(metric=next(n for n in run.metrics if n.startswith("rating")))]
+        texts = [text for (text,) in run.query("SELECT text FROM answers ORDER BY number")]
+    assert [scores[f"a{n}"].value for n in range(6)] == [1, 1, 1, 1, 1, None]
+    assert (scores["a5"].status, scores["a5"].detail["code"]) == ("unparsed", "truncated")
+    assert ratings == [7, 7, 7, 7, 7, None] and all("<think>" in text for text in texts), "the record holds all of it"
+    with closing(open_run(folder)) as run:
+        found = summarise(run).as_dict()["answers"]
+    assert found["with_reasoning"]["n"] == 6 and found["ways"] == {"truncated": 1}
+
+
+def test_reasoning_in_a_field_of_its_own_is_kept(ask, server):
+    served, _ = server
+    plain = served.reply
+
+    def other(body):
+        status, given = plain(body)
+        given["choices"][0]["message"]["reasoning_content"] = "It may be Zebra."
+        return status, given
+
+    served.reply = other
+    with closing(open_run(ask())) as run:
+        assert run.query("SELECT DISTINCT reasoning FROM answers") == [("It may be Zebra.",)]
+        assert all("Zebra" not in text for (text,) in run.query("SELECT text FROM answers"))

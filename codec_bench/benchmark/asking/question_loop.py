@@ -222,7 +222,7 @@ class Asking:
             status=status, reason=reason, text=response.text, audio=audio, usage=dict(response.usage),
             latency_s=response.latency_s, first_s=response.first_s, finish=response.finish, cut_s=response.cut_s,
             attempts=response.attempts, cached=response.cached, notes=response.notes,
-            served=response.served, sound_s=response.sound_s,
+            served=response.served, sound_s=response.sound_s, reasoning=response.reasoning,
         )  # fmt: skip
 
     def _take(

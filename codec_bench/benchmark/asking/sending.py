@@ -312,7 +312,7 @@ def _is_text_or_none(value: object) -> bool:
 
 _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "status": ("'ok', 'failed' or 'refused'", lambda value: value in ("ok", "failed", "refused")),
-    **dict.fromkeys(("reason", "text", "finish"), ("a text or None", _is_text_or_none)),
+    **dict.fromkeys(("reason", "text", "finish", "reasoning"), ("a text or None", _is_text_or_none)),
     "audio": ("an Audio or None", lambda value: value is None or isinstance(value, Audio)),
     **dict.fromkeys(("usage", "served"), ("a mapping", lambda value: isinstance(value, Mapping))),
     **dict.fromkeys(("latency_s", "first_s", "sound_s"), ("seconds or None", lambda value: value is None or _is_seconds(value))),

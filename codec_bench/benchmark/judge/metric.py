@@ -30,12 +30,14 @@ from codec_bench.benchmark.judge.replies import Verdict
 from codec_bench.benchmark.judge.rubric import MADE, load_rubric, with_own_rubrics
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.reading.base import OFFICIAL
 from codec_bench.benchmark.reading.choices import chance_of, choices_of
 from codec_bench.errors import UserError
 from codec_bench.models import served_words, successor
 from codec_bench.registry import Spec
 from codec_bench.store.answers import CALLS
 from codec_bench.store.judge_tests import judge_words
+from codec_bench.text.reasoning import cut_reasoning
 from codec_bench.types import Message, Request, Response, Score
 
 STEM = "rating"
@@ -179,6 +181,11 @@ class JudgeMetric:
         return self.rubric.aligns is not None or self.rubric.reply == "nearest"
 
     @property
+    def is_official(self) -> bool:
+        """Whether it follows a published program, which leaves the reasoning in answers and replies."""
+        return self.rubric.reply.startswith(OFFICIAL) or self.rubric_name.endswith("-official")
+
+    @property
     def prefers(self) -> bool:
         """Whether the judge says which of two answers is better."""
         return self.rubric.reply in ("preferred", EMERGENT_TTS)
@@ -277,7 +284,7 @@ class JudgeMetric:
                 said = f"was cut at {len(response.text):,} characters, at the limit of its length"
                 detail = {"replies": [response.text]}
                 return Score.unparsed(f"the judge's reply {said}", self.protocol, detail=detail)
-            texts[key] = response.text
+            texts[key] = response.text if self.is_official else cut_reasoning(response.text).text
         if len(texts) != asked:
             return Score.failed(f"{len(texts)} of {asked} verdicts came", self.protocol)
         return self._combined(answer, texts)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from codec_bench.benchmark.reading import number, option, sections, structure, ultraeval_steps
-from codec_bench.benchmark.reading.base import Chain, Parsed, Step, Unparsed
+from codec_bench.benchmark.reading.base import OFFICIAL, Chain, Parsed, Step, Unparsed
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import Spec
 
@@ -84,7 +84,7 @@ def load_steps(names: Sequence[str]) -> Chain:
             recogniser = argument
         else:
             steps.append(_built(text, name, argument))
-    return Chain(tuple(names), tuple(steps), recogniser)
+    return Chain(tuple(names), tuple(steps), recogniser, any(name.startswith(OFFICIAL) for name in names))
 
 
 def steps_on(names: Sequence[str], *, gpu: bool) -> list[str]:

@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from codec_bench.text.reasoning import cut_reasoning
+
 SHOWN = 80
+NOTHING, SEVERAL, REFUSAL, TRUNCATED = "nothing", "several", "refusal", "truncated"
+"""Why an answer cannot be read: it holds no decision, or several; the model declines; it ends inside of its reasoning."""
+OFFICIAL = "official/"
+"""How names of published rules begin. They read the whole answer, reasoning included, as their programs do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +32,11 @@ class Unparsed:
 
     Args:
         reason: one sentence that quotes the shortened answer.
+        code: why: `NOTHING`, `SEVERAL`, `REFUSAL` or `TRUNCATED`.
     """
 
     reason: str
+    code: str = NOTHING
 
 
 Step = Callable[[str, Mapping[str, Any]], Parsed | Unparsed]
@@ -46,11 +54,13 @@ class Chain:
         names: the names of the steps, for the record.
         steps: the steps, without `transcript[...]`.
         recogniser: the recogniser that transcribes generated audio before the first step, or None.
+        whole: whether the reasoning stays in the answer, as under a published rule.
     """
 
     names: tuple[str, ...]
     steps: tuple[Step, ...]
     recogniser: str | None = None
+    whole: bool = False
 
     def __call__(self, text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
         """Reads an answer.
@@ -59,6 +69,11 @@ class Chain:
             text: the answer.
             fields: the question's columns by the benchmark's names.
         """
+        if not self.whole:
+            cut = cut_reasoning(text)
+            if cut.unfinished:
+                return Unparsed(f"the answer ends inside of its reasoning: {quote(text)}", TRUNCATED)
+            text = cut.text
         for step in self.steps:
             read = step(text, fields)
             if isinstance(read, Unparsed):

@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from codec_bench.benchmark.reading.base import Parsed, Step, Unparsed, quote
+from codec_bench.benchmark.reading.base import TRUNCATED, Parsed, Step, Unparsed, quote
+from codec_bench.text.reasoning import cut_reasoning
 
 MOST_OBJECTS = 100
 """How many braces are tried, so that an answer of nothing but braces does not take long."""
 
 _OBJECT = re.compile(r"\{\s*\"")
-_THINKING = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _TOKEN = re.compile(r"<\|[^|<>\n]{0,200}\|>")
 _FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[^\n]*$", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
@@ -58,24 +58,14 @@ def json_field(name: str) -> Step:
 
 
 def strip_tags(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """The answer without `<think>` parts, `<|...|>` tokens and the marks of Markdown.
+    """The answer without its reasoning, `<|...|>` tokens and the marks of Markdown.
 
-    Unparsed if a `<think>` part never ends, or if nothing is left.
+    Unparsed if the answer ends inside of its reasoning, or if nothing is left.
     """
-    kept, depth, at = [], 0, 0
-    for tag in _THINKING.finditer(text):
-        if not depth:
-            kept.append(text[at : tag.start()])
-        if tag[1]:
-            if not depth:
-                kept = []  # some prompts open the thinking themselves; then all text before its end is thinking
-            depth = max(0, depth - 1)
-        else:
-            depth += 1
-        at = tag.end()
-    if depth:
-        return Unparsed(f"the thinking never ends in {quote(text)}")
-    rest = "".join([*kept, text[at:]])
+    cut = cut_reasoning(text)
+    if cut.unfinished:
+        return Unparsed(f"the answer ends inside of its reasoning: {quote(text)}", TRUNCATED)
+    rest = cut.text
     for pattern in (_TOKEN, _FENCE, _HEADING, _QUOTED, _STRONG, _LIGHT):
         rest = pattern.sub("", rest)
     rest = rest.strip()

@@ -20,6 +20,7 @@ from codec_bench.stats.intervals import interval
 from codec_bench.store.answers import Exchange, exchanges
 from codec_bench.store.draws import ALL_ROTATIONS, ORDER, SHUFFLED
 from codec_bench.store.record import Run
+from codec_bench.text.reasoning import cut_reasoning
 
 _READ = option_letter(None)
 
@@ -80,7 +81,7 @@ def choice_of(exchange: Exchange) -> Choice | None:
     right = letters.index(min(expected)) if len(expected) == 1 else None
     if answer.status != "ok":
         return Choice(id, order, None, right, failed=True)
-    text = (exchange.reading.transcript if exchange.reading else None) or answer.text or ""
+    text = (exchange.reading.transcript if exchange.reading else None) or cut_reasoning(answer.text or "").text
     found = named(text, choices)
     if len(found) != 1:
         read = _READ(text, question.fields)

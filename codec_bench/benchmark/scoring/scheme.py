@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codec_bench.benchmark.judge.metric import JudgeMetric, is_judge_metric, load_judge_metric, names_by_judge
@@ -11,6 +11,7 @@ from codec_bench.benchmark.judge.rubric import is_own
 from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.metrics.base import AnswerMetric
 from codec_bench.benchmark.reading import Chain, load_steps
+from codec_bench.benchmark.reading.base import OFFICIAL
 from codec_bench.engine.plan import Plan, build_plan, features_read
 from codec_bench.engine.systems import generated
 from codec_bench.metrics import build_metric
@@ -76,8 +77,9 @@ class Scheme:
         )
 
     def chain_of(self, metric: str) -> Chain:
-        """The post-processing between an answer and a metric."""
-        return self.chains.get(metric, self.chain)
+        """The post-processing between an answer and a metric; that of a published metric keeps the reasoning."""
+        chain = self.chains.get(metric, self.chain)
+        return replace(chain, whole=True) if OFFICIAL in metric else chain
 
     @property
     def transcripts(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading import Chain, Unparsed
+from codec_bench.benchmark.reading.base import OFFICIAL, TRUNCATED
 from codec_bench.benchmark.reading.choices import choices_of
 from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
 from codec_bench.engine.run import Engine
@@ -35,6 +36,7 @@ from codec_bench.store.record import Run
 from codec_bench.store.rows import NO_ANSWER, SOUND, ItemRecord
 from codec_bench.store.statuses import FAILURES, NO_FAILURE
 from codec_bench.text.degenerate_answers import ways_of
+from codec_bench.text.reasoning import cut_reasoning
 from codec_bench.types import SPOKEN, Sample, Score, Status
 
 TRANSCRIPT, TURNS = "transcript", "turns"
@@ -70,15 +72,16 @@ class AnswerScorer:
             (finished items with their questions' numbers, what was read of each answer by the question's number).
         """
         scheme = self._scheme
-        read: dict[tuple[str, ...], dict[int, Reading]] = {}
+        read: dict[tuple[tuple[str, ...], bool], dict[int, Reading]] = {}
 
         def readings(chain: Chain) -> dict[int, Reading]:
-            if chain.names not in read:
-                read[chain.names] = {
+            key = chain.names, chain.whole
+            if key not in read:
+                read[key] = {
                     e.question.number: _read(e, chain, _transcript(chain, heard.get(e.question.number)))
                     for e in exchanges
                 }
-            return read[chain.names]
+            return read[key]
 
         scores: dict[int, dict[str, Score]] = {e.question.number: self._of_audio(e, heard) for e in exchanges}
         for name, metric in scheme.alone.items():
@@ -116,8 +119,11 @@ def _no_answer(exchange: Exchange) -> list[str]:
     if answer.status != "ok" or answer.text is None or answer.audio is not None:
         return []
     asked = (question.prompt or "").rpartition("user: ")[2].replace(SOUND, " ")
+    cut = cut_reasoning(answer.text)
+    if cut.unfinished or (not cut.text.strip() and answer.reasoning and answer.finish == "length"):
+        return [NO_ANSWER[TRUNCATED]]
     ways = ways_of(
-        answer.text,
+        cut.text,
         prompt=asked,
         known=[*question.expected, *choices_of(question.fields).values()],
         language=question.language,
@@ -136,7 +142,7 @@ def _read(exchange: Exchange, chain: Chain, heard: Score | None) -> Reading:
     if exchange.answer.status != "ok":
         return Reading(None, None, exchange.answer.reason)
     text, transcript = exchange.answer.text, None
-    turns = tuple(said.text or "" for said, _ in exchange.turns)
+    turns = tuple(answer_text(said.text or "", whole=chain.whole) for said, _ in exchange.turns)
     if chain.recogniser is not None:
         if heard is None or heard.status != "ok":
             return Reading(None, None, (heard.reason if heard else None) or "there is no sound to transcribe")
@@ -144,9 +150,11 @@ def _read(exchange: Exchange, chain: Chain, heard: Score | None) -> Reading:
         turns = tuple(heard.detail.get(TURNS, ()))
     if text is None:
         return Reading(None, None, "the model gave no text", turns)
+    if not chain.whole and not text.strip() and exchange.answer.reasoning and exchange.answer.finish == "length":
+        return Reading(None, None, "the answer ends inside of its reasoning", turns, TRUNCATED)
     parsed = chain(text, exchange.question.fields)
     if isinstance(parsed, Unparsed):
-        return Reading(transcript, None, parsed.reason[:REASON_CHARACTERS], turns)
+        return Reading(transcript, None, parsed.reason[:REASON_CHARACTERS], turns, parsed.code)
     return Reading(transcript, parsed.text, None, turns)
 
 
@@ -156,12 +164,23 @@ def text_of(exchange: Exchange) -> str | None:
     return str(text) if text is not None else next(iter(exchange.question.expected), None)
 
 
-def answer_of(exchange: Exchange, reading: Reading, *, empty_references: bool = False) -> Answer:
-    """An answer in the form that metrics take, with the empty expected answers or without."""
+def answer_text(text: str, *, whole: bool) -> str:
+    """An answer as it is, or without its reasoning."""
+    return text if whole else cut_reasoning(text).text
+
+
+def answer_of(exchange: Exchange, reading: Reading, *, empty_references: bool = False, whole: bool = False) -> Answer:
+    """An answer in the form that metrics take.
+
+    Args:
+        exchange: the question and its answer. reading: what was read of it.
+        empty_references: whether empty expected answers stay. whole: whether the reasoning stays in the raw answer.
+    """
     question = exchange.question
     expected = tuple(text for text in question.expected if empty_references or text.strip())
     return Answer(
-        question.id, reading.parsed or "", expected, question.fields, question.language, exchange.answer.text or "", turns=reading.turns
+        question.id, reading.parsed or "", expected, question.fields, question.language,
+        answer_text(exchange.answer.text or "", whole=whole), turns=reading.turns,
     )  # fmt: skip
 
 
@@ -191,7 +210,8 @@ def unread_score(exchange: Exchange, reading: Reading, protocol: str) -> Score:
         status = "unparsed"
     elif exchange.answer.status == "refused":
         status = "refused"
-    return Score(None, status, reading.reason, protocol)
+    detail = {"code": reading.code} if status == "unparsed" and reading.code is not None else {}
+    return Score(None, status, reading.reason, protocol, detail=detail)
 
 
 def score_answers(
@@ -218,7 +238,7 @@ def score_answers(
     for exchange in exchanges:
         number = exchange.question.number
         reading = readings[number]
-        answer = answer_of(exchange, reading, empty_references=metric.empty_references)
+        answer = answer_of(exchange, reading, empty_references=metric.empty_references, whole=OFFICIAL in metric.name)
         if metric.hears:
             answer = _with_sound(answer, exchange, heard.get(number, {}))
         absent = [name for name in metric.needs if answer.fields.get(name) is None]
@@ -427,8 +447,8 @@ def score_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
 def _reading_again(exchange: Exchange, scheme: Scheme, metric: str) -> Reading:
     """An answer as one metric reads it, from the transcript that the record holds."""
     kept = exchange.reading or Reading(None, None, "the answer was not read")
-    chain = scheme.chains.get(metric)
-    if chain is None:
+    chain = scheme.chain_of(metric)
+    if chain == scheme.chain:
         return kept
     heard = None
     if kept.transcript is not None:

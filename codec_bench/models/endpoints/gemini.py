@@ -201,9 +201,9 @@ class Gemini(BatchableModel):
             return Response.refused(reason, text=text or None, **about)
         sounds = [part["inlineData"] for part in parts if part.get("inlineData")]
         notes = [] if text or sounds else [EMPTY]
-        thoughts = sum(len(part.get("text") or "") for part in parts if part.get("thought"))
-        if thoughts:
-            notes.append(f"{thoughts} characters of reasoning are not part of the answer")
+        if reasoning := "".join(part.get("text") or "" for part in parts if part.get("thought")):
+            notes.append(f"{len(reasoning)} characters of reasoning are not part of the answer")
+            about["reasoning"] = reasoning
         try:
             audio = _audio(sounds) if sounds else None
         except UserError as error:

@@ -124,7 +124,7 @@ class GeminiLive(SocketModel):
         content = event.get("serverContent") or {}
         for part in (content.get("modelTurn") or {}).get("parts") or ():
             if part.get("thought"):
-                written.reasoning += len(part.get("text") or "")
+                written.reasoning.append(part.get("text") or "")
                 continue
             if written.first_s is None:
                 written.first_s = time.monotonic() - began

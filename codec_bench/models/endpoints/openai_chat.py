@@ -39,7 +39,7 @@ class Written:
 
     Args:
         text, transcript, audio: the pieces so far; the audio is base64.
-        refusal: the text with which the model declined. reasoning: characters of reasoning that are not in the answer.
+        refusal: the text with which the model declined. reasoning: what is not in the answer of the reasoning.
         finish: why the answer ended. usage: counts of tokens.
         first_s: seconds from the request to the first piece.
         tools: calls of tools. speaker: the choice that holds the text.
@@ -50,7 +50,7 @@ class Written:
     transcript: list[str] = field(default_factory=list)
     audio: list[str] = field(default_factory=list)
     refusal: str = ""
-    reasoning: int = 0
+    reasoning: list[str] = field(default_factory=list)
     finish: str | None = None
     usage: dict[str, float] = field(default_factory=dict)
     first_s: float | None = None
@@ -89,12 +89,12 @@ class Written:
         content = part.get("content")
         if isinstance(content, list):
             thoughts = [piece for piece in content if piece.get("type") in ("reasoning", "thinking")]
-            self.reasoning += sum(len(piece.get("text") or piece.get("thinking") or "") for piece in thoughts)
+            self.reasoning += [piece.get("text") or _thinking(piece.get("thinking")) for piece in thoughts]
             self.refusal += "".join(piece.get("refusal") or "" for piece in content)
             content = "".join(piece.get("text") or "" for piece in content if piece not in thoughts)
         self.tools += len(part.get("tool_calls") or ())
         audio = part.get("audio") or {}
-        self.reasoning += len(part.get("reasoning_content") or part.get("reasoning") or "")
+        self.reasoning.append(_thinking(part.get("reasoning_content") or part.get("reasoning")))
         self.refusal += part.get("refusal") or ""
         if content:
             self.text.append(content)
@@ -242,10 +242,11 @@ class OpenAiChat(BatchableModel):
             notes.append("the text is the service's own transcript of the spoken answer")
         if self.reasoning_end and self.reasoning_end in text:
             thoughts, _, text = text.rpartition(self.reasoning_end)
-            written.reasoning += len(thoughts)
+            written.reasoning.append(thoughts)
             text = text.lstrip()
-        if written.reasoning:
-            notes.append(f"{written.reasoning} characters of reasoning are not part of the answer")
+        if reasoning := "".join(written.reasoning):
+            notes.append(f"{len(reasoning)} characters of reasoning are not part of the answer")
+            about["reasoning"] = reasoning
         audio = None
         if written.audio:
             try:
@@ -257,6 +258,12 @@ class OpenAiChat(BatchableModel):
         if written.tools:
             notes.append("the model called tools, which it was not given")
         return Response(text=text, audio=audio, notes=tuple(notes), **about)
+
+
+def _thinking(said: Any) -> str:
+    """A text of reasoning, which some services send as a list of parts."""
+    parts = said if isinstance(said, list) else [said]
+    return "".join(part.get("text") or "" if isinstance(part, Mapping) else part or "" for part in parts)
 
 
 def _whole(body: Any) -> Mapping[str, Any]:

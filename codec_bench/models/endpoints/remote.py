@@ -344,7 +344,7 @@ class RemoteModel(Model):
         """The response without the key, which a service may repeat in its answer."""
         hide = partial(masked, secrets=self.key.secrets())
         shown: dict[str, Any] = {
-            name: hide(said) for name in ("text", "reason", "finish") if (said := getattr(response, name))
+            name: hide(said) for name in ("text", "reason", "finish", "reasoning") if (said := getattr(response, name))
         }
         notes = tuple(map(hide, response.notes))
         served = {name: hide(clean(said)) for name, said in response.served.items()}

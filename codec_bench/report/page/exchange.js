@@ -30,6 +30,7 @@ function exchange(n, order) {
       el("h4", null, nameOf(s), facts.length > 0 && el("small", null, ` ${facts.join(", ")}`)),
       !shared && told("asked", content.prompt, "asked"),
       content.status === "ok" ? told("answered", content.answer, "answered") : told(content.status, content.reason, "bad"),
+      told("reasoning, not scored", content.reasoning, "read"),
       told("heard", content.transcript, "answered"),
       content.unread ? told("unparsed", content.unread, "bad") : content.read !== content.answer && told("read as", content.read, "read"),
       told("under controls", (content.controls || []).join("\n") || null, "controlled"),

@@ -17,6 +17,7 @@ from codec_bench.stats.summary_types import Counted, CountingFailures, MetricSum
 from codec_bench.store.answers import Exchange, QuestionRecord, exchanges, has_answers
 from codec_bench.store.judge_tests import judge_words
 from codec_bench.store.record import Run
+from codec_bench.text.reasoning import cut_reasoning
 
 CHARACTERS = 6000
 _PARTS = 20
@@ -68,13 +69,15 @@ def _verdicts(run: Run, system: str, chosen: Container[str]) -> dict[str, list[s
 
 def _told(exchange: Exchange, verdicts: Sequence[str], is_read: bool) -> dict[str, Any]:
     question, answer, reading = exchange.question, exchange.answer, exchange.reading
+    cut = cut_reasoning(answer.text) if answer.text is not None else None
     told = {
         "prompt": question.prompt,
         "about": _about(question),
         "expected": list(question.expected),
         "status": answer.status,
         "reason": answer.reason,
-        "answer": answer.text,
+        "answer": cut.text if cut is not None else None,
+        "reasoning": "\n\n".join(filter(None, (answer.reasoning, cut.reasoning if cut is not None else None))) or None,
         "transcript": reading.transcript if reading else None,
         "read": reading.parsed if reading else None,
         "unread": reading.reason if is_read and reading and reading.parsed is None and answer.status == "ok" else None,

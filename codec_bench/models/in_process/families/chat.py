@@ -233,8 +233,9 @@ class Chat(Family):
             tokens = _unpadded(tokens, self.pad_id)
         usage = {"input_tokens": asked, "output_tokens": count or len(tokens)}
         after = self.loading.reasoning_end
+        reasoning = None
         if after is not None and after in text:
-            text = text.rpartition(after)[2]
+            reasoning, _, text = text.rpartition(after)
         elif after is not None and finish == "length":
             return Response.failed(
                 f"the answer ended after {usage['output_tokens']} tokens, and the model had not finished its reasoning; "
@@ -243,7 +244,8 @@ class Chat(Family):
                 finish=finish,
             )
         text = text.strip()
-        return Response(text=text, usage=usage, finish=finish, notes=() if text else (EMPTY,))
+        notes = () if text else (EMPTY,)
+        return Response(text=text, usage=usage, finish=finish, notes=notes, reasoning=reasoning)
 
 
 class Unproven(Chat):

@@ -1,0 +1,119 @@
+"""The reasoning that a model left in its answer: where it begins and ends, by the marks that models and servers use.
+
+Marks, with the models that write them
+    `<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `<analysis>`, `<reflection>`, `<scratchpad>`: DeepSeek-R1, Qwen3,
+    Step-Audio-R1, EXAONE and what was trained like them; `[THINK]`: Mistral's Magistral; `◁think▷`: Kimi;
+    `<seed:think>`: Seed-OSS; `<|START_THINKING|>`: Command A; `<|begin_of_thought|>`: Sky-T1; `<unused94>`: MedGemma;
+    the channels `analysis` and `commentary` of OpenAI's Harmony, with their tokens and without.
+
+Conventions
+    A block that nothing closes lasts to the end of the text. Everything before an end without a beginning is reasoning,
+    since some prompts open the block themselves. Blocks may be nested. The time grows in proportion to the length of the
+    text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_TAGS = "think(?:ing)?|thoughts?|reasoning|reflection|analysis|scratch_?pad|seed:think|antml:thinking"
+_BLOCK = re.compile(
+    rf"<(?P<end>/)?(?:{_TAGS})>|\[(?P<end2>/)?THINK(?:ING)?\]|\u25c1(?P<end3>/)?think\u25b7"
+    r"|<\|(?:START_THINKING|begin_of_thought)\|>|(?P<end4><\|(?:END_THINKING|end_of_thought)\|>)"
+    r"|<unused94>|(?P<end5><unused95>)",
+    re.IGNORECASE,
+)
+_WRAPS = re.compile(
+    r"<\|(?:START|END)_RESPONSE\|>|<\|(?:begin|end)_of_solution\|>|</?answer>|\A\s*assistant(?=<)", re.IGNORECASE
+)
+_CHANNEL = re.compile(
+    r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*(?P<name>[A-Za-z]+)"
+    r"(?:[^<]{0,200}(?:<\|constrain\|>[^<]{0,60})?<\|message\|>)?"
+)
+_CLOSE = re.compile(r"<\|(?:end|return|call|start)\|>")
+# Harmony whose tokens a server has dropped: the names of the channels are left.
+_BARE = re.compile(r"\A\s*(?:assistant)?\s*analysis(?=[A-Z\"'“])")
+_BARE_FINAL = re.compile(r"assistant\s?final")
+MARKS = ("think", "thought", "reasoning>", "reflection>", "analysis", "scratch", "unused9", "<|channel|>")
+"""A text with reasoning holds one of these, in small letters; a search of a database may look for them first."""
+
+
+class Cut(NamedTuple):
+    """A text without its reasoning.
+
+    Args:
+        text: what is left, without white space around it; the whole text as it was if nothing was cut.
+        reasoning: what was cut, without its marks; "" if there is none.
+        unfinished: whether the text ends inside of its reasoning and nothing else is left.
+    """
+
+    text: str
+    reasoning: str = ""
+    unfinished: bool = False
+
+
+def cut_reasoning(text: str) -> Cut:
+    """Cuts the reasoning off a text.
+
+    Examples:
+        >>> cut_reasoning("<think>It may be A.</think>B")
+        Cut(text='B', reasoning='It may be A.', unfinished=False)
+        >>> cut_reasoning("<think>It may be").unfinished
+        True
+    """
+    lowered = text.casefold()
+    if not any(mark in lowered for mark in MARKS):
+        return Cut(text)
+    rest, cut, is_open = _channels(text)
+    answer, thoughts, never_ends = _blocks(rest)
+    reasoning = "\n\n".join(part for part in (*cut, *thoughts) if part)
+    if answer == text and not cut:
+        return Cut(text)
+    answer = _WRAPS.sub("", answer).strip()
+    return Cut(answer, reasoning, (is_open or never_ends) and not answer)
+
+
+def _channels(text: str) -> tuple[str, list[str], bool]:
+    """The final channel of a Harmony text, the others, and whether the text ends in another; the text without any."""
+    if _BARE.match(text):
+        final = max(_BARE_FINAL.finditer(text), key=re.Match.start, default=None)
+        reasoning = text[: final.start()] if final is not None else text
+        return text[final.end() :] if final is not None else "", [reasoning.strip()], final is None
+    starts = list(_CHANNEL.finditer(text))
+    if not starts:
+        return text, [], False
+    kept, cut, is_final = [text[: starts[0].start()]], list[str](), True
+    for start, end in zip(starts, [*(one.start() for one in starts[1:]), len(text)]):
+        close = _CLOSE.search(text, start.end(), end)
+        part = text[start.end() : close.start() if close else end].strip()
+        is_final = start["name"].lower() == "final"
+        (kept if is_final else cut).append(part)
+        if close is not None and (after := _CLOSE.sub("", text[close.end() : end]).strip()):
+            kept.append(after.removeprefix("assistant"))
+    return "\n".join(part for part in kept if part.strip()), cut, not is_final
+
+
+def _blocks(text: str) -> tuple[str, list[str], bool]:
+    """What stands outside of blocks, what stands inside, and whether the last block never ends."""
+    kept: list[str] = []
+    cut: list[str] = []
+    depth = at = 0
+    for mark in _BLOCK.finditer(text):
+        if not depth:
+            kept.append(text[at : mark.start()])
+        else:
+            cut.append(text[at : mark.start()].strip())
+        if any(mark[name] for name in ("end", "end2", "end3", "end4", "end5")):
+            if not depth:
+                cut += [part.strip() for part in kept]
+                kept.clear()
+            depth = max(0, depth - 1)
+        else:
+            depth += 1
+        at = mark.end()
+    (cut if depth else kept).append(text[at:])
+    return "".join(kept), cut, depth > 0
+
+
+__all__ = ["MARKS", "Cut", "cut_reasoning"]
