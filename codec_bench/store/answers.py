@@ -92,7 +92,8 @@ class Reading:
         reason: why it could not be parsed, or None.
         turns: the words of the answers before the last one, of a question of several rounds: as heard, or as the model
             wrote them.
-        code: why it could not be parsed (`benchmark.reading.base`), or None.
+        code: why it could not be parsed, or that it came in another format than was asked for
+            (`benchmark.reading.base`); None if there is nothing to say.
     """
 
     transcript: str | None = None

@@ -54,6 +54,8 @@ NO_SPOKEN_ANSWER = {
 """The flags of verdicts on sound that is no answer, by the way in which it is none."""
 SPEECHLESS = frozenset([SILENT_ESTIMATE, *NO_SPEECH.values(), *NO_SPOKEN_ANSWER.values()])
 """All flags of values that say nothing of a system, because what they rest on is not the speech that it should be."""
+IGNORED_FORMAT = "the answer ignores the format that was asked for"
+"""The flag of a score of an answer that is plain text where the prompt asks for JSON."""
 NO_ANSWER = {
     "empty": "the answer is empty",
     "endless": "the answer has no end: it ran into the limit of length, or repeats itself",

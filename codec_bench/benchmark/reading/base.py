@@ -11,6 +11,8 @@ from codec_bench.text.reasoning import cut_reasoning
 SHOWN = 80
 NOTHING, SEVERAL, REFUSAL, TRUNCATED = "nothing", "several", "refusal", "truncated"
 """Why an answer cannot be read: it holds no decision, or several; the model declines; it ends inside of its reasoning."""
+FORMAT_IGNORED = "format_ignored"
+"""The code of an answer that was read although it lacks the format that the prompt asks for."""
 OFFICIAL = "official/"
 """How names of published rules begin. They read the whole answer, reasoning included, as their programs do."""
 
@@ -21,9 +23,11 @@ class Parsed:
 
     Args:
         text: the text that is scored.
+        code: `FORMAT_IGNORED` if the answer came without the format that was asked for; else None.
     """
 
     text: str
+    code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +78,13 @@ class Chain:
             if cut.unfinished:
                 return Unparsed(f"the answer ends inside of its reasoning: {quote(text)}", TRUNCATED)
             text = cut.text
+        code = None
         for step in self.steps:
             read = step(text, fields)
             if isinstance(read, Unparsed):
                 return read
-            text = read.text
-        return Parsed(text)
+            text, code = read.text, code or read.code
+        return Parsed(text, code)
 
 
 def quote(text: str) -> str:

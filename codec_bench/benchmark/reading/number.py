@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
 from typing import Any
 
-from codec_bench.benchmark.reading.base import Parsed, Unparsed, quote
+from codec_bench.benchmark.reading.base import NOTHING, REFUSAL, SEVERAL, Parsed, Unparsed, quote
+from codec_bench.benchmark.reading.refusal import declines
 
 MOST_DIGITS = 300
 _MINUS = str.maketrans("\u2212\u2012\u2013\uff0d", "----")
@@ -22,6 +23,10 @@ _NUMBER = re.compile(
     r"(?:[eE](?P<power>[-+]?\d{1,3})(?![\w]))?(?:\s?/\s?(?P<below>\d+)(?![\d/]))?"
 )
 _CUE = re.compile(r"answer(?:\s+is|\s*[:=])(?!\s+not\b)|####|\\boxed\s?\{|答案(?:是|为|[:=])", re.IGNORECASE)
+_TWO = re.compile(
+    r"[^\d\n]{0,20}[\d.,]+\W{0,4}(?:\b(?:or|and|to|oder|und|ou|et|o|y)\b|或|和|到|或者|или)\W{0,4}\d", re.IGNORECASE
+)
+_BOLD = re.compile(r"(?:\*\*|__)([^*_\n]{1,60})(?:\*\*|__)")
 _REACH = 120
 """A number belongs to a cue such as `the answer is` if it begins within so many characters after it."""
 _MOST_CUES = 100
@@ -29,7 +34,8 @@ _MOST_CUES = 100
 
 
 def number(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """The number after `the answer is`, `answer:`, `####`, `\\boxed{` or `答案是`, or else the only number.
+    """The number after `the answer is`, `answer:`, `####`, `\\boxed{` or `答案是`, or else the only number,
+    or the last one if it alone is in bold print.
 
     It is written without separators, and as a decimal number if possible: `1,234.50` gives `1234.5`, `1/2` gives `0.5`.
     Number words are not read. Unparsed if there is no number, or if there are several that differ.
@@ -37,12 +43,24 @@ def number(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
     folded = unicodedata.normalize("NFKC", text)
     cued = set()
     for cue in islice(_CUE.finditer(folded), _MOST_CUES):
-        cued.update(numbers_in(folded[cue.end() : cue.end() + _REACH])[:1])
-    found = cued or set(numbers_in(folded))
+        reach = folded[cue.end() : cue.end() + _REACH]
+        cued.update(numbers_in(reach)[: 2 if _TWO.match(reach) else 1])
+    every = numbers_in(folded)
+    found = cued or set(every)
+    if len(found) > 1 and not cued:
+        found = _strong(folded, every) or found
     if len(found) == 1:
         return Parsed(write_number(found.pop()))
+    if declines(text):
+        return Unparsed(f"the model declines in {quote(text)}", REFUSAL)
     what = "several numbers" if found else "no number"
-    return Unparsed(f"there {'are' if found else 'is'} {what} in {quote(text)}")
+    return Unparsed(f"there {'are' if found else 'is'} {what} in {quote(text)}", SEVERAL if found else NOTHING)
+
+
+def _strong(text: str, every: Sequence[Fraction]) -> set[Fraction]:
+    """The last number of a text if it is the only one in bold print."""
+    bold = {number for match in _BOLD.finditer(text) for number in numbers_in(match[1])}
+    return bold if bold == {every[-1]} else set()
 
 
 def numbers_in(text: str) -> list[Fraction]:

@@ -3,57 +3,80 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from codec_bench.benchmark.reading.base import Parsed, Step, Unparsed, quote
+from codec_bench.benchmark.reading.base import NOTHING, REFUSAL, SEVERAL, Parsed, Step, Unparsed, quote
 from codec_bench.benchmark.reading.choices import choices_of
-from codec_bench.benchmark.reading.words import negated, phrases_in, plain, words
+from codec_bench.benchmark.reading.grammar import (
+    Mention,
+    answer_in,
+    folded,
+    grouped,
+    loaded,
+    mentions_of,
+    positive,
+    probabilities,
+)
+from codec_bench.benchmark.reading.refusal import declines
+from codec_bench.benchmark.reading.synonyms import phrases_of
+from codec_bench.benchmark.reading.words import plain, words
 from codec_bench.errors import UserError, first_of
 
-_MARKS = r"[\s(\[{<\"'“‘*_`$]{0,6}(?:\\(?:text|textbf|mathbf|mathrm)\{)?\(?"
-_L = rf"{_MARKS}(?P<letter>[A-Za-z])(?!\w|['’]\w)"
+_MARKS = r"[\s(\[{<\"'“‘*_`$]{0,6}(?:\\(?:text|textbf|mathbf|mathrm|boxed)\s?\{)?\(?"
+_L = rf"{_MARKS}(?P<letter>[A-Za-z])(?!['’]\w|[A-Za-z0-9_])"
 _BE = r"(?:\s+(?:is|was|be|are)|\s+(?:would|should|must|will|may|might|could)\s+be)"
+_SURELY = r"(?:(?:most\s+)?(?:likely|probably|clearly|therefore|definitely|certainly|obviously|either|entweder|both|soit)\s+)?"
 # Three kinds of wordings, the most explicit first. The first kind that occurs decides.
 _WORDINGS = tuple(
     tuple(re.compile(pattern, re.IGNORECASE) for pattern in kind)
     for kind in (
         (
             rf"\\boxed\s?\{{{_L}",
-            rf"(?:answer|correct|right|best)(?:\s+(?:one|answer|option|choice|letter))?(?:\s+to\s+(?:the|this)\s+question)?"
-            rf"(?:{_BE}(?:\s+(?:most\s+)?(?:likely|probably|clearly|therefore))?\s*:?|\s*[:=])"
-            rf"\s*(?:the\s+)?(?:option|choice|letter)?{_L}",
-            rf"(?:正确|最终)?(?:答案|選項|选项)(?:应该|应当|应|就|可能)?(?:是|为|為|选|選|[:=])(?:选项|選項|选|選|项)?{_L}",
-            rf"(?:故|应|應|应该|因此|所以)(?:选择|選擇|选|選){_L}",
-            r"(?<![\w'’])(?P<letter>[A-Za-z])[)\]}*\"'”’]{0,4}\s+(?:is|would\s+be)\s+(?:the\s+)?(?:correct|right|best)(?!\w)",
+            rf"(?<![a-z])(?:answers?|ans\.?|correct|right|best|letter|option|choice|match|guess|pick|fit|selection|verdict)(?:\s+(?:one|answer|option|choice|letter))?s?(?:\s+to\s+(?:the|this)\s+question)?"
+            rf"(?:{_BE}\s*{_SURELY}:?|\s*[*_]{{0,2}}[:=][*_]{{0,2}}|\s+-|(?<=ans\.)\s)"
+            rf"\s*(?:the\s+)?(?:options?|choices?|letters?)?{_L}",
+            rf"(?:正确|最终)?(?:答案|選項|选项)(?:应该|应当|应|就|可能)?(?:(?:是|为|為|选|選)\s*[:=]?|[:=])(?:选项|選項|选|選|项)?{_L}",
+            rf"(?:故|应|應|应该|因此|所以)(?:选择|選擇|选|選|是)?{_L}",
+            r"(?<![\w'’])(?P<letter>[A-Za-z])[)\]}*\"'”’]{0,4}\s+(?:is|are|would\s+be|seems|fits|matches)\s+(?:both\s+)?"
+            r"(?:the\s+|my\s+)?(?:most\s+|final\s+)?(?:correct|right|best|likely|plausible|fitting|answer|choice|pick|guess)(?!\w)",
             r"(?<![\w'’])(?P<letter>[A-Za-z])(?:选项|選項|项|項)?(?:是|为|為)?(?:正确|正確|对的|最合适)",
+            rf"(?:antwort|richtig|lösung)\s*(?:ist|:|lautet)\s*{_SURELY}(?:option\s*)?{_L}|réponse(?:\s+correcte)?\s*(?:est|:)\s*{_SURELY}(?:l'option\s*)?{_L.replace('letter', 'letter2')}"
+            rf"|(?:respuesta|opción)(?:\s+correcta)?\s*(?:es|:)\s*(?:la\s+opción\s*)?{_L.replace('letter', 'letter3')}|(?:ответ|вариант)\s*(?:[:—-]|это)?\s*{_L.replace('letter', 'letter4')}"
+            rf"|(?:risposta|resposta)(?:\s+corret\w+)?\s*(?:è|é|:)\s*{_L.replace('letter', 'letter5')}|(?:答え|正解|解答)\s*(?:は|[:=])\s*{_L.replace('letter', 'letter6')}",
+            r"(?<![\w'’])(?P<letter>[A-Z])(?:が正解|です|が答え|\s+(?:ist\s+(?:richtig|korrekt)|est\s+(?:correcte?|la\s+bonne)|es\s+(?:correct[ao]|la\s+correcta)|верно|правильно))(?!\w*ない|は)",
         ),
         (
-            rf"(?<!\w)(?:options?|choices?|choose|chose|select|pick|go\s+with|go\s+for)(?:\s+(?:option|choice|answer|letter))?"
+            rf"(?<!\w)(?:options?|choices?|choose|chose|select|pick|go(?:ing)?\s+with|go\s+for|letter|answer|wähle|choisis|elijo|antwort|опция)(?:\s+(?:option|choice|answer|letter))?"
             rf"\s*[:=]?{_L}",
-            rf"(?:选择|選擇|选项|選項|选|選){_L}",
+            rf"(?:选择|選擇|选项|選項|选|選|選択肢)[:=]?{_L}",
             r"(?<![\w'’])(?P<letter>[A-Za-z])(?:选项|選項|项|項)",
         ),
         (
-            r"\A[\s(\[{<\"'“‘*_`]{0,6}(?P<letter>[A-Za-z])[)\]}>\"'”’*_`]{0,4}\s?(?:[).:、,;\n-]|\Z)",
+            r"\A[\s(\[{<\"'“‘*_`]{0,6}(?P<letter>[A-Za-z])[)\]}>\"'”’*_`]{0,4}\s?(?:[).:、,;\n–—!?。，-]|\Z)",
+            r"\A[\s(\[{<\"'“‘*_`]{0,6}(?P<letter>[A-Z])[)\]}>\"'”’*_`]{0,4}\s+(?:because|since|as|due|rather|instead|it\s+is|fits|or|and|und|oder|ou|et|o|y|или|и)\b",
             r"(?:\(\s?(?P<letter>[A-Za-z])\s?\)|\[\s?(?P<bracketed>[A-Za-z])\s?\]|\*\*(?P<strong>[A-Za-z])[.):]?\*\*)",
+            r"(?m)^[ \t>*_`\"'(\[]{0,6}(?P<letter>[A-Z])[.)\]*_`\"']{0,4}[ \t]*$",
+        ),
+        (
+            rf"(?<!\w)(?:it|that|this|which|one|c|es|that'?s)\s*(?:'?s|'?est|\s+is|\s+(?:would|must|should|could|may|might|can)(?:\s+also|\s+only)?\s+be|\s+has\s+to\s+be|la\s+opción)\s+{_SURELY}{_L}",
+            rf"(?:\A|[.!?;\n,])\s*(?:so|therefore|thus|hence|definitely|probably|likely|maybe|perhaps|possibly|clearly|must\s+be|should\s+be|both|either|neither|between|entweder|soit"
+            rf"|i(?:'d|\s+would)?\s+(?:think|guess|believe|say)|my\s+guess|因此|所以|应该|可能|也许)(?:\s+be|\s+is|\s+it\s+is|\s+it's|\s*是)?[,:]?{_L}",
+            r"(?<![\w'])(?P<letter>[A-Z])\s+(?:it\s+is|or|and|und|oder|ou|и|или)(?!\w)",
+            r"(?<![\w'])(?P<letter>[A-Z])(?=\s*(?:[/&+、]|或|和|与|還是|还是|または|か|と)\s*[\W]{0,3}(?:或|者)?[A-Z](?![A-Za-z0-9']))",
+            rf"(?:(?<!\w)(?:corresponds?\s+to|points?\s+to|indicates?|suggests?|means|implies|match(?:es)?|(?:sounds?|looks?|seems?)\s+like"
+            rf"|chosen|selected|picked|es\s+ist|это)|=>|->|→|➜|\AA:){_L}",
+            rf"(?:\bbut|\bsondern|而是|じゃなくて|ではなく){_L}",
+            r"\b(?:in|is|was|are|to|with|by|as|be)\s+(?P<letter>[A-Z])[.)]\s+[A-Z]\w",
         ),
     )
 )
-# A single letter in prose is an option only in upper case and if no word follows: "A dog" and "T cell" name no option.
-_ALONE = re.compile(r"(?<![A-Za-z0-9_'.\-])(?P<letter>[A-Z])(?!\w|['.]\w|-)")
-_ARTICLE = re.compile(r"\s+(?!(?:because|since|as|is|due|based|and|or|but|which|would|seems|fits|matches)\b)[A-Za-z]")
+_ARTICLE = re.compile(
+    r"[ \t]+(?!(?:because|since|as|is|are|due|based|and|or|but|which|would|seems|fits|matches|it|rather|instead|nor|und|oder|ou|et|est|ist|es|y|o)\b)[A-Za-z]"
+)
 _NOTE = re.compile(r"[-\s]{0,3}(?:major|minor|sharp|flat|maj|min)(?!\w)|[#♯♭]", re.IGNORECASE)
 """What follows a letter that is the name of a note."""
-_NOT_BEFORE = re.compile(
-    r"(?:\b(?:not|isn't|isn’t|never|neither|nor)|不是|不选|非|not\s+(?:option|choice))[\s(\"'“‘*]{0,4}\Z", re.IGNORECASE
-)
-_NOT_AFTER = re.compile(
-    r"[)\]}*\"'”’]{0,4}\s*(?:(?:选项|項|项)?(?:不正确|不对|错误|是错)"
-    r"|(?:is|are|was|would\s+be)\s*(?:n't|n’t|\s+not|\s+(?:clearly\s+)?(?:wrong|incorrect|false)))", re.IGNORECASE
-)  # fmt: skip
 _NEAR = 40
 _MOST_CUES = 100
 """How many cues are examined, so that an answer of nothing but cues does not take long."""
@@ -63,12 +86,12 @@ def option_letter(letters: str | None) -> Step:
     """The letter of the chosen option.
 
     These are tried in order:
-    1. the whole answer is a letter or the text of a choice;
-    2. an explicit wording: `the answer is B`, `option B`, `B is correct`, `\\boxed{B}`, `答案是B`, `故选B`, `选B`, `B. ...`
-    at
-       the start, `(B)`;
-    3. a single letter, or the text of just one of the choices (see `codec_bench.benchmark.reading.choices`).
-    Negated options do not count. Unparsed if nothing of this occurs, or if two different letters do.
+    1. the whole answer is a letter or the text of a choice, a field of JSON, or a list of probabilities;
+    2. an explicit wording: `the answer is B`, `B is correct`, `\\boxed{B}`, `答案是B`; then `option B`, `选B`; then
+       `B. ...` at the start, `(B)`, a line of the letter alone; then `it is B`;
+    3. the text of just one of the choices (see `codec_bench.benchmark.reading.choices`).
+    Negated options do not count, and `A or B` is two decisions (`codec_bench.benchmark.reading.grammar`). A letter in
+    other words ("vitamin C") is no option.
 
     Args:
         letters: the possible letters, such as `ABCD`; None for those of the row's choices, or A to D without choices.
@@ -77,24 +100,38 @@ def option_letter(letters: str | None) -> Step:
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
         choices = choices_of(fields)
         allowed = letters or "".join(choices) or "ABCD"
-        folded = unicodedata.normalize("NFKC", text).replace("’", "'")
-        found = _whole(folded, choices, allowed)
-        found = found or _worded(folded, allowed)
-        # A letter in prose is weak evidence. If the text of another choice occurs too, there are two answers.
-        found = found or _alone(folded, allowed) | phrases_in(folded, choices)
-        if len(found) == 1:
-            return Parsed(found.pop())
-        if found:
-            return Unparsed(f"there are several options ({', '.join(sorted(found))}) in {quote(text)}")
-        return Unparsed(f"there is no option in {quote(text)}")
+        return _decision(_options(folded(text), choices, allowed), text, "option")
 
     return step
+
+
+def _options(text: str, choices: Mapping[str, str], allowed: str) -> set[str]:
+    """The options that an answer decides for."""
+    value = loaded(text)
+    listed = probabilities(text, value, lambda name: next(iter(_whole(name, choices, allowed)), None))
+    if listed is not None:
+        return listed
+    if (said := answer_in(value)) is not None and said != text:
+        return _options(said, choices, allowed)
+    found = _whole(text, choices, allowed) or _worded(text, allowed)
+    return found or positive(text, mentions_of(text, {choice: letter for letter, choice in choices.items() if choice}))
+
+
+def _decision(found: set[str], text: str, what: str) -> Parsed | Unparsed:
+    if len(found) == 1:
+        return Parsed(next(iter(found)))
+    if declines(text):
+        return Unparsed(f"the model declines in {quote(text)}", REFUSAL)
+    if found:
+        return Unparsed(f"there are several {what}s ({', '.join(sorted(found))}) in {quote(text)}", SEVERAL)
+    return Unparsed(f"there is no {what} in {quote(text)}", NOTHING)
 
 
 def label(given: str | None) -> Step:
     """The one label of a closed set that an answer names, in the spelling of the set.
 
-    `not happy` does not name `happy`. Unparsed if none of the labels occurs, or if several do.
+    `not happy`, `far from happy` and `can't say whether she is happy` do not name `happy`. Digits may be words (`seven`),
+    and `male` and `female` may be `man`, `woman`, 男, 女. Unparsed if none of the labels occurs, or if several do.
 
     Args:
         given: the labels, separated by commas; None for the row's `labels` (a list, or the values of a mapping).
@@ -107,53 +144,100 @@ def label(given: str | None) -> Step:
         labels = own or labels_of(fields.get("labels"))
         if not labels:
             return Unparsed("the row has no labels to choose from")
-        whole = plain(text)
-        found = {one for one in labels if plain(one) == whole} or phrases_in(text, labels)
-        if len(found) == 1:
-            return Parsed(found.pop())
-        what = f"several labels ({', '.join(sorted(found))})" if found else f"none of the labels {first_of(labels, 12)}"
-        return Unparsed(f"there {'are' if found else 'is'} {what} in {quote(text)}")
+        found = _labels(folded(text), labels, phrases_of(tuple(labels)))
+        if declines(text):
+            found = set()
+        return _decision(found, text, f"label of {first_of(labels, 12)}")
 
     return step
 
 
-_YES = frozenset(("yes", "yeah", "yep", "yea"))
-_NO = frozenset(("no", "nope", "nah"))
-_HAN_NO = re.compile(r"\A(?:不是|不对|不正确|否定|否|没有|沒有|不)")
-_HAN_YES = re.compile(r"\A(?:是的|是(?!否|不是)|对的|对(?!不起)|正确|肯定|有(?!没有|可能))")
-_CUE = re.compile(r"answer(?:\s+is|\s*:)|答案(?:是|为|:)", re.IGNORECASE)
+def _labels(text: str, labels: Iterable[str], phrases: Mapping[str, str]) -> set[str]:
+    """The labels that an answer decides for."""
+    whole = plain(text)
+    by_text = {plain(phrase): name for phrase, name in phrases.items()}
+    same = {one for one in labels if plain(one) == whole} or ({by_text[whole]} if whole in by_text else set())
+    if same:
+        return same
+    value = loaded(text)
+    listed = probabilities(text, value, lambda name: by_text.get(plain(name)))
+    if listed is not None:
+        return listed
+    if (said := answer_in(value)) is not None and said != text:
+        return _labels(said, labels, phrases)
+    mentions = mentions_of(text, phrases)
+    found = positive(text, mentions)
+    if len(found) > 1:
+        cues = [one for one in mentions if _ANSWERED.search(text[max(0, one.start - _NEAR) : one.start])]
+        grouped = positive(text, mentions[mentions.index(cues[-1]) :]) if cues else found
+        return grouped
+    return found
+
+
+_ANSWERED = re.compile(r"(?:answer(?:\s+is|\s*[:=])|答案(?:是|为|[:=]))\W{0,4}(?:the\s+)?\Z", re.IGNORECASE)
+_YES = frozenset(("yes", "yeah", "yep", "yea", "true", "ja", "oui", "sí", "si", "sì", "sim", "да", "correct"))
+_NO = frozenset(("no", "nope", "nah", "false", "nein", "non", "não", "нет", "incorrect"))
+_HAN_NO = re.compile(
+    r"\A(?:不是|不对|不對|不正确|否定|否|没有(?![^。，,.]{0,8}(?:音|录|收))|沒有|不(?=\W|\Z)|いいえ|아니)"
+)
+_HAN_YES = re.compile(r"\A(?:是的|是(?!否|不是|或)|对的|对(?!不起)|正确|肯定|有(?!没有|可能)|はい|네(?!\w)|예(?!\w))")
+_CUE = re.compile(
+    r"answer(?:\s+is|\s*:)|答案(?:是|为|:)|antwort(?:\s+ist|\s*:)|réponse(?:\s+est|\s*:)|respuesta(?:\s+es|\s*:)",
+    re.IGNORECASE,
+)
+# After "no" as the first word: a mark, the end, or a word that begins a sentence of its own.
+_AFTER_NO = re.compile(
+    r"\W{0,4}(?:\Z|[.,;:!?。，)*\"'\n—-]|\s+(?:it|he|she|they|that|this|there|the|these|those|i|we|because|since|not|es|das|il|ce|no)\b)",
+    re.IGNORECASE,
+)
+_ALONE_WORD = re.compile(
+    r"(?:\A|[.!?。\n,;:])[\s*\"'“_`(]{0,6}(?:(?:well|so|then|therefore|thus|hence|in short|i would say|i'd say|i think|absolutely|definitely|certainly|it is|it's|that is|that's|my answer is)[\s,:]{1,3})?[*\"'“_`(]{0,4}(?P<word>[^\W\d_]{2,9})(?=[*\"'”_`)]{0,4}\s*(?:[.!?。,]|\n|\Z))",
+    re.IGNORECASE,
+)
+_BOTH = re.compile(
+    r"\b(?:yes|no)\b\W{0,3}(?:and|or|and/or|/)\W{0,3}(?:yes|no)\b|是(?:或|和|还是)(?:不是|否)", re.IGNORECASE
+)
 
 
 def yes_no(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """`yes` or `no`: the word after `the answer is`, else the first word, else the only one of the two that occurs.
+    """`yes` or `no`: the word after `the answer is`, else the first word, else the only one that is a sentence.
 
-    Chinese answers are read by their first words (`是的`, `对`, `不是`, `没有`). Unparsed if neither occurs, or both do.
+    Chinese answers are read by their first words (`是的`, `对`, `不是`, `没有`); words of five more languages are known.
+    `no idea` and `there is no audio` are no answers. Unparsed if neither occurs, or both do.
     """
-    folded = unicodedata.normalize("NFKC", text)
-    cues = islice(_CUE.finditer(folded), _MOST_CUES)
-    found = {word for cue in cues if (word := _first(folded[cue.end() : cue.end() + _NEAR])) is not None}
+    said = folded(text)
+    if (inner := answer_in(loaded(said))) is not None:
+        said = inner
+    if declines(said):
+        return Unparsed(f"the model declines in {quote(text)}", REFUSAL)
+    cues = islice(_CUE.finditer(said), _MOST_CUES)
+    found = {word for cue in cues if (word := _first(said[cue.end() : cue.end() + _NEAR])) is not None}
+    if not found and _BOTH.search(said):
+        found = {"yes", "no"}
     if not found:
-        found = {word for word in (_first(folded),) if word is not None}
-    if not found:
-        items = words(folded)
-        found = {
-            "yes" if item in _YES else "no"
-            for at, item in enumerate(items)
-            if (item in _YES or item in _NO) and not negated(items, at, item)
-        }
-    if len(found) == 1:
-        return Parsed(found.pop())
-    return Unparsed(f"there is {'both yes and no' if found else 'neither yes nor no'} in {quote(text)}")
+        found = {word for word in (_first(said),) if word is not None} | set(_sentences(said))
+    return _decision(found, text, "yes or no")
 
 
 def _first(text: str) -> str | None:
     start = text.lstrip(" \t\r\n\"'“‘*(:_`")
-    item, *rest = words(start[:_NEAR]) or [""]
-    if rest[:1] in (["and"], ["or"]) and {item, *rest[1:2]} & _YES and {item, *rest[1:2]} & _NO:
-        return None  # "yes and no" is no decision
-    if item in _YES or _HAN_YES.match(start):
+    item = next(iter(words(start[:_NEAR])), "")
+    if _HAN_YES.match(start):
         return "yes"
-    return "no" if item in _NO or _HAN_NO.match(start) else None
+    if _HAN_NO.match(start):
+        return "no"
+    after = _AFTER_NO.match(start, len(item)) if start.casefold().startswith(item) else None
+    if item in _YES:
+        return "yes" if after is not None or item in ("yes", "yeah", "yep") else None
+    return "no" if item in _NO and after is not None else None
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Every yes or no that is a sentence of its own."""
+    for match in islice(_ALONE_WORD.finditer(text), _MOST_CUES):
+        word = match["word"].casefold()
+        if word in _YES or word in _NO:
+            yield "yes" if word in _YES else "no"
 
 
 def labels_of(given: Any) -> list[str]:
@@ -170,6 +254,8 @@ def _whole(text: str, choices: Mapping[str, str], allowed: str) -> set[str]:
 
     The text `B` may be the letter, and also the text of another choice.
     """
+    if (marked := re.fullmatch(r"\s*A\s?:\s*([A-Z])\W*", text)) and marked[1] in allowed:
+        return {"A", marked[1]}  # "A:" may be the option or the answer
     bare = plain(text).strip("()[]{}<>$_ ").upper()
     found = {bare} if len(bare) == 1 and bare in allowed else set()
     labelled = re.fullmatch(r"[(\[]?([a-z])[)\].:、]\s*(\S.*)", plain(text), re.DOTALL)
@@ -182,36 +268,50 @@ def _whole(text: str, choices: Mapping[str, str], allowed: str) -> set[str]:
 
 
 def _worded(text: str, allowed: str) -> set[str]:
+    """The options that the most explicit wordings choose."""
+    letters = _letters(text, allowed)
     for kind in _WORDINGS:
-        found = set()
-        for pattern in kind:
-            for match in pattern.finditer(text):
-                name = next(name for name, value in match.groupdict().items() if value)
-                found |= _letter(match, name, allowed)
+        loose = kind is _WORDINGS[-1]  # in prose only an upper-case letter is an option
+        matched = {at for pattern in kind for at in _places(pattern, text, allowed) if text[at].isupper() or not loose}
+        # What is joined to a letter that is meant is meant, too: the B of "A or B".
+        mentions = sorted({*(Mention(text[at].upper(), at, at + 1) for at in matched), *letters}, key=lambda m: m.start)
+        found = positive(text, _beside(text, mentions, matched))
         if found:
             return found
     return set()
 
 
-def _alone(text: str, allowed: str) -> set[str]:
-    found: set[str] = set()
-    for match in _ALONE.finditer(text):
-        if not _ARTICLE.match(text, match.end(), match.end() + _NEAR):
-            found |= _letter(match, "letter", allowed)
-    return found
+def _places(pattern: re.Pattern[str], text: str, allowed: str) -> Iterator[int]:
+    for match in pattern.finditer(text):
+        name = next(name for name, value in match.groupdict().items() if value)
+        if _is_letter(text, match.start(name), allowed):
+            yield match.start(name)
 
 
-def _letter(match: re.Match[str], name: str, allowed: str) -> set[str]:
-    """The letter of a match as a set; empty if it is not an option, is an article or a note, or is negated."""
-    text, start, end = match.string, match.start(name), match.end(name)
-    letter = match[name]
+_SINGLE = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z](?![A-Za-z0-9_]|['’]\w)")
+
+
+def _letters(text: str, allowed: str) -> list[Mention]:
+    """Every upper-case letter of an option that stands alone."""
+    found = islice(_SINGLE.finditer(text), 10 * _MOST_CUES)
+    return [
+        Mention(match[0], match.start(), match.end())
+        for match in found
+        if match[0].isupper() and _is_letter(text, match.start(), allowed)
+    ]
+
+
+def _beside(text: str, mentions: list[Mention], chosen: set[int]) -> list[Mention]:
+    """Of all letters those that a wording chooses, and those that are joined to one of them."""
+    return [one for group in grouped(text, mentions) if any(m.start in chosen for m in group) for one in group]
+
+
+def _is_letter(text: str, at: int, allowed: str) -> bool:
+    """Whether a letter can be an option: it is none of a note, and no article."""
+    letter = text[at]
     if letter.upper() not in allowed:
-        return set()
+        return False
     # A word follows directly after an article, and a lower-case letter in prose is hardly ever an option.
-    if (letter.islower() or letter in "AI") and _ARTICLE.match(text, end, end + _NEAR):
-        return set()
-    if _NOTE.match(text, end, end + _NEAR):
-        return set()
-    if _NOT_BEFORE.search(text[max(0, match.start() - 16) : start]) or _NOT_AFTER.match(text, end, end + _NEAR):
-        return set()
-    return {letter.upper()}
+    if (letter.islower() or letter in "AI") and _ARTICLE.match(text, at + 1, at + 1 + _NEAR):
+        return False
+    return not _NOTE.match(text, at + 1, at + 1 + _NEAR)

@@ -7,13 +7,25 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from codec_bench.benchmark.reading.base import TRUNCATED, Parsed, Step, Unparsed, quote
+from codec_bench.benchmark.reading.bare_text import bare_text
+from codec_bench.benchmark.reading.base import (
+    FORMAT_IGNORED,
+    REFUSAL,
+    TRUNCATED,
+    Parsed,
+    Step,
+    Unparsed,
+    quote,
+)
+from codec_bench.benchmark.reading.refusal import lacks_sound
 from codec_bench.text.reasoning import cut_reasoning
 
 MOST_OBJECTS = 100
 """How many braces are tried, so that an answer of nothing but braces does not take long."""
 
 _OBJECT = re.compile(r"\{\s*\"")
+# An object that was cut or is written in another way; such an answer is no plain text.
+_BROKEN = re.compile(r"[{\[]\s{0,9}[\"'{\[]|\A\s{0,99}(?:```\w{0,9}\s{0,9})?[{\[]\s{0,9}(?:\Z|[}\]])|[\"']\s{0,9}[}\]]")
 _TOKEN = re.compile(r"<\|[^|<>\n]{0,200}\|>")
 _FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[^\n]*$", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
@@ -26,13 +38,16 @@ _LIGHT = re.compile(r"(?<![^\W_])[*_`](?=\S)|(?<=\S)[*_`](?![^\W_])")
 def json_field(name: str) -> Step:
     """The value of a field of a JSON object in the answer. The object may be fenced, or have words around it.
 
-    Numbers and truth values are written as in JSON. Unparsed if no object has the field, if its value is null, a list
-    or an object, or if two objects have different values.
+    Numbers and truth values are written as in JSON. An answer without any object is plain text: what models put around
+    it is taken off (`codec_bench.benchmark.reading.bare_text`), and the score is flagged. So is the only text of an
+    object with another field. Unparsed if an object lacks
+    the field, if its value is null, a list or an object, if two objects have different values, or if the model declines.
     """
     decoder = json.JSONDecoder(strict=False)  # models write line breaks into strings
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
         found: list[Any] = []
+        others: list[Any] = []
         at = 0
         for _ in range(MOST_OBJECTS):
             start = _OBJECT.search(text, at)
@@ -43,8 +58,13 @@ def json_field(name: str) -> Step:
             except (ValueError, RecursionError):
                 at = start.start() + 1
                 continue
+            others += list(value.values()) if name not in value and len(value) == 1 else []
             if name in value:
                 found.append(value[name])
+        if not found and not _BROKEN.search(text):
+            return _plain(text)
+        if not found and len(others) == 1 and isinstance(others[0], str):
+            return Parsed(others[0], FORMAT_IGNORED)
         if not found:
             return Unparsed(f"there is no JSON object with the field '{name}' in {quote(text)}")
         if any(value != found[0] for value in found):
@@ -55,6 +75,14 @@ def json_field(name: str) -> Step:
         return Parsed(value if isinstance(value, str) else json.dumps(value))
 
     return step
+
+
+def _plain(text: str) -> Parsed | Unparsed:
+    """An answer that is text in place of JSON."""
+    if lacks_sound(text):
+        return Unparsed(f"the model declines in {quote(text)}", REFUSAL)
+    said = bare_text(text)
+    return Parsed(said, FORMAT_IGNORED) if said else Unparsed("the answer is empty")
 
 
 def strip_tags(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:

@@ -1,4 +1,4 @@
-"""Matching of texts: normal form, words in order, which phrases occur, negation.
+"""Matching of texts: normal form, words in order, negation.
 
 Conventions
     A word is a run of letters, digits and marks, or one Han character or kana. So phrases are found in Chinese text
@@ -8,7 +8,7 @@ Conventions
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -42,34 +42,6 @@ def contains(items: Sequence[str], wanted: Sequence[str]) -> bool:
         return False
     # No word holds the character that joins them, so that one search of Python's, which is linear, is enough.
     return f"\0{chr(0).join(wanted)}\0" in f"\0{chr(0).join(items)}\0"
-
-
-def phrases_in(text: str, phrases: Mapping[Any, str] | Iterable[str]) -> set[Any]:
-    """Which phrases occur in a text: their keys, or the phrases themselves.
-
-    If several begin at the same word, the longest one counts. A phrase with a negation right before it (`not a man`,
-    `不是猫`) does not count.
-    """
-    table = phrases if isinstance(phrases, Mapping) else {phrase: phrase for phrase in phrases}
-    by_first: dict[str, list[tuple[tuple[str, ...], list[Any]]]] = {}
-    keys: dict[tuple[str, ...], list[Any]] = {}
-    for key, phrase in table.items():
-        keys.setdefault(tuple(words(phrase)), []).append(key)
-    for wanted, found_keys in keys.items():
-        if wanted:
-            by_first.setdefault(wanted[0], []).append((wanted, found_keys))
-    for several in by_first.values():
-        several.sort(key=lambda entry: -len(entry[0]))
-    items, at, found = words(text), 0, set()
-    while at < len(items):
-        for wanted, found_keys in by_first.get(items[at], ()):
-            if tuple(items[at : at + len(wanted)]) == wanted:
-                if not negated(items, at, wanted[0]):
-                    found.update(found_keys)
-                at += len(wanted) - 1
-                break
-        at += 1
-    return found
 
 
 def negated(items: Sequence[str], at: int, word: str = "") -> bool:

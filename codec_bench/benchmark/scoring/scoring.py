@@ -24,7 +24,7 @@ from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading import Chain, Unparsed
-from codec_bench.benchmark.reading.base import OFFICIAL, TRUNCATED
+from codec_bench.benchmark.reading.base import FORMAT_IGNORED, OFFICIAL, REFUSAL, TRUNCATED
 from codec_bench.benchmark.reading.choices import choices_of
 from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
 from codec_bench.engine.run import Engine
@@ -33,7 +33,7 @@ from codec_bench.errors import AudioError
 from codec_bench.registry import lent
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.record import Run
-from codec_bench.store.rows import NO_ANSWER, SOUND, ItemRecord
+from codec_bench.store.rows import IGNORED_FORMAT, NO_ANSWER, SOUND, ItemRecord
 from codec_bench.store.statuses import FAILURES, NO_FAILURE
 from codec_bench.text.degenerate_answers import ways_of
 from codec_bench.text.reasoning import cut_reasoning
@@ -87,8 +87,11 @@ class AnswerScorer:
         for name, metric in scheme.alone.items():
             for number, score in score_answers(metric, exchanges, readings(scheme.chain_of(name)), heard).items():
                 scores[number][name] = score
-        items = [(e.question.number, self._item(e, scores[e.question.number])) for e in exchanges]
-        return items, readings(scheme.chain)
+        read_as = readings(scheme.chain)
+        items = [
+            (e.question.number, self._item(e, scores[e.question.number], read_as[e.question.number])) for e in exchanges
+        ]
+        return items, read_as
 
     def _of_audio(self, exchange: Exchange, heard: Mapping[int, Mapping[str, Score]]) -> dict[str, Score]:
         number, scores = exchange.question.number, {}
@@ -102,9 +105,10 @@ class AnswerScorer:
             scores[name] = score
         return scores
 
-    def _item(self, exchange: Exchange, scores: Mapping[str, Score]) -> ItemRecord:
+    def _item(self, exchange: Exchange, scores: Mapping[str, Score], reading: Reading) -> ItemRecord:
         answer, question = exchange.answer, exchange.question
-        notes = list(dict.fromkeys([*answer.notes, *_no_answer(exchange)]))
+        declined = [NO_ANSWER[REFUSAL]] if reading.code == REFUSAL else []
+        notes = list(dict.fromkeys([*answer.notes, *_no_answer(exchange), *declined]))
         if answer.cut_s:
             notes.append(f"{answer.cut_s:.1f} s of its audio were not heard by the model")
         return ItemRecord(
@@ -155,7 +159,7 @@ def _read(exchange: Exchange, chain: Chain, heard: Score | None) -> Reading:
     parsed = chain(text, exchange.question.fields)
     if isinstance(parsed, Unparsed):
         return Reading(transcript, None, parsed.reason[:REASON_CHARACTERS], turns, parsed.code)
-    return Reading(transcript, parsed.text, None, turns)
+    return Reading(transcript, parsed.text, None, turns, parsed.code)
 
 
 def text_of(exchange: Exchange) -> str | None:
@@ -250,6 +254,8 @@ def score_answers(
             asked.append((number, answer))
     given = [answer for _, answer in asked]
     for (number, answer), score in zip(asked, _compute(metric, given)):
+        if score.status == "ok" and readings[number].code == FORMAT_IGNORED:
+            score = replace(score, detail={"flag": IGNORED_FORMAT, **score.detail})
         if score.status in FAILURES:  # a published rule may read nothing where the benchmark's steps do
             unread.append((number, answer, score))
         else:

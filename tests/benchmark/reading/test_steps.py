@@ -25,8 +25,9 @@ HOSTILE = [
 def test_a_chain_goes_from_step_to_step_and_ends_at_the_first_that_reads_nothing():
     chain = load_steps(["json-field[content]", "strip-tags", "option-letter"])
     assert chain('```json\n{"content": "<think>A?</think>The answer is **B**"}\n```', {}) == Parsed("B")
-    stopped = chain("B", {})
-    assert isinstance(stopped, Unparsed) and "'content'" in stopped.reason and "'B'" in stopped.reason
+    stopped = chain('{"x": 1, "y": "B"}', {})
+    assert isinstance(stopped, Unparsed) and "'content'" in stopped.reason and '"B"' in stopped.reason
+    assert chain("B", {}) == Parsed("B", FORMAT_IGNORED)
     assert load_steps([])(" as it is ", {}) == Parsed(" as it is ")
 
 
