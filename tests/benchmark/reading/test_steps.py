@@ -7,6 +7,7 @@ import time
 import pytest
 
 from codec_bench.benchmark.reading import Chain, Parsed, Unparsed, load_steps, step_names, steps_on
+from codec_bench.benchmark.reading.base import FORMAT_IGNORED
 from codec_bench.errors import UnknownName, UserError
 
 ARGUMENTS = {"after": "[x]", "before": "[x]", "json-field": "[content]", "label": "[happy,sad,a]"}
