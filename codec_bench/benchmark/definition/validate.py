@@ -1,7 +1,8 @@
 """Finds all mistakes of a definition at once, each with its file and line.
 
 Conventions
-    Of data that lie beside the definition the names of the columns are read. No other data and no models are loaded.
+    Data that lie beside the definition are read row by row (`row_checks`) once the definition itself has no mistake. No
+    other data and no models are loaded, and no sound is decoded.
     A field that does not fit hides the mistakes in what rests on it, and no others.
 """
 
@@ -111,7 +112,18 @@ def _of_file(file: str, check_rating: CheckRating | None) -> Iterator[Finding]:
         yield from findings(entry.document, BenchmarkSpec, file, entry.lines)
         spec, unread = _read(entry.document)
         if spec is not None:
-            yield from _of_entry(entry, spec, unread, check_rating)
+            wrong = list(_of_entry(entry, spec, unread, check_rating))
+            yield from wrong or (_rows(entry, spec) if not unread else ())
+
+
+def _rows(entry: Entry, spec: BenchmarkSpec) -> Iterator[Finding]:
+    """Mistakes in the rows of data beside the definition."""
+    from codec_bench.benchmark.definition.row_checks import row_findings
+
+    try:
+        yield from row_findings(Benchmark(entry.name, spec, entry))
+    except UserError as error:
+        yield _located(entry.file, error)
 
 
 def _read(document: Mapping[str, Any]) -> tuple[BenchmarkSpec | None, set[str]]:
@@ -210,6 +222,8 @@ class _At:
 
 def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
     names = _names(spec)
+    if isinstance(spec.fields.get("labels"), str):
+        yield at(("fields", "labels"), "the labels are one text; expected a list", "labels: [happy, sad]")
     for index, name in enumerate(spec.data.optional):
         if name not in spec.data.columns and not (name == SPEAKER and spec.data.speaker is not None):
             yield at(("data", "optional", index), f"'{name}' is none of the columns", suggest(name, spec.data.columns))
@@ -270,6 +284,7 @@ def _prompts(spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[Finding
             yield from _templates(template, at.file, at.lines, place)
         if at.named:
             yield from _unknown_names(template, spec, place, at)
+            yield from _unheard(template, spec, place, at)
 
 
 def _templates(template: Template, file: str, lines: Lines, above: Place = ()) -> Iterator[Finding]:
@@ -307,6 +322,18 @@ def _unknown_names(template: Template, spec: BenchmarkSpec, place: Place, at: _A
                 yield at(
                     inner if inline else place, message, suggest(name, names) or f"there are {', '.join(sorted(names))}"
                 )
+
+
+def _unheard(template: Template, spec: BenchmarkSpec, place: Place, at: _At) -> Iterator[Finding]:
+    """A prompt that never sends the sound that the questions are about."""
+    if spec.kind not in ("understanding", "qa") or "audio" not in spec.data.columns:
+        return
+    variants = [("", template), *((f" (for {key})", one) for key, one in getattr(template, "variants", {}).items())]
+    for which, variant in variants:
+        parts = [part for _, part in _parts(variant)]
+        if parts and not any(part.audio is not None for part in parts):
+            message = f"the prompt{which} never sends a sound, and the questions are about the column 'audio'"
+            yield at(place, message, "- audio: audio")
 
 
 def _steps(steps: list[str], place: Place, at: _At) -> Iterator[Finding]:

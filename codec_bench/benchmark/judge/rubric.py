@@ -47,6 +47,10 @@ def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
+_SCALE = re.compile(r"(?:from|between)\s+(-?\d+(?:\.\d+)?)\s+(?:to|and)\s+(-?\d+(?:\.\d+)?)")
+"""A scale as a prompt states it: `from 1 to 5`."""
+
+
 class Rubric(BaseModel):
     """One rubric.
 
@@ -124,6 +128,14 @@ class Rubric(BaseModel):
             raise ValueError("the prompt shows no answer to the judge; expected {{ answer }} in it")
         if not self.range[0] < self.range[1]:
             raise ValueError(f"the range is {list(self.range)}; expected the least verdict and then the greatest")
+        if self.reply in ("yes-no", "letter", "preferred") and self.range != (0, 1):
+            raise ValueError(f"no reply meets the range {list(self.range)}: '{self.reply}' gives 0 or 1")
+        scales = [(float(low), float(high)) for low, high in _SCALE.findall(self.prompt)]
+        if self.reply in ("rating", "pair") and scales:
+            if not any(low <= self.range[1] and high >= self.range[0] for low, high in scales):
+                raise ValueError(
+                    f"no reply meets the range {list(self.range)}: the prompt asks for {scales[0][0]:g} to {scales[0][1]:g}"
+                )
         if self.reply.startswith("official/") and self.reply not in READERS:
             raise ValueError(f"there is no reader '{self.reply}'; known: {', '.join(sorted(READERS))}")
         return self

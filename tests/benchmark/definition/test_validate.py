@@ -44,6 +44,7 @@ published:
 
 def write(tmp_path, text, readme=True):
     (tmp_path / "benchmark.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "a.wav").write_bytes(b"RIFF")  # it is looked for and not read
     if readme:
         (tmp_path / "README.md").write_text("# Mine\n")
     return str(tmp_path)
