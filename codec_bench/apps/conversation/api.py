@@ -20,7 +20,7 @@ from codec_bench.apps.conversation.official import WORDS, official, read_chunks,
 from codec_bench.apps.conversation.prices import price_before, priced
 from codec_bench.apps.conversation.script import Conversation, Script, conversations_of, read_script
 from codec_bench.apps.conversation.session import FRAME_S, Session, hold
-from codec_bench.apps.conversation.session_files import folder_of, read_session, write_session
+from codec_bench.apps.conversation.session_files import check_states, folder_of, read_session, write_session
 from codec_bench.apps.conversation.spoken_questions import asks, by_rule, questions_of
 from codec_bench.apps.conversation.tau_voice import tau_voice
 from codec_bench.apps.conversation.transcripts import by_words, load_timed, write_words
@@ -182,7 +182,10 @@ def converse(
         asked = _joined(place.path, asked)
         on_folder(place.path, place.words)
         write_json(place.path / "run.json", {**asked, **run_on()})
-        work = [_Asked(place.path, name, one, script, folder, talks, held_by, source) for name, one in loaded.items()]
+        work = [
+            _Asked(place.path, name, one, script, folder, talks, held_by, source, asked["generation"])
+            for name, one in loaded.items()
+        ]
         asyncio.run(_all(work, at_once, progress, on_estimate))
         made = _marked(place.path, marks)
         mark_finished(place.path)
@@ -237,16 +240,28 @@ def _joined(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UserError: the folder holds a run that asked something else.
     """
-    if not (folder / "run.json").exists():
-        return dict(asked)
-    before = read_json(folder / "run.json")
+    before = _facts(folder)
+    if not before:
+        return {**asked, "generation": 1}
     differs = [key for key in ("command", "script", "replay", "frame_s") if before.get(key) != asked[key]]
     known = before.get("systems") or {}
     differs += [f"the model {name}" for name, one in asked["systems"].items() if known.get(name, one) != one]
     if differs:
         raise UserError(f"'{folder}' holds another run: {', '.join(differs)} differs", hint="give another --out")
     talks = list(dict.fromkeys([*before.get("conversations", ()), *asked["conversations"]]))
-    return {**asked, "conversations": talks, "systems": {**known, **asked["systems"]}}
+    number = int(before.get("generation") or 0) + 1
+    return {**asked, "conversations": talks, "systems": {**known, **asked["systems"]}, "generation": number}
+
+
+def _facts(run: Path) -> dict[str, Any]:
+    """What a run asked, as `run.json` holds it; empty if there is none.
+
+    Raises:
+        DamagedRecord: files of the run are of different moments.
+    """
+    facts, summary = (read_json(path) if path.exists() else {} for path in (run / "run.json", run / "summary.json"))
+    check_states(run, facts, summary)
+    return facts
 
 
 def _users_of(run: Path) -> dict[str, Session]:
@@ -275,6 +290,7 @@ class _Asked:
     talks: Sequence[Conversation]
     replayed: Mapping[str, Session] | None
     source: Any
+    generation: int
     sounds: Sounds | None = None
 
     def about(self, talk: Conversation) -> dict[str, Any]:
@@ -323,7 +339,7 @@ async def _all(work: Sequence[_Asked], at_once: int, progress: Tell, tell: Calla
         if before is None or before.status == "failed":
             async with places:
                 session = await hold(one.model, one.user(talk), talk.id, one.script)
-            session.usage = priced(one.model, session)
+            session.usage, session.generation = priced(one.model, session), one.generation
             # In one thread at a time, so that other sessions are not late by it.
             async with writing:
                 await asyncio.to_thread(write_session, folder, session, about)
@@ -352,19 +368,20 @@ def _values(
 ) -> Iterator[Value]:
     """Every value of a session; `sessions` are all of its system."""
     words, talk = read_words(folder), talks.get(session.id)
+    clean = folder.parent / talk.clean if talk is not None and talk.clean is not None else None
     yield from measure(session)
     yield from from_people(session, talk.backchannels if talk is not None else ())
     yield from by_words(session, folder, words)
     yield from official(session, words, talk)
     yield from tau_voice(session)
     yield from by_rule(session, talk, read_chunks(folder / WORDS))
-    yield from verdicts(session, folder)
+    yield from verdicts(session, folder, clean)
     yield from voice(session, folder, talk, sessions)
 
 
 def _marked(run: Path, marks: _Marks) -> Conversations:
     """Measures the sessions that a run folder holds, and writes the summary, the lines and the page."""
-    facts = read_json(run / "run.json")
+    facts = _facts(run)
     talks = {talk.id: talk for talk in fit(facts["script"], Script, source=str(run / "run.json")).conversations}
     pairs = {name for talk in talks.values() if talk.clean is not None for name in (talk.id, talk.clean)}
     sessions: dict[str, list[Session]] = {}
@@ -390,6 +407,7 @@ def _marked(run: Path, marks: _Marks) -> Conversations:
         "protocol": PROTOCOL,
         "title": facts["script"]["title"],
         "missing": lost,
+        "generations": {name: {one.id: one.generation for one in held} for name, held in sessions.items()},
         "systems": {name: summarise(sessions[name], values[name]) for name in sessions},
         "judge": spent([folder_of(run, name, one.id) for name, held in sessions.items() for one in held]),
     }

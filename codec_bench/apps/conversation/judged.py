@@ -18,7 +18,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,12 @@ from codec_bench.apps.conversation.measures import BEHAVIOURS, OFFICIAL, OFFICIA
 from codec_bench.apps.conversation.official import INPUT, WORDS, Chunk, read_chunks, takes_turn
 from codec_bench.apps.conversation.script import Conversation
 from codec_bench.apps.conversation.session import Session
+from codec_bench.apps.conversation.session_files import FACTS, content_hash
 from codec_bench.apps.conversation.spoken_questions import answer_of
 from codec_bench.benchmark.judge.metric import JudgeMetric, load_judge_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.run_request import started_model
+from codec_bench.errors import DamagedRecord
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.remote import RemoteModel
 from codec_bench.store.files import read_json, write_text
@@ -45,7 +47,7 @@ class Question:
 
     Args:
         folder: of the session. place: of the event. metric: the rubric with the judge. answer: what is judged.
-        asked: the requests.
+        asked: the requests. clean: the folder of the same conversation without the event, if the judge is shown it.
     """
 
     folder: Path
@@ -53,6 +55,7 @@ class Question:
     metric: JudgeMetric
     answer: Answer
     asked: Sequence[Request]
+    clean: Path | None = None
 
     @property
     def mark(self) -> str:
@@ -78,7 +81,8 @@ def questions(
         if all(one is not None for one in lists):
             names = ("user without the further speech", "user with it", "assistant without it")
             told = "\n\n".join(f"{name}:\n{_lines(one or ())}" for name, one in zip(names, lists))
-            yield _question(session, folder, 0, BEHAVIOUR, judge, f"assistant with it:\n{_lines(chunks)}", told)
+            text = f"assistant with it:\n{_lines(chunks)}"
+            yield replace(_question(session, folder, 0, BEHAVIOUR, judge, text, told), clean=clean)
         return
     if talk.references:
         yield _asked(folder, 0, RIGHT, judge, answer_of(session, talk, chunks))
@@ -113,6 +117,9 @@ async def judge_all(judge: Model, asked: Sequence[Question], tell: Callable[[str
         UserError: the judge cannot be used at all.
     """
     todo = [one for one in asked if not _kept(one)]
+    for kept in asked:
+        if kept not in todo and (held := _read(kept.folder)) is not None:
+            _keep(kept, held)  # what it was asked is the same, be it of other files
     if not todo:
         return
     if words := price_words(judge, todo):
@@ -128,7 +135,7 @@ async def judge_all(judge: Model, asked: Sequence[Question], tell: Callable[[str
         score = question.metric.score(question.answer, len(question.asked), replies)
         held = {"rubric": question.metric.rubric_name, "protocol": question.metric.protocol, "mark": question.mark}
         verdict = {**held, "place": question.place, "value": score.value, "status": score.status, "reason": score.reason, "detail": score.detail}  # fmt: skip
-        write_text(question.folder / VERDICTS, json.dumps(verdict, ensure_ascii=False) + "\n")
+        _keep(question, verdict)
 
     await started_model(judge)
     try:
@@ -151,6 +158,19 @@ def price_words(judge: Model, asked: Sequence[Question]) -> str:
     return f"{judge.info.name}: {len(requests)} verdicts will cost {least:.2g} to {most:.2g} USD by the prices of {judge.prices.date or 'an unknown day'}{missing}"
 
 
+def _keep(question: Question, verdict: Mapping[str, Any]) -> None:
+    """Writes a verdict, with the hash of the files that the question was made of."""
+    held = {**verdict, "made_of": _files(question.folder, question.clean)}
+    if held != _read(question.folder):
+        write_text(question.folder / VERDICTS, json.dumps(held, ensure_ascii=False) + "\n")
+
+
+def _files(folder: Path, clean: Path | None) -> str:
+    """A hash of the session and the words that a verdict rests on."""
+    also = () if clean is None else (folder / INPUT, clean / INPUT, clean / WORDS)
+    return content_hash(folder / FACTS, folder / WORDS, *also)
+
+
 def _kept(question: Question) -> bool:
     before = _read(question.folder)
     return before is not None and before.get("mark") == question.mark and before.get("status") == "ok"
@@ -161,11 +181,23 @@ def _read(folder: Path) -> Mapping[str, Any] | None:
     return read_json(path) if path.exists() else None
 
 
-def verdicts(session: Session, folder: Path) -> Iterator[Value]:
-    """The kept verdict of a session: its rating, or one value for each kind of behaviour, 1 for the one that was found."""
+def verdicts(session: Session, folder: Path, clean: Path | None = None) -> Iterator[Value]:
+    """The kept verdict of a session: its rating, or one value for each kind of behaviour, 1 for the one that was found.
+
+    Args:
+        session: the session. folder: of it. clean: of the same conversation without the event, if there is one.
+
+    Raises:
+        DamagedRecord: the verdict rests on other words, or on another session.
+    """
     held = _read(folder) if session.status == "ok" else None
     if held is None:
         return
+    if held.get("made_of") != _files(folder, clean if held["rubric"] == BEHAVIOUR else None):
+        raise DamagedRecord(
+            f"the verdict in '{folder / VERDICTS}' is of other words or of another session",
+            hint="--judge NAME asks for it again; or delete the file",
+        )
     value, place = held["value"], int(held["place"])
     reason = "" if value is not None else f"{held['status']}: {held['reason']}"
     at_s = session.events[place].end_s if place < len(session.events) else None

@@ -18,14 +18,16 @@ that begin after it has begun and before the next.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from codec_bench.apps.conversation.full_duplex import Word, backchannels, divergence, speech_by_silero, timing
 from codec_bench.apps.conversation.measures import OFFICIAL, OFFICIAL_15, Value
 from codec_bench.apps.conversation.script import NO_ANSWER, Conversation
 from codec_bench.apps.conversation.session import Session
-from codec_bench.errors import UserError
+from codec_bench.apps.conversation.session_files import FACTS, content_hash
+from codec_bench.errors import DamagedRecord, UserError
 
 WORDS, INPUT = "output.json", "input.json"
 """The words of what was heard, and of the user, in the folder of a session."""
@@ -52,6 +54,11 @@ def read_words(folder: Path) -> list[Word] | None:
     return None if chunks is None else [(begin, end) for _, begin, end in chunks]
 
 
+def is_of_session(path: Path, held: Mapping[str, Any]) -> bool:
+    """Whether words that codec-bench wrote are of the session next to them; those of others do not say it."""
+    return held.get("session") in (None, content_hash(path.parent / FACTS))
+
+
 def read_chunks(path: Path) -> list[Chunk] | None:
     """Words with their times; None if nobody has written any.
 
@@ -61,9 +68,12 @@ def read_chunks(path: Path) -> list[Chunk] | None:
     if not path.exists():
         return None
     try:
-        chunks = [
-            (chunk.get("text", ""), *chunk["timestamp"]) for chunk in json.loads(path.read_text("utf-8"))["chunks"]
-        ]
+        held = json.loads(path.read_text("utf-8"))
+        chunks = [(chunk.get("text", ""), *chunk["timestamp"]) for chunk in held["chunks"]]
+        if not is_of_session(path, held):
+            raise DamagedRecord(
+                f"the words in '{path}' are of another session", hint="--words writes them again; or delete the file"
+            )
         # The last word of a transcript may have no end; their script for pauses then takes its beginning.
         return [(str(text), float(begin), float(begin if end is None else end)) for text, begin, end in chunks]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

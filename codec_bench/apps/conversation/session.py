@@ -52,6 +52,7 @@ class Session:
             it is of, or says where one ends.
         user, clean, heard: the tracks, 16 bits `(samples,)`; `clean` is the user without background.
         lost: what was thrown away at the stops, one behind the other; the stops say how long each part is.
+        generation: which start of the command held it, from 1.
     """
 
     id: str
@@ -73,6 +74,7 @@ class Session:
     clean: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
     heard: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
     lost: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
+    generation: int = 0
 
     @property
     def late_s(self) -> np.ndarray:

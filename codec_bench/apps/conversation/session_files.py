@@ -1,5 +1,8 @@
 """Sessions on disk: a folder each, with both tracks as FLAC and `session.json`, which is written last and holds the
 tracks' hashes.
+
+What is made of a session lies next to it and holds the hash of what it was made of (`content_hash`). `check_states` finds
+files of a run that are older than others, as where copies of different moments were mixed.
 """
 
 from __future__ import annotations
@@ -14,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.conversation.session import TRACKS, Session
-from codec_bench.errors import UserError, on_disk
+from codec_bench.errors import DamagedRecord, UserError, on_disk
 from codec_bench.store.files import read_json, write_text
 
 VERSION = 1
+FACTS = "session.json"
+_AGAIN = "copy the run again, into an empty folder"
 
 
 def folder_of(run: Path, system: str, name: str) -> Path:
@@ -34,6 +39,7 @@ def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> N
     import soundfile
 
     with on_disk(f"the session '{folder}' cannot be written"):
+        (folder / FACTS).unlink(missing_ok=True)  # first, so that no kill leaves it without its tracks
         if folder.exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
@@ -48,22 +54,77 @@ def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> N
             hashes[name] = _hash(track)
     held = {"version": VERSION, "about": dict(about), "hashes": hashes, **session.as_dict()}
     # In one line, which Python writes many times faster: other sessions wait for it meanwhile.
-    write_text(folder / "session.json", json.dumps(held, ensure_ascii=False) + "\n")
+    write_text(folder / FACTS, json.dumps(held, ensure_ascii=False) + "\n")
 
 
 def read_session(folder: Path, about: Mapping[str, Any] | None = None) -> Session | None:
-    """A session that was kept; None if there is none, it is not whole, or it was asked otherwise than `about` says."""
-    try:
-        facts = read_json(folder / "session.json")
-        if facts["version"] != VERSION or (about is not None and facts["about"] != dict(about)):
-            return None
-        tracks = {name: _track(folder, name) for name in facts["hashes"]}
-        if any(_hash(tracks[name]) != known for name, known in facts["hashes"].items()):
-            return None
-        tracks.setdefault("clean", tracks["user"])
-        return Session.from_dict(facts, **tracks)
-    except (UserError, KeyError, TypeError, ValueError, AttributeError):
+    """A session that was kept; None if there is none, or it was asked otherwise than `about` says.
+
+    Raises:
+        DamagedRecord: its files were not written together.
+    """
+    if not (folder / FACTS).exists():
         return None
+    try:
+        facts = read_json(folder / FACTS)
+        tracks = {name: _track(folder, name) for name in facts["hashes"]}
+        whole = facts["version"] == VERSION
+        if whole and all(_hash(tracks[name]) == known for name, known in facts["hashes"].items()):
+            tracks.setdefault("clean", tracks["user"])
+            session = Session.from_dict(facts, **tracks)
+            return session if about is None or facts["about"] == dict(about) else None
+    except (UserError, KeyError, TypeError, ValueError, AttributeError):
+        pass
+    raise DamagedRecord(
+        f"the session '{folder}' is not as it was written",
+        hint=f"{_AGAIN}; or delete the session and summary.json, and it is held again",
+    )
+
+
+def content_hash(*paths: Path) -> str:
+    """A hash of the content of files; a missing one counts as empty."""
+    digest = hashlib.blake2b(digest_size=20)
+    for path in paths:
+        content = path.read_bytes() if path.exists() else b""
+        digest.update(b"%d:%b" % (len(content), content))
+    return digest.hexdigest()
+
+
+def check_states(run: Path, facts: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
+    """Checks that no file of a run is older than what was made of it.
+
+    Every start of the command has a number, which is in `run.json` and in the sessions that it held; `summary.json` has
+    those of its sessions.
+
+    Args:
+        run: the folder. facts: the content of `run.json`. summary: of `summary.json`; both are empty if they are missing.
+
+    Raises:
+        DamagedRecord: a file is older than another one.
+    """
+    held = {path.parent.relative_to(run / "sessions").parts: path for path in run.glob(f"sessions/*/*/{FACTS}")}
+    systems, talks = facts.get("systems") or {}, facts.get("conversations") or ()
+    older: list[str] = []
+    numbers = {}
+    for (system, name), path in held.items():
+        numbers[system, name] = _number(read_json(path, hint=_AGAIN))
+        if system not in systems or name not in talks or numbers[system, name] > _number(facts):
+            older.append(f"'run.json' than the session '{path.parent}'")
+    made_of = summary.get("generations") or {}
+    for system, names in made_of.items() if isinstance(made_of, Mapping) else ():
+        for name, number in names.items():
+            if numbers.get((system, name), -1) < number:
+                older.append(f"the session '{folder_of(run, system, name)}' than 'summary.json'")
+    if older:
+        raise DamagedRecord(
+            f"the files of '{run}' are of different moments: older is {older[0]}",
+            hint=f"{_AGAIN}; or delete summary.json to go on from what is there",
+        )
+
+
+def _number(facts: Mapping[str, Any]) -> int:
+    number = facts.get("generation")
+    return number if isinstance(number, int) else 0
 
 
 def _track(folder: Path, name: str) -> np.ndarray:

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.conversation.measures import Value, turns_of
-from codec_bench.apps.conversation.official import INPUT, WORDS, Word
+from codec_bench.apps.conversation.official import INPUT, WORDS, Word, is_of_session
 from codec_bench.apps.conversation.script import NO_ANSWER
 from codec_bench.apps.conversation.session import Session
+from codec_bench.apps.conversation.session_files import FACTS, content_hash
 from codec_bench.audio.resample import resample
 from codec_bench.engine.device import resolve_devices
 from codec_bench.errors import UserError
@@ -60,13 +61,15 @@ def write_words(folder: Path, session: Session, recogniser: Feature, user: bool 
 
 
 def _there(path: Path, recogniser: Feature) -> bool:
-    return path.exists() and read_json(path).get("recogniser") in (None, recogniser.protocol)
+    held = read_json(path) if path.exists() else {"recogniser": ""}
+    return held.get("recogniser") in (None, recogniser.protocol) and is_of_session(path, held)
 
 
 def _keep(path: Path, words: Sequence[Named], recogniser: Feature, **more: Any) -> None:
     chunks = [{"text": word, "timestamp": [begin, end]} for word, begin, end in words]
     text = " ".join(word for word, _, _ in words)
-    kept = {"recogniser": recogniser.protocol, "text": text, "chunks": chunks, **more}
+    session = content_hash(path.parent / FACTS)
+    kept = {"recogniser": recogniser.protocol, "session": session, "text": text, "chunks": chunks, **more}
     write_text(path, json.dumps(kept, ensure_ascii=False) + "\n")
 
 

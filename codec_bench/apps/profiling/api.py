@@ -18,7 +18,7 @@ from typing import Any
 
 from codec_bench.api.metric_groups import metrics_for
 from codec_bench.apps.profiling.settings import Settings
-from codec_bench.apps.profiling.several_codecs import Asked, measure_codecs
+from codec_bench.apps.profiling.several_codecs import PROFILE, Asked, measure_codecs
 from codec_bench.apps.profiling.steps import OPTIONAL
 from codec_bench.codecs import require_codec
 from codec_bench.codecs.checks.steps import NotApplicable
@@ -168,12 +168,12 @@ def _profile_in(asked: Asked, page: bool) -> Profile:
         **measured,
     }
     facts = json.loads(json.dumps(_plain(facts), ensure_ascii=False, default=str))
-    write_json(asked.folder / "profile.json", facts)
     made = Profile(asked.folder, facts)
     if page:
         from codec_bench.apps.profiling.page import write_profile_page
 
         write_profile_page(facts, made.page, references=asked.players)
+    write_json(asked.folder / PROFILE, facts)  # last: what was measured belongs to the profile before it
     asked.measured.unlink(missing_ok=True)
     mark_finished(asked.folder)
     return made

@@ -6,6 +6,7 @@ goes wrong with one codec is said in that codec's sections; the others are measu
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ from codec_bench.store.files import write_json
 from codec_bench.store.folders import request_hash
 from codec_bench.store.statuses import FAILURES
 
-MEASURED = "measured.json"
+PROFILE, MEASURED = "profile.json", "measured.json"
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ def measure_codecs(asked: Asked) -> dict[str, Any]:
     for number, name in enumerate(asked.codecs):
         if name not in found:
             found[name] = _measure(asked, number, name)
-            write_json(asked.measured, {"request": request_hash(asked.request), "codecs": found})
+            write_json(asked.measured, {**_marks(asked), "codecs": found})
     found = {name: found[name] for name in asked.codecs}
     if all(sections["load"]["state"] == "failed" for sections in found.values()):
         name, sections = next(iter(found.items()))
@@ -218,11 +219,21 @@ def codecs_measured(folder: Path) -> list[str]:
         return []
 
 
+def _marks(asked: Asked) -> dict[str, str]:
+    """What a file of measured codecs belongs to: the request, and the finished profile that it is to replace.
+
+    A file that an earlier copy of the folder left next to a finished profile belongs to none.
+    """
+    before = asked.folder / PROFILE
+    content = before.read_bytes() if before.exists() else b""
+    return {"request": request_hash(asked.request), "replaces": hashlib.blake2b(content, digest_size=16).hexdigest()}
+
+
 def _measured_before(asked: Asked) -> dict[str, dict[str, Any]]:
     """The sections of the codecs that the same profile had measured when it was stopped."""
     try:
         held = json.loads(asked.measured.read_text("utf-8"))
-        if held["request"] != request_hash(asked.request):
+        if any(held[name] != mark for name, mark in _marks(asked).items()):
             return {}
         return {name: sections for name, sections in held["codecs"].items() if sections["load"]["state"] == "ok"}
     except (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 
@@ -11,11 +12,11 @@ import soundfile
 import yaml
 
 from codec_bench import converse
-from codec_bench.apps.conversation.session_files import read_session
+from codec_bench.apps.conversation.session_files import content_hash, read_session
 from codec_bench.apps.conversation.user import Sounds
 from codec_bench.apps.conversation.words import sentences
 from codec_bench.data import open_source
-from codec_bench.errors import UserError
+from codec_bench.errors import DamagedRecord, UserError
 
 from .conftest import MODEL
 from .server import RATE_HZ, Plan, tone
@@ -49,16 +50,29 @@ def test_a_run_is_kept_resumed_and_marked_again(script, service, tmp_path):
     first = converse(**asked)
     assert not first.faults and [one.id for one in first.sessions[MODEL]] == ["plain", "cut", "nobody"]
     frames = logs[""].frames
-    written = {file: file.read_bytes() for file in first.folder.glob("*.json*") if file.name != "run.json"}
-    # One track is damaged: that session is held again, and the two others are not.
+    written = (first.folder / "events.jsonl").read_bytes()
+    # One track is damaged: nothing is held again before somebody says so, and then that session alone.
     damaged = first.folder / "sessions" / MODEL / "plain" / "heard.flac"
     damaged.write_bytes(damaged.read_bytes()[:-200])
-    assert read_session(damaged.parent) is None
+    for call in (asked, {"remark": True, "out": tmp_path / "run", "page": False}):
+        with pytest.raises(DamagedRecord):
+            converse(**call)
+    shutil.rmtree(damaged.parent)
+    with pytest.raises(DamagedRecord):
+        converse(**asked)
+    assert logs[""].frames == frames
+    (first.folder / "summary.json").unlink()
     again = converse(**asked)
     assert logs[""].frames - frames == len(again.sessions[MODEL][0].sent_s) < frames
     marked = converse(remark=True, out=tmp_path / "run", page=False)
     assert marked.summary == again.summary
-    assert {file: file.read_bytes() for file in written} == written  # the same seed gives the same numbers
+    assert (
+        again.summary.pop("generations")
+        == {MODEL: {"plain": 3, "cut": 1, "nobody": 1}}
+        != first.summary.pop("generations")
+    )
+    assert again.summary == first.summary  # the same seed gives the same numbers
+    assert (first.folder / "events.jsonl").read_bytes() == written
     lines = [json.loads(line) for line in (first.folder / "events.jsonl").read_text().splitlines()]
     assert {"user turn", "user interruption", "model turn", "stop", "session", "value"} == {
         one["event"] for one in lines
@@ -166,9 +180,71 @@ def test_a_session_is_whole_or_it_is_not_there(script, service, tmp_path):
             file.unlink(missing_ok=True)
             if damaged is not None:
                 file.write_bytes(damaged)
-            assert read_session(folder) is None, (file.name, damaged and len(damaged))
+            if file.name == "session.json" and damaged is None:
+                assert read_session(folder) is None
+                continue
+            with pytest.raises(DamagedRecord):
+                read_session(folder)
         file.write_bytes(whole)
     assert read_session(folder).as_dict() == run.sessions[MODEL][1].as_dict()
+
+
+PARTS = ("run.json", "summary.json", f"sessions/{MODEL}/plain", f"sessions/{MODEL}/cut", f"sessions/{MODEL}/nobody")
+
+
+@pytest.fixture
+def moments(script, service, tmp_path):
+    """A run at two moments, and its command: first two conversations that failed, then all three."""
+    options, _ = service({"": Plan(drops_at_s=0.7)})
+    asked = {"model": MODEL, "scripts": script(), "out": tmp_path / "run", "options": {MODEL: options}, "page": False}
+    first = converse(limit=2, **asked)
+    assert len(first.faults) == 2
+    shutil.copytree(tmp_path / "run", tmp_path / "middle")
+    _, logs = service({"": Plan()})
+    whole = converse(**asked)
+    assert not whole.faults
+    shutil.copytree(tmp_path / "run", tmp_path / "finished")
+    return asked, logs, whole
+
+
+def test_files_of_two_moments_give_the_same_numbers_or_one_sentence(moments, tmp_path):
+    asked, logs, whole = moments
+    frames, refused = logs[""].frames, 0
+    for number, choice in enumerate(itertools.product(("middle", "finished"), repeat=len(PARTS))):
+        out = tmp_path / f"mixed{number}"
+        for part, moment in zip(PARTS, choice):
+            source = tmp_path / moment / part
+            if source.is_dir():
+                shutil.copytree(source, out / part)
+            elif source.exists():
+                (out / part).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, out / part)
+        before = (out / "summary.json").read_bytes()
+        try:
+            found = converse(remark=True, out=out, page=False).summary
+        except DamagedRecord as error:
+            refused += 1
+            assert error.hint and "middle" in choice and "finished" in choice
+            with pytest.raises(DamagedRecord):
+                converse(**{**asked, "out": out})
+            assert (out / "summary.json").read_bytes() == before
+            continue
+        if choice[1] == "finished":
+            assert found == whole.summary
+        else:
+            assert choice[0] == "finished" or "finished" not in choice, "what is newer than run.json is seen"
+    assert refused and logs[""].frames == frames, "no session is held again"
+
+
+@pytest.mark.usefixtures("moments")
+def test_words_of_another_session_are_refused(tmp_path):
+    held = tmp_path / "finished" / "sessions" / MODEL / "plain"
+    words = {"recogniser": "x/1", "session": content_hash(held / "session.json"), "text": "", "chunks": []}
+    (held / "output.json").write_text(json.dumps(words))
+    converse(remark=True, out=tmp_path / "finished", page=False)
+    (held / "output.json").write_text(json.dumps({**words, "session": content_hash(tmp_path / "middle" / "run.json")}))
+    with pytest.raises(DamagedRecord):
+        converse(remark=True, out=tmp_path / "finished", page=False)
 
 
 def test_a_second_model_stands_beside_the_first(script, service, tmp_path):
@@ -190,6 +266,9 @@ def test_a_session_that_failed_is_held_again(script, service, tmp_path):
     service({"": Plan()})
     assert not converse(**asked).faults
     shutil.rmtree(tmp_path / "run" / "sessions" / MODEL / "cut")
+    with pytest.raises(DamagedRecord):
+        converse(remark=True, out=tmp_path / "run", page=False)
+    (tmp_path / "run" / "summary.json").unlink()
     assert converse(remark=True, out=tmp_path / "run", page=False).summary["missing"] == 1
 
 

@@ -10,7 +10,7 @@ from codec_bench import converse
 from codec_bench.apps.conversation.judged import VERDICTS
 from codec_bench.apps.conversation.measures import BEHAVIOURS, OFFICIAL, OFFICIAL_15
 from codec_bench.apps.conversation.official import INPUT, WORDS
-from codec_bench.errors import UserError
+from codec_bench.errors import DamagedRecord, UserError
 
 from .conftest import MODEL
 from .server import Plan
@@ -79,6 +79,13 @@ def test_the_verdicts_of_sessions(layout, service, tmp_path, monkeypatch):  # no
     assert made.summary["judge"]["calls"] == 2
 
     converse(**asked)
+    assert converse(remark=True, out=run.folder, page=False).summary == made.summary
+    assert (tmp_path / "asked.txt").read_text().count("=====") == 2
+    words(rated, WORDS, ["quite", "other", "words", "were", "spoken"], 4.3)
+    with pytest.raises(DamagedRecord):  # the verdict is of the words before
+        converse(remark=True, out=run.folder, page=False)
+    words(rated, WORDS, ["too", "late", "here", "are", "films", "to", "see"], 3.0)
+    assert converse(**asked).summary == made.summary, "the judge was shown no word that differs"
     assert converse(remark=True, out=run.folder, page=False).summary == made.summary
     assert (tmp_path / "asked.txt").read_text().count("=====") == 2
     (tmp_path / "kind.txt").write_text("I cannot say.")

@@ -111,6 +111,7 @@ def test_the_sessions_of_a_run_share_utmosv2_which_is_given_back_after_them(tmp_
     monkeypatch.setattr(api, "_values", values)
     marks = api._Marks(None, None, False, print)
     api._marked(tmp_path, marks)
+    (tmp_path / "summary.json").unlink()  # it says of which sessions it was made, and there are none
     with pytest.raises(UserError, match="stopped"):
         api._marked(tmp_path, marks)
     assert asked == [3.5] * 3 and len(made) == 2 and not any(network() for network in made)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import codec_bench
 from codec_bench.apps.profiling.api import SCHEMA
 from codec_bench.apps.profiling.settings import Settings
+from codec_bench.apps.profiling.several_codecs import _marks, _measured_before
 from codec_bench.apps.profiling.steps import STEPS, Request
 from codec_bench.engine.own_worker import measure
 from codec_bench.errors import UnknownName, UserError
@@ -156,6 +158,18 @@ def test_a_packet_codec_gives_what_applies_and_reasons_for_the_rest(profiled):
     assert sections["rate"]["entropy_coded_bps"] is None and sections["rate"]["packets"]["bytes_median"] == 30
     assert sections["complexity"]["state"] == sections["streaming"]["state"] == "not applicable"
     assert 4 <= sections["latency"]["lookahead_ms"] <= 40
+
+
+def test_what_an_earlier_copy_left_next_to_a_finished_profile_is_not_taken(tmp_path):
+    """`measured.json` of a copy in the middle stays where the finished folder, which has none, is copied over it."""
+    asked = SimpleNamespace(folder=tmp_path, measured=tmp_path / "measured.json", request={"codecs": ["a"]})
+    held = {"codecs": {"a": {"load": {"state": "ok"}}}}
+    asked.measured.write_text(json.dumps({**_marks(asked), **held}))
+    assert _measured_before(asked) == held["codecs"]
+    (tmp_path / "profile.json").write_text('{"codecs": {"a": "finished"}}')
+    assert _measured_before(asked) == {}
+    asked.measured.write_text(json.dumps({**_marks(asked), **held}))
+    assert _measured_before(asked) == held["codecs"], "it is measured anew in the same folder"
 
 
 def children():
