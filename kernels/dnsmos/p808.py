@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-import numba
 import numpy as np
 
+from ..compilation.cpu import jit
 from .pictures import (
     HOP_FRAMES,
     MEL_ROWS,
@@ -38,7 +38,7 @@ from .winograd import TILE, first_layer, multiply_frames, whole_blocks
 _INSIDE = np.full(MELS, np.inf, np.float32)
 
 
-@numba.njit(nogil=True, cache=True)
+@jit(nogil=True)
 def _first_layer(x: np.ndarray, row_in: int, taps: np.ndarray, limit: np.ndarray, y: np.ndarray) -> None:
     """Rows of P.808's first convolution, from `row_in` on: as many as y `(rows, columns, out)` has, from column 1 on."""
     flat, width = x.ravel(), x.shape[1]

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
-import numba
 import numpy as np
 
+from ..compilation.cpu import jit
 from .ref import BINS, FRAMES, HOP_SAMPLES, MELS, Convolution
 from .winograd import TILE, WORKSPACE, aligned, aligned_zeros, convolve, transform_weights
 
@@ -35,7 +35,7 @@ def two_layer_input(rows: int, width: int) -> tuple[np.ndarray, np.ndarray]:
     return aligned_zeros((rows, columns, 1)), aligned_zeros((rows, columns))
 
 
-@numba.njit(nogil=True, cache=True)
+@jit(nogil=True)
 def pool_rows(x: np.ndarray, row_in: int, y: np.ndarray, row_out: int, count: int, width: int) -> None:
     """2x2 maxima, rectified, from rows of x to rows of y, both from column 1 on.
 

@@ -30,6 +30,8 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from ..compilation.cpu import jit
+
 TILE = 4
 POINTS = TILE + 2
 _A, _B = 0.625, 1.5  # each finite point other than zero is used as p and as -p
@@ -130,7 +132,7 @@ def _inverse(m0, m1, m2, m3, m4, m5):  # type: ignore[no-untyped-def]  # numba f
     )
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+@jit(nogil=True, fastmath=_AHEAD)
 def first_layer(x: np.ndarray, start: int, wide: int, taps: np.ndarray, limit: np.ndarray, out: np.ndarray) -> None:
     """One row of a convolution of one channel, with its bias, rectified.
 
@@ -159,7 +161,7 @@ def first_layer(x: np.ndarray, start: int, wide: int, taps: np.ndarray, limit: n
                 out[o + c] = max(above + level + below, np.float32(0.0))
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+@jit(nogil=True, fastmath=_AHEAD)
 def _forward_rows(x: np.ndarray, start: int, step: int, strip: np.ndarray, size: int) -> None:
     """The forward transform down each column: six rows of x, from `start` on and `step` apart, into six of the strip.
 
@@ -178,7 +180,7 @@ def _forward_rows(x: np.ndarray, start: int, step: int, strip: np.ndarray, size:
         strip[_U(POINTS) * r + i] = above + below
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+@jit(nogil=True, fastmath=_AHEAD)
 def _list_channels(strip: np.ndarray, tiles: int, channels: int, listed: np.ndarray, counts: np.ndarray) -> None:
     """Which channels the products need: for each `_ROWS` tiles of the strip those that are not zero in all their
     inputs.
@@ -203,7 +205,7 @@ def _list_channels(strip: np.ndarray, tiles: int, channels: int, listed: np.ndar
             counts[group] = n - group * d
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+@jit(nogil=True, fastmath=_AHEAD)
 def _forward_tiles(strip: np.ndarray, row: int, tiles: int, channels: int, planes: np.ndarray) -> None:
     """The forward transform along one of the six rows of each tile of the strip, into six planes."""
     whole_vectors()
@@ -291,7 +293,7 @@ def _multiply_rows(left, a, apart, rows, listed, first, count, right, top, colum
                 _sum_row(left, start, apart, listed, first, count, right, top + c, columns, out, target, columns)
 
 
-@numba.njit(nogil=True, cache=True)
+@jit(nogil=True)
 def _products(
     v: np.ndarray, listed: np.ndarray, counts: np.ndarray, weights: np.ndarray, m: np.ndarray, row: int, tiles: int,
     depth: int, columns: int,
@@ -311,7 +313,7 @@ def _products(
             _multiply_rows(v, a, d, rows, listed, group * d, counts[group], weights, q * d * n, n, m, b)
 
 
-@numba.njit(nogil=True, cache=True)
+@jit(nogil=True)
 def multiply_frames(signal: np.ndarray, hop: int, matrix: np.ndarray, depth: int, out: np.ndarray) -> None:
     """The products of the frames of a signal with a matrix, each summed in the same order wherever its frame lies.
 
@@ -349,7 +351,7 @@ def _inverse_at(planes, i, step):  # type: ignore[no-untyped-def]  # numba finds
     planes[i + _U(2) * step], planes[i + _U(3) * step] = values[2], values[3]
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+@jit(nogil=True, fastmath=_AHEAD)
 def _inverse_tiles(planes: np.ndarray, size: int) -> None:
     """The inverse transform of the first `size` floats of each plane, in place: output (i, j) is in plane 6 i + j."""
     whole_vectors()
@@ -362,7 +364,7 @@ def _inverse_tiles(planes: np.ndarray, size: int) -> None:
             _inverse_at(planes, column * p + c, six)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+@jit(nogil=True, fastmath=_AHEAD)
 def _write(planes: np.ndarray, tiles: int, bias: np.ndarray, y: np.ndarray, start: int, step: int, pool: bool) -> None:
     """Outputs of tiles with bias, rectified, and pooled if asked for, into rows of y from `start` on, `step` apart."""
     whole_vectors()
@@ -389,7 +391,7 @@ WORKSPACE = (2 * POINTS + 1) * _STRIP + (1 + POINTS) * POINTS * _PLANE
 """Floats of working memory that `convolve` needs."""
 
 
-@numba.njit(nogil=True, cache=True)
+@jit(nogil=True)
 def convolve(
     x: np.ndarray, limit: np.ndarray, taps: np.ndarray, row_in: int, weights: np.ndarray, bias: np.ndarray,
     y: np.ndarray, row_out: int, count: int, width: int, pool: bool, work: np.ndarray,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from ..compilation.cpu import jit
 from .ref import RADIUS, halved
 
-_jit = numba.njit(cache=True, nogil=True)
+_jit = jit(nogil=True)
 
 
 def fast_path(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -7,8 +7,9 @@ substitutions equal its own.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from ..compilation.cpu import jit
 
 _COUNT, _COST = 21, 42
 _COUNTED = (1 << _COUNT) - 1
@@ -16,7 +17,7 @@ _REPLACED = 1 << _COST
 _INSERTED = _REPLACED | 1 << _COUNT
 _DELETED = _REPLACED | 1
 
-_jit = numba.njit(cache=True, nogil=True)
+_jit = jit(nogil=True)
 
 
 def compound_counts(reference: list[str], estimate: list[str]) -> tuple[int, int, int, int]:

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from ..compilation.cpu import jit
 from .ref import DELETION, HIT, INSERTION, SHORT_ESTIMATE, SHORT_REFERENCE, SUBSTITUTION
 
 _ONE = np.uint64(1)
@@ -26,8 +26,8 @@ _NONE = np.uint64(0)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _STACK = 512  # three entries per halving, and a length can be halved at most 63 times
 
-_jit = numba.njit(cache=True, nogil=True)
-_inline = numba.njit(cache=True, nogil=True, inline="always")  # where a call would cost as much as its work
+_jit = jit(nogil=True)
+_inline = jit(nogil=True, inline="always")  # where a call would cost as much as its work
 
 
 class Side(NamedTuple):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from ..compilation.cpu import jit
 
 _SPACE = 32
 _NONE = np.uint64(0)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
-_jit = numba.njit(cache=True, nogil=True)
+_jit = jit(nogil=True)
 
 
 @_jit

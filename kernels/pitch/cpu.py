@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from functools import cache
 
-import numba
 import numpy as np
 
+from ..compilation.cpu import jit
 from .ref import (
     CANDIDATES,
     CEILING_HZ,
@@ -40,7 +40,7 @@ BLOCK = 64  # frames that are transformed together; they take 0.8 MB
 _EDGE = HALF + LONGEST
 _NEAR = LONGEST // 2 + 1
 
-_jit = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+_jit = jit(nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 
 
 @cache

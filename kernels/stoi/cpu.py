@@ -11,9 +11,9 @@ from __future__ import annotations
 import functools
 import math
 
-import numba
 import numpy as np
 
+from ..compilation.cpu import jit
 from .ref import (
     BANDS,
     CLIP_DB,
@@ -40,7 +40,7 @@ _WINDOW = window()
 _EDGES = band_edges()
 HEADROOM = 1.0 + 10.0 ** (-CLIP_DB / 20.0)
 
-_jit = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+_jit = jit(nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 
 
 @functools.lru_cache(maxsize=8)

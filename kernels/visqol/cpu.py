@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from ..compilation.cpu import jit
 from .ref import C1, C3, WEIGHTS, hann
 
 LANES = 8
 """How many bands go through the samples together."""
 _CORNER, _EDGE, _CENTRE = WEIGHTS
-_jit = numba.njit(cache=True, nogil=True, error_model="numpy")
+_jit = jit(nogil=True, error_model="numpy")
 
 
 def spectrogram(signal: np.ndarray, window: int, hop: int, coefficients: np.ndarray) -> np.ndarray:
@@ -149,14 +149,14 @@ def _moments(framed: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> None:
             spread[r, c] = _around(squares, r, c) - mean[r, c] * mean[r, c]
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@jit(nogil=True, inline="always")
 def _alike(mean_r: float, spread_r: float, mean_e: float, spread_e: float, product: float) -> float:
     both, below = mean_r * mean_e, spread_r * spread_e
     below = C3 if below < 0.0 else math.sqrt(below) + C3
     return (2.0 * both + C1) / (mean_r * mean_r + mean_e * mean_e + C1) * ((product - both + C3) / below)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@jit(nogil=True, inline="always")
 def _around(x: np.ndarray, r: int, c: int) -> float:
     corners = x[r, c] + x[r, c + 2] + x[r + 2, c] + x[r + 2, c + 2]
     edges = x[r, c + 1] + x[r + 1, c] + x[r + 1, c + 2] + x[r + 2, c + 1]

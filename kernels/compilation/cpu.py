@@ -1,0 +1,82 @@
+"""numba's `njit` with a cache on disk, where one process compiles a function and the others wait for its code.
+
+numba's own cache lets every process that meets a function first compile it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic, sleep
+from typing import Any
+
+import numba
+from numba.core.caching import FunctionCache
+
+try:
+    import fcntl
+except ImportError:  # Windows: every process compiles for itself
+    fcntl = None  # type: ignore[assignment]
+
+WAIT_S = 120.0
+"""How long a process waits for the code of another, at most; it then compiles by itself."""
+_LOOK_EVERY_S = 0.02
+
+
+def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`numba.njit` with these options, cached on disk and compiled by one process."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        compiled = numba.njit(cache=True, **options)(function)
+        compiled._cache = SharedCache(function)
+        return compiled
+
+    return decorate
+
+
+class SharedCache(FunctionCache):
+    """The cache of one function. The process that finds nothing in it holds a lock until it has saved its code."""
+
+    _lock: int | None = None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The code for a signature; None if this process is to compile it."""
+        found = super().load_overload(sig, target_context)
+        if found is None and self._enabled:
+            self._acquire()
+            found = super().load_overload(sig, target_context)  # another process may have saved it by now
+            if found is not None:
+                self._release()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Saves the code of a signature for all processes."""
+        try:
+            super().save_overload(sig, data)
+        finally:
+            self._release()
+
+    def _acquire(self) -> None:
+        if fcntl is None or self._lock is not None:
+            return
+        with suppress(OSError):  # a folder that cannot be written has no lock, and no cache either
+            self._impl.locator.ensure_cache_path()
+            path = os.path.join(self._cache_path, f"{self._impl.filename_base}.lock")
+            self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        until = monotonic() + WAIT_S
+        while self._lock is not None and monotonic() < until:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                sleep(_LOOK_EVERY_S)  # numba's own lock is held, so no other thread of this process compiles
+            except OSError:  # a file system without locks
+                return
+            else:
+                return
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            with suppress(OSError):
+                os.close(self._lock)
+            self._lock = None
