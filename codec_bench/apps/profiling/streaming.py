@@ -18,7 +18,6 @@ codes_equal            share of codes that are equal to those of the whole signa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -28,13 +27,12 @@ from codec_bench.codecs.adapt import recode
 from codec_bench.codecs.checks.batching import latent_flips
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.steps import NotApplicable
-from codec_bench.errors import UserError
-from codec_bench.types import Audio, Latents, Sent
+from codec_bench.codecs.checks.streaming import compare_stream, open_stream, stream_clip
+from codec_bench.types import Latents, Sent
 
 WAVE_TOLERANCE = 1e-4
 CODE_SHARE = 0.9999
 _WARM_STEPS = 3
-_LATEST_S = 1.0
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
@@ -43,31 +41,14 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     Raises:
         NotApplicable: the codec cannot stream.
     """
-    if not callable(getattr(codec, "streaming", None)):
-        raise NotApplicable("it cannot stream: it has no method `streaming`")
-    try:
-        stream = codec.streaming()
-    except (UserError, NotImplementedError) as error:
-        raise NotApplicable(getattr(error, "message", None) or "it cannot stream") from error
+    stream = open_stream(codec)
+    if isinstance(stream, str):
+        raise NotApplicable(stream)
     clip = material.exactly(settings.stream_s)
     (offline_codes,), (offline,) = recode(codec, [clip])
-    encode_s, decode_s = [], []
-    codes: list[Sent] = []
-    waves: list[np.ndarray] = []
-    with stream as running:
-        step = int(running.step_samples)
-        for start in range(0, clip.num_samples, step):
-            piece = Audio(clip.samples[:, start : start + step], clip.sample_rate_hz)
-            begin = perf_counter()
-            sent = running.encode(piece)
-            middle = perf_counter()
-            out = running.decode(sent)
-            encode_s.append(middle - begin)
-            decode_s.append(perf_counter() - middle)
-            codes.append(sent)
-            waves.append(out.samples)
-        missing = clip.num_samples - sum(wave.shape[1] for wave in waves)
-        late, owed = _owed(running, clip, missing)
+    run = stream_clip(stream, clip)
+    encode_s, decode_s, codes, waves = run.encode_s, run.decode_s, run.codes, run.waves
+    step, missing, late, owed = run.step_samples, run.missing_samples, run.late_codes, run.owed
     streamed = np.concatenate([*waves, owed], axis=1)[:, : clip.num_samples]
     common = min(streamed.shape[1], offline.num_samples)
     difference = float(np.abs(streamed[:, :common] - offline.samples[:, :common]).max(initial=0.0))
@@ -92,6 +73,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
         "wave_difference": difference,
         "missing_samples": missing,
         "codes_equal": equal,
+        "findings": [compare_stream(clip, offline.samples, run)],
         "equals_offline": bool(difference <= WAVE_TOLERANCE and not lost and (equal is None or equal >= CODE_SHARE)),
     }
 
@@ -110,19 +92,6 @@ def largest_lag_ms(costs_ms: Sequence[float], step_ms: float) -> float:
 
 def _percentiles(values: np.ndarray) -> dict[str, float]:
     return {"p50": float(np.percentile(values, 50)), "p95": float(np.percentile(values, 95))}
-
-
-def _owed(running: Any, clip: Audio, missing: int) -> tuple[list[Sent], np.ndarray]:
-    """What a late decoder still gives when silence follows the clip, and the codes of that silence."""
-    step, codes = int(running.step_samples), []
-    waves = [np.zeros((clip.channels, 0), np.float32)]
-    silence = Audio(np.zeros((clip.channels, step)), clip.sample_rate_hz)
-    for _ in range(-(-round(_LATEST_S * clip.sample_rate_hz) // step)):
-        if sum(wave.shape[1] for wave in waves) >= missing:
-            break
-        codes.append(running.encode(silence))
-        waves.append(running.decode(codes[-1]).samples)
-    return codes, np.concatenate(waves, axis=1)
 
 
 def _equal_codes(pieces: list[Sent], late: list[Sent], whole: Sent) -> float | None:

@@ -39,6 +39,8 @@ TO_DO = {
     "odd input": "give the codec such input by itself in Python",
     "length": "fill the input up to a whole frame, and cut the output to codes.num_samples",
     "length of clips": "look for what treats short and long clips differently",
+    "dropouts": "look for a buffer or a block whose sound is never written",
+    "first frame": "look for a delay that is cut off without coding as many zeros after the end",
     "last frame": "count frames upwards, and flush what the encoder still holds",
     "loudness of clips": "look for what treats loud clips differently",
     "every rate": "give the codec such a sound by itself in Python",
@@ -49,6 +51,7 @@ TO_DO = {
     "thread": "keep nothing in variables of a thread, and pass what decode needs with the codes",
     "batch": "mask what is padded, and keep the order; `codec-bench verify-batching` has the numbers",
     "causal label": "declare causal=False or a lookahead_s; scales and norms of a whole clip are not causal",
+    "stream": "let a stream keep its state between steps, and compare its steps with the whole signal",
     "decoded elsewhere": "send all that decode needs as codes, packets or side information",
     "file": "send it as codes or packets, or count it in side_bits",
 }
@@ -56,7 +59,8 @@ TO_DO = {
 
 
 OF_TRAINING = (
-    "polarity", "hidden delay", "clock", "level", "clipping", "silence", "constant", "channels", "length of clips", "last frame",
+    "polarity", "hidden delay", "clock", "level", "clipping", "silence", "dropouts", "constant", "channels", "length of clips", "first frame",
+    "last frame",
     "loudness of clips", "digital silence",
 )  # fmt: skip
 """The checks that compare what comes out with what went in: a network that was not trained makes other sound of speech.

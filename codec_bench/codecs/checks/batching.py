@@ -33,7 +33,8 @@ class Batched:
         frames, flips: how many code frames were compared, and how many differ.
         wave: the largest difference of a sample; infinite if the shapes differ.
         differing: the places of the clips of which anything differs by more than is allowed. worst: the one that
-            differs most, or None if none differs at all.
+            differs most, or None if none differs at all. worst_batch, worst_item: the places of the
+            clips of its batch, and what it gave there.
     """
 
     frames: int = 0
@@ -41,9 +42,13 @@ class Batched:
     wave: float = 0.0
     differing: set[int] = field(default_factory=set)
     worst: int | None = None
+    worst_batch: Sequence[int] = ()
+    worst_item: tuple[Sent, Audio] | None = None
     _worst_by: float = 0.0
 
-    def add(self, place: int, alone: tuple[Sent, Audio], together: tuple[Sent, Audio]) -> None:
+    def add(
+        self, place: int, alone: tuple[Sent, Audio], together: tuple[Sent, Audio], batch: Sequence[int] = ()
+    ) -> None:
         """Compares one clip of one batch with the same clip alone."""
         flips, frames = code_flips(alone[0], together[0])
         wave = 0.0
@@ -55,7 +60,8 @@ class Batched:
         if flips or wave > WAVE_TOLERANCE:
             self.differing.add(place)
         if max(wave, float(flips)) > self._worst_by:
-            self.worst, self._worst_by = place, max(wave, float(flips))
+            self.worst, self.worst_batch, self.worst_item = place, batch, together
+            self._worst_by = max(wave, float(flips))
 
     @property
     def exact(self) -> bool:
@@ -132,6 +138,14 @@ def one_by_one(codec: Any, clips: Sequence[Audio]) -> list[tuple[Sent, Audio]]:
     return results
 
 
+def is_repeated(codec: Any, clips: Sequence[Audio], place: int, item: tuple[Sent, Audio]) -> bool:
+    """Whether the clip at a place of a batch gives the same codes and sound once more."""
+    codes, waves = recode(codec, clips)
+    again = Batched()
+    again.add(place, item, (codes[place], waves[place]))
+    return again.exact
+
+
 def try_batches(
     codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
 ) -> Batched:
@@ -148,5 +162,5 @@ def try_batches(
     found = Batched()
     for batch in batches:
         for place, codes, wave in zip(batch, *recode(codec, [clips[k] for k in batch])):
-            found.add(place, alone[place], (codes, wave))
+            found.add(place, alone[place], (codes, wave), batch)
     return found

@@ -15,8 +15,16 @@ import numpy as np
 
 from codec_bench.codecs.adapt import decode, encode, recode, sentence
 from codec_bench.codecs.checks import finding
-from codec_bench.codecs.checks.batching import WAVE_TOLERANCE, batches_of, disagreeing, one_by_one, try_batches
-from codec_bench.codecs.checks.rates_and_channels import future, last_frame, wide
+from codec_bench.codecs.checks.batching import (
+    WAVE_TOLERANCE,
+    Batched,
+    batches_of,
+    disagreeing,
+    is_repeated,
+    one_by_one,
+    try_batches,
+)
+from codec_bench.codecs.checks.rates_and_channels import both_ends, future, wide
 from codec_bench.codecs.checks.signals import count_of, rms
 from codec_bench.types import Audio, Sent
 
@@ -36,15 +44,38 @@ def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
     unsteady = finding("causal label", "not applicable", "the same input does not give the same output")
     together = _settled(codec, disagreeing(clips, codec.info.frame_rate_hz))
     steady = any(f["check"] == "repeatable" and f["state"] == "ok" for f in together)
-    return [
+    listed = [
         tried("length", lambda: _lengths(codec, clip)),
         *wide(codec, clips, steady=steady),
-        tried("last frame", lambda: last_frame(codec, clip)),
+        *_ends(codec, clip),
         tried("causal label", lambda: future(codec, clip) if steady else unsteady),
         tried("file", lambda: _files(codec, clip)),
         tried("digital silence", lambda: _silence(codec, clip)),
         *together,
     ]
+    return without_consequences(listed)
+
+
+def without_consequences(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The findings without those that only follow from another one."""
+    wrong = {f["check"] for f in findings if f["state"] == "suspect"}
+    drop: set[str] = set()
+    if wrong & {"first frame", "last frame", "dropouts", "repeatable", "thread"}:
+        drop |= {"length of clips"}
+    if "silence" in wrong:
+        drop |= {"first frame", "last frame"}
+    if "batch" in wrong:
+        drop |= {"length of clips", "loudness of clips", "dropouts", "first frame", "last frame"}
+    return [f for f in findings if f["state"] != "suspect" or f["check"] not in drop]
+
+
+def _ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
+    try:
+        return both_ends(codec, clip)
+    except MemoryError:
+        raise
+    except Exception as error:
+        return [finding("last frame", "failed", sentence(error))]
 
 
 def _settled(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
@@ -66,12 +97,14 @@ def settled(
         codec: the codec. clips: as it takes them, chosen to disagree. alone: what `one_by_one` gave for them.
         batches: the places of the clips in each batch.
     """
-    shortest = min(range(len(clips)), key=lambda place: clips[place].num_samples)
     kept = tried("input", lambda: _kept(codec, clips))
-    again = tried("repeatable", lambda: _repeated(codec, clips[shortest], alone[shortest][1]))
+    again = tried("repeatable", lambda: _repeated(codec, clips, alone))
     if again["state"] != "ok":
         return [kept, again, finding("batch", "not applicable", "the same input does not give the same output")]
-    return [kept, again, tried("batch", lambda: _batch(codec, clips, alone, batches))]
+    together = tried("batch", lambda: _batch(codec, clips, alone, batches))
+    if together["check"] == "repeatable":
+        return [kept, together, finding("batch", "not applicable", "the same batch does not give the same output")]
+    return [kept, again, together]
 
 
 @contextmanager
@@ -162,22 +195,36 @@ def _kept(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
     return finding("input", "ok", "encode leaves the audio that it is given as it is", 0.0)
 
 
-def _repeated(codec: Any, clip: Audio, before: Audio) -> dict[str, Any]:
-    def differs() -> float:
-        (again,) = recode(codec, [clip])[1]
-        return float(np.abs(before.samples - again.samples).max(initial=0.0))
+def _repeated(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]]) -> dict[str, Any]:
+    """Whether every clip alone gives the same once more, in the opposite order and another thread."""
 
+    def differing(places: Sequence[int]) -> Batched:
+        again = Batched()
+        for place, now in zip(places, one_by_one(codec, [clips[place] for place in places])):
+            again.add(place, alone[place], now)
+        return again
+
+    order = range(len(clips))
     with ThreadPoolExecutor(1) as other:
-        elsewhere = other.submit(differs).result()
-    if elsewhere <= WAVE_TOLERANCE:
-        text = f"differs by up to {elsewhere:.2g}" if elsewhere else "gives the same output"
-        return finding("repeatable", "ok", f"the same input {text} the second time, in another thread", elsewhere)
-    worst = differs()
-    if worst <= WAVE_TOLERANCE:
-        return finding(
-            "thread", "suspect", f"the same input in another thread differs by up to {elsewhere:.2g}", elsewhere
-        )
-    return finding("repeatable", "suspect", f"the same input twice differs by up to {worst:.2g}", worst)
+        elsewhere = other.submit(differing, list(reversed(order))).result()
+    clips_of = count_of(len(clips), "clip")
+    if elsewhere.exact:
+        text = f"differs by up to {elsewhere.wave:.2g}" if elsewhere.wave else "gives the same output"
+        found = f"each of {clips_of} {text} the second time, in the opposite order and another thread"
+        return finding("repeatable", "ok", found, elsewhere.wave)
+    here = differing(order)
+    if here.exact:
+        text = f"the same input in another thread differs {_differs(elsewhere)}"
+        return finding("thread", "suspect", text, elsewhere.wave)
+    count = max(len(elsewhere.differing), len(here.differing))
+    text = f"{count} of {clips_of} differ the second time {_differs(here)}"
+    return finding("repeatable", "suspect", text, here.wave)
+
+
+def _differs(found: Batched) -> str:
+    codes = f"in {found.flips} of {found.frames} frames of codes" if found.flips else ""
+    wave = f"by up to {found.wave:.2g} (allowed: {WAVE_TOLERANCE:g})" if found.wave > WAVE_TOLERANCE else ""
+    return " and ".join(filter(None, (codes, wave)))
 
 
 def _batch(
@@ -191,10 +238,20 @@ def _batch(
             f"{what} differ from the same clips alone by at most {found.wave:.2g} (allowed: {WAVE_TOLERANCE:g}){flips}"
         )
         return finding("batch", "ok", text, found.wave)
-    codes = f"{found.flips} of {found.frames} frames of codes" if found.flips else ""
-    wave = f"by up to {found.wave:.2g} (allowed: {WAVE_TOLERANCE:g})" if found.wave > WAVE_TOLERANCE else ""
-    differ = " and ".join(filter(None, (f"in {codes}" if codes else "", wave)))
+    if not _is_repeated(codec, clips, found, alone):
+        text = f"{what} differ {_differs(found)}, and neither the batch nor the clip alone comes back the same again"
+        return finding("repeatable", "suspect", text, found.wave)
     place = found.worst or 0
     worst = f"the clip of {clips[place].duration_s:.3f} s differs most"
-    text = f"{len(found.differing)} of {what} differ from the same clips alone {differ}; {worst}"
+    text = f"{len(found.differing)} of {what} differ from the same clips alone {_differs(found)}; {worst}"
     return finding("batch", "suspect", text, found.wave if found.wave > WAVE_TOLERANCE else float(found.flips))
+
+
+def _is_repeated(codec: Any, clips: Sequence[Audio], found: Batched, alone: Sequence[tuple[Sent, Audio]]) -> bool:
+    """Whether the clip that differs most gives the same again, alone and in its batch."""
+    if found.worst is None or found.worst_item is None:
+        return True
+    batch = [clips[place] for place in found.worst_batch]
+    return is_repeated(codec, [clips[found.worst]], 0, alone[found.worst]) and is_repeated(
+        codec, batch, list(found.worst_batch).index(found.worst), found.worst_item
+    )

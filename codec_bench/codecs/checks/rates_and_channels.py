@@ -19,17 +19,31 @@ from codec_bench.audio.resample import to_rate
 from codec_bench.codecs.adapt import recode, sentence
 from codec_bench.codecs.checks import State, finding
 from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_waves
-from codec_bench.codecs.checks.batching import Batched
-from codec_bench.codecs.checks.signals import COHERENT, CORRELATED, count_of, flat_top, loudest, loudest_at, rms
+from codec_bench.codecs.checks.batching import Batched, is_repeated
+from codec_bench.codecs.checks.dropouts import Lost, find_lost
+from codec_bench.codecs.checks.signals import (
+    AGREE_SAMPLES,
+    COHERENT,
+    CORRELATED,
+    TURNED_OVER,
+    agreeing,
+    count_of,
+    describe_lost,
+    flat_top,
+    least_delay,
+    level_db,
+    loudest,
+    loudest_at,
+    rms,
+)  # fmt: skip
 from codec_bench.errors import first_of
 from codec_bench.types import Audio
 
-_SPEECH = (0, 2, 3)
-"""Which of the four pieces are speech."""
+_SPEECH, _TONES, _BOTH = (0, 2, 3), 1, 3
+"""Which of the four pieces are speech, which is not, and which has one sound in all channels."""
 _FULL, _QUIET_DB = 0.97, -30.0
 _SPEECH_S, _TONES_S, _GAP_S, _SHORT_S = 1.4, 0.7, 0.1, 0.9
 _CLICKS = 4
-_LATE_SAMPLES = 1.0
 _CLOCK_S = 0.001
 """A drift over about four seconds; the delay of codecs at low bitrates differs by less from piece to piece."""
 _SILENT_DB = -50.0
@@ -38,7 +52,11 @@ _LONGEST_DELAY_S = 0.05
 _LEAKS_DB, _FOLDS_DB = -15.0, -6.0
 _PARAMETRIC_BPS = 16_000.0
 """Below so many bits a second for each channel codecs may send one sound for both; Opus does."""
-_FRAMES, _LOST_DB = 10, -20.0
+_LOUDER_DB, _BALANCE_DB = 12.0, 6.0
+"""How much louder a piece at -30 dB may come back, and a channel than another with the same sound."""
+_FRAMES, _PARTS, _LONG_S = 10, (0.37, 0.81), (0.7, 1.0, 1.3)
+"""Clips for the end of the sound: whole frames up to so many, parts of a frame, and seconds."""
+_LOST_DB = -20.0
 _SHOWN = 4
 """So many kinds of sound are named."""
 
@@ -53,10 +71,12 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
     info = codec.info
     found: dict[str, dict[str, Any]] = {}
     untold: list[str] = []
+    folded: list[str] = []
     kinds = [(rate, channels) for channels in info.channels for rate in sorted(set(info.sample_rates_hz))]
     for rate, channels in kinds:
         said = f"{rate} Hz, {count_of(channels, 'channel')}"
-        looked = _looked_at(codec, clips, rate, channels, untold, alone=steady and (rate, channels) == kinds[0])
+        first = steady and (rate, channels) == kinds[0]
+        looked = _looked_at(codec, clips, rate, channels, untold, folded, alone=first)
         try:
             for check, text, value in looked:
                 found.setdefault(check, finding(check, "suspect", f"at {said}: {text}", value))
@@ -64,20 +84,32 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
             raise
         except Exception as error:  # a codec of the caller's own may raise anything
             found.setdefault("every rate", finding("every rate", "failed", f"at {said}: {sentence(error)}"))
+    notes = []
+    if folded and "channels" not in found:
+        text = f"both channels come back as one sound at {first_of(folded, _SHOWN)}, below 16 kbit/s for each"
+        notes = [finding("channels", "not applicable", text)]
     if found:
-        return list(found.values())
+        return [*found.values(), *notes]
     text = f"{count_of(len(kinds), 'kind')} of sound (rates and channels) of 5 s, loud, quiet and short, come back as they should"
     if untold:
         text += f"; the delay could not be told at {first_of(untold, _SHOWN, '; ')}"
-    return [finding("every rate", "ok", text)]
+    return [finding("every rate", "ok", text), *notes]
 
 
 def _looked_at(
-    codec: Any, clips: Sequence[Audio], rate: int, channels: int, untold: list[str], *, alone: bool
+    codec: Any,
+    clips: Sequence[Audio],
+    rate: int,
+    channels: int,
+    untold: list[str],
+    folded: list[str],
+    *,
+    alone: bool,
 ) -> Iterator[tuple[str, str, float]]:
     """What is wrong with one kind of sound: check, text and value.
 
-    If its delay cannot be told, it is added to `untold`.
+    If its delay cannot be told, it is added to `untold`; if a low bitrate excuses one sound for both channels, to
+    `folded`.
     """
     sound, places = _sound(clips, rate, channels)
     length = round(_SHORT_S * rate)
@@ -88,19 +120,36 @@ def _looked_at(
     if alone:
         together = Batched()
         by_itself = recode(codec, given[:1])
-        together.add(0, (by_itself[0][0], by_itself[1][0]), (codes[0], made[0]))
-        if not together.exact:
+        item = by_itself[0][0], by_itself[1][0]
+        together.add(0, item, (codes[0], made[0]))
+        if not together.exact and not (
+            is_repeated(codec, given[:1], 0, item) and is_repeated(codec, given, 0, (codes[0], made[0]))
+        ):
+            yield "repeatable", "a batch with a clip of 5 s comes back otherwise the second time", together.wave
+        elif not together.exact:
             yield "batch", "a clip of 5 s in a batch with short ones differs from the clip alone", together.wave
     pieces = [(sound[:, a:b], made[0].samples[:, a:b]) for a, b in places]
     quiet = given[2].samples, made[2].samples
-    yield from _missing([*pieces, quiet])
+    silent = list(_missing([*pieces, quiet]))
+    yield from silent
+    spoken = sound.copy()
+    spoken[:, slice(*places[_TONES])] = 0
+    if not silent and (lost := find_lost(spoken, made[0].samples, rate)) != Lost():
+        yield "dropouts", f"a clip of 5 s loses {describe_lost(lost)}", lost.start_s + lost.inside_s + lost.end_s
     if not (yield from _delayed([*pieces, quiet], places, rate)):
         untold.append(f"{rate} Hz, {count_of(channels, 'channel')}")
+    yield from _levels([pieces[0], quiet], rate)
+    if channels > 1:
+        yield from _between_channels(*pieces[_BOTH], rate)
     tops = [flat_top(*pieces[place]) for place in _SPEECH]
     if any(tops):
         yield "clipping", f"samples at full scale come back cut at {max(tops):.2g}", max(tops)
-    if channels == 2 and (codes[0].bits or np.inf) / codes[0].duration_s >= channels * _PARAMETRIC_BPS:
-        yield from _crossed(pieces)
+    if channels == 2:
+        crossed = list(_crossed(pieces))
+        if (codes[0].bits or np.inf) / codes[0].duration_s >= channels * _PARAMETRIC_BPS:
+            yield from crossed
+        elif crossed and crossed[0][2] > _FOLDS_DB:
+            folded.append(f"{rate} Hz")
     in_long = short, made[0].samples[:, start : start + length]
     yield from _unlike(in_long, *[(a.samples, b.samples) for a, b in zip(given[1:], made[1:])])
 
@@ -159,12 +208,57 @@ def _delayed(
             f"the sound is {100 * per_second:+.3f} % later with time: {drift:+.1f} samples over 4 s",
             per_second,
         )
-    elif min(map(abs, lags)) >= _LATE_SAMPLES and max(lags) - min(lags) < 1:
+    elif len(agreeing(found)) == len(found) and abs(np.median(lags)) >= max(1.0, least_delay(found, rate)):
         yield "hidden delay", f"{np.median(lags):+.2f} samples in all of {len(lags)} pieces", float(np.median(lags))
-    turned = [one.correlation for one in found if one.correlation <= -COHERENT]
-    if turned:
-        yield "polarity", f"the waveform is turned over in {len(turned)} of {len(found)} pieces", min(turned)
+    turned = [(number, one) for number, one in enumerate(found) if one.correlation <= -COHERENT]
+    agreed = agreeing([one for _, one in turned])
+    if len(agreed) == 1:  # the two halves of the piece must say the same
+        number, one = next(each for each in turned if each[1] is agreed[0])
+        a, b = pieces[(*_SPEECH, len(pieces) - 1)[number]]
+        half = a.shape[1] // 2
+        halves = [_place(a[:, part], b[:, part], rate) for part in (slice(half), slice(half, None))]
+        agreed = agreed if len(agreeing([h for h in (one, *halves) if h.correlation < 0])) == 3 else []
+    if agreed:
+        worst = min(one.correlation for one in agreed)
+        yield "polarity", f"the waveform is turned over in {len(agreed)} of {len(found)} pieces", worst
     return True
+
+
+def _levels(pieces: Sequence[tuple[np.ndarray, np.ndarray]], rate: int) -> Iterator[tuple[str, str, float]]:
+    """A piece at -30 dB that comes back much louder, compared with its input, than one at full scale.
+
+    It may come back quieter: codebooks of absolute values take quiet frames to their smallest vector.
+    """
+    if any(_db(rms(b), rms(a)) < _SILENT_DB for a, b in pieces):
+        return
+    loud, quiet = (level_db(a, b, rate) for a, b in pieces)
+    change = quiet - loud
+    if change > _LOUDER_DB:
+        levels = f"speech at {_QUIET_DB:.0f} dB comes back {quiet:+.0f} dB from its level, at full scale {loud:+.0f} dB"
+        yield "loudness of clips", levels, change
+
+
+def _between_channels(a: np.ndarray, b: np.ndarray, rate: int) -> Iterator[tuple[str, str, float]]:
+    """One sound in all channels that comes back with another sign, delay or level in one of them."""
+    half = a.shape[1] // 2
+    for channel in range(1, len(b)):
+        change = _db(rms(b[channel]), rms(b[0])) - _db(rms(a[channel]), rms(a[0]))
+        if abs(change) > _BALANCE_DB:
+            yield "channels", f"channel {channel + 1} comes back {change:+.1f} dB from channel 1", change
+            continue
+        found = [
+            align_waves(b[:1, part], b[channel : channel + 1, part], rate, round(_LONGEST_DELAY_S * rate))
+            for part in (slice(half), slice(half, None))
+        ]
+        lags = [one.delay_samples for one in found]
+        if abs(lags[0] - lags[1]) > AGREE_SAMPLES or min(abs(one.correlation) for one in found) < TURNED_OVER:
+            continue
+        if all(one.correlation < 0 for one in found):
+            text = f"channel {channel + 1} is turned over, and channel 1 is not"
+            yield "polarity", text, float(np.mean([one.correlation for one in found]))
+        elif abs(np.mean(lags)) >= least_delay(found, rate):
+            text = f"channel {channel + 1} is {np.mean(lags):+.2f} samples later than channel 1"
+            yield "hidden delay", text, float(np.mean(lags))
 
 
 def _place(a: np.ndarray, b: np.ndarray, rate: int) -> Alignment:
@@ -206,22 +300,44 @@ def _db(one: float, other: float) -> float:
     return 20 * float(np.log10(max(one, 1e-9) / max(other, 1e-9)))
 
 
-def last_frame(codec: Any, clip: Audio) -> dict[str, Any]:
-    """Whether clips of 1 to 10 frames that end with the same sound all come back with it."""
+def both_ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
+    """Whether clips that begin and end with loud sound come back whole: whole frames, parts of a frame, longer ones."""
     rate = clip.sample_rate_hz
     hop = max(2, round(rate / (codec.info.frame_rate_hz or 50.0)))
-    loud = loudest(clip, _FRAMES * hop / rate).samples
-    made = recode(codec, [Audio(loud[:, -k * hop :], rate) for k in range(1, _FRAMES + 1) if k * hop <= loud.shape[1]])[
-        1
-    ]
-    levels = np.array([rms(out.samples[:, -hop:]) for out in made])
-    lost = np.flatnonzero(levels < 10 ** (_LOST_DB / 20) * np.median(levels)) + 1
-    if len(lost):
-        text = (
-            f"the last {1000 * hop / rate:g} ms are lost of clips of {' and '.join(map(str, lost))} times that length"
-        )
-        return finding("last frame", "suspect", text, float(lost[0]))
-    return finding("last frame", "ok", f"clips of 1 to {len(made)} frames come back to their end")
+    lengths = [k * hop for k in range(1, _FRAMES + 1)]
+    lengths += [round((k + part) * hop) for k in (2, 5) for part in _PARTS] + [round(s * rate) for s in _LONG_S]
+    loudest_frame = loudest_at(clip.samples, hop)
+    given = [_from(clip, loudest_frame + hop - length, length) for length in sorted(set(lengths))]
+    given.append(_from(clip, loudest_frame, _FRAMES * hop))
+    made = recode(codec, given)[1]
+    usual = float(np.clip(np.median([_db(rms(b.samples), rms(a.samples)) for a, b in zip(given, made)]), _LOST_DB, 0.0))
+    at_start = find_lost(given[-1].samples, made[-1].samples, rate).start_s
+    cut: list[tuple[float, float]] = []
+    for a, b in zip(given[:-1], made):
+        tail = a.num_samples % hop or min(hop, a.num_samples)
+        lost_s = find_lost(a.samples, b.samples, rate).end_s
+        quieter = _db(rms(b.samples[:, -tail:]), rms(a.samples[:, -tail:])) - usual
+        is_silent = lost_s >= a.duration_s and a.num_samples > hop  # that is a matter of the check `silence`
+        if (lost_s or quieter < _LOST_DB) and a.duration_s > at_start and not is_silent:
+            cut.append((a.duration_s, max(lost_s, tail / rate)))
+    count, longest_s = len(given) - 1, max(lengths) / rate
+    listed = []
+    if at_start:
+        text = f"a clip that begins with loud sound loses its first {1000 * at_start:.3g} ms"
+        listed.append(finding("first frame", "suspect", text, at_start))
+    if cut:
+        length_s, worst_s = max(cut, key=lambda one: one[1])
+        text = f"{len(cut)} of {count} clips that end with loud sound lose their end, up to the last "
+        text += f"{1000 * worst_s:.3g} ms of {length_s:.3g} s"
+        return [*listed, finding("last frame", "suspect", text, worst_s)]
+    text = f"{count} clips of {hop / rate:.3g} to {longest_s:.3g} s come back to their end"
+    return [*listed, finding("last frame", "ok", text)]
+
+
+def _from(clip: Audio, start: int, length: int) -> Audio:
+    """A piece of this length from a sample on; the clip is repeated where it is too short."""
+    places = np.arange(start, start + length)
+    return Audio(np.take(clip.samples, places, axis=1, mode="wrap"), clip.sample_rate_hz)
 
 
 def future(codec: Any, clip: Audio) -> dict[str, Any]:

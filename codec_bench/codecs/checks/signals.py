@@ -2,8 +2,8 @@
 
 Conventions
     The delay is where the cross-correlation of the waveforms is largest in size (`alignment.py`). If a codec does not
-    keep the waveform (the correlation is below `CORRELATED`), the bands that it keeps tell the delay, if the clips
-    agree on it. If it keeps none, the envelopes are correlated, which is accurate to about 5 ms: a shorter delay cannot
+    keep the waveform (the correlation is below `CORRELATED`), the bands that it keeps tell the delay. At least two
+    clips must agree on a delay or a sign. If a codec keeps no band, the envelopes are correlated, which is accurate to about 5 ms: a shorter delay cannot
     be told. The level is compared band by band, and the median is taken by energy, so that a codec that leaves out the
     highs has its level all the same. A sample is clipped if its size is at least 0.999 and that of the reference is
     not.
@@ -11,12 +11,14 @@ Conventions
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_envelopes, align_waves, quick_size
+from codec_bench.codecs.checks.dropouts import Lost, find_lost
 from codec_bench.types import Audio
 
 DELAY = "hidden delay"
@@ -25,11 +27,13 @@ TURNED_OVER = 0.5
 COHERENT = 0.8
 ENVELOPES_CORRELATED = 0.6  # higher, since the envelopes of any two clips of speech correlate somewhat
 _FULL_SCALE = 0.999
-_DELAY_SAMPLES = 1.0  # the smallest suspect delay; a low bitrate moves the peak of the correlation by less
+_DELAY_SAMPLES = 1.0  # the smallest suspect delay of a waveform that is well kept
+_ROUGH_DELAY_S = 0.0005  # that of others: a quantiser of 600 bit/s moves what it keeps by up to half of this
 _CLEAR_DELAY_SAMPLES = 0.25  # the smallest one that is suspect if all clips agree on it
 _AGREEMENT_SAMPLES = 0.1
 _AGREEING = 3
-_BANDS_AGREE_SAMPLES = 1.0
+WELL_CORRELATED = 0.7
+AGREE_SAMPLES = 1.0
 _ENVELOPE_DELAY_S = 0.01
 _ENVELOPE_HZ = 1000
 _ENVELOPE_S = 1.0  # those of shorter clips are alike at many places
@@ -52,6 +56,7 @@ class SignalChecks:
         self._waves: list[Alignment] = []
         self._bands: list[Alignment] = []
         self._envelopes: list[tuple[float, float]] = []
+        self._lost: list[tuple[str, Lost]] = []
         self._clipped = self._samples = self._beyond = self._full = 0
         self._silent: list[str] = []
         self._levels: list[float] = []
@@ -80,9 +85,11 @@ class SignalChecks:
         if 20 * np.log10(max(level_b, 1e-9) / level_a) < _SILENT_DB:
             self._silent.append(name)
             return
+        rate = reference.sample_rate_hz
+        if (lost := find_lost(a, b, rate)) != Lost():
+            self._lost.append((name, lost))
         if reference.duration_s < _SHORTEST_S:
             return
-        rate = reference.sample_rate_hz
         self._levels.append(level_db(a, b, rate))
         wave = align_waves(a, b, rate, round(_LONGEST_DELAY_S * rate))
         self._waves.append(wave)
@@ -97,32 +104,46 @@ class SignalChecks:
     def findings(self, sample_rate_hz: int) -> list[dict[str, Any]]:
         """The findings over all clips."""
         found = [self._polarity(), self._delay(sample_rate_hz), self._clipping(), self._silence(), self._level()]
-        return [*found, self._constant()]
+        return [*found, self._constant(), self._dropouts()]
+
+    def _dropouts(self) -> dict[str, Any]:
+        """Sound that is lost at the start, inside or at the end of clips; all of a clip is a matter of `silence`."""
+        if not self._lost:
+            return finding("dropouts", "ok", "no loud part of a clip comes back as silence", 0.0)
+        seconds = sum(lost.start_s + lost.inside_s + lost.end_s for _, lost in self._lost)
+        name, lost = max(self._lost, key=lambda one: one[1].start_s + one[1].inside_s + one[1].end_s)
+        text = f"loud sound comes back as silence in {count_of(len(self._lost), 'clip')}, {seconds:.3g} s in all"
+        return finding("dropouts", "suspect", f"{text}; '{name}' loses {describe_lost(lost)}", seconds)
 
     def _polarity(self) -> dict[str, Any]:
-        clear = [wave.correlation for wave in self._waves if abs(wave.correlation) > TURNED_OVER]
+        clear = [wave for wave in self._waves if abs(wave.correlation) > TURNED_OVER]
         if not clear or len(clear) < len(self._waves) / 2:
-            clear = [band.correlation for band in self._bands if abs(band.correlation) >= COHERENT]
+            clear = [band for band in self._bands if abs(band.correlation) >= COHERENT]
         if not clear or len(clear) < len(self._waves) / 2:
             return finding("polarity", "not applicable", "the waveform is not kept well enough to tell its sign")
-        turned = sum(correlation < 0 for correlation in clear)
-        median = float(np.median(clear))
-        if turned > len(clear) / 2:
-            text = f"the waveform is turned over in {turned} of {len(clear)} clips (correlation {median:.2f})"
+        turned = agreeing([one for one in clear if one.correlation < 0])
+        median = float(np.median([one.correlation for one in clear]))
+        if len(turned) > max(1, len(clear) / 2):
+            text = f"the waveform is turned over in {len(turned)} of {len(clear)} clips (correlation {median:.2f})"
             return finding("polarity", "suspect", text, median)
+        if median < 0:
+            reason = "the waveform is turned over in some clips, at no common delay"
+            return finding("polarity", "not applicable", reason, median)
         return finding("polarity", "ok", f"the waveform has its sign (correlation {median:.2f})", median)
 
     def _delay(self, rate: int) -> dict[str, Any]:
-        clear = [wave.delay_samples for wave in self._waves if abs(wave.correlation) >= CORRELATED]
-        bands = [band.delay_samples for band in self._bands if abs(band.correlation) >= COHERENT]
-        kept = 2 * len(clear) >= len(self._waves) > 0
-        if kept or _agree(bands, len(self._bands), _BANDS_AGREE_SAMPLES):
-            lags = clear if kept else bands
-            lag = float(np.median(lags))
-            clips = count_of(len(lags), "clip") + ("" if kept else ", by the bands that are kept")
-            text = f"{lag:+.2f} samples ({1000 * lag / rate:+.2f} ms), the median of {clips}"
-            late = _is_late(lag, lags) if kept else abs(lag) >= _DELAY_SAMPLES
+        waves = [wave for wave in self._waves if abs(wave.correlation) >= CORRELATED]
+        bands = [band for band in self._bands if abs(band.correlation) >= COHERENT]
+        for measured, how in ((waves, ""), (bands, ", by the bands that are kept")):
+            agreed = agreeing(measured)
+            if len(agreed) < 2 or 2 * len(agreed) < len(self._waves):
+                continue
+            lag = float(np.median([one.delay_samples for one in agreed]))
+            text = f"{lag:+.2f} samples ({1000 * lag / rate:+.2f} ms), the median of {len(agreed)} clips{how}"
+            late = abs(lag) >= least_delay(agreed, rate, rough=measured is bands)
             return finding(DELAY, "suspect" if late else "ok", text, lag)
+        if len(waves) == len(self._waves) == 1:
+            return finding(DELAY, "not applicable", "one clip does not tell a delay; two must agree on it")
         clear_s = [lag for lag, peak in self._envelopes if peak >= ENVELOPES_CORRELATED]
         if _agree(clear_s, len(self._envelopes), _ENVELOPES_AGREE_S):
             lag_s = float(np.median(clear_s))
@@ -185,10 +206,38 @@ def _agree(lags: list[float], of: int, within: float) -> bool:
     return enough and bool(np.median(np.abs(np.array(lags) - np.median(lags))) <= within)
 
 
-def _is_late(median: float, delays: list[float]) -> bool:
-    """Whether a delay is none of those that coding at a low bitrate gives, which differ from clip to clip."""
-    agree = len(delays) >= _AGREEING and max(abs(lag - median) for lag in delays) <= _AGREEMENT_SAMPLES
-    return abs(median) >= (_CLEAR_DELAY_SAMPLES if agree else _DELAY_SAMPLES)
+def agreeing(measured: Sequence[Alignment]) -> list[Alignment]:
+    """The largest group of alignments whose delays are within `AGREE_SAMPLES` of one of them."""
+    groups = [
+        [one for one in measured if abs(one.delay_samples - middle.delay_samples) <= AGREE_SAMPLES]
+        for middle in measured
+    ]
+    return max(groups, key=len, default=[])
+
+
+def least_delay(agreed: Sequence[Alignment], rate_hz: int, *, rough: bool = False) -> float:
+    """The smallest delay in samples that coding at a low bitrate does not cause, if clips agree on it.
+
+    Args:
+        agreed: as `agreeing` gives them. rough: whether only some bands were compared.
+    """
+    lags = [one.delay_samples for one in agreed]
+    if rough or np.median([abs(one.correlation) for one in agreed]) < WELL_CORRELATED:
+        return max(_DELAY_SAMPLES, _ROUGH_DELAY_S * rate_hz)
+    clear = len(lags) >= _AGREEING and max(lags) - min(lags) <= 2 * _AGREEMENT_SAMPLES
+    return _CLEAR_DELAY_SAMPLES if clear else _DELAY_SAMPLES
+
+
+def describe_lost(lost: Lost) -> str:
+    """What is lost of a clip, such as `the last 20 ms`."""
+    parts = []
+    if lost.start_s:
+        parts.append(f"the first {1000 * lost.start_s:.3g} ms")
+    if lost.inside_s:
+        parts.append(f"{1000 * lost.inside_s:.3g} ms from {lost.at_s:.3g} s on")
+    if lost.end_s:
+        parts.append(f"the last {1000 * lost.end_s:.3g} ms")
+    return " and ".join(parts)
 
 
 def level_db(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:

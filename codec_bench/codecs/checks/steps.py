@@ -19,6 +19,7 @@ from codec_bench.codecs.checks.labels import LabelChecks
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.serialised_codes import CHECK, UNDECODED, CannotSend, Parcel, pack, unpack
 from codec_bench.codecs.checks.signals import SignalChecks
+from codec_bench.codecs.checks.streaming import check_stream
 from codec_bench.config.limits import Limits
 from codec_bench.types import Audio, Latents, Sent
 
@@ -62,6 +63,7 @@ class Request:
         "contract": ("contract",),
         "corpus": ("findings",),
         "probe": ("probe",),
+        "stream": ("stream",),
         "sent": ("sent",),
         "elsewhere": ("elsewhere",),
     }
@@ -208,6 +210,9 @@ class Checking:
     def _probe(self) -> dict[str, dict[str, Any]]:
         return {"probe": {"findings": probe(self._codec, self._material.cut(_PROBE_CLIPS, _PROBE_S))}}
 
+    def _stream(self) -> dict[str, dict[str, Any]]:
+        return {"stream": {"findings": [check_stream(self._codec, self._material.cut(_PROBE_CLIPS, _PROBE_S))]}}
+
     def _sent(self) -> dict[str, dict[str, Any]]:
         """Codes two clips, which another process is to decode."""
         pieces = [self._material.cut(2, seconds)[-1] for seconds in _SENT_S]
@@ -267,13 +272,24 @@ def gather_findings(sections: dict[str, Any]) -> None:
     """Puts all findings of a codec into one list; the sections of the steps that only look for faults go."""
     listed = list(sections["findings"].get("findings", []))
     sent = sections.pop("sent")
-    for step, check in (("probe", "odd input"), ("elsewhere", CHECK)):
-        section = sections.pop(step)
+    for step, check in (("probe", "odd input"), ("stream", "stream"), ("elsewhere", CHECK)):
+        section = sections.pop(step, None)
+        if section is None:  # a profile streams anyway, and its section stays
+            listed += sections.get("streaming", {}).pop("findings", [])
+            continue
         listed += section.get("findings", [])
         if section["state"] == "failed":
-            words = section["reason"] if step == "probe" else f"{UNDECODED}: {section['reason']}"
+            words = section["reason"] if step != "elsewhere" else f"{UNDECODED}: {section['reason']}"
             listed.append(finding(check, "failed", words))
         elif step == "elsewhere" and "findings" not in section:
             reason = sent["reason"] if sent["state"] in ("failed", "not applicable") else section["reason"]
             listed.append(finding(check, "failed" if sent["state"] == "failed" else "not applicable", reason))
+    if any(f["check"] == "repeatable" and f["state"] == "suspect" for f in listed):
+        because = "the same input does not give the same output"
+        listed = [
+            finding(f["check"], "not applicable", because)
+            if f["check"] in (CHECK, "stream") and f["state"] == "suspect"
+            else f
+            for f in listed
+        ]
     sections["findings"]["findings"] = listed

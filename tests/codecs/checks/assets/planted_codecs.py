@@ -280,3 +280,211 @@ class NoiseAt44100(Wide):
             return x
         level = np.stack([np.convolve(np.abs(one), np.ones(800) / 800, mode="same") for one in x])
         return level * np.random.default_rng(0).standard_normal(x.shape[1])
+
+
+class Ends(Wide):
+    """Writes nothing after the sample that `kept` names."""
+
+    def kept(self, samples, rate):
+        return samples
+
+    def hear(self, x, rate):
+        return np.where(np.arange(x.shape[1]) < self.kept(x.shape[1], rate), x, 0.0)
+
+
+class LosesTheLastFrame(Ends):
+    def kept(self, samples, rate):
+        return (-(-samples // (rate // 50)) - 1) * (rate // 50)
+
+
+class LosesTwoFrames(Ends):
+    def kept(self, samples, rate):
+        return (-(-samples // (rate // 50)) - 2) * (rate // 50)
+
+
+class LosesHalfASecond(Ends):
+    def kept(self, samples, rate):
+        return samples - rate // 2
+
+
+class LosesAPartialFrame(Ends):
+    """What a whole frame does not hold."""
+
+    def kept(self, samples, rate):
+        return samples // (rate // 50) * (rate // 50)
+
+
+class KeepsWholeSeconds(Ends):
+    """What a whole second does not hold is lost, if there is one."""
+
+    def kept(self, samples, rate):
+        return samples // rate * rate or samples
+
+
+class LosesTheSecondSecond(Wide):
+    def hear(self, x, rate):
+        seconds = np.arange(x.shape[1]) // rate
+        return np.where(seconds == 1, 0.0, x)
+
+
+class LosesTheFirstFrame(Wide):
+    def hear(self, x, rate):
+        return np.where(np.arange(x.shape[1]) < rate // 50, 0.0, x)
+
+
+class LosesEveryFiftiethFrame(Wide):
+    def hear(self, x, rate):
+        return np.where(np.arange(x.shape[1]) // (rate // 50) % 50 == 49, 0.0, x)
+
+
+class NormalisesLoudness(Wide):
+    """Sends every clip at one level; its decoder does not know which it had."""
+
+    causal = None
+
+    def change(self, x, rate):
+        return x * 0.1 / max(1e-6, float(np.sqrt((x**2).mean())))
+
+
+class TurnsTheRightChannel(Wide):
+    def hear(self, x, rate):
+        return x * np.array([[1.0], [-1.0]])[: len(x)]
+
+
+class RightChannelLate(Wide):
+    """By three samples."""
+
+    def hear(self, x, rate):
+        return np.concatenate([x[:1], later(x[1:], 3)])
+
+
+class RightChannelQuiet(Wide):
+    """By 12 dB."""
+
+    def hear(self, x, rate):
+        return x * np.array([[1.0], [0.25]])[: len(x)]
+
+
+class FoldsAtHalfTheBitrate(Wide):
+    """Sends the mean of two channels."""
+
+    def encode_one(self, x, rate):
+        made = super().encode_one(x.mean(axis=0, keepdims=True), rate)
+        return Codes((), made.num_samples, rate, made.packets, side={"channels": 1, "copies": len(x)})
+
+    def decode_one(self, item):
+        return np.repeat(super().decode_one(item), item.side["copies"], axis=0)
+
+
+class KeepsABuffer(Wide):
+    """Begins every clip with the last 10 ms of the clip before it."""
+
+    causal = None
+
+    def __init__(self):
+        super().__init__()
+        self.last = 0.0
+
+    def hear(self, x, rate):
+        made = x.copy()
+        made[:, : rate // 100] += 0.5 * self.last
+        self.last = float(x[0, -rate // 100 :].mean()) + 0.01
+        return made
+
+
+class CountsItsCalls(Wide):
+    """Its gain falls by a thousandth with every clip."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def hear(self, x, rate):
+        self.calls += 1
+        return x * 0.999**self.calls
+
+
+class DropsFramesAtRandom(Wide):
+    """One of 200."""
+
+    def hear(self, x, rate):
+        frames = np.arange(x.shape[1]) // (rate // 50)
+        return np.where(np.random.default_rng().random(frames[-1] + 1)[frames] < 0.005, 0.0, x)
+
+
+class DropsCallsAtRandom(Wide):
+    """Half a second of one clip in twenty."""
+
+    rng = np.random.default_rng(3)
+
+    def hear(self, x, rate):
+        lost = self.rng.random() < 0.05
+        return np.where(np.arange(x.shape[1]) < rate // 2, 0.0, x) if lost else x
+
+
+class DrawsItsCodes(Wide):
+    """Dithers before it quantises, without a seed."""
+
+    def change(self, x, rate):
+        return x + np.random.default_rng().uniform(-1e-3, 1e-3, x.shape)
+
+
+class TiedToItsOrder(Wide):
+    """Codes a clip more coarsely after a longer one."""
+
+    def __init__(self):
+        super().__init__()
+        self.before = 0
+
+    def change(self, x, rate):
+        shorter, self.before = x.shape[1] < self.before, x.shape[1]
+        return np.round(x * 1000) / 1000 if shorter else x
+
+
+class Streams(Wide):
+    """Is right, and streams frames of 20 ms."""
+
+    rates, channels = (16000,), (1,)
+
+    def streaming(self):
+        return Steps(self)
+
+    def of_step(self, audio, count):
+        return audio
+
+
+class Steps:
+    step_samples = 320
+
+    def __init__(self, codec):
+        self.codec, self.count = codec, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def encode(self, piece):
+        return self.codec.encode([piece])[0]
+
+    def decode(self, codes):
+        self.count += 1
+        return self.codec.of_step(self.codec.decode([codes])[0], self.count)
+
+
+class SilencesEveryFiftiethStep(Streams):
+    def of_step(self, audio, count):
+        return Audio(0 * audio.samples, audio.sample_rate_hz) if count % 50 == 0 else audio
+
+
+class StreamsTurnedOver(Streams):
+    def of_step(self, audio, count):
+        return Audio(-audio.samples, audio.sample_rate_hz)
+
+
+class StreamEndsEarly(Streams):
+    """Gives nothing from the hundredth step on."""
+
+    def of_step(self, audio, count):
+        return Audio(audio.samples[:, :0], audio.sample_rate_hz) if count >= 100 else audio

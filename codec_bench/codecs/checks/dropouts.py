@@ -1,0 +1,68 @@
+"""Where sound is lost: stretches that are loud in the input and silent in the output.
+
+Conventions
+    Both signals are compared in windows of 5 ms. A window counts if its input is within 20 dB of the loudest window. It
+    is lost if its output is below -80 dB of full scale and 40 dB below its input, or 40 dB below the usual level of the
+    output if that is lower. A coarse quantiser makes some loud frames nearly silent, but not as silent as that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+WINDOW_S = 0.005
+_LOUD_DB, _LEAST_DB = 20.0, -60.0
+_LOST_DB, _LARGEST_LOSS_DB, _SILENT_DB = 40.0, 30.0, -80.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """How much of one clip is lost, in seconds.
+
+    Args:
+        start_s, end_s: from the beginning, and up to the end. inside_s: between them. at_s: where the first loss
+            inside begins.
+    """
+
+    start_s: float = 0.0
+    inside_s: float = 0.0
+    end_s: float = 0.0
+    at_s: float = 0.0
+
+
+def find_lost(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> Lost:
+    """What is lost of a clip `(channels, samples)`; nothing where all of it is silent."""
+    lost, kept = lost_windows(reference, estimate, rate_hz)
+    if not lost.any():
+        return Lost()
+    if not kept.any():
+        return Lost(end_s=reference.shape[1] / rate_hz)
+    places, first, last = np.flatnonzero(lost), kept.argmax(), len(kept) - 1 - kept[::-1].argmax()
+    start, end = places[places < first], places[places > last]
+    inside = places[(places > first) & (places < last)]
+    return Lost(
+        start_s=float(start[-1] + 1) * WINDOW_S if len(start) else 0.0,
+        inside_s=len(inside) * WINDOW_S,
+        end_s=reference.shape[1] / rate_hz - float(end[0]) * WINDOW_S if len(end) else 0.0,
+        at_s=float(inside[0]) * WINDOW_S if len(inside) else 0.0,
+    )
+
+
+def lost_windows(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of every window whether it is loud and lost, and whether anything of it is kept: bools `(windows,)`."""
+    window = max(1, round(WINDOW_S * rate_hz))
+    before, after = _levels_db(reference, window), _levels_db(estimate, window)
+    loud = (before > before.max(initial=-np.inf) - _LOUD_DB) & (before > _LEAST_DB)
+    usual = float(np.clip(np.median((after - before)[loud]), -_LARGEST_LOSS_DB, 0.0)) if loud.any() else 0.0
+    below = after < np.minimum(before + usual - _LOST_DB, _SILENT_DB)
+    return loud & below, ~below & (before > _LEAST_DB - _LOUD_DB)
+
+
+def _levels_db(signal: np.ndarray, window: int) -> np.ndarray:
+    """The level of every window `(windows,)`; the last one may be shorter."""
+    starts = np.arange(0, signal.shape[1], window)
+    power = np.square(signal, dtype=np.float64).mean(axis=0)
+    counts = np.minimum(window, signal.shape[1] - starts)
+    return 10 * np.log10(np.maximum(np.add.reduceat(power, starts) / counts, 1e-20)) if len(starts) else np.zeros(0)

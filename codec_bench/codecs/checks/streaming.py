@@ -1,0 +1,112 @@
+"""A codec that is fed piece by piece: what its stream gives, compared with the input and with the whole signal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.adapt import recode
+from codec_bench.codecs.checks import finding
+from codec_bench.codecs.checks.batching import WAVE_TOLERANCE
+from codec_bench.codecs.checks.dropouts import WINDOW_S, lost_windows
+from codec_bench.errors import UserError
+from codec_bench.types import Audio, Sent
+
+_LATEST_S = 1.0
+_STEPS, _LEAST_S, _LONGEST_S = 110, 2.0, 6.0
+"""So many steps are streamed, but at least and at most so many seconds."""
+_STEP_SHARE = 0.01
+"""Steps that may differ: networks compute a step and a whole signal with other rounding, which flips a few codes."""
+
+
+@dataclass(slots=True)
+class Streamed:
+    """What a stream gave for one clip.
+
+    Args:
+        step_samples: of the stream. codes, waves: of every step. encode_s, decode_s: the seconds that each took.
+        missing_samples: that the decoder still owed at the end of the clip. late_codes, owed: the codes of the silence
+            that followed, and what was still decoded.
+    """
+
+    step_samples: int
+    codes: list[Sent] = field(default_factory=list)
+    waves: list[np.ndarray] = field(default_factory=list)
+    encode_s: list[float] = field(default_factory=list)
+    decode_s: list[float] = field(default_factory=list)
+    missing_samples: int = 0
+    late_codes: list[Sent] = field(default_factory=list)
+    owed: np.ndarray = field(default_factory=lambda: np.zeros((1, 0), np.float32))
+
+
+def open_stream(codec: Any) -> AbstractContextManager[Any] | str:
+    """The stream of a codec, or why there is none."""
+    if not callable(getattr(codec, "streaming", None)):
+        return "it cannot stream: it has no method `streaming`"
+    try:
+        stream: AbstractContextManager[Any] = codec.streaming()
+    except (UserError, NotImplementedError) as error:
+        return getattr(error, "message", None) or "it cannot stream"
+    return stream
+
+
+def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
+    """Feeds a clip step by step, and then silence until the decoder has given all of it, for a second at most."""
+    with stream as running:
+        made = Streamed(int(running.step_samples))
+        for start in range(0, clip.num_samples, made.step_samples):
+            piece = Audio(clip.samples[:, start : start + made.step_samples], clip.sample_rate_hz)
+            begin = perf_counter()
+            sent = running.encode(piece)
+            middle = perf_counter()
+            out = running.decode(sent)
+            made.encode_s.append(middle - begin)
+            made.decode_s.append(perf_counter() - middle)
+            made.codes.append(sent)
+            made.waves.append(out.samples)
+        made.missing_samples = clip.num_samples - sum(wave.shape[1] for wave in made.waves)
+        silence = Audio(np.zeros((clip.channels, made.step_samples)), clip.sample_rate_hz)
+        late = [np.zeros((clip.channels, 0), np.float32)]
+        for _ in range(-(-round(_LATEST_S * clip.sample_rate_hz) // made.step_samples)):
+            if sum(wave.shape[1] for wave in late) >= made.missing_samples:
+                break
+            made.late_codes.append(running.encode(silence))
+            late.append(running.decode(made.late_codes[-1]).samples)
+        made.owed = np.concatenate(late, axis=1)
+    return made
+
+
+def check_stream(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
+    """Streams some seconds of the clips, one after the other, and compares."""
+    stream = open_stream(codec)
+    if isinstance(stream, str):
+        return finding("stream", "not applicable", stream)
+    rate = clips[0].sample_rate_hz
+    with stream as running:
+        seconds = float(np.clip(_STEPS * int(running.step_samples) / rate, _LEAST_S, _LONGEST_S))
+    speech = np.concatenate([clip.samples for clip in clips if clip.channels == clips[0].channels], axis=1)
+    clip = Audio(np.take(speech, np.arange(round(seconds * rate)), axis=1, mode="wrap"), rate)
+    whole = recode(codec, [clip])[1][0].samples
+    return compare_stream(clip, whole, stream_clip(codec.streaming(), clip))
+
+
+def compare_stream(clip: Audio, whole: np.ndarray, made: Streamed) -> dict[str, Any]:
+    """Whether a stream gave all of a clip, and the same as decoding it as a whole did (`whole`)."""
+    joined = np.concatenate([*made.waves, made.owed], axis=1)[:, : clip.num_samples]
+    full = np.pad(joined, ((0, 0), (0, clip.num_samples - joined.shape[1])))
+    starts = np.arange(0, clip.num_samples, made.step_samples)
+    rate = clip.sample_rate_hz
+    silent = np.flatnonzero(lost_windows(clip.samples, full, rate)[0]) * WINDOW_S * rate // made.step_samples
+    if len(lost := np.unique(silent)):
+        first_s = lost[0] * made.step_samples / rate
+        text = f"{len(lost)} of {len(starts)} steps come back as silence, the first at {first_s:.3g} s"
+        return finding("stream", "suspect", text, float(len(lost)))
+    differs = np.maximum.reduceat(np.abs(full - whole).max(axis=0), starts)
+    steps, worst = int((differs > WAVE_TOLERANCE).sum()), float(differs.max())
+    text = f"{steps} of {len(starts)} steps differ from the whole signal, by up to {worst:.2g}"
+    return finding("stream", "suspect" if steps > _STEP_SHARE * len(starts) else "ok", text, worst)
