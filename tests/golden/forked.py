@@ -43,7 +43,7 @@ ONE_CORE = "import os; os.sched_getaffinity = lambda _: {0}; "
 COMMAND = [sys.executable, "-P", "-c", f"{ONE_CORE}from codec_bench.cli import main; main()"]
 WORKER = [sys.executable, "-P", "-m", "codec_bench.engine.worker"]
 IMPORTED = (
-    "av", "datasets", "distillmos", "huggingface_hub.hf_api", "numba.core.typing.cffi_utils", "onnx", "pandas", "pocketsphinx", "resemblyzer", "scipy.signal", "scipy.stats",
+    "av", "datasets", "huggingface_hub.hf_api", "numba.core.typing.cffi_utils", "onnx", "pandas", "pocketsphinx", "resemblyzer", "scipy.signal", "scipy.stats",
     "silero_vad", "soundfile", "soxr", "torch", "transformers.modeling_utils",
 )  # fmt: skip
 """What commands and workers import beside the package. A package that is not installed is left out."""
