@@ -25,16 +25,16 @@ AGREE_docs := -c requirements/test.txt
 
 CHECKED := codec_bench kernels bench tests scripts examples
 
-.PHONY: demo test test-core test-long fuzz kills check docs bench lock clean gpu
+.PHONY: demo test test-core test-long test-without-programs test-times fuzz kills check docs bench lock clean gpu
 
 demo: $(VENV)/.demo
 	$(BIN)/codec-bench demo
 
 test: $(VENV)/.test
-	@echo "16,400 tests: 21 minutes on two cores. 'make test-core' takes four minutes."
+	@echo "16,600 tests: about ten minutes on two cores. 'make test-core' takes about two."
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-# The rooms of the core, without networks, models, pages in a browser and the files that take longest: about four minutes.
+# The rooms of the core, without networks, models, pages in a browser and the files that take longest: about two minutes.
 CORE := audio config data decoding engine kernels metrics report stats store terminal text weights api benchmark test_docs.py \
 	test_environment.py test_errors.py test_layout.py test_memory.py test_notice.py
 test-core: $(VENV)/.test
@@ -42,6 +42,14 @@ test-core: $(VENV)/.test
 
 test-long: $(VENV)/.test
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile -m long
+
+# The tests of optional programs, such as Chromium and FFmpeg, with all of these hidden; every other test is collected.
+test-without-programs: $(VENV)/.test
+	$(BIN)/pytest -n auto --maxprocesses 2 --dist loadfile --without-programs -m programs
+
+# The CPU time of every test, by file in build/test_times/files.csv.
+test-times: $(VENV)/.test
+	$(BIN)/python scripts/time_tests.py
 
 # Changed files of every kind that is read; `make fuzz CASES=200` is shorter.
 CASES ?= 3000
@@ -54,7 +62,7 @@ kills: $(VENV)/.test
 	$(BIN)/python tests/fuzz/kills.py --kills $(KILLS)
 	$(BIN)/python tests/fuzz/talks.py
 
-# Errors planted in ten modules, and how many of them the tests find; SEED chooses modules and errors.
+# Errors planted in twenty modules, and how many of them the tests find; SEED chooses modules and errors.
 SEED ?= 1
 mutate: $(VENV)/.test
 	$(BIN)/python tests/mutation/mutation.py --seed $(SEED)

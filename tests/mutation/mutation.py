@@ -1,13 +1,13 @@
 """Plants one error at a time in modules of the package and counts how many the tests of each module find.
 
     make mutate
-    python tests/mutation/mutation.py [--modules 10] [--mutants 15] [--seed 1] [--only text/chinese_numbers]
+    python tests/mutation/mutation.py [--modules 20] [--mutants 15] [--seed 1] [--only text/chinese_numbers]
 
 Five modules are always taken, the others by the seed, from those whose tests stand at the same place under tests/. A
 mutant changes one comparison, operator, condition, number, returned value or call in the source as it is imported; no
 file is changed. A mutant that no test fails on survives. Mutants that change nothing that could be observed are listed
 with the reason in equivalent.yaml and do not count. The result of every module that was examined is kept in
-results.json beside this file, and results.md shows all of them. It takes up to an hour, one process at a time, so it is
+results.json beside this file, and results.md shows all of them. It takes up to two hours, one process at a time, so it is
 no part of `make test`.
 """
 
@@ -307,7 +307,7 @@ def page(results: list[Result]) -> str:
 def main() -> None:
     """Runs the mutants and writes the results; exits with 1 where fewer are killed than the goal."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--modules", type=int, default=10)
+    parser.add_argument("--modules", type=int, default=20)
     parser.add_argument("--mutants", type=int, default=15)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit-s", type=float, default=30.0, help="modules whose tests take longer are left out")
