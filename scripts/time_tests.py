@@ -67,7 +67,7 @@ class Timer:
         """Writes the time since the last phase ended."""
         now = (*cpu_times(), time.monotonic())
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        spent = (f"{max(0.0, b - a):.4f}" for a, b in zip(self._last, now, strict=True))
+        spent = (f"{b - a:.4f}" for a, b in zip(self._last, now, strict=True))
         self._writer.writerow([file, test, phase, *spent, peak])
         self._last = now
 
