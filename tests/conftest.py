@@ -49,9 +49,8 @@ HELD = pytest.StashKey[int]()
 PEAKS = pytest.StashKey[list[tuple[int, str]]]()
 """The most bytes that each process of tests took, and the file whose tests took them."""
 
-# The files that take longest, the longest first, as `make test-times` measures them. `make test` begins with them: a process that began one of them last
-# would still run it when the others have nothing left to do. `make test-core` leaves them out. A file that is missing
-# here costs time and nothing else.
+# The files that cost most, the costliest first, as `make test-times` measures them. `make test` begins with them, so that
+# no process still runs one when the others have ended; `make test-core` leaves them out.
 LONG_FILES = [
     "gpu/test_features.py",
     "contract/test_adding.py",
