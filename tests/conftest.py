@@ -132,7 +132,6 @@ LONG_FILES = [
     "weights/test_command.py",
     "apps/judging/test_api.py",
     "contract/test_adding_an_option.py",
-    "gpu/test_voices.py",
     "features/test_utmos.py",
     "codecs/checks/test_cost.py",
     "engine/test_shared_sounds.py",

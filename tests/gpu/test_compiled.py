@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
-import sys
-from pathlib import Path
 
+import compiled_kernels
 import pytest
 
 triton = pytest.importorskip("triton", reason="Triton is not installed: pip install 'codec-bench[gpu]'")
-
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "compile_kernels.py"
-
-
-@pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("compile_kernels", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look it up
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(
@@ -32,45 +19,33 @@ def targets(request) -> tuple[int, ...]:
 
 
 @pytest.fixture(scope="module")
-def found(script, targets, tmp_path_factory):
+def found(targets, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_CACHE_DIR", str(tmp_path_factory.mktemp("compiled")))
-        yield [(launch, script.compiled(launch)) for launch in script.launches() if launch.target in targets]
+        yield [
+            (launch, compiled_kernels.compiled(launch))
+            for launch in compiled_kernels.launches()
+            if launch.target in targets
+        ]
 
 
-def test_no_kernel_spills_or_takes_more_memory_than_a_block_may_have(script, targets, found):
-    assert {launch.target for launch, _ in found} == set(targets) <= set(script.TARGETS)
+def test_no_kernel_spills_or_takes_more_memory_than_a_block_may_have(targets, found):
+    assert {launch.target for launch, _ in found} == set(targets) <= set(compiled_kernels.SHARED_LIMIT)
     wrong = [
         f"{launch.name} with {launch.tile} for sm_{launch.target}: {needs}"
         for launch, needs in found
-        if needs.stack > launch.stack or needs.shared > script.SHARED_LIMIT[launch.target]
+        if needs.stack > launch.stack or needs.shared > compiled_kernels.SHARED_LIMIT[launch.target]
     ]
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_limit_on_the_stack_tells_a_tile_that_does_not_fit(script, tmp_path, monkeypatch):
+def test_the_limit_on_the_stack_tells_a_tile_that_does_not_fit(tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    (wide,) = (x for x in script.launches() if (x.name, x.target, x.tile[:2]) == ("search, 256 dimensions", 90, "64"))
-    needs = script.compiled(dataclasses.replace(wide, target=100))
-    assert needs.stack > script.STACK_LIMIT
-
-
-def numbers(script, table, targets):
-    """The rows of a table that hold something for these targets, by kernel and tile."""
-    places = [3 + list(script.TARGETS).index(target) for target in targets]
-    rows = [line.split("|") for line in table.splitlines() if line.startswith("| ")]
-    return {(row[1], row[2]): cells for row in rows if {" - "} != {*(cells := [row[place] for place in places])}}
-
-
-def test_the_documentation_has_this_table(script, targets, found):
-    page = script.PAGE.read_text("utf-8")
-    if f"Triton {triton.__version__}." not in page:
-        pytest.skip("the table was made with another Triton")
-    assert numbers(script, script.table(found), targets) == numbers(
-        script, page.partition(script.BEGIN)[2].partition(script.END)[0], targets
+    (wide,) = (
+        x for x in compiled_kernels.launches() if (x.name, x.target, x.tile[:2]) == ("search, 256 dimensions", 90, "64")
     )
-    if set(targets) == set(script.TARGETS):
-        assert script.BEGIN + script.table(found) + script.END in page
+    needs = compiled_kernels.compiled(dataclasses.replace(wide, target=100))
+    assert needs.stack > compiled_kernels.STACK_LIMIT
 
 
 def test_every_target_has_its_own_rule_for_tiles():

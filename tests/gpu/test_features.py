@@ -139,10 +139,6 @@ CASES = {
         lambda device, weights: load_feature("hubert-large-ls960", device=device, weights=weights),
         lambda folder: str(tiny_speech.write_ctc(folder, "hubert", "layer", True)),
     ),
-    "wav2vec2-base-960h": (
-        lambda device, weights: load_feature("wav2vec2-base-960h", device=device, weights=weights),
-        lambda folder: str(tiny_speech.write_ctc(folder, "wav2vec2", "group", False)),
-    ),
     "audiobox": (
         lambda device, weights: tiny_speech.SmallAudiobox(device, weights),
         lambda folder: tiny_speech.write_audiobox(folder),
@@ -154,10 +150,6 @@ CASES = {
     "nisqa": (
         lambda device, weights: load_feature("nisqa", device=device, weights=weights),
         lambda folder: tiny_speech.write_nisqa(folder, "nisqa"),
-    ),
-    "nisqa-tts": (
-        lambda device, weights: load_feature("nisqa-tts", device=device, weights=weights),
-        lambda folder: tiny_speech.write_nisqa(folder, "nisqa-tts"),
     ),
     "scoreq": (
         lambda device, weights: tiny_speech.SmallScoreq(device, weights),
@@ -253,7 +245,7 @@ CASES |= {
 }
 # Of the same classes as others here. CTranslate2's network of the Whispers is not torch's.
 LIKE_OTHERS = {
-    "hubert-km50", "hubert-km100", "wav2vec2-large-960h-lv60-self", "parakeet-ctc-1.1b", "parakeet-tdt-0.6b-v3", "qwen3-asr-1.7b",
+    "hubert-km50", "hubert-km100", "nisqa-tts", "wav2vec2-base-960h", "wav2vec2-large-960h-lv60-self", "parakeet-ctc-1.1b", "parakeet-tdt-0.6b-v3", "qwen3-asr-1.7b",
     "kyutai-stt-1b-en-fr",
 }  # fmt: skip
 WRITE_TEXT = {

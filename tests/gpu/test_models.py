@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 import tiny_audio_models
+import tiny_voices
 import tiny_whisper
 import tiny_windowed_models
 from tiny_questions import clip, request
@@ -39,11 +41,9 @@ def case(request, tmp_path, monkeypatch):
 question = request
 
 
-def model_in(folder, device, info=None):
-    info = info or ModelInfo("tiny")
-    return TransformersModel(
-        info, weights=str(folder), device=device, dtype="float32", parameters={"max_tokens": TOKENS}
-    )
+def model_in(folder, device, info=None, **more):
+    info, about = info or ModelInfo("tiny"), {"device": device, "dtype": "float32", **more}
+    return TransformersModel(info, weights=str(folder), parameters={"max_tokens": TOKENS}, **about)
 
 
 def said(answers):
@@ -91,3 +91,32 @@ def test_whisper_answers_as_on_the_cpu(tmp_path, request):
     there.forget()
     assert said(model.answer(asked)) == said(expected)
     within_limits(more_waits=WAITS_A_TOKEN * TOKENS, more_uploads=MORE_UPLOADS, blocking=MORE_UPLOADS)
+
+
+@pytest.mark.parametrize("name", sorted(tiny_voices.WRITERS))
+def test_a_voice_says_what_it_says_on_the_cpu(name, tmp_path, request):
+    tiny_voices.WRITERS[name](tmp_path)
+    imitates = name != "gradium_phonon_tts"
+    asked = [
+        Request(
+            str(k),
+            fields={
+                "text": "one two",
+                **({"prompt_audio": clip(0.4, k), "prompt_text": "as said"} if imitates else {}),
+            },
+            wants="audio",
+            parameters={"max_tokens": TOKENS, "seed": k},
+        )
+        for k in range(2)
+    ]
+    info = ModelInfo("tiny", outputs=("audio",), reads="fields")
+    speaker = {} if imitates else {"speaker": "ida"}
+    expected = model_in(tmp_path, "cpu", info, **speaker).answer(asked)
+    there = request.getfixturevalue("there")
+    found = model_in(tmp_path, "cuda:0", info, **speaker).answer(asked)
+    assert there.launches and not there.rough
+    for one, other in zip(found, expected, strict=True):
+        assert (one.status, one.finish) == ("ok", other.finish)
+        np.testing.assert_allclose(
+            one.audio.samples, other.audio.samples, rtol=0, atol=1e-4 * np.abs(other.audio.samples).max()
+        )

@@ -28,14 +28,8 @@ def _silence(monkeypatch):
         ("float32", 0.95, 600, ()),
         ("half", 0.90, 600, ()),
         ("float32", 0.85, 1500, ("worker",)),
-        (
-            "float32",
-            0.85,
-            600,
-            ("memory",),
-        ),  # not with a long file, which fails where it is alone in what is left of the memory
+        ("float32", 0.85, 600, ("memory",)),
         ("float32", 0.85, 600, ("long",)),
-        ("half", 0.85, 3000, ("long",)),
         pytest.param("half", 0.85, 6000, ("worker",), marks=pytest.mark.long),
     ],
 )
@@ -50,7 +44,7 @@ def test_a_device_is_busy(precision, least, count, faults):
 def test_four_devices_are_nearly_four_times_as_fast(monkeypatch):
     # The time of the main process is left out, so that this does not depend on how fast the machine is.
     monkeypatch.setattr(simulated_device.VirtualPool, "_tick", lambda self: None)
-    one, four = (simulate(Run(1500, "half", devices)) for devices in (1, 4))
+    one, four = (simulate(Run(1000, "half", devices)) for devices in (1, 4))
     assert one.wall_s / four.wall_s >= 3.5
 
 
@@ -65,8 +59,10 @@ def test_a_second_lane_hides_what_makes_a_batch_ready(monkeypatch):
     assert two.busy > one.busy + 0.02
 
 
-def test_a_stage_has_few_shapes_and_little_padding():
-    found = simulate(Run(3000, "half"))
+def test_a_stage_has_few_shapes_and_little_padding(monkeypatch):
+    monkeypatch.setattr(simulated_device.VirtualPool, "_tick", lambda self: None)
+    found = simulate(Run(3000, "half", faults=("long",)))
+    assert found.busy >= 0.85
     padded_s = audio_s = 0.0
     for stage, batches in found.shapes.items():
         assert len({shape for shape, _ in batches}) <= 40, stage

@@ -1,30 +1,21 @@
-"""Compiles every Triton kernel ahead of time for GPUs that are not here, and writes what it needs into
-docs/design/kernels.md.
+"""Compiles every Triton kernel ahead of time for GPUs that are not here, and reads what each needs of a device.
 
-`python scripts/compile_kernels.py` writes the table; `--check` writes nothing and exits 1 when the page has another
-one. The tiles are those that the dispatchers choose on each target. What is compiled is what a launch with contiguous
-frames would compile: strides of one are constants, and pointers and numbers of dimensions are multiples of 16.
+The tiles are those that the dispatchers choose on each target. What is compiled is what a launch with contiguous frames
+would compile: strides of one are constants, and pointers and numbers of dimensions are multiples of 16.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import re
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[1] / "docs" / "design" / "kernels.md"
-BEGIN, END = "<!-- kernels: begin -->\n", "<!-- kernels: end -->\n"
-TARGETS = {80: "A100", 86: "RTX 3090", 89: "L4, RTX 4090", 90: "H100, H200", 100: "B200", 120: "RTX 5090"}
-"""Compute capabilities without the point, and GPUs that have them."""
 SHARED_LIMIT = {target: kib * 1024 for target, kib in {80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 120: 99}.items()}
-"""Bytes of shared memory that one block may have (CUDA C++ Programming Guide, technical specifications)."""
+"""Bytes of shared memory that one block may have, by compute capability without the point (CUDA C++ Programming Guide)."""
 STACK_LIMIT = 32
 """Bytes of stack, to which registers are spilt, that a kernel may use."""
 _FLOATS = {*"x y alpha taps bias latents embed offsets projected directions steps gate by_distance".split()}
@@ -37,7 +28,7 @@ class Launch:
     """One kernel as a dispatcher launches it on a target.
 
     Args:
-        name: the operation. tile: what a program works on. target: a key of `TARGETS`.
+        name: the operation. tile: what a program works on. target: a key of `SHARED_LIMIT`.
         kernel: the function. constants: its arguments that are known when it is compiled.
         warps, stages: options of the launch.
         stack: bytes of stack that it may use; more than usual only where a GPU was measured to be faster so.
@@ -55,11 +46,8 @@ class Launch:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a compiled kernel needs: registers of a thread, bytes of stack of a thread, bytes of shared memory of a
-    block.
-    """
+    """What a compiled kernel needs: bytes of stack of a thread, bytes of shared memory of a block."""
 
-    registers: int
     stack: int
     shared: int
 
@@ -72,7 +60,7 @@ def launches() -> Iterator[Launch]:
     from codec_bench.kernels.mask import gpu as mask
     from codec_bench.kernels.rvq import gpu as rvq
 
-    for target in TARGETS:
+    for target in SHARED_LIMIT:
         block = mask._FRAMES_AT_ONCE
         for activation in ("identity", "elu", "snake"):
             constants = {"x_frame": 1, "ACTIVATION": activation, "BLOCK": block}
@@ -139,51 +127,6 @@ def compiled(launch: Launch) -> Needs:
         file.flush()
         command = [str(program), "--dump-resource-usage", file.name]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = re.search(r"REG:(\d+) STACK:(\d+)", said)
+    found = re.search(r"STACK:(\d+)", said)
     assert found, said
-    return Needs(int(found[1]), int(found[2]), made.metadata.shared)
-
-
-def table(found: Iterable[tuple[Launch, Needs]]) -> str:
-    """The table of the page, a row for each kernel and tile, with the targets beside each other."""
-    import triton
-
-    names: dict[str, dict[str, dict[int, Needs]]] = {}
-    for launch, needs in found:
-        names.setdefault(launch.name, {}).setdefault(launch.tile, {})[launch.target] = needs
-    heads = "".join(f" sm_{target} ({name}) |" for target, name in TARGETS.items())
-    lines = [
-        f"Compiled with Triton {triton.__version__}.\n",
-        f"| kernel | tile |{heads}",
-        "|---|---|" + "---|" * len(TARGETS),
-    ]
-    for name, tiles in names.items():
-        for tile, by_target in tiles.items():
-            cells = [
-                f"{known.registers} / {known.stack} / {known.shared / 1024:.1f}"
-                if (known := by_target.get(target))
-                else "-"
-                for target in TARGETS
-            ]
-            lines.append(f"| {name} | {tile} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def main() -> int:
-    """Writes the page, or checks it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page has another table")
-    asked = parser.parse_args()
-    before, rest = PAGE.read_text("utf-8").split(BEGIN)
-    _, behind = rest.split(END)
-    with tempfile.TemporaryDirectory() as cache:
-        os.environ["TRITON_CACHE_DIR"] = cache
-        page = before + BEGIN + table((launch, compiled(launch)) for launch in launches()) + END + behind
-    if asked.check:
-        return int(page != PAGE.read_text("utf-8"))
-    PAGE.write_text(page, "utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return Needs(int(found[1]), made.metadata.shared)
