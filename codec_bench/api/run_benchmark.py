@@ -25,6 +25,7 @@ from codec_bench.benchmark.judging import judges_told
 from codec_bench.benchmark.run_request import PHASES, Phase, RunRequest, Terms, run_folder, safe
 from codec_bench.benchmark.runs_overview import Outcome, write_overview
 from codec_bench.benchmark.scoring_phase import score
+from codec_bench.config import check_settings
 from codec_bench.config.option import documented, names
 from codec_bench.config.run_request import RunRequest as RunOptions
 from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard, with_trials
@@ -33,7 +34,7 @@ from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.extend import in_begun_order
 from codec_bench.engine.running import Running, chosen_running
 from codec_bench.engine.systems import Codecs, System, read_systems
-from codec_bench.errors import AnswersPending, UnknownName, UserError
+from codec_bench.errors import AnswersPending, UserError
 from codec_bench.models import check_served, load_model, model_names, own_name
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.likelihood import told
@@ -337,9 +338,8 @@ def _check_options(given: Mapping[str, Any], models: Sequence[str], judges: Sequ
     from codec_bench import features
 
     known = [*models, *judges]
-    for name in given:
-        if name not in known and name not in model_names() and Spec.parse(name).name not in features.REGISTRY.table():
-            raise UnknownName("model, benchmark or feature of this run", name, known)
+    unread = [n for n in given if n not in model_names() and Spec.parse(n).name not in features.REGISTRY.table()]
+    check_settings(unread, known, "model, benchmark or feature of this run")
 
 
 def run_codecs(

@@ -11,6 +11,7 @@ from typing import Any
 from codec_bench.api.benchmark_names import configures_a_model, defines_a_benchmark
 from codec_bench.api.doctor import embedded_clip
 from codec_bench.api.finding import Finding, State
+from codec_bench.config import check_settings
 from codec_bench.config.limits import Limits
 from codec_bench.config.option import names as listed
 from codec_bench.errors import UserError
@@ -31,7 +32,7 @@ def validate(
     Args:
         names: manifests, folders, run folders, codecs, metrics, benchmarks, prompts or models (`./mine.py:MyCodec`), or
             one string with commas. Without a name, with `hub`, all benchmarks whose data are on the hub.
-        options: further arguments of codecs by name.
+        options: further arguments of codecs, models and metrics by name.
         settings: how long one call of a codec may take, and how much memory its process.
         hub: hold benchmarks against the Hugging Face hub: repository, configuration, split, columns, number of
             questions, licence and revision, and decode the sound of one row. It needs a network.
@@ -45,6 +46,7 @@ def validate(
         >>> {finding.state for finding in validate("snr")}
         {'ok'}
     """
+    check_settings(options or {}, listed(names) if isinstance(names, str) else names, "name in this check")
     if hub:
         return _on_hub(listed(names) if isinstance(names, str) else names, pins)
     return tuple(
@@ -90,6 +92,23 @@ def _is_codec(name: str) -> bool:
         return False
 
 
+def _takes_settings(name: str) -> bool:
+    """Whether a name can only be that of a codec, a model or a metric."""
+    from codec_bench import metrics
+    from codec_bench.benchmark import benchmark_names, canonical
+    from codec_bench.benchmark.definition.prompt import prompt_names
+    from codec_bench.codecs import is_command_file
+    from codec_bench.models import model_names
+    from codec_bench.registry import Spec
+
+    if canonical(name) in benchmark_names() or defines_a_benchmark(name) or name in prompt_names():
+        return False
+    if name in model_names() or configures_a_model(name) or is_own_code(name) or is_command_file(name):
+        return True
+    base = Spec.parse(name).name
+    return base in metrics.REGISTRY.names() or base in metrics.GROUPS
+
+
 def _check_any(name: str, how: Limits | None, options: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
     from codec_bench import metrics
     from codec_bench.benchmark import benchmark_names, canonical
@@ -100,6 +119,9 @@ def _check_any(name: str, how: Limits | None, options: Mapping[str, Mapping[str,
     from codec_bench.registry import Spec, load_attribute
     from codec_bench.store.record import DATABASE
 
+    given = options.get(name) or {}
+    if given and not _takes_settings(name):
+        raise UserError(f"'{name}' takes no settings", hint="--set is for codecs, models and metrics")
     if os.path.isfile(os.path.join(name, DATABASE)):
         from codec_bench.report.open_run import open_run
 
@@ -112,12 +134,12 @@ def _check_any(name: str, how: Limits | None, options: Mapping[str, Mapping[str,
     if defines_a_benchmark(name):
         return _check_benchmark(name if is_path(name) else os.path.join(os.curdir, name))
     if name in model_names() or configures_a_model(name):
-        return _check_model(name)
+        return _check_model(name, given)
     if is_own_code(name):
         made = load_attribute(name)
         if hasattr(made, "ask"):
-            return _check_model(name)
-        return _check_metric(name) if hasattr(made, "compute") else _check_codec(name, how, options)
+            return _check_model(name, given)
+        return _check_metric(name, given) if hasattr(made, "compute") else _check_codec(name, how, options)
     if is_command_file(name):
         return _check_codec(name, how, options)
     if name in prompt_names() and not os.path.exists(name):
@@ -125,7 +147,7 @@ def _check_any(name: str, how: Limits | None, options: Mapping[str, Mapping[str,
     if name not in ("embedded",) and not os.path.exists(name):
         base = Spec.parse(name).name
         if base in metrics.REGISTRY.names() or base in metrics.GROUPS:
-            return [f for member in metrics.expand([name]) for f in _check_metric(member)]
+            return [f for member in metrics.expand([name]) for f in _check_metric(member, given)]
         return _check_codec(name, how, options)
     return _check_data(name)
 
@@ -146,10 +168,10 @@ def _check_prompt(name: str) -> list[Finding]:
     return wrong or [Finding(f"prompt {name}", "ok", "its templates can be filled and its steps exist")]
 
 
-def _check_model(name: str) -> list[Finding]:
+def _check_model(name: str, options: Mapping[str, Any]) -> list[Finding]:
     from codec_bench.models import load_model, served_words
 
-    info = load_model(name).info
+    info = load_model(name, options).info
     facts = f"takes {' and '.join(info.inputs)}, gives {' and '.join(info.outputs)}; it was not started"
     ends = served_words(name)
     found = [Finding(f"model {name}", "ok", facts)]
@@ -183,10 +205,11 @@ def _check_data(name: str) -> list[Finding]:
     return out
 
 
-def _check_metric(name: str) -> list[Finding]:
+def _check_metric(name: str, options: Mapping[str, Any]) -> list[Finding]:
     from codec_bench.api.load_metric import load_metric
 
-    metric = load_metric(name, device="cpu")
+    check_settings(options, ["weights"], f"option of the metric '{name}'")
+    metric = load_metric(name, device="cpu", weights=options.get("weights"))
     clip = embedded_clip()
     quiet = Audio(clip.samples * 0.5, clip.sample_rate_hz)
     scores = metric(reference=[clip], estimate=[quiet], text=["a sentence"], language="en")[0]

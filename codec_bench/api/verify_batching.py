@@ -17,6 +17,7 @@ import numpy as np
 from codec_bench.audio.resample import prepare, resample
 from codec_bench.codecs import require_codec
 from codec_bench.codecs.checks.compare import Request, read_clips
+from codec_bench.config import check_settings
 from codec_bench.config.limits import Limits
 from codec_bench.data import open_source, problem_of
 from codec_bench.engine.device import resolve_devices
@@ -87,6 +88,7 @@ def verify_batching(
         >>> found.kind, found.items, found.exact
         ('metric', 3, True)
     """
+    check_settings(options or {}, [name], "codec, feature or metric in this check")
     rng = np.random.default_rng(seed)
     chosen = _chosen(data, limit)
     parts = tuple(float(rng.uniform(0.3, 1.0)) for _ in chosen)
@@ -181,7 +183,7 @@ def _runner(
         languages = ["en"] * len(signals)
         return "feature", lambda order: compute_features(feature, [signals[k] for k in order], languages)
     if base in metrics.REGISTRY.names() or base in metrics.GROUPS or (own is not None and hasattr(own, "compute")):
-        return "metric", _metric_runner(name, clips, device)
+        return "metric", _metric_runner(name, clips, device, options)
     raise UnknownName(
         "codec, feature or metric",
         name,
@@ -189,10 +191,13 @@ def _runner(
     )
 
 
-def _metric_runner(name: str, clips: Sequence[Audio], device: str) -> Callable[[list[int]], list[Any]]:
+def _metric_runner(
+    name: str, clips: Sequence[Audio], device: str, options: Mapping[str, Any]
+) -> Callable[[list[int]], list[Any]]:
     from codec_bench.api.load_metric import load_metric
 
-    metric = load_metric(name, device=device)
+    check_settings(options, ["weights"], f"option of the metric '{name}'")
+    metric = load_metric(name, device=device, weights=options.get("weights"))
     # Pair metrics need a difference to measure: the estimate is the clip at telephone bandwidth.
     damaged = [Audio(_telephone(c), c.sample_rate_hz) for c in clips]
     texts = ["the quick brown fox jumps over the lazy dog"] * len(clips)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from codec_bench.errors import UserError
+from codec_bench.config import check_settings
+from codec_bench.errors import UserError, plain
 from codec_bench.terminal.options import CallLimit, Device, Json, MemoryGib, Seed, Set
 from codec_bench.terminal.output import console, table
 from codec_bench.terminal.request import parse_settings
@@ -58,8 +59,11 @@ def validate(
 
     limits, options = Limits(time_limit_s=time_limit, memory_gib=memory_gib), parse_settings(settings or [])
     found: list[Finding] = []
-    for name in _asked(names, hub, pins):  # some take a minute, so each is told when it is done
-        mine = examine([name], options=options, settings=limits, hub=hub, pins=pins)
+    requested = _asked(names, hub, pins)
+    check_settings(options, requested, "name in this check")
+    for name in requested:  # some take a minute, so each is shown when it is done
+        own = {name: options[name]} if name in options else {}
+        mine = examine([name], options=own, settings=limits, hub=hub, pins=pins)
         found += mine
         if not as_json:
             _print(mine, as_json)
@@ -86,8 +90,15 @@ def _print(found: Sequence[Finding], as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps([one.as_dict() for one in found], ensure_ascii=False) + "\n")
         return
+    from rich.text import Text
+
     marks = {"ok": "ok", "note": "-", "suspect": "SUSPECT", "wrong": "WRONG"}
-    console().print(table(("what", "", "found", "do"), [(f.what, marks[f.state], f.found, f.do) for f in found]))
+    heads = {f.what.rpartition(": ")[0] for f in found}
+    shared = heads.pop() if len(heads) == 1 and len(found) > 1 else ""  # such as `codec ./mine.py:Mine`
+    if shared:
+        console().print(Text(plain(shared)))
+    rows = [(f.what.removeprefix(f"{shared}: "), marks[f.state], f.found, f.do) for f in found]
+    console().print(table(("check" if shared else "what", "", "found", "do"), rows))
 
 
 def verify_batching(

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -140,6 +140,21 @@ def parse_value(text: str) -> str | int | float | bool | dict[str, Any] | list[A
     except (UserError, ValueError, TypeError):  # TypeError: a value that JSON does not have
         return text
     return value if value is None or isinstance(value, (str, int, float, bool)) else text
+
+
+def check_settings(settings: Iterable[str], known: Iterable[str], room: str) -> None:
+    """Checks that something reads the settings of every name, as `--set NAME.OPTION=VALUE` gives them.
+
+    Args:
+        settings: their names. known: the names that are read. room: what these are, such as `codec or feature`.
+
+    Raises:
+        UnknownName: nothing reads the settings of a name; the message suggests the nearest.
+    """
+    known = list(known)
+    for name in settings:
+        if name not in known:
+            raise UnknownName(room, name, known)
 
 
 def config_names(kind: str) -> list[str]:

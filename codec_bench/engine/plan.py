@@ -17,6 +17,7 @@ from typing import Any
 
 from codec_bench.audio.resample import SIGNALS
 from codec_bench.codecs import is_foreign_codec, require_codec, require_weights
+from codec_bench.config import check_settings
 from codec_bench.engine.stage import StageSpec
 from codec_bench.engine.systems import System, check_different, named, read_systems
 from codec_bench.errors import UnknownName, UserError
@@ -124,10 +125,9 @@ def build_plan(
     rows = _with_stages(asked, options, [*read, *filter(is_foreign_metric, built), SIGNAL_METRICS, FEATURE_METRICS])
     check_different(rows)
     rows = named(rows)
-    unused = [k for k in options if k not in read and not any(system.takes(k) for system in rows)]
-    if unused:
-        known = [name for system in rows for name in (system.name, system.asked)]
-        raise UnknownName("codec or feature in this run", unused[0], [*features, *known])
+    unread = [k for k in options if k not in read and not any(system.takes(k) for system in rows)]
+    known = [name for system in rows for name in (system.name, system.asked)]
+    check_settings(unread, [*features, *known], "codec or feature in this run")
     for system in rows:
         if system.stage is not None and system.codec is not None:
             # Before the weights, which would not help a codec that does not exist.

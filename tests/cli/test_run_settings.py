@@ -1,14 +1,18 @@
 """`--set` reaches the models and benchmarks of a run, whatever dots their names and options have."""
 
+import json
 from pathlib import Path
 
 import pytest
+import soundfile
 
 from codec_bench.api.read_arguments import regrouped
 from codec_bench.benchmark import load_benchmark
+from codec_bench.data import open_source
 from codec_bench.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.terminal.request import parse_settings
+from codec_bench.types import Audio
 
 NAMES = ["qwen2.5-omni-7b", "gpt-4o", "aishell-1", "./mine.yaml"]
 
@@ -84,3 +88,42 @@ def test_the_example_of_a_mapping_fits_the_option():
         load_model("step-audio-2-mini", {"load": 3})
     setting = "--set step-audio-2-mini.load"
     assert refused.value.hint == f"{setting}='{{NAME: VALUE}}', or {setting}.NAME=VALUE"
+
+
+READERS = {
+    "eval": ("--codec=g722", "--data=embedded", "--metrics=snr", "--limit=1"),
+    "score": ("--generated=.", "--data=embedded", "--metrics=snr"),
+    "profile": ("--codec=g722", "--limit=1"),
+    "run": ("mmar", "--model=openai-chat", "--limit=1"),
+    "converse": ("--model=openai-chat",),
+    "judge check": (
+        "openai-chat",
+        "--parts=sounds",
+        "--set=openai-chat.base_url=http://127.0.0.1:9",
+        "--set=openai-chat.model=m",
+    ),
+    "validate": ("g722",),
+    "verify-batching": ("g722",),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_settings_of_a_name_that_nothing_reads_are_refused_in_every_command(name, command):
+    sample = next(iter(open_source("embedded")))
+    soundfile.write(f"{sample.id}.wav", 0.5 * Audio.read(sample.audio).samples[0], 16000)
+    given = () if name in ("validate", "verify-batching") else ("--out=o",)
+    code, out, err = command(*name.split(), *READERS[name], "--set=noneofthese.x=1", *given)
+    assert code == 2 and "'noneofthese'" in err, out + err
+
+
+@pytest.mark.parametrize("name, option", [("g722", "x"), ("snr", "x"), ("embedded", "weights"), ("mmar", "x")])
+def test_validate_refuses_an_option_that_its_name_does_not_take(name, option, command):
+    code, out, _ = command("validate", name, "--set", f"{name}.{option}=1", "--json")
+    assert code == 2
+    assert [f["state"] for f in json.loads(out)] == ["wrong"]
+
+
+@pytest.mark.parametrize("name", ["g722", "snr"])
+def test_verify_batching_refuses_an_option_that_its_name_does_not_take(name, command):
+    code, _, err = command("verify-batching", name, "--limit=2", "--set", f"{name}.nosuch=1")
+    assert code == 2 and "nosuch" in err

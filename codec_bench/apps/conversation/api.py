@@ -27,7 +27,7 @@ from codec_bench.apps.conversation.transcripts import by_words, load_timed, writ
 from codec_bench.apps.conversation.turn_ends import TurnEnd
 from codec_bench.apps.conversation.user import KeptUser, ScriptedUser, Sounds, User, recorded_user
 from codec_bench.apps.conversation.voice import give_back, voice
-from codec_bench.config import fit
+from codec_bench.config import check_settings, fit
 from codec_bench.config.option import names
 from codec_bench.data import open_source
 from codec_bench.engine.running import run_on
@@ -135,6 +135,8 @@ def converse(
         >>> held.faults["gpt-realtime-2.1/quiet"].partition(": ")[0]
         'nothing answers at ws://127.0.0.1:9'
     """
+    models = [*names(model), *map(own_name, names(model)), *([judge] if judge else [])]
+    check_settings(options or {}, models, "model in this conversation")
     marks = _Marks(
         words=load_timed(words, device) if words is not None else None,
         judge=None if judge is None else _judge(judge, options or {}, anyway, device),
