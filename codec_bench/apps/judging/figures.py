@@ -6,7 +6,8 @@ Conventions
     is the share of true claims that are affirmed less that of false ones (Youden, "Index for rating diagnostic tests",
     1950). Claims come in pairs of a true and a false one about the same sound, so it is the mean over pairs of (right
     replies - 1), and so is that of choices in both orders. Of marks, a pair is a better and a worse answer to one
-    question, and counts 1, 0 or -1 as the better one has the higher mark. The units of the intervals are the sounds, or
+    question, and counts 1, 0 or -1 as the better one has the higher mark. How high marks are, and how often they are the
+    middle of the range, is told as the difference from a perfect judge of the same rubric. The units of the intervals are the sounds, or
     the facts: what is asked about one of them is not independent.
 """
 
@@ -19,13 +20,15 @@ from itertools import pairwise
 from typing import Any
 
 from codec_bench.apps.judging.claims import Claim
-from codec_bench.apps.judging.planted import BETTER, KINDS, LENGTHS
+from codec_bench.apps.judging.planted import BETTER, KINDS, LENGTHS, RIGHT
 from codec_bench.apps.judging.question import Asked
 from codec_bench.stats import interval
 from codec_bench.store.judge_tests import Figure, PartTest
 
 COIN = 0.5
-YES, FIRST, LONG, HIGH = "yes", "the first", "the longer", "high marks"
+MID = 0.01
+"""A mark is the middle of the range to this share of half of it."""
+YES, FIRST, LONG, HIGH, MIDDLE = "yes", "the first", "the longer", "high marks", "the middle"
 """What a judge may prefer."""
 Case = tuple[str, float]
 """A unit and a value."""
@@ -77,20 +80,33 @@ def _claim(reply: Reply) -> Claim:
     return reply.to
 
 
-def of_texts(replies: Sequence[Reply], span: tuple[float, float], date: str, served: Iterable[str]) -> PartTest:
-    """The figures of the marks of planted answers; `span` is the range of the rubric."""
+def of_texts(
+    replies: Sequence[Reply], span: tuple[float, float], date: str, served: Iterable[str], *, prefers: bool = False
+) -> PartTest:
+    """The figures of the marks of planted answers.
+
+    Args:
+        replies, date, served: as `of_sounds`. span: the range of the rubric.
+        prefers: whether the rubric prefers one of two, the planted answer or the reference. A perfect judge then calls a
+            right answer equal to the reference, and never prefers one.
+    """
+    perfect = [0.0 if prefers and kind in RIGHT else float(kind in RIGHT) * 2 - 1 for kind in KINDS]
+    usual, middles = sum(perfect) / len(perfect), sum(value == 0 for value in perfect) / len(perfect)
     marks: dict[tuple[str, int], dict[str, float | None]] = defaultdict(dict)
     for reply in replies:
         if not reply.failed:
             marks[reply.to.unit, reply.to.repeat][reply.to.kind] = reply.verdict
     cases: dict[str, list[Case]] = {name: [] for name in BETTER}
-    biases: dict[str, list[Case]] = {HIGH: [], LONG: [], FIRST: []}
+    biases: dict[str, list[Case]] = {HIGH: [], LONG: [], FIRST: [], MIDDLE: []}
     for (unit, _), held in marks.items():
         for name, compared in BETTER.items():
             cases[name] += [(unit, _sign(held[a], held[b])) for a, b in compared if a in held and b in held]
         biases[LONG] += [(unit, _sign(held[a], held[b])) for a, b in LENGTHS if a in held and b in held]
         if len(held) == len(KINDS):
-            biases[HIGH] += [(unit, _centred(value, span)) for value in held.values()]
+            placed = [_centred(value, span) for value in held.values()]
+            biases[HIGH] += [(unit, max(-1.0, min(1.0, value - usual))) for value in placed]
+            given = [abs(_centred(value, span)) < MID if value is not None else False for value in held.values()]
+            biases[MIDDLE] += [(unit, (float(is_mid) - middles) / (1.0 - middles)) for is_mid in given]
     biases[FIRST] = [(r.to.unit, _sign(r.first, 0.0)) for r in replies if r.first is not None]
     return _part(replies, cases, biases, date, served)
 

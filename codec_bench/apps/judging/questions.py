@@ -19,6 +19,7 @@ from codec_bench.store.answers import AnswerRecord, exchanges
 from codec_bench.store.files import write_json, write_text
 from codec_bench.store.judge_tests import HEARING, PartTest
 from codec_bench.store.record import Run
+from codec_bench.text.reasoning import cut_reasoning
 from codec_bench.types import Request, Response
 
 VERSION = 1
@@ -113,13 +114,13 @@ def read_replies(run: Run, metric: JudgeMetric | None, day: str, plan: Plan) -> 
         every = [one for _, _, asked in claims(plan.per_kind, plan.repeats, plan.seed, plan.kinds) for one in asked]
         return HEARING, of_sounds([_claimed(one, answers[one.id]) for one in every if one.id in answers], day, served)
     marks = list(_marked(metric, answers, plan))
-    return metric.protocol, of_texts(marks, metric.rubric.range, day, served)
+    return metric.protocol, of_texts(marks, metric.rubric.range, day, served, prefers=metric.prefers)
 
 
 def _claimed(claim: Claim, answer: AnswerRecord) -> Reply:
     if answer.status != "ok" or answer.text is None:
         return Reply(claim, None, declined=answer.status == "refused", failed=answer.status != "refused")
-    said = claim.read(answer.text) if answer.finish != "length" else None
+    said = claim.read(cut_reasoning(answer.text).text) if answer.finish != "length" else None
     return Reply(claim, None if said is None else float(said), declined=said is None and refuses(answer.text))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codec_bench.apps.judging.figures import FIRST, HIGH, LONG, YES
+from codec_bench.apps.judging.figures import FIRST, HIGH, LONG, MIDDLE, YES
 from codec_bench.apps.judging.strengths import JudgedStrengths
 from codec_bench.store.judge_successions import Succession
 from codec_bench.store.judge_tests import HEARING, Figure, JudgeTest, PartTest
@@ -20,6 +20,7 @@ _PREFERS = {
     FIRST: ("takes the first", "takes the second"),
     LONG: ("takes the longer", "takes the shorter"),
     HIGH: ("gives high marks", "gives low marks"),
+    MIDDLE: ("gives the middle of the range", "avoids the middle of the range"),
 }
 
 
@@ -82,7 +83,7 @@ def part_name(name: str) -> str:
     return "hearing" if name == HEARING else name.removeprefix("rating/").rpartition("-")[0]
 
 
-BIASES = (YES, FIRST, LONG, HIGH)
+BIASES = (YES, FIRST, LONG, HIGH, MIDDLE)
 COLUMNS = ("part", "J", "changed", *BIASES, "asked", "declined", "unread", "failed")
 
 

@@ -111,6 +111,8 @@ class Judge:
         texts = tuple(found[1].strip() for found in ANSWER.finditer(text) for found in [found.groups()])
         put = Put(text, "", None, asked, texts)
         marks = [round(1 + 4 * self.mark(put, one), 1) for one in texts]
+        if "one word: first, second, or tie" in text:
+            return ("second", "tie", "first")[1 + (marks[0] > marks[1]) - (marks[0] < marks[1])]
         if len(marks) == 2:
             return f"{2 * marks[0]:g} {2 * marks[1]:g}"
         return f"Rating: {marks[0]:g}"

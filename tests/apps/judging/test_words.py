@@ -37,6 +37,10 @@ def always_yes(judge):
     judge.mark = lambda put, text: 1.0
 
 
+def always_middle(judge):
+    judge.mark = lambda put, text: 0.5
+
+
 def prefers_the_first(judge):
     judge.hear = lambda put: True if put.chosen else put.right
     judge.mark = lambda put, text: float(text == put.texts[0])
@@ -133,6 +137,30 @@ def test_a_judge_of_texts_that_takes_the_first_is_named(told):
     part, words = told(prefers_the_first, BOTH_ORDERS)
     # Where both texts are the same, there is no other one to prefer it to.
     assert any(word.startswith("takes the first") for word in words) and part.biases["the first"].value > 0.8
+
+
+@pytest.mark.parametrize("rubric", ["pair-answers", "absolute-1-5", "air-bench-chat"])
+def test_a_perfect_judge_of_texts_is_told_nothing_bad(told, rubric):
+    part, words = told(perfect, {"parts": "texts", "rubrics": rubric})
+    assert named(words, "is right") and part.j.value == 1.0
+    # Of air-bench-chat its lowest mark is 2 of 1 to 10; every figure is the difference from a perfect judge.
+    assert all(abs(bias.value) < 0.12 for bias in part.biases.values())
+
+
+@pytest.mark.parametrize("rubric", ["absolute-1-5", "pair-answers"])
+def test_a_judge_that_always_gives_the_middle_is_named(told, rubric):
+    part, words = told(always_middle, {"parts": "texts", "rubrics": rubric})
+    assert words[0].startswith("is no better than a coin") and any("gives the middle" in word for word in words)
+    assert part.biases["the middle"].value == 1.0 and len(words) == (2 if rubric == "absolute-1-5" else 3)
+
+
+@pytest.mark.parametrize(("level", "says"), [(1.0, "gives high marks"), (0.0, "gives low marks")])
+def test_a_judge_that_always_gives_one_end_is_named(told, level, says):
+    def always(judge):
+        judge.mark = lambda put, text: level
+
+    _, words = told(always, MARKS)
+    assert words[0].startswith("is no better than a coin") and words[1].startswith(says)
 
 
 @pytest.mark.long
