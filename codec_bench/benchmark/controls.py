@@ -5,7 +5,8 @@ Conventions
     The question stays in the record as the data have it, with its sound, so that every score and every judge is about
     the same item as without the control. Only the request changes, and answers in the cache are found by what was
     given. Silence and noise have the length, rate and channels of the sound, and noise is Gaussian with an RMS of 0.05
-    (-26 dB of full scale), so that it tells nothing but the length. What is random is drawn by seed and id. The other
+    (-26 dB of full scale), so that it tells nothing but the length. At one level all sounds have that RMS, so that how loud
+    they are tells nothing; a silent one stays silent. What is random is drawn by seed and id. The other
     item is one of the `BLOCK` to `2 * BLOCK` questions around this one, so that memory does not grow with the data. Of
     those whose sound is another one and at most a quarter longer or shorter, seed and ids choose; if there is none, the
     nearest in length. The runs of controls stand beside that of the model, in folders of its name with what was given
@@ -41,6 +42,7 @@ from codec_bench.stats.controls import (
     ANOTHER,
     AS_GIVEN,
     CONTROL,
+    LEVEL,
     NOISE,
     NONE,
     OTHER_SOUND,
@@ -275,7 +277,7 @@ class _Instead(Clip):
     file.
 
     Args:
-        of: the sound. how: `silence`, `noise` or `shuffled`. key: decides what is random.
+        of: the sound. how: `silence`, `noise`, `shuffled` or `level`. key: decides what is random.
     """
 
     of: Clip | None = None
@@ -287,11 +289,21 @@ class _Instead(Clip):
         audio = self.of.read()
         if self.how == SHUFFLED:
             return _shuffled(audio, self.key)
+        if self.how == LEVEL:
+            return _at_one_level(audio)
         samples = np.zeros_like(audio.samples)
         if self.how == NOISE:
             draw = np.random.default_rng(int.from_bytes(self.key, "big"))
             samples = (NOISE_RMS * draw.standard_normal(samples.shape)).astype(np.float32)
         return Audio(samples, audio.sample_rate_hz)
+
+
+def _at_one_level(audio: Audio) -> Audio:
+    """The sound with the RMS of the noise over all channels, and less where a peak would pass full scale."""
+    rms = float(np.sqrt(np.mean(np.square(audio.samples, dtype=np.float64)))) if audio.samples.size else 0.0
+    peak = float(np.abs(audio.samples).max(initial=0.0))
+    gain = min(NOISE_RMS / rms, 1.0 / peak) if rms > 0 else 1.0
+    return Audio((gain * audio.samples).astype(np.float32), audio.sample_rate_hz)
 
 
 def _shuffled(audio: Audio, key: bytes) -> Audio:

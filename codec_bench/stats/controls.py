@@ -29,9 +29,9 @@ from codec_bench.store.draws import GIVEN
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
 
-NONE, SILENCE, NOISE, ANOTHER, SHUFFLED = "none", "silence", "noise", "another", "shuffled"
+NONE, SILENCE, NOISE, ANOTHER, SHUFFLED, LEVEL = "none", "silence", "noise", "another", "shuffled", "level"
 INSTEAD = {
-    "sound": (GIVEN, NONE, SILENCE, NOISE, ANOTHER, SHUFFLED),
+    "sound": (GIVEN, NONE, SILENCE, NOISE, ANOTHER, SHUFFLED, LEVEL),
     "question": (GIVEN, NONE),
 }
 _WORDS = {
@@ -40,6 +40,7 @@ _WORDS = {
     NOISE: "noise",
     ANOTHER: "another sound",
     SHUFFLED: "shuffled sound",
+    LEVEL: "sound at one level",
 }
 CONTROL, OTHER_SOUND = "control", "other_sound_of"
 """The subset that every question of a control has, and the field with the id of the item whose sound was given."""
@@ -52,7 +53,7 @@ class Control:
 
     Args:
         sound: `given`, `none` (the text alone), `silence`, `noise`, `another` (that of another item of about the same
-            length) or `shuffled` (pieces of 0.5 s in another order). question: `given` or `none`.
+            length) `shuffled` (pieces of 0.5 s in another order) or `level` (all sounds at one level). question: `given` or `none`.
 
     Raises:
         UserError: one of them is another word.

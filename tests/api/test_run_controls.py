@@ -39,7 +39,7 @@ from codec_bench.stats.controls import Control, control_of, result_folders
 from codec_bench.stats.paired import paired_test
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import exchanges
-from codec_bench.types import Message, Request
+from codec_bench.types import Audio, Message, Request
 
 THREE = ("mmau-test-mini", "voxceleb1", "audio-mnist")
 ROWS = 46
@@ -179,7 +179,7 @@ def test_a_model_that_hears_has_what_its_sound_adds(ask, served):
 def test_each_control_gives_what_it_says_and_the_same_again(ask, served):
     listener = served[0]
     heard = {}
-    for sound in ("given", "none", "silence", "noise", "another", "shuffled"):
+    for sound in ("given", "none", "silence", "noise", "another", "shuffled", "level"):
         for again in range(2):
             listener.seen.clear()
             ask("mmau-test-mini", out=f"{sound}-{again}", sound=sound, cache=False)
@@ -344,3 +344,16 @@ def test_ten_minutes_are_shuffled_in_bounded_memory():
     assert np.array_equal(np.bincount(np.rint(shuffled * 32768).astype(int)), [step] * 1200 + [count - 1200 * step])
     again = given(request, Control("shuffled"), 0, "a", lambda: request).messages[0].content[0].read().samples[0]
     assert np.array_equal(shuffled, again)
+
+
+@pytest.mark.parametrize(("gain", "silent"), [(0.003, False), (0.4, False), (0.0, True)])
+def test_every_sound_is_at_one_level(gain, silent):
+    """The RMS is that of the noise whatever the sound's was, and the waveform is the same but for one factor."""
+    samples = (gain * np.random.default_rng(3).standard_normal((2, 16_000)).clip(-2, 2)).astype(np.float32)
+    request = Request("a", (Message("user", (Clip(Audio(samples, 16_000)),)),))
+    (part,) = given(request, Control("level"), 0, "a", lambda: request).messages[0].content
+    heard = part.read().samples
+    rms = np.sqrt(np.mean(heard.astype(float) ** 2))
+    assert rms == pytest.approx(0.0 if silent else 0.05, rel=2e-3)
+    if not silent:
+        assert np.corrcoef(heard.ravel(), samples.ravel())[0, 1] > 0.9999
