@@ -40,6 +40,8 @@ from codec_bench.store.record import DATABASE, Run
 
 PAGE, MOST, SHOWN = "comparison.html", 20, 400
 """The page in the folder of the copies, how many answers it shows, and how many characters of each text."""
+_ABOVE = 4
+"""How many folders above a run are searched for the definition of an own benchmark."""
 Mark = tuple[str, str, str, str, float, float]
 """Benchmark, system, sample, unit, the old judge's mark and the new one's."""
 
@@ -61,8 +63,8 @@ def judge_compare(
     Args:
         runs: folders of runs with verdicts of the old judge. judges: the old one, as the record names it or as it was
             named, and the new one. Twice the same one shows what changed behind its name since the runs were marked.
-        out: folder of the copies with the new verdicts. benchmark: folders of own benchmarks; None for the runs' own
-        names.
+        out: folder of the copies with the new verdicts. benchmark: folders of own benchmarks; those in the current folder
+            and in the folders above a run are found without it.
         options: arguments by model. terms: limits of cost and time. running: how to run it, or its fields as keywords.
 
     Returns:
@@ -111,6 +113,7 @@ def judge_compare(
     reaches: dict[str, float] = {}
     place: dict[tuple[str, str], Path] = {}
     folders = result_folders(runs)
+    own = {**_find_definitions(folders), **own}
     _check_can_mark(folders, old, own)
     # What is no model is said before anything is copied.
     load_model(named[1], given.get(named[1]), device=running.device)
@@ -200,6 +203,21 @@ def _reaches(run: Run) -> dict[str, float]:
 
 def _labels(run: Run) -> list[str]:
     return sorted({facts["judge"] for facts in run.metrics.values() if facts.get("judge")})
+
+
+def _find_definitions(folders: Sequence[Path]) -> dict[str, str]:
+    """The folders of own benchmarks by name: of those of the runs, in the current folder or in one above a run."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        with closing(Run(folder)) as run:
+            what = str(run.meta["config"]["benchmark"])
+        if has_benchmark(what):
+            continue
+        places = (Path(), *folder.resolve().parents[:_ABOVE])
+        there = next((place / what for place in places if (place / what / "benchmark.yaml").is_file()), None)
+        if there is not None:
+            found[what] = str(there.resolve())
+    return found
 
 
 def _check_can_mark(folders: Sequence[Path], old: str, own: Mapping[str, str]) -> None:

@@ -116,6 +116,11 @@ def marked(tmp_path, monkeypatch, made, service):
     }
 
 
+def test_an_own_benchmark_is_found_above_its_runs(marked, url):
+    told = judge_compare(**{**marked, "benchmark": None})
+    assert [one.offset.value for one in told] == [-0.5]
+
+
 def test_what_a_new_judge_changes_is_told(marked, url):
     before = (marked["runs"] / "mine" / "good" / "run.sqlite").read_bytes()
     (found,) = judge_compare(**marked)
@@ -276,7 +281,7 @@ def test_published_values_say_by_whom_they_were_marked():
     ("change", "said"),
     [
         (lambda made: {"judges": [made["judges"][0], "nobody"]}, "there is no model called 'nobody'"),
-        (lambda made: {"benchmark": None}, "there is no benchmark called 'mine', which '.*' was asked"),
+        (lambda made: {"benchmark": shutil.rmtree(made["benchmark"])}, "there is no benchmark called 'mine', which '.*' was asked"),
         (lambda made: {"runs": made["runs"].parent / "nowhere"}, "is not a run folder and holds none"),
     ],
 )
