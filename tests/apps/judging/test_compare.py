@@ -281,7 +281,10 @@ def test_published_values_say_by_whom_they_were_marked():
     ("change", "said"),
     [
         (lambda made: {"judges": [made["judges"][0], "nobody"]}, "there is no model called 'nobody'"),
-        (lambda made: {"benchmark": shutil.rmtree(made["benchmark"])}, "there is no benchmark called 'mine', which '.*' was asked"),
+        (
+            lambda made: {"benchmark": shutil.rmtree(made["benchmark"])},
+            "there is no benchmark called 'mine', which '.*' was asked",
+        ),
         (lambda made: {"runs": made["runs"].parent / "nowhere"}, "is not a run folder and holds none"),
     ],
 )
