@@ -48,7 +48,7 @@ from codec_bench.store.answers import CALLS, AnswerWriter, Exchange, Reading, ex
 from codec_bench.store.judge_tests import NOT_TESTED, kept_test
 from codec_bench.store.record import Run
 from codec_bench.store.statuses import FAILURES
-from codec_bench.text.reasoning import cut_reasoning
+from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.types import Audio, Request, Response, Score
 
 BASELINE = "baseline"

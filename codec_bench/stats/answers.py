@@ -15,7 +15,7 @@ from codec_bench.stats.summary_types import Answers, Cut, Part, Quantiles, Serve
 from codec_bench.store.answers import TOO_LONG, draws_of, has_answers
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NO_ANSWER
-from codec_bench.text.reasoning import MARKS, cut_reasoning
+from codec_bench.store.reasoning import MARKS, cut_reasoning
 
 
 def answers_of(run: Run) -> Answers | None:

@@ -6,7 +6,7 @@ Which file to open
                      values.
     `statuses.py`    what follows from the status of a score without a value.
     `writer.py`      a record of audio, for writing; `answers.py` adds what a model was asked and what it answered, and
-                     in what ways (`draws.py`).
+                     in what ways (`draws.py`); `reasoning.py` cuts off what it thought before.
     `record.py`      a record, for reading; `columns.py` gives the columns by which results are broken down.
     `folders.py`     the folder of a run, and its lock; `files.py` is the JSON files beside the record.
 

@@ -16,7 +16,7 @@ from codec_bench.errors import MissingExtra, MissingResource
 from codec_bench.models.base import ModelInfo
 from codec_bench.store.answers import AnswerRecord, Exchange, QuestionRecord
 
-from ..text.test_reasoning import FORMS
+from ..store.test_reasoning import FORMS
 
 MODEL = ModelInfo("a-text-model", reads="messages")
 NAMES = [

@@ -3,7 +3,7 @@
 Which file to open
     `schema.py`     the fields of a definition and of a prompt; `windows.py` those of long sounds in parts.
     `loader.py`     finds definitions and fills in `matrix` and `extends`; `finding.py` places a mistake, `validate.py`
-                    finds them all.
+                    finds them all, `row_checks.py` those in the rows of data beside a definition.
     `questions.py`  rows as questions; `statistics.py` the data in numbers; `on_hub.py` what the hub has of them now.
     `layouts.py`    data that are not tables; `pairs.py` and `emotions.py` are two of these, and `joined_tables.py`
                     joins texts of another table.

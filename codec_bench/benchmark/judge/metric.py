@@ -37,7 +37,7 @@ from codec_bench.models import served_words, successor
 from codec_bench.registry import Spec
 from codec_bench.store.answers import CALLS
 from codec_bench.store.judge_tests import judge_words
-from codec_bench.text.reasoning import cut_reasoning
+from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.types import Message, Request, Response, Score
 
 STEM = "rating"

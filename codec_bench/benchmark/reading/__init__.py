@@ -13,7 +13,8 @@ The time of every step grows in proportion to the length of the answer.
 Which file to open
     A step that reads a decision is in `option.py`, one that reads a number in `number.py`, the sections of a song in
     `sections.py`, one that cuts a part out of an answer in `structure.py`. `choices.py` finds the options of a
-    question, `words.py` compares texts, `ultraeval_steps.py` holds published steps. `base.py` is the chain.
+    question and `synonyms.py` other words for labels; `grammar.py` knows what a text negates and joins, `refusal.py`
+    what declines, `bare_text.py` what stands around a transcript. `words.py` compares texts, `ultraeval_steps.py` holds published steps. `base.py` is the chain.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codec_bench.text.reasoning import cut_reasoning
+from codec_bench.store.reasoning import cut_reasoning
 
 SHOWN = 80
 NOTHING, SEVERAL, REFUSAL, TRUNCATED = "nothing", "several", "refusal", "truncated"

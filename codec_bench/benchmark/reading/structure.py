@@ -18,7 +18,7 @@ from codec_bench.benchmark.reading.base import (
     quote,
 )
 from codec_bench.benchmark.reading.refusal import lacks_sound
-from codec_bench.text.reasoning import cut_reasoning
+from codec_bench.store.reasoning import cut_reasoning
 
 MOST_OBJECTS = 100
 """How many braces are tried, so that an answer of nothing but braces does not take long."""

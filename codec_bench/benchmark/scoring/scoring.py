@@ -36,7 +36,7 @@ from codec_bench.store.record import Run
 from codec_bench.store.rows import IGNORED_FORMAT, NO_ANSWER, SOUND, ItemRecord
 from codec_bench.store.statuses import FAILURES, NO_FAILURE
 from codec_bench.text.degenerate_answers import ways_of
-from codec_bench.text.reasoning import cut_reasoning
+from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.types import SPOKEN, Sample, Score, Status
 
 TRANSCRIPT, TURNS = "transcript", "turns"

@@ -17,7 +17,7 @@ from codec_bench.stats.summary_types import Counted, CountingFailures, MetricSum
 from codec_bench.store.answers import Exchange, QuestionRecord, exchanges, has_answers
 from codec_bench.store.judge_tests import judge_words
 from codec_bench.store.record import Run
-from codec_bench.text.reasoning import cut_reasoning
+from codec_bench.store.reasoning import cut_reasoning
 
 CHARACTERS = 6000
 _PARTS = 20
