@@ -46,9 +46,9 @@ from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import CALLS, AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.judge_tests import NOT_TESTED, kept_test
+from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.store.record import Run
 from codec_bench.store.statuses import FAILURES
-from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.types import Audio, Request, Response, Score
 
 BASELINE = "baseline"

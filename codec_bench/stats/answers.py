@@ -13,9 +13,9 @@ from codec_bench.stats.recorded import Items
 from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import Answers, Cut, Part, Quantiles, Served, Wording
 from codec_bench.store.answers import TOO_LONG, draws_of, has_answers
+from codec_bench.store.reasoning import MARKS, cut_reasoning
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NO_ANSWER
-from codec_bench.store.reasoning import MARKS, cut_reasoning
 
 
 def answers_of(run: Run) -> Answers | None:

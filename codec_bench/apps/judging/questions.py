@@ -18,8 +18,8 @@ from codec_bench.benchmark.metrics.refusal import refuses
 from codec_bench.store.answers import AnswerRecord, exchanges
 from codec_bench.store.files import write_json, write_text
 from codec_bench.store.judge_tests import HEARING, PartTest
-from codec_bench.store.record import Run
 from codec_bench.store.reasoning import cut_reasoning
+from codec_bench.store.record import Run
 from codec_bench.types import Request, Response
 
 VERSION = 1

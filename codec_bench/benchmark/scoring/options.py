@@ -19,8 +19,8 @@ from codec_bench.benchmark.reading.option import option_letter
 from codec_bench.stats.intervals import interval
 from codec_bench.store.answers import Exchange, exchanges
 from codec_bench.store.draws import ALL_ROTATIONS, ORDER, SHUFFLED
-from codec_bench.store.record import Run
 from codec_bench.store.reasoning import cut_reasoning
+from codec_bench.store.record import Run
 
 _READ = option_letter(None)
 

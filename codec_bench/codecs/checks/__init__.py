@@ -6,7 +6,8 @@ Which file to open
     levels. `behaviour.py` tries what must not
     matter: the batch, the order, a second run, another thread, very short input, silence. `labels.py` compares what
     a codec declares with the codes that it sends. `serialised_codes.py` decodes in another process. `quick.py` is the
-    cheap form. `alignment.py` finds delays, `batching.py` compares batches with single clips (`compare.py` is what
+    cheap form. `streaming.py` opens the stream of a codec that has one, and `dropouts.py` finds losses inside of it.
+    `alignment.py` finds delays, `batching.py` compares batches with single clips (`compare.py` is what
     `verify-batching` runs), `material.py` has the clips, and `steps.py` runs all of them. `TO_DO` below says for each
     check what its author should do.
 

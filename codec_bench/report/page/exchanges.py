@@ -16,8 +16,8 @@ from codec_bench.stats.controls import marks_in, without_marks
 from codec_bench.stats.summary_types import Counted, CountingFailures, MetricSummary
 from codec_bench.store.answers import Exchange, QuestionRecord, exchanges, has_answers
 from codec_bench.store.judge_tests import judge_words
-from codec_bench.store.record import Run
 from codec_bench.store.reasoning import cut_reasoning
+from codec_bench.store.record import Run
 
 CHARACTERS = 6000
 _PARTS = 20
