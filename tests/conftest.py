@@ -35,12 +35,12 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 TESTS = Path(__file__).parent
 EMBEDDED = TESTS.parent / "codec_bench" / "data" / "embedded"
 SETS = {"embedded": EMBEDDED}
-GIVES_BACK_FROM = 1_500_000_000
+GIVES_BACK_FROM = 1_300_000_000
 """Bytes that a process of tests may hold before it looks for what it can give back, which takes time."""
 AND_AFTER = 100_000_000
 """Bytes that it may then take before it looks again, within a file."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
-LARGE_PIECE = 64 << 20
+LARGE_PIECE = 32 << 20
 """By their numbers in malloc.h: what stays at the end of the heap, and from which size on a piece of memory has pages
 of its own.
 """
@@ -180,7 +180,7 @@ def pytest_configure(config: pytest.Config) -> None:
         # MB of a piece.
         with suppress(OSError, AttributeError):  # the C library has no such function
             ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_PIECE)
-            ctypes.CDLL(None).mallopt(M_TRIM_THRESHOLD, 8 * LARGE_PIECE)
+            ctypes.CDLL(None).mallopt(M_TRIM_THRESHOLD, 4 * LARGE_PIECE)
             # Each thread would keep a heap of its own: after one Whisper has run, 54 MB.
             ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
     # A run gets one worker of one thread, as on a machine of one core. A second one takes longer to start than a few
