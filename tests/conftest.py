@@ -168,8 +168,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--without-programs"):
         hidden_programs.hide(config)
     gc.set_threshold(*forked.GC_THRESHOLDS)
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        forked.compile_once()
     # The cores belong to the other processes of tests too, and libraries wait for their threads by computing nothing.
     # They read this when they are imported, and none of them is by now.
     if "PYTEST_XDIST_WORKER" in os.environ:

@@ -15,7 +15,6 @@ that tests start in other ways, to stop or kill them, start their workers as the
 from __future__ import annotations
 
 import atexit
-import fcntl
 import gc
 import importlib
 import json
@@ -177,36 +176,9 @@ def _connect(environment: dict[str, str], name: str) -> tuple[socket.socket, sub
     return ours, server
 
 
-def compile_once() -> None:
-    """Lets one process at a time compile for numba; the others then read what it has written.
-
-    In a new clone nothing is compiled yet, and every process of tests and every worker would compile the same kernels.
-    """
-    from numba.core.compiler_lock import global_compiler_lock
-    from numba.core.dispatcher import Dispatcher
-
-    path = Path(tempfile.gettempdir(), f"codec-bench-numba-{os.getuid()}.lock")
-    compile, outer = Dispatcher.compile, []
-
-    def locked(self: Any, signature: Any) -> Any:
-        with global_compiler_lock:  # of the threads of this process, which may come here within another compilation
-            if outer:
-                return compile(self, signature)
-            with path.open("a") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                outer.append(self)
-                try:
-                    return compile(self, signature)
-                finally:
-                    outer.clear()
-
-    Dispatcher.compile = locked
-
-
 def prepare() -> None:
     """Imports what workers and commands need."""
     gc.disable()
-    compile_once()
     for name in IMPORTED:
         with suppress(ImportError), warnings.catch_warnings(action="ignore"):
             importlib.import_module(name)
