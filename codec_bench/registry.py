@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -176,7 +177,7 @@ def load_attribute(path: str) -> Any:
     head, _, attribute = path.rpartition(":")
     try:
         module = (
-            _load_file(str(Path(head).expanduser().resolve()))
+            _load_file(str(Path(head).expanduser().resolve()), code_hash(path))
             if head.endswith(".py")
             else importlib.import_module(head)
         )
@@ -192,16 +193,20 @@ def load_attribute(path: str) -> Any:
 
 
 @cache
-def _load_file(path: str) -> Any:
+def _load_file(path: str, content: str) -> Any:
+    """The module of a file of own code, which is imported again when its content has changed."""
     if not Path(path).is_file():
         raise UserError(f"there is no file '{path}'")
     name = f"codec_bench_own_{Path(path).stem}_{abs(hash(path)):x}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None  # Python loads every file that ends in .py
+    loader = SourceFileLoader(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None  # Python loads every file that ends in .py
     module = importlib.util.module_from_spec(spec)
+    linecache.cache.pop(path, None)  # lines of an earlier content
     sys.modules[name] = module  # dataclasses and pickling look the module up by name
     try:
-        spec.loader.exec_module(module)
+        # Not by the loader: it takes compiled code of a file with the same size and the same second of change.
+        exec(loader.source_to_code(Path(path).read_bytes(), path), module.__dict__)
     except BaseException:
         del sys.modules[name]
         raise

@@ -33,7 +33,7 @@ LAYERS = (
 # Rooms that see less than their layer allows.
 ONLY = {
     "types": {"decoding"},
-    "decoding": {"errors"},
+    "decoding": {"errors", "config"},
     "kernels": set(),
     "networks": {"kernels", "errors", "memory", "types"},
     "stats": {"kernels", "store", "types", "errors"},

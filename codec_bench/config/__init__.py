@@ -10,8 +10,8 @@ Which file to open
                      are those of `run` and `profile`, and `shared_options.py` those of several. `option.py` says what
                      an option is.
     `request_file.py`  the same options from a file; `loading.py` is the loader of YAML, `paths.py` the folder of
-                       caches, and
-                     `bounded_cache.py` a cache of bounded size in it.
+                       caches, `bounded_cache.py` a cache of bounded size in it, and `file_content.py` the hashes of
+                       files, which are the keys of caches.
     `limits.py`      what the process of a codec may take; `network.py` whether the network may be used.
 """
 

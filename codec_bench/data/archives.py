@@ -4,7 +4,7 @@ Conventions
     A compressed archive is read to its end, so that its checksum is compared, before any file of it counts. What it
     unpacks to is limited to 100 times its own size, and to at least 1 GiB; CODEC_BENCH_MOST_UNPACKED_GIB sets another
     limit.
-    An archive is known by its path, size and time; one that has changed is unpacked anew. Nothing is written outside of
+    An archive is known by a hash of its content; one that has changed is unpacked anew. Nothing is written outside of
     its folder, and links are left out.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import hashlib
 import lzma
 import os
 import tarfile
@@ -20,17 +19,18 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from codec_bench.config.file_content import file_hash
 from codec_bench.config.paths import cache_folder
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 
 LIMIT_VARIABLE = "CODEC_BENCH_MOST_UNPACKED_GIB"
 _MOST_RATIO, _LEAST_LIMIT_BYTES = 100, 1 << 30
 _PACKERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+_NAME_DIGITS = 32
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 
 
@@ -48,14 +48,9 @@ def unpacked(archive: str) -> Path:
     Raises:
         UserError: the archive cannot be read, or there is no room for its files.
     """
-    found = os.stat(archive)
-    return _unpacked(os.path.realpath(archive), found.st_size, found.st_mtime_ns)
-
-
-@cache
-def _unpacked(archive: str, size: int, time_ns: int) -> Path:
-    named = hashlib.blake2b(f"{archive}\0{size}\0{time_ns}".encode(), digest_size=12).hexdigest()
-    folder = cache_folder() / "unpacked" / named
+    with on_disk(f"'{archive}' cannot be read"):
+        content, size = file_hash(archive), os.path.getsize(archive)
+    folder = cache_folder() / "unpacked" / content[:_NAME_DIGITS]
     if folder.is_dir():
         return folder
     try:
@@ -72,6 +67,8 @@ def _unpacked(archive: str, size: int, time_ns: int) -> Path:
                         f"'{archive}' unpacks to more than {_most_bytes(size) / 2**30:.3g} GiB from {size:,} bytes",
                         hint=f"if that is right, set {LIMIT_VARIABLE} to the GiB that it may take",
                     )
+            if file_hash(archive) != content:
+                raise UserError(f"'{archive}' was changed while it was unpacked", hint="run the same command again")
             try:
                 whole.rename(folder)
             except OSError:

@@ -8,8 +8,8 @@ Conventions
     samples, `clip.0` and `clip.1`, each with the text of its own name. Other members are left out. The id of the sample is the key. A member
     is read by its place in the file and never by its name; a sample is refused if a member of it is no ordinary file,
     or has a name that leads out of the tar file. The files of a data set are named by braces: `train-{0000..0099}.tar`.
-    The places of all members are found once and kept in the cache, under the file's name, size and time. A file that
-    has changed is looked through again.
+    The places of all members are found once and kept in the cache. A file is looked through again unless it is as it
+    was then (`config/file_content.py`), or for a remote one, unless the server gives it the same tag (ETag).
 
 Source: the format of WebDataset (https://github.com/webdataset/webdataset, `base_plus_ext` in `tariterators.py`).
 """
@@ -29,6 +29,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from codec_bench.config.file_content import file_state
 from codec_bench.config.paths import cache_folder
 from codec_bench.data.manifest import Columns, Sound, make_row
 from codec_bench.data.rows import ALIASES, Row
@@ -44,11 +45,11 @@ _BLOCK_BYTES = 128 << 10
 """So much of a remote file is read at a time while its members are looked for; sound between them is left out if it is
 longer.
 """
-_VERSION = 3
+_VERSION = 4
 _BRACES = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")
 _PACKED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst")
-_STATES = ("ETag", "etag", "LastModified", "last_modified", "mtime", "updated", "created")
+_TAGS = ("ETag", "etag")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +142,10 @@ def _entries(file: str) -> list[_Entry]:
     path = cache_folder() / "tars" / f"{hashlib.blake2b(shown(file).encode(), digest_size=16).hexdigest()}.json"
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         held = json.loads(path.read_text("utf-8"))
-        if held["state"] == state:
+        if held["state"] == state and state[2] is not None:
             return [_Entry(**one) for one in held["entries"]]
     found = _looked_through(file)
-    if state[2] is not None:  # a server that tells neither time nor tag may change a file without a sign of it
+    if state[2] is not None and state == _state(file):
         _keep(path, {"state": state, "entries": [asdict(one) for one in found]})
     return found
 
@@ -159,19 +160,17 @@ def _keep(path: Path, value: Any) -> None:
 
 
 def _state(file: str) -> list[Any]:
-    """What tells this version of a file from another: the version of the cache, the size, and the time or the server's
-    tag.
+    """What tells this version of a file from another: the version of the cache, the size, and the file's state or the
+    server's tag; None in place of the last if another version might have the same.
 
     Raises:
         UserError: the file is not there, or may not be read.
     """
     if is_url(file):
         facts = tried(file, lambda: filesystem(file).info(file))
-        stamp = next((str(facts[name]) for name in _STATES if facts.get(name)), None)
-        return [_VERSION, facts.get("size"), stamp]
+        return [_VERSION, facts.get("size"), next((str(facts[name]) for name in _TAGS if facts.get(name)), None)]
     with on_disk(f"the tar file '{file}' cannot be read"):
-        about = os.stat(file)
-    return [_VERSION, about.st_size, str(about.st_mtime_ns)]
+        return [_VERSION, os.path.getsize(file), file_state(file)]
 
 
 def _looked_through(file: str) -> list[_Entry]:

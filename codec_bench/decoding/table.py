@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from codec_bench.config.file_content import file_state
 from codec_bench.decoding.decode import Decoded, check_audio, decode_bytes, decoded, guarded, read_file
 from codec_bench.errors import AudioError
 
@@ -201,27 +202,27 @@ class _Table:
 
     Args:
         path: of the file.
-        identity: path, size and time of the file; another file at the same path has another identity.
+        identity: path and state of the file; another file at the same path has another identity.
         metadata, schema: as pyarrow reads them.
         starts: the first row of every row group, then the number of rows.
     """
 
     path: str
-    identity: tuple[str, int, int]
+    identity: tuple[str, object]
     metadata: pq.FileMetaData
     schema: pa.Schema
     starts: tuple[int, ...]
 
 
-_TABLES: OrderedDict[tuple[str, int, int], _Table] = OrderedDict()
+_TABLES: OrderedDict[tuple[str, object], _Table] = OrderedDict()
 _TABLES_LOCK = threading.Lock()
 
 
 def _table(path: str) -> _Table:
     import pyarrow.parquet as pq
 
-    status = os.stat(path)
-    identity = (path, status.st_size, status.st_mtime_ns)
+    # Of a file that was changed a moment ago nothing is kept, since it may change again without a sign.
+    identity = (path, file_state(path) or object())
     with _TABLES_LOCK:
         if identity not in _TABLES:
             with pq.ParquetFile(path) as file:

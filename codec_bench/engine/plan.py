@@ -27,7 +27,7 @@ from codec_bench.metrics import build_metric, expand, is_foreign_metric
 from codec_bench.metrics.base import Metric
 from codec_bench.process_state import preserved_process_state
 from codec_bench.registry import Spec
-from codec_bench.weights import WeightsMissing, noting
+from codec_bench.weights import WeightsMissing, noting, weights_identity
 
 NATIVE = 0
 SIGNAL_METRICS = "signal metrics"
@@ -268,7 +268,7 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool
     exact = exact_name(name, gpu=gpu, weights=mine.get("weights"))
     with noting() as found:
         feature = load_feature(exact, **mine)  # does not load the model: the worker does, with its first batch
-    weights = "+".join(checkpoint.identity for checkpoint in found) or _identity(mine.get("weights"))
+    weights = weights_identity(found, mine.get("weights"))
     by = f"|{feature.by}" if feature.by else ""
     cache_id = f"{SIGNALS}|{feature.name}|{feature.protocol}{by}|{weights}" if feature.cached else None
     return FeaturePlan(
@@ -282,17 +282,3 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool
         reads_language=feature.reads_language,
         kind=_KINDS.get(".".join(type(feature).__module__.split(".")[-2:-1]), "model"),
     )
-
-
-def _identity(weights: str | None) -> str:
-    """What tells the caller's own weights apart: path, size and time of change.
-
-    Hashing gigabytes would take too long.
-    """
-    if weights is None:
-        return ""
-    path = os.path.abspath(weights)
-    if not os.path.exists(path):
-        return weights
-    status = os.stat(path)
-    return f"{path}:{status.st_size}:{status.st_mtime_ns}"

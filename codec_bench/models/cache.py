@@ -5,7 +5,7 @@ Conventions
     wanted kind of answer and parameters, and the content of its sounds. Another prompt or another checkpoint gives
     another key, so no entry ever becomes invalid. Only answers are kept, not failures or refusals. Spoken answers are
     stored as FLAC if that is lossless, otherwise as float32 samples, so that a sound from the cache is exactly the
-    sound that was stored. The cache is one SQLite file of limited size, shared by all runs of a user. The entries that
+    sound that was stored. A file is decoded for its key unless it is as it was when it was decoded last. The cache is one SQLite file of limited size, shared by all runs of a user. The entries that
     were used longest ago are removed first. If the cache cannot be used (no space, no permission, a broken file), the
     run continues without it.
 """
@@ -27,6 +27,7 @@ import numpy as np
 
 from codec_bench.audio.clip import Clip, clip_digest
 from codec_bench.config.bounded_cache import BoundedCache
+from codec_bench.config.file_content import file_state
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Request, Response
@@ -209,14 +210,17 @@ class ResponseCache(BoundedCache):
         """The digest of a sound. A file that has not changed since its last use is not decoded again."""
         if not isinstance(clip.source, str) or not os.path.isfile(clip.source):
             return clip_digest(clip)
-        about = os.stat(clip.source)
-        file = f"{about.st_size}:{about.st_mtime_ns}:{os.path.abspath(clip.source)}"
-        digest = self._sounds.get(file) or self._stored_digest(file)
+        file = file_state(clip.source)
+        digest = None if file is None else self._sounds.get(file) or self._stored_digest(file)
         if digest is None:
-            digest = self._new_sounds[file] = clip_digest(clip)
+            digest = clip_digest(clip)
+            if file is None or file != file_state(clip.source):
+                return digest
+            self._new_sounds[file] = digest
         if len(self._sounds) >= _SOUNDS:
             self._sounds.clear()
-        self._sounds[file] = digest
+        if file is not None:
+            self._sounds[file] = digest
         return digest
 
     def _stored_digest(self, file: str) -> str | None:

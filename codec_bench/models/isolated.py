@@ -15,13 +15,15 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from codec_bench.audio.clip import Clip, bytes_digest
+from codec_bench.config.file_content import path_hash
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.windows import hear, join
@@ -106,11 +108,14 @@ class Isolated(Model):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The packages of the environment, the worker code with its options and variables, and the form of its sounds."""
+        """The packages of the environment, the worker code with its options and variables, the content of files that the
+        options name, and the form of its sounds.
+        """
         python = self._spec.python or f"{sys.version_info.major}.{sys.version_info.minor}"
         return {
             "kind": "isolated", "env": self._spec.digest, "python": python, "variables": dict(self._spec.variables),
             "code": bytes_digest(self._code.read_bytes()), "load": self._load, "rate_hz": self._rate_hz,
+            "files": dict(_contents(self._load)),
             "limit_s": self.info.limit_s, "window_s": self.info.window_s,
         }  # fmt: skip
 
@@ -218,6 +223,21 @@ def _plain(request: Request) -> dict[str, Any]:
         "id": request.id, "messages": messages, "fields": fields, "wants": request.wants,
         "parameters": dict(request.parameters),
     }  # fmt: skip
+
+
+def _contents(options: Any) -> Iterator[tuple[str, str]]:
+    """The files, and the folders that hold some themselves, that options name, with the hashes of their contents."""
+    if isinstance(options, Mapping):
+        options = list(options.values())
+    if isinstance(options, list):
+        for one in options:
+            yield from _contents(one)
+    elif isinstance(options, str):
+        path = Path(options)
+        with suppress(OSError, ValueError):  # most texts are no paths
+            # A folder of folders alone may be a whole cache of downloads.
+            if path.is_file() or (path.is_dir() and any(one.is_file() for one in path.iterdir())):
+                yield options, path_hash(path)
 
 
 def _response(reply: Reply, wants: str, more: dict[str, Any]) -> Response:

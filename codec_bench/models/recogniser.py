@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.batching import BatchModel
 from codec_bench.text.language import base_language
 from codec_bench.types import Request, Response
+from codec_bench.weights import WeightsMissing, noting, weights_identity
 
 
 class Recogniser(BatchModel):
@@ -61,13 +63,17 @@ class Recogniser(BatchModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The protocols of the recognisers, and which one each language uses."""
+        """The protocols of the recognisers, which one each language uses, and the content of the weights that are here."""
+        with noting() as found:
+            for name in self._names:
+                with suppress(WeightsMissing):  # a language may never be asked for
+                    load_feature(name, device="cpu", weights=self.weights)
         protocols = {name: protocol_of_recogniser(name) for name in self._names}
         return {
             "kind": type(self).__name__,
             "protocols": protocols,
             "by_language": dict(self._by_language),
-            "weights": self.weights,
+            "weights": weights_identity(found, self.weights),
             "limit_s": self.info.limit_s,
             "window_s": self.info.window_s,
         }

@@ -209,7 +209,12 @@ class RunWriter:
         return len(bad)
 
     def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
-        """Writes finished items, each with its sample's number, in one transaction."""
+        """Writes finished items, each with its sample's number, in one transaction.
+
+        Raises:
+            RunMismatch: the sound of a sample is not the one that its other items were made of.
+            UserError: they cannot be written.
+        """
         items, scores, samples = [], [], []
         for number, r in records:
             notes = json_text(list(r.notes)) if r.notes else None
@@ -217,10 +222,20 @@ class RunWriter:
             scores += [self._score_row(r.system, name, number, s) for name, s in r.scores.items()]
             if r.duration_s is not None:
                 samples.append((number, r.duration_s, r.sample_rate_hz, r.channels, r.sound))
+                self._check_sound(number, r)
         with self._transaction() as rows:
             rows.insert("items", _ITEMS, items)
             rows.insert("scores", SCORES, scores)
             rows.change("samples", ("duration_s", "sample_rate_hz", "channels", "sound"), samples)
+
+    def _check_sound(self, number: int, record: ItemRecord) -> None:
+        """Refuses a sample whose file has another content than when the run began."""
+        (held,) = self._db.execute("SELECT sound FROM samples WHERE number = ?", (number,)).fetchone() or (None,)
+        if None not in (held, record.sound) and held != record.sound:
+            raise RunMismatch(
+                f"the sound of sample '{record.sample}' has changed since '{self.folder}' was begun",
+                hint="give another --out, or the data that it was begun with",
+            )
 
     def _score_row(self, system: str, metric: str, sample: int, s: Score) -> tuple[Any, ...]:
         detail = json_text(dict(s.detail)) if s.detail else None

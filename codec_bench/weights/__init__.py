@@ -13,7 +13,7 @@ Which file to open
 """
 
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, checkpoint_names
-from codec_bench.weights.find import Found, WeightsMissing, find, find_all, lookup, noting
+from codec_bench.weights.find import Found, WeightsMissing, find, find_all, lookup, noting, weights_identity
 from codec_bench.weights.state import load_configuration, load_into, load_state, unfilled, without
 
 __all__ = [
@@ -30,5 +30,6 @@ __all__ = [
     "lookup",
     "noting",
     "unfilled",
+    "weights_identity",
     "without",
 ]

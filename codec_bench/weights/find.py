@@ -19,6 +19,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from codec_bench.config.file_content import files_hash, path_hash
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import WeightsError
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, readable
@@ -63,12 +64,43 @@ class Found:
 
     @property
     def identity(self) -> str:
-        """A text that differs between weights: their revision, else the place, size and time of each file."""
-        if "@" in self.used and not self.used.endswith(LOCAL) and not Path(self.used).exists():
+        """A text that differs between weights: the commit of a snapshot in the hub's cache, else a hash of the files.
+
+        Raises:
+            WeightsError: a file cannot be read.
+        """
+        paths = [self.folder / file for file in self.files]
+        known = "@" in self.used and not self.used.endswith(LOCAL) and not Path(self.used).exists()
+        if known and all(map(_is_blob, paths)):
             return self.used
-        states = [(self.folder / file).stat() for file in self.files]
-        marks = ",".join(f"{file}:{state.st_size}:{state.st_mtime_ns}" for file, state in zip(self.files, states))
-        return f"{self.folder}:{marks}"
+        try:
+            content = files_hash(paths)
+        except OSError as error:
+            raise WeightsError(f"the weights in '{self.folder}' cannot be read: {error.strerror or error}") from error
+        return f"{self.used}:{content}" if known else content
+
+
+def _is_blob(path: Path) -> bool:
+    """Whether a file is one of the hub's cache, which stores contents under the names of their hashes."""
+    return path.is_symlink() and path.resolve().parent.name == "blobs"
+
+
+def weights_identity(found: Sequence[Found], weights: str | None) -> str:
+    """A text that differs between the weights that something was built from.
+
+    Args:
+        found: the checkpoints, as `noting` collects them. weights: what the caller named, which counts where there are
+            none: a file or folder by its content, and any other text as it is.
+
+    Raises:
+        WeightsError: a file cannot be read.
+    """
+    if found or weights is None or not os.path.exists(weights):
+        return "+".join(checkpoint.identity for checkpoint in found) or weights or ""
+    try:
+        return path_hash(weights)
+    except OSError as error:
+        raise WeightsError(f"the weights '{weights}' cannot be read: {error.strerror or error}") from error
 
 
 class WeightsMissing(WeightsError):

@@ -1,13 +1,17 @@
 """numba's `njit` with a cache on disk, where one process compiles a function and the others wait for its code.
 
-numba's own cache lets every process that meets a function first compile it.
+numba's own cache lets every process that meets a function first compile it. It knows the content of the function's
+file alone, and compiled code also holds constants and functions of others: here the content of all files counts.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
@@ -22,6 +26,7 @@ except ImportError:  # Windows: every process compiles for itself
 WAIT_S = 120.0
 """How long a process waits for the code of another, at most; it then compiles by itself."""
 _LOOK_EVERY_S = 0.02
+_KERNELS = Path(__file__).resolve().parents[1]
 
 
 def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -35,10 +40,26 @@ def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
+@cache
+def _content(root: Path) -> bytes:
+    """A hash of all Python files below a folder."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(root.rglob("*.py") if root == _KERNELS else root.glob("*.py")):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(root)}\0{len(content)}\0".encode() + content)
+    return digest.digest()
+
+
 class SharedCache(FunctionCache):
     """The cache of one function. The process that finds nothing in it holds a lock until it has saved its code."""
 
     _lock: int | None = None
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        file = Path(function.__code__.co_filename).resolve()
+        root = _KERNELS if _KERNELS in file.parents else file.parent
+        self._cache_file._source_stamp = (self._cache_file._source_stamp, _content(root))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The code for a signature; None if this process is to compile it."""

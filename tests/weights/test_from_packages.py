@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from codec_bench.config.file_content import files_hash
 from codec_bench.weights import find, from_packages
 from codec_bench.weights.catalogue import Checkpoint
 
@@ -77,4 +78,5 @@ def test_whisper_tiny_en_of_a_package_is_the_published_one(tmp_path, monkeypatch
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     found = find("whisper-tiny.en")
-    assert found.used == found.identity == "Systran/faster-whisper-tiny.en@0d3d19a32d3338f10357c0889762bd8d64bbdeba"
+    assert found.used == "Systran/faster-whisper-tiny.en@0d3d19a32d3338f10357c0889762bd8d64bbdeba"
+    assert found.identity == f"{found.used}:{files_hash([found.folder / name for name in found.files])}"

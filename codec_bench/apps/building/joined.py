@@ -26,6 +26,7 @@ from codec_bench.apps.building.spoken import check_answer
 from codec_bench.apps.building.wording import Unspeakable, check_options, spoken_text
 from codec_bench.audio.hash import content_hash
 from codec_bench.benchmark.definition.prompt import render_text, variables
+from codec_bench.config.file_content import file_hash
 from codec_bench.errors import AudioError, UserError
 from codec_bench.store.export import write_csv
 from codec_bench.store.files import write_text
@@ -331,7 +332,7 @@ def _found(folder: Path) -> dict[str, list[Path]]:
 
 
 def _recordings(name: str, licence: str, folder: Path) -> dict[str, Any]:
-    """What the card says of a folder of recordings. Other files, or files of other sizes, are another build."""
+    """What the card says of a folder of recordings. Files of other content are another build."""
     files = [path for paths in _found(folder).values() for path in paths]
-    told = sorted([path.relative_to(folder).as_posix(), path.stat().st_size] for path in files)
+    told = sorted([path.relative_to(folder).as_posix(), file_hash(path)] for path in files)
     return source_facts(name, [licence] * len(files), text_digest(json.dumps(told)))
