@@ -46,10 +46,27 @@ _OTHER_BANDS_BELOW_1_S, _SAME_BANDS_BELOW_1_S = 0.55, 0.85
 """The same of one below a second whose levels follow; noise of 0 dB takes them to 0.57, and coding to 0.91."""
 _SURE_WAVEFORM = 0.5
 """A waveform that correlates as much is that of the reference, however noisy, also below a second."""
+_SIDE_DB, _FOLDED_BY_DB = -30.0, 20.0
+"""Channels differ from this share of their power on, and are folded where an estimate has so much less of it."""
 _BANDS_HZ = (200, 400, 700, 1000, 1500, 2000, 2800, 3600)
 _BINS = 512
 MISSING, LACKING, NOT_FOLLOWING, INCONCLUSIVE = "partial", "lacking", "unlike", "inconclusive"
 """In which ways an estimate is not what its reference says; `store.rows.NO_SPEECH` says it in words."""
+
+
+def is_folded(reference: np.ndarray, estimate: np.ndarray) -> bool:
+    """Whether the channels of a reference differ, and those of an estimate do not: both `(channels, samples)`."""
+    if len(reference) < 2 or len(estimate) < 2:
+        return False
+    before, after = (_side_db(signal) for signal in (reference, estimate))
+    return before > _SIDE_DB and after < before - _FOLDED_BY_DB
+
+
+def _side_db(signal: np.ndarray) -> float:
+    """The power of what differs from the mean of the channels, relative to all."""
+    power = float(np.square(signal, dtype=np.float64).sum())
+    side = float(np.square(signal - signal.mean(axis=0), dtype=np.float64).sum())
+    return 10 * float(np.log10(max(side, 1e-12 * power) / power)) if power else -np.inf
 
 
 def loudest_levels(audio: Audio) -> np.ndarray:

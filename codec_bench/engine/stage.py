@@ -20,7 +20,7 @@ import numpy as np
 
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.level_checks import all_silent, loudest_levels
+from codec_bench.audio.level_checks import all_silent, is_folded, loudest_levels
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.engine.arena import Region, Segments
 from codec_bench.engine.main_pipe import end_if_forked
@@ -28,7 +28,7 @@ from codec_bench.errors import UserError, describe
 from codec_bench.features.base import PreparedFeature
 from codec_bench.process_state import preserved_torch_state
 from codec_bench.registry import lent, load_attribute
-from codec_bench.store.rows import CUT, SILENT
+from codec_bench.store.rows import CUT, FOLDED, SILENT
 from codec_bench.types import Audio, Score
 
 if TYPE_CHECKING:
@@ -202,7 +202,10 @@ class CodecStage:
         if work.keep is not None:
             keep_audio(work.keep, estimate)
         hashed = content_hash(estimate.samples, estimate.sample_rate_hz)
-        return CodecResult(coded.bits, coded.no_bits, hashed, signal_notes(estimate, loudest_levels(estimate)))
+        notes = signal_notes(estimate, loudest_levels(estimate))
+        if is_folded(segments.view(work.audio), estimate.samples):
+            notes = (*notes, FOLDED.format(estimate.channels))
+        return CodecResult(coded.bits, coded.no_bits, hashed, notes)
 
 
 class CheckStage:

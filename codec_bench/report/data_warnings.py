@@ -58,6 +58,11 @@ def warned_text(one: Warned) -> str:
             "{many} have as many samples as their references, at {rate_khz:g} kHz in place of {reference_khz:g} kHz: the rate that "
             "their files state looks wrong, and all scores take them as played at that rate"
         ).format(many=many, **one.figures)
+    if one.kind == "folded":
+        return (
+            f"the {one.figures['channels']:.3g} channels of {many} came back as one sound; metrics measure the mean of the channels and do not "
+            "show it"
+        )
     if one.kind == "around":
         what = "have more silence around their sound than sound ({silence_s:.1f} s around {sound_s:.1f} s on average)"
     else:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.stats.summary_json import UNSET, SummaryPart
-from codec_bench.store.rows import AROUND, EMPTY_ABOVE, EMPTY_CHANNELS, OF_ANOTHER, OTHER_RATE
+from codec_bench.store.rows import AROUND, EMPTY_ABOVE, EMPTY_CHANNELS, FOLDED, OF_ANOTHER, OTHER_RATE
 
 LEAST_SHARE = 0.05
 """A smaller share of items with a note is not worth a warning."""
@@ -25,13 +25,20 @@ CHANGES = {"around": ("zeros around", "noise around"), "narrow": ("narrow band",
 _NUMBER = r"(\d+(?:\.\d+)?)"
 _FORMS = {
     kind: re.compile(re.escape(form).replace(r"\{:\.1f\}", _NUMBER).replace(r"\{:g\}", _NUMBER))
-    for kind, form in (("around", AROUND), ("empty", EMPTY_ABOVE), ("rate", OTHER_RATE), ("channels", EMPTY_CHANNELS))
+    for kind, form in (
+        ("around", AROUND),
+        ("empty", EMPTY_ABOVE),
+        ("rate", OTHER_RATE),
+        ("channels", EMPTY_CHANNELS),
+        ("folded", FOLDED),
+    )
 }
 _FIGURES = {
     "around": ("silence_s", "sound_s"),
     "empty": ("top_khz", "rate_khz"),
     "rate": ("rate_khz", "reference_khz"),
     "channels": ("heard", "channels"),
+    "folded": ("channels",),
 }
 _WRONG_RATE_SHARE = 0.5
 """Chance gives a few items as many samples as their references."""
@@ -43,7 +50,7 @@ class Warned(SummaryPart):
 
     Args:
         kind: `around` (long silence around the sound), `empty` (most of the band is empty), `another` (the sound of
-            another system), `rate` (files that seem to state a wrong rate), `channels` (channels without sound),
+            another system), `rate` (files that seem to state a wrong rate), `channels` (channels without sound), `folded` (channels that came back as one sound),
             `shared` (the sound of another sample), `repeated` (the question of another id), or `implausible` (values
             that working audio does not have).
         figures: by name, what was found, on average.
@@ -87,7 +94,7 @@ class Tally:
             yield Warned("another", count, of, other=other)
         for kind, found in self._found.items():
             figures = dict(zip(_FIGURES[kind], np.mean(found, axis=0).tolist()))
-            if kind == "channels":
+            if kind in ("channels", "folded"):
                 yield Warned(kind, len(found), of, figures)
                 continue
             if kind == "rate":

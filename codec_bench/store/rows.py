@@ -33,6 +33,8 @@ hold empty.
 OTHER_RATE = "it has as many samples as its reference, at {:g} in place of {:g} kHz"
 """The note of an item of audio made elsewhere whose file seems to state a wrong rate."""
 EMPTY_CHANNELS = "it has sound in {:g} of {:g} channels"
+FOLDED = "its {:g} channels came back as one sound"
+"""The note of an item whose channels differ, and those of its estimate do not."""
 IN_REFERENCE = " in the reference"
 """The end of an item's note that is about its reference."""
 NO_SPEECH = {

@@ -208,3 +208,19 @@ def test_channels_without_sound_are_told(tmp_path):
         generated=generated, data=list(open_source("embedded"))[:LIMIT], metrics="snr", out=tmp_path / "run"
     )  # fmt: skip
     assert told(run, f"all {LIMIT} items have sound in 1 of 2 channels")
+
+
+def test_a_codec_that_folds_channels_is_named_and_no_other(tmp_path):
+    planted = Path(__file__).parents[1] / "codecs" / "checks" / "assets" / "planted_codecs.py"
+
+    def two_voices(samples):
+        return np.concatenate([samples, np.roll(samples, samples.shape[1] // 3, axis=1)]) / 2
+
+    data = written(tmp_path / "in", changed(two_voices))
+    codecs = [f"{planted}:FoldsToMono", f"{planted}:FoldsAtHalfTheBitrate", f"{planted}:Wide"]
+    run = evaluate(codec=codecs, data=data, metrics="si_sdr", out=str(tmp_path / "run"), workers=1)
+    systems = summarise(run).systems
+    found = {name: [one.kind for one in system.warned] if system.warned else [] for name, system in systems.items()}
+    assert {name for name, kinds in found.items() if "folded" in kinds} == {"FoldsToMono", "FoldsAtHalfTheBitrate"}
+    (folded,) = (one for one in systems["FoldsToMono"].warned if one.kind == "folded")
+    assert (folded.n, folded.of, folded.figures) == (LIMIT, LIMIT, {"channels": 2})

@@ -13,7 +13,8 @@ What each number says
     perplexity    2 to the power of the plug-in entropy: so many equally frequent entries have the same entropy. Higher
                   is better, K at most.
     joint         bits per frame if each codebook is coded with knowledge of the code of the one before it. Dependence
-                  on other codebooks is not used, so it is an upper bound of the true joint entropy of a frame.
+                  on other codebooks is not used, so its true value is an upper bound of the joint
+                  entropy of a frame. The estimate may lie a few per cent below it, as each pair's entropy may.
 
 How far to trust a joint entropy: a pair of codebooks has K² cells, and a few hours of speech do not visit a million.
 `coverage` is Good and Turing's estimate of the probability of the pairs that were seen: 1 - (pairs seen once) / pairs.

@@ -28,7 +28,7 @@ def probes_section(codecs: Mapping[str, Any]) -> Section:
     return Section(
         "Probes",
         "Accuracy of small classifiers that read the codes, its 95 % interval, the same from the log-mel spectrogram of what was coded, and the "
-        "share of the most frequent class, which is chance. Higher says that more can be read; whether that is wanted depends on the use.",
+        "accuracy of the linear probe on exchanged codes, which is chance. Higher says that more can be read; whether that is wanted depends on the use.",
         rows,
     )
 

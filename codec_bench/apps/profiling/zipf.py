@@ -35,9 +35,9 @@ def zipf_exponent(counts: np.ndarray, *, seed: int) -> float | None:
         counts: how often each entry occurred, int64 `(entries,)`. seed: decides the halves.
 
     Returns:
-        The exponent; None with fewer than two codes or one entry.
+        The exponent; None with fewer than two codes, and where all codes are one entry.
     """
-    if counts.sum() < 2 or len(counts) < 2:
+    if counts.sum() < 2 or np.count_nonzero(counts) < 2:
         return None
     half = np.random.default_rng(seed).binomial(counts, 0.5)
     other = counts - half

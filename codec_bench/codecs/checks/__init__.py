@@ -36,6 +36,7 @@ TO_DO = {
     "bitrate label": "let nominal_bitrate_bps say what is sent, or send what it says",
     "token label": "let tokens_per_s of the info say how many codes a second has, of all codebooks",
     "frame rate": "let frame_rate_hz of the info and of the streams say how many frames a second holds",
+    "constant codebook": "look for a codebook that collapsed in training, or leave it out of the streams",
     "side information": "send it as codes or packets, or count it in side_bits",
     "odd input": "give the codec such input by itself in Python",
     "length": "fill the input up to a whole frame, and cut the output to codes.num_samples",
@@ -62,7 +63,7 @@ TO_DO = {
 OF_TRAINING = (
     "polarity", "hidden delay", "clock", "level", "clipping", "silence", "dropouts", "constant", "channels", "length of clips", "first frame",
     "last frame",
-    "loudness of clips", "digital silence",
+    "loudness of clips", "digital silence", "constant codebook",
 )  # fmt: skip
 """The checks that compare what comes out with what went in: a network that was not trained makes other sound of speech.
 """

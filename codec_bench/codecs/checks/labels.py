@@ -16,7 +16,7 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.checks import finding
-from codec_bench.types import Latents, Sent
+from codec_bench.types import CodeStream, Latents, Sent
 
 _RATE_SHARE = 0.02
 _PACKETS_SHARE = 0.1
@@ -24,6 +24,7 @@ _PACKETS = 2  # that a clip may have more than its length says
 _CLIP_BITS = 256  # of side information that each clip may have, however short it is
 _PADDING_S = 1.0  # some codecs pad every clip to blocks of many frames
 _UNCOUNTED_BPS = 100.0
+_FRAMES = 50  # fewer do not show that a codebook is constant
 
 
 class LabelChecks:
@@ -36,6 +37,7 @@ class LabelChecks:
         self._packets = False
         self._no_bits: str | None = None
         self._side: list[tuple[float, float]] = []
+        self._codes: dict[tuple[int, int], tuple[int, int, int]] = {}
 
     def add(self, codes: Sent) -> None:
         """Takes the codes of one clip."""
@@ -50,11 +52,31 @@ class LabelChecks:
         self._packets = self._packets or bool(codes.packets)
         self._of_clips += _PACKETS * max((8.0 * len(packet) for packet in codes.packets), default=0.0)
         self._of_clips += min(max(codes.side_bits, 0.0), _CLIP_BITS)
-        for stream in codes.streams:
+        for number, stream in enumerate(codes.streams):
             if stream.frame_rate_hz:
+                self._span(number, stream)
                 self._tokens += len(stream.values) * stream.frame_rate_hz * seconds
                 self._count_frames(stream.frame_rate_hz, np.asarray(stream.values).shape[1], seconds)
         self._side.append((seconds, side_bits(codes.side) - max(0.0, codes.side_bits)))
+
+    def _span(self, number: int, stream: CodeStream) -> None:
+        """Keeps the lowest and the highest code of each codebook, and how many frames it has."""
+        for book, row in enumerate(np.asarray(stream.values)):
+            if row.size and stream.cardinality > 1:
+                low, high, frames = self._codes.get((number, book), (int(row[0]), int(row[0]), 0))
+                span = min(low, int(row.min())), max(high, int(row.max())), frames + row.size
+                self._codes[number, book] = span
+
+    def _constant(self) -> list[dict[str, Any]]:
+        constant = [
+            (*place, low) for place, (low, high, frames) in self._codes.items() if low == high and frames >= _FRAMES
+        ]
+        if not constant:
+            return []
+        stream, book, code = constant[0]
+        of = f" of stream {stream + 1}" if any(number for number, _ in self._codes) else ""
+        text = f"{len(constant)} of {len(self._codes)} codebooks always give one code: codebook {book + 1}{of} gives {code}"
+        return [finding("constant codebook", "suspect", text, float(len(constant)))]
 
     def _count_frames(self, rate_hz: float, frames: int, seconds: float) -> None:
         self._rates.add(rate_hz)
@@ -68,7 +90,13 @@ class LabelChecks:
             return []
         if self._no_bits is not None:
             return [finding("bitrate label", "not applicable", self._no_bits), *self._frame_rate(info)]
-        return [self._bitrate(info), *self._token_rate(info), *self._frame_rate(info), *self._uncounted()]
+        return [
+            self._bitrate(info),
+            *self._token_rate(info),
+            *self._frame_rate(info),
+            *self._uncounted(),
+            *self._constant(),
+        ]
 
     def _bitrate(self, info: CodecInfo) -> dict[str, Any]:
         declared = info.nominal_bitrate_bps

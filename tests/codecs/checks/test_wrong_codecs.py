@@ -87,6 +87,7 @@ ALONE_IN = {
     "TiedToItsOrder": {"repeatable"},
     "DropsCallsAtRandom": {"repeatable"},
     "DrawsItsCodes": {"repeatable"},
+    "ConstantCodebook": {"constant codebook"},
     "SilencesEveryFiftiethStep": {"stream"},
     "StreamsTurnedOver": {"stream"},
     "StreamEndsEarly": {"stream"},

@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 
-from codec_bench import Audio, CodecInfo, Codes
+from codec_bench import Audio, CodecInfo, Codes, CodeStream
 
 STEPS = 32767
 
@@ -488,3 +488,21 @@ class StreamEndsEarly(Streams):
 
     def of_step(self, audio, count):
         return Audio(audio.samples[:, :0], audio.sample_rate_hz) if count >= 100 else audio
+
+
+class ConstantCodebook(Wide):
+    """Sends 16 bits as two codebooks of 8, the first of which has collapsed."""
+
+    rates, channels = (16000,), (1,)
+
+    def encode_one(self, x, rate):
+        values = (np.round(np.clip(x, -1, 1) * 127) + 128).astype(np.int64)
+        rows = np.concatenate([np.full_like(values, 17), values])
+        return Codes((CodeStream(rows, 256, rate),), x.shape[1], rate)
+
+    def decode_one(self, item):
+        return (item.streams[0].values[1:] - 128) / 127
+
+    def __init__(self):
+        super().__init__()
+        self.info = CodecInfo("ConstantCodebook", self.rates, self.channels, 16000.0, nominal_bitrate_bps=256_000.0)
