@@ -43,6 +43,10 @@ class Clip:
         """The clip itself: nothing of it can be changed, and `read` gives copies."""
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A clip by itself: what several requests share stays in its process."""
+        return Clip, (self.source, self.name)
+
     def read(self) -> Audio:
         """Decodes the sound: all channels, at its own rate.
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import Benchmark
+from codec_bench.benchmark.asking.own_process import load_apart
 from codec_bench.benchmark.asking.sending import Answering, AskAll
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.baselines import Baseline
@@ -40,7 +41,7 @@ from codec_bench.benchmark.run_request import RunRequest, labelled_judges, start
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import answer_of, answer_text, unread_score
 from codec_bench.errors import AudioError, UserError
-from codec_bench.models import check_served, load_model, served_words
+from codec_bench.models import check_served, served_words
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import code_hash, is_own_code
@@ -337,7 +338,7 @@ async def judge_at_once(
         options, by = request.options.get(asked), f" by {label}" if several else ""
         if not request.terms.anyway:
             check_served(asked, options)
-        judge = load_model(asked, options, device=request.running.device)
+        judge = load_apart(asked, options, request.running.device)
         try:
             judge.set_waiting(lambda said: told.waits(f"{by.strip()} {said}".strip()), patient=request.terms.wait)
             own = {"code": code_hash(asked)} if is_own_code(asked) else {}

@@ -38,6 +38,8 @@ LOADED_AT_MOST = 2
 """
 _LOOK_EVERY_S = 1.0
 _ENDS_WITHIN_S = 2.0  # a process whose pipe is closed has ended by then
+PROGRAM = [sys.executable, "-P", "-m", "codec_bench.engine.worker"]
+"""The command of a worker; it is given its end of the pipe, what it is for, and how many workers have this device."""
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -128,10 +130,8 @@ class Worker:
         return math.inf if self.asked is None else self.asked + self.loading_s - monotonic()
 
     def kill(self) -> None:
-        """Ends the process and the programs that it has started, which are in its process group."""
-        if self.process.poll() is None:
-            with suppress(OSError):  # it may have just ended by itself
-                os.killpg(self.process.pid, signal.SIGKILL)
+        """Ends the process and the programs that it has started."""
+        end_process(self.process)
 
 
 class Pool:
@@ -162,17 +162,8 @@ class Pool:
         self.workers = [self._start(d) for d in [*self._gpus, *["cpu"] * cpu_workers]]
 
     def _start(self, device: str, owner: str = "") -> Worker:
-        ours, theirs = Pipe()
-        process = subprocess.Popen(
-            [*self.program(device), str(theirs.fileno()), device, str(max(1, self._gpus.count(device)))],
-            pass_fds=[theirs.fileno()],
-            env={**os.environ, **self.environment()},
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=self._log,
-            start_new_session=True,  # an interrupt goes to the main process only, which then ends its workers
-        )
-        theirs.close()
+        arguments = [device, str(max(1, self._gpus.count(device)))]
+        process, ours = start_process(arguments, {**os.environ, **self.environment()}, self._log, self.program(device))
         if device == "cpu" and self._gpus:
             with suppress(OSError, AttributeError):  # it may have ended; and not every system has priorities
                 os.setpriority(os.PRIO_PROCESS, process.pid, BESIDE_A_GPU)
@@ -182,7 +173,7 @@ class Pool:
 
     def program(self, device: str) -> list[str]:
         """The command of a worker; it is given its end of the pipe, its device, and how many workers have this device."""
-        return [sys.executable, "-P", "-m", "codec_bench.engine.worker"]
+        return PROGRAM
 
     def environment(self) -> dict[str, str]:
         """The environment variables of a worker that this process need not have."""
@@ -357,7 +348,7 @@ class Pool:
         return events
 
     def _replace(self, worker: Worker, *, late: bool = False) -> Died:
-        reason = _ending(worker)
+        reason = exit_words(worker.process)
         worker.pipe.close()
         held = list(worker.batches.values())
         self.workers[self.workers.index(worker)] = self._start(worker.device, worker.owner)
@@ -390,6 +381,52 @@ class Pool:
             worker.process.wait()
 
 
+def start_process(
+    arguments: Sequence[str], environment: Mapping[str, str], log: IO[bytes] | int, program: Sequence[str] = PROGRAM
+) -> tuple[subprocess.Popen[bytes], Connection]:
+    """Starts a worker; returns the process and our end of the pipe to it.
+
+    Args:
+        arguments: those that follow its end of the pipe. environment: its variables. log: takes its output.
+        program: the command, without arguments.
+    """
+    ours, theirs = Pipe()
+    process = subprocess.Popen(
+        [*program, str(theirs.fileno()), *arguments],
+        pass_fds=[theirs.fileno()],
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,  # an interrupt goes to the main process only, which then ends its workers
+    )
+    theirs.close()
+    return process, ours
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """Ends a worker and the programs that it has started, which are in its process group."""
+    if process.poll() is None:
+        with suppress(OSError):  # it may have just ended by itself
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def exit_words(process: subprocess.Popen[bytes]) -> str:
+    """How a worker ended whose pipe is closed. One that lives on without its pipe is ended."""
+    until = monotonic() + _ENDS_WITHIN_S
+    while lives := process.poll() is None:
+        if monotonic() > until:
+            break
+        sleep(0.005)
+    end_process(process)
+    code = process.wait()
+    if code == DEVICE_LOST:
+        return LOST
+    if lives or code == PIPE_LOST:
+        return "the code that it ran closed or replaced its pipe to the main process"
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
 def thread_variables(threads: int) -> dict[str, str]:
     """The environment variables that tell libraries how many threads to use."""
     return dict.fromkeys(_THREAD_VARIABLES, str(threads))
@@ -407,19 +444,3 @@ def _received(worker: Worker) -> tuple[Any, ...] | None:
     except Exception:  # somebody else's code may have written to the pipe
         return None
     return message if isinstance(message, tuple) and len(message) > 1 else None
-
-
-def _ending(worker: Worker) -> str:
-    """Why a worker ended. One that lives on without its pipe is ended."""
-    until = monotonic() + _ENDS_WITHIN_S
-    while lives := worker.process.poll() is None:
-        if monotonic() > until:
-            break
-        sleep(0.005)
-    worker.kill()
-    code = worker.process.wait()
-    if code == DEVICE_LOST:
-        return LOST
-    if lives or code == PIPE_LOST:
-        return "the code that it ran closed or replaced its pipe to the main process"
-    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

@@ -1,7 +1,8 @@
 """A worker process: builds stages, runs batches, sends results over its pipe, and ends when its parent ends, also amid
 a batch.
 
-It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE PROCESSES`, so that the caller's main module is
+It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE PROCESSES`, where `package.module:function` in
+place of the device is another program. So that the caller's main module is
 not run again and no folder of the caller is on the import path. No result goes over standard output, so that libraries
 may print.
 """
@@ -34,6 +35,7 @@ from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec, StepStage
 from codec_bench.errors import DeviceUnusable, UserError, describe
 from codec_bench.memory import device_lost, give_back, out_of_memory, placed
+from codec_bench.registry import load_attribute
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
 """What runs the stages of each kind; a check takes the stage of its codec, and steps say that they go on (`StepStage`).
@@ -237,6 +239,9 @@ def main() -> None:
     gc.enable()
     pipe, device = MainPipe(Connection(int(sys.argv[1]))), sys.argv[2]
     Thread(target=_end_with_parent, args=(pipe.fileno(),), daemon=True).start()
+    if ":" in device and not device.startswith("cuda:"):  # another program of ours than the stages of a run
+        load_attribute(device)(pipe)
+        return
     serve(pipe, Place() if device == "cpu" else Gpu(device, int(sys.argv[3])))
 
 

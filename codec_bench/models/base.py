@@ -67,6 +67,7 @@ class Model(ABC):
         charges: whether an answer may cost money, so that each one is kept before the next is asked for in its place.
         tells_apart: whether `identity` differs between any two checkpoints; without it, answers are reused within a run
         alone.
+        weighs: whether `ask` also answers how likely sounds are.
         draws: whether spoken answers are drawn at random from the seed of the request, whatever its temperature.
         untold: parameters of requests that the model could not be told, each with the reason; known once it has
             answered.
@@ -89,6 +90,7 @@ class Model(ABC):
     reasons: bool = False
     charges: bool = False
     draws: bool = False
+    weighs: bool = False
 
     @property
     def tells_apart(self) -> bool:

@@ -54,7 +54,7 @@ class Echo(Model):
             file.write(request.id + "\\n")
         self.asked += 1
         if self.stop_after and self.asked > self.stop_after:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getppid(), signal.SIGKILL)
         if self.break_on and self.break_on in request.id:
             return Response.failed("the line is down")
         return self.answer(request)

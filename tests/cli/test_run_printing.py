@@ -29,13 +29,13 @@ primary: accuracy[exact]
 """
 
 
-def test_what_a_model_prints_is_not_in_the_json(command, tmp_path):
+def test_what_a_model_prints_is_not_in_the_json(cli, tmp_path):
     folder = tmp_path / "sums"
     folder.mkdir()
     (folder / "benchmark.yaml").write_text(BENCHMARK)
     (folder / "README.md").write_text("Sums.\n")
     (folder / "rows.jsonl").write_text('{"q": "Two and two?", "a": "four"}\n')
     (tmp_path / "talks.py").write_text(MODEL)
-    code, out, err = command("run", "./sums", "--model", "./talks.py:Talks", "--out", "r", "--json")
+    code, out, err = cli("run", "./sums", "--model", "./talks.py:Talks", "--out", "r", "--json")
     assert code == 0 and "loading shards" in err
     assert json.loads(out)["benchmarks"][0]["metrics"]["accuracy[exact]"]["value"] == 1.0

@@ -10,6 +10,7 @@ Which file to open
     `extend.py`         the places of answers in a record that is continued with more questions or draws.
     `sending.py`        many requests to one model at once, the response cache, and whether the same model still
                         answers.
+    `own_process.py`    a model of one's own in a process of its own.
     `batches.py`        the batch interface of a service (`--batch`); `batch_files.py` writes and reads its files.
     `canaries.py`       questions that are asked again, to see whether another model answers under the same name.
     `spending.py`       limits of cost and of time.

@@ -21,6 +21,7 @@ from codec_bench.benchmark.asking.batches import Batched, check_no_batches
 from codec_bench.benchmark.asking.canaries import Watch, count_canaries
 from codec_bench.benchmark.asking.estimate import Estimate, estimate_of
 from codec_bench.benchmark.asking.extend import as_begun, grow
+from codec_bench.benchmark.asking.own_process import load_apart
 from codec_bench.benchmark.asking.question_loop import Asking, check_length, shown
 from codec_bench.benchmark.asking.sending import Answering
 from codec_bench.benchmark.asking.spending import Purse
@@ -69,7 +70,7 @@ async def ask(
         The error of each that could not be finished, by the benchmark's name and its control. Its answers so far are
         kept.
     """
-    model = load_model(name, request.options.get(name), device=request.running.device)
+    model = load_apart(name, request.options.get(name), request.running.device)
     # A user's own code may change without a change of its identity, so its answers are not cached for other runs.
     cache = ResponseCache.of_user() if request.running.cache and not is_own_code(name) else None
     identity = {**model.identity, **({"code": code_hash(name)} if is_own_code(name) else {})}

@@ -251,7 +251,8 @@ class _Flight:
 async def asked(model: Model, request: Request) -> Response:
     """One answer; whatever the model raises fails this request alone, except that the model cannot be used at all."""
     try:
-        coming = weighed(model, request) if request.wants == "likelihood" else model.ask(request)
+        by_likelihood = request.wants == "likelihood" and not model.weighs
+        coming = weighed(model, request) if by_likelihood else model.ask(request)
         if not isawaitable(coming):
             kind = type(coming).__name__
             return Response.failed(f"the model's ask gave {kind} at once; expected `async def ask(self, request)`")

@@ -1,0 +1,291 @@
+"""A model of one's own in a process of its own: what it does to its process changes nothing of the run.
+
+The main process builds the model for its facts alone, and never starts it. The child builds it again from its name and
+options, and is sent its requests over a pipe. It is the program of the engine's workers with another `serve`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import pickle
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Thread
+from typing import Any
+
+from codec_bench.engine.main_pipe import MainPipe
+from codec_bench.engine.pool import end_process, exit_words, start_process
+from codec_bench.errors import UserError, describe
+from codec_bench.models import load_model
+from codec_bench.models.base import Model
+from codec_bench.models.endpoints.remote import RemoteModel
+from codec_bench.models.streaming import StreamingModel
+from codec_bench.registry import is_own_code, load_attribute
+from codec_bench.types import Request, Response
+
+SERVE = f"{__name__}:serve"
+_ENDED_AT_MOST = 3
+"""After so many processes in a row that ended without an answer, no further one is started."""
+_CLOSE_S = 30.0
+_STDERR = 2
+
+
+class Ended(Exception):
+    """The process of a model ended. The message says how."""
+
+
+def load_apart(name: str, options: Mapping[str, Any] | None, device: str) -> Model:
+    """A model; one of the user's own code answers in a process of its own.
+
+    Models of a service and of live conversations stay in this process: they compute nothing here.
+
+    Raises:
+        UserError: as for `load_model`.
+    """
+    model = load_model(name, options, device=device)
+    if not is_own_code(name) or isinstance(model, (RemoteModel, StreamingModel)):
+        return model
+    try:
+        build = pickle.dumps((name, dict(options or {}), device))
+    except Exception:  # an option that a caller of Python gave as an object
+        return model
+    return OwnProcess(model, build)
+
+
+class OwnProcess(Model):
+    """A model whose requests are answered by another process.
+
+    Args:
+        model: the model as this process has it, for its facts. build: the pickled arguments of `load_model`.
+    """
+
+    weighs = True
+
+    def __init__(self, model: Model, build: bytes) -> None:
+        self.info, self.concurrency, self.reasons = model.info, model.concurrency, model.reasons
+        self.charges, self.draws = model.charges, model.draws
+        self._model, self._build = model, build
+        self._known: Mapping[str, Any] = {}
+        self._tell: Callable[[str], None] = lambda words: None
+        self._patient = False
+        self._child: _Child | None = None
+        self._ended, self._why = 0, ""
+        self._starting = asyncio.Lock()
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """As the model says."""
+        return self._known.get("identity") or self._model.identity
+
+    @property
+    def tells_apart(self) -> bool:
+        """As the model says."""
+        return self._model.tells_apart
+
+    @property
+    def untold(self) -> Mapping[str, str]:
+        """As the model says."""
+        return self._known.get("untold") or self._model.untold
+
+    def unpriced(self, response: Response) -> tuple[str, ...]:
+        """As the model says."""
+        return self._model.unpriced(response)
+
+    def set_waiting(self, tell: Callable[[str], None], *, patient: bool = False) -> None:
+        """As for every model; the sentences come over the pipe."""
+        self._tell, self._patient = tell, patient
+
+    async def start(self) -> None:
+        """Starts the process and, in it, the model.
+
+        Raises:
+            UserError: the model cannot be started, or its process ended.
+        """
+        try:
+            await self._started()
+        except Ended as error:
+            raise UserError(f"the model '{self.info.name}' could not be started: {error}") from error
+
+    async def describe(self) -> Mapping[str, Any]:
+        """As the model says."""
+        found: Mapping[str, Any] = await (await self._started()).call("describe")
+        return found
+
+    async def ask(self, request: Request) -> Response:
+        """One answer. It fails if the process ends, and the next request starts another process."""
+        child = None
+        try:
+            child = await self._started()
+            response: Response = await child.call("ask", request)
+        except Ended as error:
+            if child is not None and child is self._child:
+                self._child, self._why = None, str(error)
+                self._ended += 1
+            return Response.failed(str(error))
+        self._ended, self._known = 0, child.known
+        return response
+
+    async def close(self) -> None:
+        """Closes the model and ends the process."""
+        if self._child is not None:
+            with suppress(Ended, UserError, TimeoutError):
+                await asyncio.wait_for(self._child.call("close"), _CLOSE_S)
+            self._child.end()
+            self._child = None
+
+    async def _started(self) -> _Child:
+        async with self._starting:
+            if self._child is None:
+                if self._ended >= _ENDED_AT_MOST:
+                    raise Ended(f"the model was given up after {self._ended} processes without an answer: {self._why}")
+                child = _Child(self._build, lambda words: self._tell(words))
+                try:
+                    await child.call("start", self._patient)
+                except BaseException:
+                    child.end()
+                    raise
+                self._child, self._known = child, child.known
+            return self._child
+
+
+class _Child:
+    """The process, and the calls that wait for it. It is used on one event loop."""
+
+    def __init__(self, build: bytes, tell: Callable[[str], None]) -> None:
+        self.known: Mapping[str, Any] = {}
+        self._loop, self._tell = asyncio.get_running_loop(), tell
+        self._numbers = itertools.count()
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._why: str | None = None
+        # Through a thread of its own, because a full pipe must not stop the event loop.
+        self._sender = ThreadPoolExecutor(1, thread_name_prefix="model")
+        self._process, self._pipe = start_process([SERVE, "1"], dict(os.environ), _STDERR)
+        self._pipe.send((build, [os.path.abspath(part) for part in sys.path]))
+        Thread(target=self._read, daemon=True).start()
+
+    async def call(self, what: str, *arguments: Any) -> Any:
+        """What the child's function gives.
+
+        Raises:
+            Ended: the process ended. UserError: the model raised one.
+        """
+        number, answer = next(self._numbers), self._loop.create_future()
+        if self._why is not None:
+            raise Ended(self._why)
+        self._waiting[number] = answer
+        try:
+            await self._loop.run_in_executor(self._sender, self._send, (number, what, arguments))
+            is_right, value = await answer
+        except asyncio.CancelledError:
+            with suppress(RuntimeError):
+                self._sender.submit(self._send, (number, "cancel", ()))
+            raise
+        finally:
+            self._waiting.pop(number, None)
+        if not is_right:
+            message, hint = value
+            raise UserError(message, hint=hint)
+        return value
+
+    def end(self) -> None:
+        """Ends the process, and the programs that it has started."""
+        end_process(self._process)
+        self._sender.shutdown(wait=False, cancel_futures=True)
+
+    def _send(self, message: Any) -> None:
+        with suppress(OSError):  # it ended: the reading thread says how
+            self._pipe.send(message)
+
+    def _read(self) -> None:
+        while True:
+            try:
+                message = self._pipe.recv()
+                number, kind, value, known = message
+            except Exception:  # the pipe is closed, or the model wrote to it
+                break
+            with suppress(RuntimeError):  # the loop may be closed by now
+                self._loop.call_soon_threadsafe(self._take, number, kind, value, known)
+        why = f"the model's process ended ({exit_words(self._process)})"
+        self._pipe.close()
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._lose, why)
+
+    def _take(self, number: int, kind: str, value: Any, known: Mapping[str, Any]) -> None:
+        if kind == "tell":
+            self._tell(value)
+            return
+        self.known = known
+        answer = self._waiting.get(number)  # none for a call that was cancelled, or that nobody made
+        if answer is not None and not answer.done():
+            answer.set_result((kind == "right", value))
+
+    def _lose(self, why: str) -> None:
+        self._why = why
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(Ended(why))
+
+
+def serve(pipe: MainPipe) -> None:
+    """The child: builds the model, and answers until the pipe closes."""
+    build, path = pipe.recv()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # its end may come at any time
+    sys.path[:] = path  # a model of a package may lie in a folder of the caller
+    asyncio.run(_serve(pipe, build))
+
+
+async def _serve(pipe: MainPipe, build: bytes) -> None:
+    loop, inbox = asyncio.get_running_loop(), asyncio.Queue[Any]()
+    model: Model | None = None
+    tasks: dict[int, asyncio.Task[None]] = {}
+
+    def read() -> None:
+        message = None
+        while True:
+            try:
+                message = pipe.recv()
+            except (EOFError, OSError):
+                message = None
+            loop.call_soon_threadsafe(inbox.put_nowait, message)
+            if message is None:
+                return
+
+    def send(number: int, kind: str, value: Any) -> None:
+        known = {} if model is None else {"identity": dict(model.identity), "untold": dict(model.untold)}
+        pipe.send((number, kind, value, known))
+
+    async def answer(number: int, what: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal model
+        try:
+            if what == "start":
+                name, options, device = pickle.loads(build)  # from the main process, which is ours
+                model = load_model(name, options, device=device)
+                model.set_waiting(lambda words: send(-1, "tell", words), patient=arguments[0])
+                await load_attribute("codec_bench.benchmark.run_request:started_model")(model)
+                send(number, "right", None)
+                return
+            assert model is not None  # it was started before it is asked
+            if what == "ask":
+                value = await load_attribute("codec_bench.benchmark.asking.sending:asked")(model, arguments[0])
+            else:
+                value = await getattr(model, what)()
+            send(number, "right", value)
+        except UserError as error:
+            send(number, "wrong", (error.message, error.hint))
+        except (Exception, SystemExit) as error:
+            send(number, "wrong", (f"the model '{what}' failed: {describe(error)}", None))
+        finally:
+            tasks.pop(number, None)
+
+    Thread(target=read, daemon=True).start()
+    while (message := await inbox.get()) is not None:
+        number, what, arguments = message
+        if what == "cancel":
+            if number in tasks:
+                tasks[number].cancel()
+        else:
+            tasks[number] = loop.create_task(answer(number, what, arguments))
