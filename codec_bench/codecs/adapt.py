@@ -170,11 +170,11 @@ def decode(codec: Any, codes: Sequence[Sent], pieces: Sequence[Audio]) -> list[A
 def recode(codec: Any, pieces: Sequence[Audio]) -> tuple[list[Sent], list[Audio]]:
     """The codes of a batch, as the decoder was given them, and the audio that they decode to."""
     codes = encode(codec, pieces)
-    sent = [_copied(item) for item in codes]
+    sent = [copy_codes(item) for item in codes]
     return sent, decode(codec, codes, pieces)
 
 
-def _copied(item: Sent) -> Sent:
+def copy_codes(item: Sent) -> Sent:
     """Codes or latents with arrays of their own, since a decoder may write into those that it is given."""
     if isinstance(item, Latents):
         return replace(item, values=np.array(item.values))

@@ -30,7 +30,7 @@ from codec_bench.apps.profiling.phones import PhoneCounter
 from codec_bench.apps.profiling.rate import RateCounter
 from codec_bench.apps.profiling.token_corpus import TokenCorpus
 from codec_bench.audio.encode import write_flac
-from codec_bench.codecs.adapt import decode, encode
+from codec_bench.codecs.adapt import copy_codes, decode, encode
 from codec_bench.codecs.checks import steps
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.steps import Checking, NotApplicable, Watched
@@ -170,11 +170,13 @@ class Measuring(Checking):
         self._clock.begin()
         start = perf_counter()
         codes = encode(self._codec, pieces)
+        encoded = perf_counter()
+        sent = [copy_codes(item) for item in codes]
         middle = perf_counter()
         decoded = decode(self._codec, codes, pieces)
         end = perf_counter()
-        self._clock.add(sum(p.duration_s for p in pieces), len(pieces), middle - start, end - middle)
-        return list(codes), list(decoded)
+        self._clock.add(sum(p.duration_s for p in pieces), len(pieces), encoded - start, end - middle)
+        return sent, list(decoded)
 
     def _language(self) -> dict[str, dict[str, Any]]:
         return {"language": language.language(self._corpus_of_tokens(), seed=self._request.settings.seed)}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
-from codec_bench.codecs.adapt import CodecFault, decode, encode, recode, sentence
+from codec_bench.codecs.adapt import CodecFault, recode, sentence
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import one_by_one
 from codec_bench.codecs.checks.behaviour import probe
@@ -204,8 +204,7 @@ class Checking:
         return first[0] + second[0], first[1] + second[1]
 
     def _coded_once(self, pieces: list[Audio]) -> tuple[list[Sent], list[Audio]]:
-        codes = encode(self._codec, pieces)
-        return list(codes), list(decode(self._codec, codes, pieces))
+        return recode(self._codec, pieces)  # with copies, since a decoder may write into the codes
 
     def _probe(self) -> dict[str, dict[str, Any]]:
         return {"probe": {"findings": probe(self._codec, self._material.cut(_PROBE_CLIPS, _PROBE_S))}}

@@ -13,7 +13,7 @@ import codec_bench
 from codec_bench.apps.profiling.api import SCHEMA
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.apps.profiling.several_codecs import _marks, _measured_before
-from codec_bench.apps.profiling.steps import STEPS, Request
+from codec_bench.apps.profiling.steps import OPTIONAL, STEPS, Request
 from codec_bench.engine.own_worker import measure
 from codec_bench.errors import UnknownName, UserError
 
@@ -192,3 +192,12 @@ def test_a_network_takes_its_options_and_is_counted(profiled, odd):
     assert not found.faults
     with pytest.raises(UserError, match="nobody"):
         profiled(odd("Network"), options={"nobody": {"width": 6}})
+
+
+def test_a_decoder_that_writes_into_its_codes_changes_no_number_of_the_codes(profiled):
+    wrong = Path(__file__).parents[2] / "codecs" / "checks" / "assets" / "wrong_codecs.py"
+    one, other = f"{wrong}:Right", f"{wrong}:UsesUpCodes"
+    found = profiled(one, other, skip=list(OPTIONAL))
+    assert not found.faults
+    assert found.codecs[one]["rate"] == found.codecs[other]["rate"]
+    assert found.codecs[other]["rate"]["streams"][0]["entropy_coded_bps"] > 0

@@ -80,7 +80,7 @@ def test_a_level_is_that_of_what_is_coded(clips):
 def labelled(info, *streams, seconds=4, side=None, side_bits=0.0):
     checks = LabelChecks()
     for length in (seconds, seconds / 2):
-        made = [CodeStream(np.zeros((1, round(frames * length)), int), 256, rate) for frames, rate in streams]
+        made = [CodeStream(np.arange(round(frames * length))[None] % 256, 256, rate) for frames, rate in streams]
         content = {} if side is None else {"sound": np.zeros(round(side * length), np.float32)}
         checks.add(Codes(tuple(made), round(length * 16000), 16000, side=content, side_bits=side_bits * length))
     return {f["check"]: f["state"] for f in checks.findings(info)}
