@@ -62,7 +62,7 @@ class Link:
     def __init__(self, codec: Any, clips: Sequence[Audio]) -> None:
         self._codec, self.clips = codec, list(clips)
         self.sent, self.undisturbed = recode(codec, self.clips)
-        found = [frames_of(sent) for sent in self.sent]
+        found = [frames_of(sent, codec.info.frame_rate_hz) for sent in self.sent]
         self.counts, self.frame_s = [count for count, _ in found], found[0][1]
         self._silent: list[Sent] | None = None
 

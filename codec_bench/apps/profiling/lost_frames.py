@@ -24,6 +24,7 @@ from codec_bench.types import CodeStream, Latents, Sent
 SILENT = -1  # in place of the number of a frame: the frame that silence has there
 _DRAWS = 200
 _FEWEST_FRAMES = 10
+_MORE_PACKETS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,12 @@ def at_random(frames: int, rate: float, seed: int) -> np.ndarray:
     return lost
 
 
-def frames_of(sent: Sent) -> tuple[int, float]:
+def frames_of(sent: Sent, declared_hz: float | None = None) -> tuple[int, float]:
     """How many frames there are that can be lost, and the seconds that each lasts.
+
+    Args:
+        sent: what the codec sent. declared_hz: its frame rate, which packets have if their number fits: a clip may have
+            a few packets more than its length says.
 
     Raises:
         NotApplicable: there are too few to lose one of them and keep the rest.
@@ -95,6 +100,8 @@ def frames_of(sent: Sent) -> tuple[int, float]:
     else:
         count = len(sent.packets)
         frame_s = sent.duration_s / max(1, count)
+        if declared_hz and abs(count - sent.duration_s * declared_hz) <= _MORE_PACKETS:
+            frame_s = 1 / declared_hz
     if count < _FEWEST_FRAMES:
         raise NotApplicable(
             f"it sends {sent.duration_s:.3g} s in {count} parts, of which none can be lost alone; {_FEWEST_FRAMES} are needed"

@@ -14,6 +14,7 @@ from codec_bench.apps.profiling.cells import Cell, Section, row_of, spread_text
 from codec_bench.apps.profiling.language_rows import language_section
 from codec_bench.apps.profiling.probe_rows import probes_section
 from codec_bench.apps.profiling.robust_rows import kept, loss, rounded, swap
+from codec_bench.apps.profiling.settings import SKIPPED
 from codec_bench.apps.profiling.stability_rows import stability
 from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
@@ -49,12 +50,12 @@ def sections(profile: Mapping[str, Any]) -> list[Section]:
 
 
 def reasons(found: Sequence[Section], labels: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Why cells have no value: (codecs, rows, reason), with each reason once."""
+    """Why cells have no value: (codecs, rows, reason), with each reason once, but for those that `--skip` names."""
     said: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for section in found:
         for row in (*section.rows, *section.without):
             for text, cell in zip(labels, row.cells):
-                if cell.reason:
+                if cell.reason and cell.reason != SKIPPED:
                     concerned, rows = said.setdefault(cell.reason, ({}, {}))
                     concerned[text], rows[row.label] = None, None
     return [

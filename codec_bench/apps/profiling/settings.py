@@ -7,6 +7,9 @@ from typing import Any
 
 from codec_bench.config.limits import Limits
 
+SKIPPED = "it was left out"
+"""The reason of the sections of steps that `--skip` names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings(Limits):

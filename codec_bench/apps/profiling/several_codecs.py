@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.profiling import curves, latency
-from codec_bench.apps.profiling.settings import Settings
+from codec_bench.apps.profiling.settings import SKIPPED, Settings
 from codec_bench.apps.profiling.steps import STEPS, Request
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.checks import wrong
@@ -267,7 +267,7 @@ def _measure(asked: Asked, number: int, name: str) -> dict[str, Any]:
 
     sections: dict[str, Any] = measure(request, asked.log, tell)
     for step in asked.skip:
-        sections.update(all_of(request, step, "not measured", "it was left out"))
+        sections.update(all_of(request, step, "not measured", SKIPPED))
     sections["players"] = {s: f"audio/{Path(p).name}" for s, p in kept.items() if Path(p).is_file()}
     return sections
 

@@ -222,3 +222,10 @@ def test_a_decoder_that_refuses_is_counted(opus, monkeypatch):
     monkeypatch.setattr(codec, "decode", decode)
     found = bit_errors.measure(codec, material, Settings())
     assert found["refused"] == 1.0 and found["disturbed_ms"] is None and found["wave_snr_db"] is None
+
+
+def test_a_packet_lasts_as_long_as_its_codec_declares_whatever_a_clip_has_more():
+    packets = tuple(b"x" for _ in range(101))
+    sent = Codes((), 2 * 16000, 16000, packets=packets)
+    assert frames_of(sent, 50.0) == (101, 0.02)
+    assert frames_of(sent, 25.0) == frames_of(sent) == (101, pytest.approx(2 / 101))
