@@ -77,7 +77,7 @@ def _load(path: str | os.PathLike[str] | Traversable) -> tuple[Any, yaml.Node | 
         raise UserError(f"there is no file '{file}'")
     try:
         data = file.read_bytes()
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except OSError as error:
         raise UserError(f"'{file}' cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

@@ -25,6 +25,7 @@ _TAIL_BYTES = 1 << 18
 _FLAC_SYNC = re.compile(rb"\xff[\xf8\xf9][\x10-\xff][\x00-\xaf]")
 _PADDING_BYTES = 7
 """Bytes behind the last chunk that are no chunk: padding, a line break."""
+_EBML, _SEGMENT = b"\x1aE\xdf\xa3", b"\x18\x53\x80\x67"
 _MPEG_IN_WAV = (0x50, 0x55)
 _EXTENSIBLE = 0xFFFE
 
@@ -62,6 +63,10 @@ def plan(content: Content, name: str) -> Plan:
         begin, size = (int.from_bytes(content[at : at + 4], "big") for at in (4, 8))
         if size != 0xFFFFFFFF and begin + size + _PADDING_BYTES < len(content):
             raise _left_over(name, size, len(content) - begin)
+    elif head[4:8] == b"ftyp":
+        _check_mp4(content, name)
+    elif head[:4] == _EBML:
+        _check_matroska(content, name)
     elif head[:4] == b"OggS":
         if content[28:33] == b"\x7fFLAC":  # libsndfile cannot read what FFmpeg writes
             last = content.rfind(b"OggS")
@@ -118,13 +123,52 @@ def _ends_in_chunks(content: Content, at: int, size_bytes: int = 4, order: Order
 
 
 def _check_rest(content: Content, name: str, wanted: bytes, at: int, size_bytes: int, order: Order, align: int) -> None:
-    """Refuses a file of chunks whose chunk of sound is followed by what is no chunk."""
+    """Refuses a file of chunks whose chunk of sound is cut, or is followed by what is no chunk."""
     for chunk, begin, size in _chunks(content, at, size_bytes, order, align):
         end = begin + size + (-size % align)
         if chunk == wanted:
+            rest = len(content) - begin
+            if size > rest and not _is_streamed(size, rest):
+                raise _truncated(name, size, rest)
             if end < len(content) and not _ends_in_chunks(content, end, size_bytes, order, align):
                 raise _left_over(name, size, len(content) - begin)
             return
+
+
+def _is_streamed(size: int, rest: int) -> bool:
+    """Whether a declared size is that of a stream, and not that of a file that was cut."""
+    return size >= STREAMED_FROM and rest < size // 2
+
+
+def _check_mp4(content: Content, name: str) -> None:
+    """Refuses MP4 whose last box is cut; FFmpeg ends with the last sample that is there."""
+    at = 0
+    while at + 16 <= len(content):
+        size = int.from_bytes(content[at : at + 4], "big")
+        if size == 1:
+            size = int.from_bytes(content[at + 8 : at + 16], "big")
+        if size < 8 or not content[at + 4 : at + 8].isalnum():  # 0: to the end of the file; or padding
+            return
+        if at + size > len(content):
+            raise _truncated(name, size, len(content) - at)
+        at += size
+
+
+def _check_matroska(content: Content, name: str) -> None:
+    """Refuses Matroska and WebM whose segment is cut or ends early; the size of a stream's is all ones."""
+    at = content.find(_SEGMENT, 0, 4096) + len(_SEGMENT)
+    if not len(_SEGMENT) <= at < len(content) or not content[at]:
+        return
+    bits = 7 * (9 - content[at].bit_length())
+    begin = at + bits // 7
+    size = int.from_bytes(content[at:begin], "big") & (1 << bits) - 1
+    rest = len(content) - begin
+    if size == (1 << bits) - 1:
+        return
+    if size > rest:
+        raise _truncated(name, size, rest)
+    if size + _PADDING_BYTES < rest:
+        raise _left_over(name, size, rest)
 
 
 def _wav(content: Content, name: str) -> Plan:
@@ -139,7 +183,7 @@ def _wav(content: Content, name: str) -> Plan:
         elif chunk == b"data":
             rest = len(content) - begin
             size = long_size if size == 0xFFFFFFFF and content[:4] == b"RF64" else size
-            is_streamed = size > rest and size >= STREAMED_FROM and rest < size // 2
+            is_streamed = _is_streamed(size, rest)
             is_streamed |= size == 0 < rest and not _ends_in_chunks(content, begin)
             if is_streamed:
                 rest -= rest % max(1, block)
@@ -164,7 +208,7 @@ def _flac(content: Content, start: int) -> Plan:
         return Plan()
     block, largest = int.from_bytes(info[2:4], "big"), int.from_bytes(info[7:10], "big")
     declared = int.from_bytes(info[13:18], "big") & (1 << 36) - 1
-    tail = max(start + 42, len(content) - max(2 * largest, _TAIL_BYTES if not largest else 0))
+    tail = max(start + 42, len(content) - (largest or _TAIL_BYTES))
     frames = list(_flac_frames(content, tail, block))
     ends = frozenset(end for _, end in frames)
     if not declared:
@@ -250,7 +294,7 @@ def _mp3_frame(head: bytes) -> _Mp3Frame | None:
 
 def _mp3(content: Content, start: int, name: str) -> Plan:
     """MP3: its frames are counted, since a header counts those of the first piece alone."""
-    at, count, first, trimmed = start, 0, None, _DECODER_DELAY
+    at, count, declared, first, trimmed = start, 0, 0, None, _DECODER_DELAY
     while (frame := _mp3_frame(content[at : at + 4])) is not None and at + frame.size <= len(content):
         if first is None:
             first = frame
@@ -258,6 +302,7 @@ def _mp3(content: Content, start: int, name: str) -> Plan:
             mark = mark if mark >= 0 else content.find(b"Info", at, at + 48)
             if mark >= 0:
                 trimmed = _trimmed(content[mark : at + frame.size])
+                declared = int.from_bytes(content[mark + 8 : mark + 12], "big") if content[mark + 7] & 1 else 0
                 at += frame.size
                 continue
         elif frame.rate_hz != first.rate_hz:
@@ -267,6 +312,10 @@ def _mp3(content: Content, start: int, name: str) -> Plan:
         at, count = at + frame.size, count + 1
     if first is None:
         return Plan()
+    # Some encoders count the frame of their header, too.
+    is_cut = count < declared if frame is not None else at + 4 > len(content) and count + 1 < declared
+    if is_cut and not _is_streamed(declared, count):
+        raise AudioError(f"'{name}' is truncated: it declares {declared} frames of sound and holds {count}")
     if content[at : at + 3] == b"ID3" and _mp3_frame(content[at + behind_tag(content[at : at + 10]) :][:4]):
         raise AudioError(f"'{name}' is several sound files joined: cut it at byte {at}")
     return Plan(least=max(0, (count - 1) * first.samples - trimmed))

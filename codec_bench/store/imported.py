@@ -368,7 +368,7 @@ def _whole(found: Imported, path: Path) -> Imported:
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The lines of a file as mappings, each with its number."""
     with on_disk(f"'{path}' cannot be read"):
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue

@@ -125,7 +125,7 @@ def read_env(name: str, folder: Path | None = None) -> EnvSpec:
     if found.lock is not None:
         lock = beside / Path(found.lock).expanduser()
         try:
-            lines, source = lock.read_text("utf-8").splitlines(), str(lock)
+            lines, source = lock.read_text("utf-8-sig").splitlines(), str(lock)
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f"the lock '{lock}' of the environment '{name}' cannot be read: {error}") from error
     code = None if found.code is None else beside / Path(found.code).expanduser()

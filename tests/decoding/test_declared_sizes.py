@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from codec_bench import evaluate
 from codec_bench.decoding.decode import decode_bytes
 from codec_bench.errors import AudioError
 
@@ -181,3 +182,70 @@ def test_opus_whose_granules_start_late_is_not_shifted(tone):
         at, number = at + size, number + 1
     late = decode_bytes(bytes(data), "late.opus").samples
     assert late.shape == whole.shape and np.abs(late - whole)[:, 2000:-2000].max() < 0.01
+
+
+@pytest.mark.parametrize("container,codec", [("mp4", "aac"), ("webm", "libopus"), ("mp3", "libmp3lame")])
+@pytest.mark.parametrize("part", [0.4, 0.95])
+def test_a_coded_file_that_is_cut_is_refused(tone, tmp_path, container, codec, part):
+    path = tmp_path / f"whole.{container}"
+    options = {"movflags": "faststart"} if container == "mp4" else {}
+    with av.open(str(path), "w", options=options) as out:
+        stream = out.add_stream(codec, rate=RATE_HZ, layout="mono")
+        stream.codec_context.open()
+        size = stream.codec_context.frame_size
+        for at in range(0, tone.size - size, size):
+            pcm = np.rint(tone[None, at : at + size] * 32767).astype(np.int16)
+            frame = av.AudioFrame.from_ndarray(pcm, format="s16p" if codec == "libmp3lame" else "s16", layout="mono")
+            frame.rate, frame.pts = RATE_HZ, at
+            out.mux(stream.encode(frame))
+        out.mux(stream.encode(None))
+    data = path.read_bytes()
+    sound = decode_bytes(data, "whole")
+    assert sound.samples.shape[1] / sound.sample_rate_hz == pytest.approx(2, abs=0.1)
+    with pytest.raises(AudioError, match=r"'cut'.*truncated"):
+        decode_bytes(data[: int(part * len(data))], "cut")
+
+
+def test_a_caf_that_is_cut_is_truncated(tone):
+    with pytest.raises(AudioError, match=r"'cut'.*truncated"):
+        decode_bytes(written(tone, "CAF")[:-2], "cut")
+
+
+@pytest.fixture(scope="module")
+def run_and_lengths(tmp_path_factory):
+    """A run over the folder, and how many seconds every file holds; 0 for one that must fail."""
+    folder = tmp_path_factory.mktemp("folder")
+    rng = np.random.default_rng(5)
+    noise = (0.1 * rng.standard_normal(18 * RATE_HZ)).astype(np.float32)
+    short = noise[: 2 * RATE_HZ]
+    piped = bytearray(written(short, "WAV"))
+    at = piped.index(b"data") + 4
+    piped[at : at + 4] = (0xFFFFFFFF).to_bytes(4, "little")
+    mp3 = written(short, "MP3", "MPEG_LAYER_III")
+    files = {
+        "good_a.wav": (written(short, "WAV"), 2), "good_b.flac": (written(short, "FLAC"), 2), "piped.wav": (bytes(piped), 2),
+        "unknown.flac": (with_flac_length(written(noise, "FLAC"), 0), 18),
+        "half.flac": (with_flac_length(written(noise, "FLAC"), 9 * RATE_HZ), 18), "in_ogg.oga": (through_ffmpeg(short, "ogg", "flac"), 2),
+        "mp3_in.wav": (through_ffmpeg(short, "wav", "libmp3lame"), 2), "joined.mp3": (mp3 + without_xing(mp3), 4),
+        "cut.wav": (written(short, "WAV")[:-5000], 0), "cut.mp3": (mp3[: len(mp3) // 2], 0), "cut.caf": (written(short, "CAF")[:-5000], 0),
+    }  # fmt: skip
+    for name, (content, _) in files.items():
+        (folder / name).write_bytes(content)
+    run = evaluate(
+        codec="g711-ulaw", data=str(folder), metrics="snr",
+        out=tmp_path_factory.mktemp("run") / "run", page=False, cache=False, save_audio="none", workers=1,
+    )  # fmt: skip
+    return run, {name: seconds for name, (_, seconds) in files.items()}
+
+
+def test_every_row_has_all_of_its_samples_or_has_failed(run_and_lengths):
+    run, seconds = run_and_lengths
+    held = {sample.audio.rpartition("/")[2]: sample for sample in run.samples()}
+    assert set(held) == set(seconds)
+    values = {score.id: score.value for score in run.scores()}
+    for name, expected in seconds.items():
+        value = values.get(held[name].id)
+        if expected:
+            assert held[name].duration_s == pytest.approx(expected, abs=0.3) and value is not None, name
+        else:
+            assert held[name].duration_s is None and value is None, name

@@ -27,8 +27,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mutate import mutate
-
 LIMIT_S = 10.0
 STUCK_S, START_S = 60.0, 600.0
 """A process that says nothing while it computes for so long, or while it does not compute at all, is ended: it may only
@@ -60,7 +58,7 @@ def cases_of(name: str, first: int, count: int, seed: int, folder: Path) -> Iter
     peak = _peak()
     for number in range(first, first + count):
         rng = random.Random(f"{name}:{seed}:{number}")
-        data = mutate(rng.choice(target.seeds), rng, target.seeds)
+        data = target.changed(rng)
         begun = time.process_time()
         fault, said = None, ""
         try:

@@ -5,21 +5,25 @@ case.
 from __future__ import annotations
 
 import asyncio
+import gzip
 import io
 import json
+import lzma
 import math
 import os
 import random
 import shutil
 import tarfile
 import types
+import zipfile
 from collections.abc import Sequence
 from contextlib import aclosing, closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import soundfile
+from mutate import mutate
 
 from codec_bench.decoding.decode import HIGHEST_HZ, LOUDEST, LOWEST_HZ, decode_bytes, read_file
 from codec_bench.decoding.table import Locator, read_located
@@ -58,6 +62,10 @@ class Target:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def changed(self, rng: random.Random) -> bytes:
+        """One of the files with a few changes."""
+        return mutate(rng.choice(self.seeds), rng, self.seeds)
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Reads a changed file. An AssertionError says that garbage became a result."""
@@ -143,6 +151,147 @@ class Tars(Target):
                     audio = Audio.read(sample.audio)
                     is_sound(audio)
                     assert audio.num_samples != len(self.foreign)
+
+
+class DeclaredSizes(Target):
+    """Sound files that end early, or whose header declares another size: all samples, or an error with their name."""
+
+    STREAMED = (0, 0x7FFFF000, 0x7FFFFFFF, 2_000_000_000, 0xFFFFFFFF, 2**63 - 1, 2**64 - 1)
+    FIELDS: ClassVar = {
+        "WAV": ((b"data", 4, 4, "little"), (b"RIFF", 4, 4, "little")), "RF64": ((b"ds64", 16, 8, "little"),),
+        "W64": ((b"data\xf3\xac\xd3\x11", 16, 8, "little"), (b"riff", 16, 8, "little")),
+        "AIFF": ((b"SSND", 4, 4, "big"), (b"COMM", 10, 4, "big"), (b"FORM", 4, 4, "big")), "AU": ((b".snd", 8, 4, "big"),),
+        "CAF": ((b"data", 4, 8, "big"),), "FLAC": ((b"fLaC", 22, 4, "big"),), "OPUS": (),
+        "MP3": ((b"Xing", 8, 4, "big"), (b"Xing", 12, 4, "big"), (b"Info", 8, 4, "big")), "mp4": ((b"mdat", -4, 4, "big"),),
+        "webm": ((b"\x18\x53\x80\x67", 5, 7, "big"),),
+    }  # fmt: skip
+    """Of every container where its declared sizes stand: behind which bytes, how far, how many bytes, in which order."""
+    PCM = ("WAV", "RF64", "W64", "AIFF", "AU", "CAF")
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.files = {kind: self._encoded(kind) for kind in self.FIELDS}
+        self.whole = {kind: decode_bytes(data, kind).samples for kind, data in self.files.items()}
+        self.kind, self.is_cut, self.is_streamed = "", False, False
+
+    def _encoded(self, kind: str) -> bytes:
+        file, samples = io.BytesIO(), tone(0.7)
+        if kind in ("mp4", "webm"):
+            import av
+
+            path, codec = self.folder / f"whole.{kind}", {"mp4": "aac", "webm": "libopus"}[kind]
+            with av.open(str(path), "w", options={"movflags": "faststart"} if kind == "mp4" else {}) as container:
+                stream = container.add_stream(codec, rate=RATE, layout="mono")
+                stream.codec_context.open()
+                size = stream.codec_context.frame_size
+                for at in range(0, samples.size - size, size):
+                    pcm = np.rint(samples[None, at : at + size] * 32767).astype(np.int16)
+                    frame = av.AudioFrame.from_ndarray(pcm, format="s16", layout="mono")
+                    frame.rate, frame.pts = RATE, at
+                    container.mux(stream.encode(frame))
+                container.mux(stream.encode(None))
+            return path.read_bytes()
+        how = {"format": "OGG", "subtype": "OPUS"} if kind == "OPUS" else {"format": kind}
+        soundfile.write(file, samples, RATE, **how)
+        return file.getvalue()
+
+    def changed(self, rng: random.Random) -> bytes:
+        """One of the files with another declared size, without its end, or both."""
+        self.kind = rng.choice(tuple(self.files))
+        data = bytearray(self.files[self.kind])
+        fields = [field for field in self.FIELDS[self.kind] if field[0] in data]
+        self.is_cut = not fields or rng.random() < 0.4
+        self.is_streamed = False
+        if fields and (not self.is_cut or rng.random() < 0.3):
+            mark, skip, size, order = rng.choice(fields)
+            at = data.index(mark) + skip
+            declared = int.from_bytes(data[at : at + size], order)
+            value = rng.choice((*self.STREAMED, declared // 2, 2 * declared, declared + rng.randrange(-2000, 2000)))
+            value = min(max(0, value), (1 << 8 * size) - 1)
+            data[at : at + size] = value.to_bytes(size, order)
+            self.is_streamed = value != declared
+        if self.is_cut:
+            del data[-rng.choice((1, 2, 3, 100, rng.randrange(1, len(data)))) :]
+        return bytes(data)
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Decodes the file."""
+        whole = self.whole[self.kind]
+        try:
+            found = decode_bytes(data, "fuzzed").samples
+        except UserError as error:
+            assert "'fuzzed'" in str(error), error
+            return
+        if found.shape == whole.shape:
+            assert self.kind not in (*self.PCM, "FLAC") or np.array_equal(found, whole)
+            return
+        assert self.is_cut or found.shape[1] >= whole.shape[1], (self.kind, found.shape, whole.shape)
+        if self.kind in self.PCM:
+            begin = len(self.files[self.kind]) - 2 * whole.shape[1]
+            assert self.is_streamed and found.shape[1] == (len(data) - begin) // 2, (self.kind, found.shape, len(data))
+        elif self.kind == "FLAC":
+            assert self.is_streamed and np.array_equal(found, whole[:, : found.shape[1]]), (self.kind, found.shape)
+        else:
+            counted = self._count(data)
+            assert self.kind in ("MP3", "OPUS") or (self.kind == "webm" and self.is_streamed), self.kind
+            # Of a frame that is cut FFmpeg makes up the rest.
+            assert 0 <= counted - found.shape[1] <= (576 if self.is_cut else 0), (self.kind, found.shape, counted)
+
+    @staticmethod
+    def _count(data: bytes) -> int:
+        """How many samples FFmpeg decodes."""
+        import av
+
+        with av.open(io.BytesIO(data)) as container:
+            return sum(frame.samples for frame in container.decode(audio=0))
+
+
+class Archives(Target):
+    """Archives with flipped bits, or without their end: all of their sounds, or an error with their name."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        os.environ["CODEC_BENCH_CACHE"] = str(folder / "cache")
+        self.sounds = {f"{n}.flac": encoded("FLAC") for n in range(4)}
+        plain = Tars._tar([*self.sounds.items()])
+        zipped = io.BytesIO()
+        with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in self.sounds.items():
+                archive.writestr(name, content)
+        self.files = {
+            ".tar": plain, ".tar.gz": gzip.compress(plain, mtime=0), ".tar.xz": lzma.compress(plain), ".zip": zipped.getvalue()
+        }  # fmt: skip
+        self.kind = ""
+
+    def changed(self, rng: random.Random) -> bytes:
+        """One of the archives with one to eight bits flipped, or cut."""
+        self.kind = rng.choice(tuple(self.files))
+        data = bytearray(self.files[self.kind])
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            data[rng.randrange(rng.choice((len(data), min(1024, len(data)))))] ^= 1 << rng.randrange(8)
+        if rng.random() < 0.2:
+            del data[rng.randrange(len(data)) :]
+        return bytes(data)
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Unpacks the archive."""
+        from codec_bench.data.archives import unpacked
+
+        path = self.written(f"fuzzed{self.kind}", data)
+        os.utime(path, ns=(0, rng.randrange(2**60)))  # another file for whoever remembers the last one
+        try:
+            files = unpacked(str(path))
+        except UserError as error:
+            assert path.name in str(error), error
+            return
+        held = {str(file.relative_to(files)): file.read_bytes() for file in files.rglob("*") if file.is_file()}
+        shutil.rmtree(files)
+        if self.kind == ".tar":  # it has no checksum of its contents
+            assert {name: len(content) for name, content in held.items()} == {
+                name: len(content) for name, content in self.sounds.items()
+            }
+        else:
+            assert held == self.sounds, (self.kind, sorted(held))
 
 
 class Tables(Target):
@@ -789,7 +938,7 @@ class Sites(Target):
 
 
 TARGETS: dict[str, type[Target]] = {
-    "alignments": Alignments, "answers": Answers, "bitstreams": Bitstreams, "caches": Caches, "clusters": Clusters, "frames": Frames, "listening": Listening, "manifests": Manifests,
+    "alignments": Alignments, "archives": Archives, "declared sizes": DeclaredSizes, "answers": Answers, "bitstreams": Bitstreams, "caches": Caches, "clusters": Clusters, "frames": Frames, "listening": Listening, "manifests": Manifests,
     "ratings": Ratings, "records": Records,
     "replies": Replies, "services": Services, "sites": Sites, "sounds": Sounds, "tables": Tables, "tars": Tars, "weights": Weights, "yaml": Configs,
 }  # fmt: skip

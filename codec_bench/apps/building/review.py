@@ -178,7 +178,7 @@ def read_decisions(out: Path) -> dict[str, Decision]:
     if not path.exists():
         return {}
     try:
-        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        rows = [json.loads(line) for line in path.read_text("utf-8-sig").splitlines()]
         found = {row.pop("id"): Decision(**row) for row in rows}
         if any(one.decision not in ("accept", "edit", "drop") for one in found.values()):
             raise ValueError("a decision is none of accept, edit and drop")

@@ -108,7 +108,7 @@ def _people(folder: Path) -> dict[str, list[float]]:
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_text("utf-8"))
+        return json.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise UserError(f"'{path}' cannot be read as JSON: {error}") from None
 

@@ -68,7 +68,7 @@ def read_chunks(path: Path) -> list[Chunk] | None:
     if not path.exists():
         return None
     try:
-        held = json.loads(path.read_text("utf-8"))
+        held = json.loads(path.read_text("utf-8-sig"))
         chunks = [(chunk.get("text", ""), *chunk["timestamp"]) for chunk in held["chunks"]]
         if not is_of_session(path, held):
             raise DamagedRecord(

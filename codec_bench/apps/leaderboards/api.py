@@ -163,7 +163,7 @@ def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str])
         return []
     if not file.is_file():
         raise UserError(f"there is no file '{file}' with the published rows of the board")
-    text = file.read_bytes().decode("utf-8")
+    text = file.read_bytes().decode("utf-8-sig")
     # What was printed of groups is of means over columns; it says nothing where every sample counts as one.
     told = () if rules.by_sample else (*rules.means, *([AVERAGE] if rules.averages else []))
     counts = _sizes(rules.columns) if rules.by_sample else {}

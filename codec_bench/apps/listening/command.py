@@ -88,7 +88,7 @@ def _text(path: Path | None) -> str | None:
     if path is None:
         return None
     with on_disk(f"'{path}' cannot be read"):
-        return path.read_text("utf-8")
+        return path.read_text("utf-8-sig")
 
 
 @listen_app.command("import")
