@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 
 def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> None:
-    """Prints a run that is finished; exits with 3 if something failed."""
+    """Prints a run that is finished; exits with 3 if something failed, or if no score has a value."""
     if as_json:
         sys.stdout.write(json.dumps(summary.as_dict(), ensure_ascii=False) + "\n")
     else:
         _print_run(run, summary, timings=timings)
-    if summary.failures.items or summary.failures.scores:
+    if words := valueless_words(summary.valueless):
+        talk(words)
+    if summary.failures.items or summary.failures.scores or words:
         raise typer.Exit(3)
 
 
@@ -55,6 +57,12 @@ def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
         talk(f"{len(unmatched)} generated files belong to no sample and were left out: {first_of(unmatched, 3)}")
     page = run.folder / "report.html"
     talk(f"run folder: {run.folder}" + (f"\npage: {page}" if page.is_file() else ""))
+
+
+def valueless_words(counts: Mapping[str, int]) -> str:
+    """How many scores there are by status where none has a value, as a sentence; empty where one has."""
+    told = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items())
+    return f"none of {sum(counts.values())} scores has a value: {told}" if counts else ""
 
 
 def print_breakdowns(summary: Summary) -> None:

@@ -47,7 +47,15 @@ def run(request: RunRequest) -> None:
 
 
 def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool:
-    """Prints the results, and those by the values of columns if that was asked for; returns whether anything failed."""
+    """Prints the results, and those by the values of columns if that was asked for.
+
+    Returns:
+        Whether anything failed, or no score of a row has a value.
+    """
+    from codec_bench.benchmark.runs_overview import metrics_of
+    from codec_bench.cli.finished import valueless_words
+    from codec_bench.stats.summary_types import valueless
+
     overview = json.loads((outcome.folder / "summary.json").read_text("utf-8"))
     if as_json:
         sys.stdout.write(json.dumps(overview, ensure_ascii=False) + "\n")
@@ -59,7 +67,12 @@ def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool
         row["failures"]["items"] or row["failures"]["scores"] or (row["answers"] or {}).get("failed")
         for row in overview["benchmarks"]
     )
-    return failed or bool(outcome.left_out)
+    empty = False
+    for row in overview["benchmarks"]:
+        if words := valueless_words(valueless(metrics_of(row).values())):
+            talk(f"{row['benchmark']} with {_model(row)}: {words}")
+            empty = True
+    return failed or empty or bool(outcome.left_out)
 
 
 def _print_previews(outcome: Outcome, as_json: bool) -> None:

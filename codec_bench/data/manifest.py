@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
 from codec_bench.data.remote import joined
-from codec_bench.data.rows import ALIASES, NOTHING, PROBLEM, Row
+from codec_bench.data.rows import ALIASES, NOTHING, PROBLEM, DoubleKey, Row, parse_json
 from codec_bench.decoding.table import Locator
 from codec_bench.errors import UserError, on_disk
 
@@ -45,6 +45,7 @@ class Columns:
             for field, aliases in ALIASES.items()
             if (found := next((alias for alias in aliases if alias in plain), None)) is not None
         }
+        self.twice = next((name for name, count in Counter(plain).items() if count > 1), None)
         known = set(self.at.values())
         # The name `problem` marks a bad row. A user's column of that name gets another name, so that its rows stay
         # good.
@@ -164,7 +165,7 @@ def read_manifest(path: str, *, require_audio: bool, folder: str | None = None) 
                         layouts.clear()
                     layouts[names] = Columns(names)
                 row = make_row(number, layouts[names], names, values, folder, needed)
-                problem = row.problem
+                problem = row.problem if layouts[names].twice is None else f"has the key '{layouts[names].twice}' twice"
             else:
                 row = Row(number, None)
             yield row if problem is None else row._replace(problem=f"{unit_of(path)} {number} of {place} {problem}")
@@ -179,8 +180,7 @@ def _check_header(path: str, names: Sequence[str], needed: Sequence[str]) -> Non
     if len(names) > MOST_COLUMNS:
         raise UserError(f"'{path}' has {len(names)} columns; expected up to {MOST_COLUMNS}")
     plain = [name.strip().lower() for name in names]
-    twice = next((name for name, count in Counter(plain).items() if count > 1), None)
-    if twice is not None:
+    if (twice := Columns(names).twice) is not None:
         raise UserError(f"'{path}' has two columns called '{twice}'")
     if needed and not any(alias in plain for field in needed for alias in ALIASES[field]):
         wanted = ", ".join(alias for field in needed for alias in ALIASES[field])
@@ -198,9 +198,11 @@ def _read_jsonl(path: str, needed: Sequence[str]) -> Iterator[Cells]:
             if not raw.strip():
                 continue
             try:
-                item = json.loads(raw.decode().rstrip())
+                item = parse_json(raw.decode().rstrip())
             except UnicodeDecodeError:
                 yield number, (), (), "is not UTF-8"
+            except DoubleKey as error:
+                yield number, (), (), str(error)
             except json.JSONDecodeError as error:
                 yield number, (), (), f"is not JSON: {error.msg} (column {error.colno})"
             except (ValueError, RecursionError) as error:  # integers of thousands of digits, or too deep nesting

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import json
 import os
 import posixpath
 from array import array
@@ -57,6 +58,27 @@ class Row(NamedTuple):
     estimate: str | None = None
     extra: Mapping[str, Any] = NOTHING
     problem: str | None = None
+
+
+class DoubleKey(ValueError):
+    """An object of JSON has a key twice."""
+
+
+def parse_json(text: str) -> Any:
+    """A JSON value. Of a key that stands twice nobody knows which value counts.
+
+    Raises:
+        DoubleKey: an object has a key twice. json.JSONDecodeError: it is no JSON.
+    """
+    return json.loads(text, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    held = dict(pairs)
+    if len(held) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise DoubleKey(f"has the key '{twice}' twice")
+    return held
 
 
 def rank(seed: object, key: object) -> bytes:

@@ -32,7 +32,7 @@ from typing import Any
 from codec_bench.config.file_content import file_state
 from codec_bench.config.paths import cache_folder
 from codec_bench.data.manifest import Columns, Sound, make_row
-from codec_bench.data.rows import ALIASES, Row
+from codec_bench.data.rows import ALIASES, DoubleKey, Row, parse_json
 from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.decoding.read import Member
 from codec_bench.decoding.remote import filesystem, is_url, shown, tried
@@ -279,13 +279,15 @@ def _entry(key: str, sound: tuple[str, int, int], parts: Mapping[str, bytes]) ->
     fields: dict[str, Any] = {}
     try:
         if "json" in parts:
-            fields = json.loads(parts["json"].decode("utf-8-sig"))
+            fields = parse_json(parts["json"].decode("utf-8-sig"))
         if not isinstance(fields, dict):
             return _Entry(key, problem=f"has a .json that holds {type(fields).__name__}; expected an object")
         if "txt" in parts and not any(alias in fields for alias in ALIASES["text"]):
             fields["text"] = parts["txt"].decode("utf-8-sig").strip()
     except UnicodeDecodeError:
         return _Entry(key, problem="has a .txt or .json that is not UTF-8")
+    except DoubleKey as error:
+        return _Entry(key, problem=f"has a .json that {error}")
     except (ValueError, RecursionError) as error:
         return _Entry(key, problem=f"has a .json that is not JSON: {error}")
     return _Entry(key, name, begin, size, fields)

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -515,6 +516,22 @@ class Summary(SummaryPart):
         return [(name, metric, e) for name, system in self.systems.items() for metric, e in system.metrics.items()]
 
     @property
+    def valueless(self) -> dict[str, int]:
+        """As the function `valueless`, of all systems and metrics."""
+        return valueless(entry for _, _, entry in self.entries)
+
+    @property
     def metrics(self) -> list[str]:
         """The names of the metrics that any system has; the bitrate stands first, since all other numbers depend on it."""
         return sorted(dict.fromkeys(metric for _, metric, _ in self.entries), key=lambda name: name != BITRATE)
+
+
+def valueless(entries: Iterable[MetricSummary]) -> dict[str, int]:
+    """How many scores there are by status, where not one of them has a value; empty where one has."""
+    counts = Counter[str]()
+    for entry in entries:
+        if entry.n:
+            return {}
+        counts.update(entry.missing)
+    counts.pop("not_scored", None)  # of answers that are to be scored later
+    return dict(counts)

@@ -131,6 +131,26 @@ def test_every_bad_sample_is_told_and_the_rest_is_unharmed(folder, cli, good):
             assert entry["n"] + entry["failed"] == len(ids)
 
 
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_run_in_which_no_score_has_a_value_says_so(folder, cli, good, as_json):
+    """Every estimate is twice as long as its reference, so that no pair can be compared."""
+    _sample, x = good
+    for name in ("a", "b"):
+        for place, samples in (("tts", np.r_[x, x]), ("data", x)):
+            (folder / place).mkdir(exist_ok=True)
+            soundfile.write(folder / place / f"{name}.wav", samples, 16000)
+    asked = ["score", "--generated", "tts", "--data", folder / "data", "--no-cache", *(["--json"] if as_json else [])]
+    code, out, err = cli(*asked, "--metrics", "stoi,si_sdr", "--out", "none")
+    assert code == 3 and "none of 4 scores has a value: 4 refused" in err
+    if as_json:
+        (system,) = json.loads(out)["systems"].values()
+        assert {name: (one["n"], one["missing"]) for name, one in system["metrics"].items()} == {
+            name: (0, {"refused": 2}) for name in ("stoi", "si_sdr")
+        }
+    code, _, err = cli(*asked, "--metrics", "stoi,dnsmos", "--out", "some")
+    assert code == 0 and "none of" not in err, "where another metric has values, what is refused is no failure"
+
+
 def test_generated_audio_longer_than_its_reference(folder, cli, good):
     _sample, x = good
     (folder / "tts").mkdir()

@@ -122,6 +122,20 @@ def test_bad_lines_of_jsonl_stay_as_problems(tmp_path):
     assert len(source) == 10
 
 
+@pytest.mark.parametrize(
+    "row", ['{"audio": "b.wav", "text": "no", "text": "yes"}', '{"audio": "b.wav", "text": "no", "Text ": "yes"}']
+)
+def test_a_key_that_stands_twice_is_a_problem_of_its_line(tmp_path, row):
+    """Of the two values nobody knows which one counts. The case of names does not matter, as in a table's header."""
+    (tmp_path / "set.jsonl").write_text(f'{{"audio": "a.wav", "text": "fine"}}\n{row}\n')
+    good, bad = open_source(tmp_path / "set.jsonl")
+    assert good.text == "fine" and problem_of(good) is None
+    assert "line 2" in problem_of(bad) and "'text' twice" in problem_of(bad) and bad.audio is None
+    (tmp_path / "set.csv").write_text("audio,text,Text \na.wav,no,yes\n")
+    with pytest.raises(UserError, match="two columns"):
+        open_source(tmp_path / "set.csv")
+
+
 def test_bad_lines_of_csv_stay_as_problems(tmp_path):
     path = tmp_path / "set.csv"
     path.write_bytes(

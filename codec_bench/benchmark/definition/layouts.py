@@ -34,7 +34,6 @@ Pairs of sounds in folders are read in `pairs.py`, and those of ESD in `emotions
 from __future__ import annotations
 
 import csv
-import json
 import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
@@ -46,7 +45,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import cell_of
 from codec_bench.data.archives import is_archive
 from codec_bench.data.hub import PREFIX, Place, find_place, folder_place
-from codec_bench.data.rows import random_part
+from codec_bench.data.rows import parse_json, random_part
 from codec_bench.data.streamed import ProblemRow
 from codec_bench.errors import UserError, on_disk
 
@@ -359,8 +358,7 @@ def _records(place: Place, listed: str) -> list[Any]:
     archived = place.sounds is not None and is_archive(place.sounds) and not place.has(listed)
     try:
         text = Path(place.sound(listed, "") if archived else place.local(listed)).read_text(encoding="utf-8-sig")
-        by_line = listed.endswith(".jsonl")
-        records = [json.loads(line) for line in text.split("\n") if line.strip()] if by_line else json.loads(text)
+        records = list(_json_lines(text)) if listed.endswith(".jsonl") else parse_json(text)
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
     if isinstance(records, dict) and records and all(isinstance(one, dict) for one in records.values()):
@@ -368,6 +366,15 @@ def _records(place: Place, listed: str) -> list[Any]:
     if not isinstance(records, list):
         raise UserError(f"'{listed}' of '{place.name}' holds no list of questions, and no questions by their ids")
     return records
+
+
+def _json_lines(text: str) -> Iterator[Any]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield parse_json(line)
+            except ValueError as error:
+                raise ValueError(f"line {number} {error}") from error
 
 
 SEED_TTS_COLUMNS = ("name", "prompt_text", "audio", "text", "source_audio")
