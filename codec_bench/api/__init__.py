@@ -8,5 +8,6 @@ Which file to open
     runs. Checking: `doctor.py` with `gpus.py`; `validate.py` with `check_codec.py` and `hub_check.py`;
     `verify_batching.py`. `finding.py` is what they find. Looking up: `list_names.py` and `show.py`, with the facts of
     metrics (`metric_names.py`) and of benchmarks (`benchmark_names.py`). `read_arguments.py` reads a file of arguments,
-    as `--config` does; `check_request.py` checks what a command would be given.
+    as `--config` does, and `recorded_arguments.py` gives those of a call for its record; `check_request.py` checks what
+    a command would be given.
 """

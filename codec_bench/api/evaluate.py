@@ -10,6 +10,7 @@ from typing import Any
 
 from codec_bench.api.executors import carried_out, shown_to_caller
 from codec_bench.api.metric_groups import metrics_for
+from codec_bench.api.recorded_arguments import recorded_arguments
 from codec_bench.config.option import documented
 from codec_bench.config.request import EvalRequest
 from codec_bench.data import broken_down, data_name, open_source, with_trials
@@ -68,10 +69,11 @@ def evaluate(
         >>> round(stoi["value"], 2), stoi["n"], stoi["failed"]
         (0.99, 8, 0)
     """
+    arguments = recorded_arguments(EvalRequest, locals(), chosen_running(running, how))
     running = chosen_running(running, how)
     what: dict[str, Any] = {
         "codec": codec, "data": data, "metrics": metrics, "preset": preset, "seed": seed, "limit": limit, "options": options,
-        "trials": trials, "by": by, "out": out,
+        "trials": trials, "by": by, "out": out, "arguments": arguments,
     }  # fmt: skip
     with shown_to_caller(running, progress) as running:
         begun = out if running.on_ray is None else None
@@ -91,8 +93,13 @@ def prepared(
     by: str | Sequence[str] | None = None,
     out: str | os.PathLike[str] | None = None,
     begun: str | os.PathLike[str] | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Reads the arguments of `evaluate`, and opens the data. `begun` is `out` if the run may grow."""
+    """Reads the arguments of `evaluate`, and opens the data.
+
+    Args:
+        begun: `out` if the run may grow. arguments: all of them, for the record.
+    """
     systems, named = read_systems(codec), chosen_metrics(metrics, preset)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
     if trials is not None:
@@ -102,6 +109,5 @@ def prepared(
     request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit, **groups}
     if trials is not None:
         request["trials"] = str(trials)
-    return Evaluation(
-        systems, chosen, source, request, dict(options or {}), broken_down(by, source.samples, source.name)
-    )
+    about = {**broken_down(by, source.samples, source.name), "arguments": dict(arguments or {})}
+    return Evaluation(systems, chosen, source, request, dict(options or {}), about)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from codec_bench.api.recorded_arguments import recorded_arguments
 from codec_bench.benchmark import Benchmark, Question, load_benchmark
 from codec_bench.benchmark.asking.benchmarks import ask, preview
 from codec_bench.benchmark.asking.spending import Purse
@@ -124,6 +125,7 @@ def run_benchmark(
         >>> run.summary()["systems"]["parisian"]["metrics"]["accuracy[exact]"]["value"]
         0.5
     """
+    arguments = recorded_arguments(RunOptions, locals(), chosen_running(running, how), [terms or Terms()])
     running = chosen_running(running, how)
     _check_no_loop()
     if phase not in PHASES:
@@ -148,7 +150,7 @@ def run_benchmark(
         phase, os.fspath(data) if data is not None else None, seed, limit, judges, rescore, given, running,
         models=names(model), given=dict(given), terms=terms or Terms(), by=names(by or ""), repeats=repeats, prompts=prompts,
         choices=choices, shard=read_shard(shard), control=control, controls=controls,
-        baseline=None if baseline is None else os.fspath(baseline),
+        baseline=None if baseline is None else os.fspath(baseline), arguments=arguments,
     )  # fmt: skip
     wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
     if not wanted:
@@ -368,6 +370,7 @@ def run_codecs(
     Raises:
         UserError: as for `evaluate`, or a benchmark asks a model and not a codec.
     """
+    arguments = recorded_arguments(RunOptions, locals(), chosen_running(running, how))
     running, taken = chosen_running(running, how), read_shard(shard)
     systems, wanted, given = _codecs_asked(benchmark, codec, options)
     known = {
@@ -381,7 +384,7 @@ def run_codecs(
             asked = _codec_evaluation(one, systems, given, folder, data=data, seed=seed, limit=limit, by=by)
             if taken is not None and len(wanted) > 1 and not len(taken.among(asked.source.places)):
                 continue  # another benchmark may have samples in this part
-            asked = replace(asked, source=part_of(asked.source, taken))
+            asked = replace(asked, source=part_of(asked.source, taken), about={**asked.about, "arguments": arguments})
             done = execute(asked, folder, replace(running, on_folder=lambda folder, words: None))
             done.close()
             run = Run(done.folder)

@@ -12,6 +12,7 @@ from typing import Any
 
 from codec_bench.api.executors import carried_out, shown_to_caller
 from codec_bench.api.metric_groups import metrics_for
+from codec_bench.api.recorded_arguments import recorded_arguments
 from codec_bench.config.option import documented
 from codec_bench.config.request import ScoreRequest
 from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source, sameness, with_trials
@@ -69,10 +70,12 @@ def score(
         >>> round(run.summary()["systems"]["generated"]["metrics"]["snr"]["value"], 1)
         6.0
     """
+    arguments = recorded_arguments(ScoreRequest, locals(), chosen_running(running, how))
     running = chosen_running(running, how)
     what: dict[str, Any] = {
         "generated": generated, "data": data, "metrics": metrics, "preset": preset, "seed": seed, "limit": limit,
         "options": options, "trials": trials, "by": by, "allow_same": allow_same, "out": out,
+        "arguments": arguments,
     }  # fmt: skip
     with shown_to_caller(running, progress) as running:
         begun = out if running.on_ray is None else None
@@ -93,10 +96,12 @@ def prepared(
     allow_same: bool = False,
     out: str | os.PathLike[str] | None = None,
     begun: str | os.PathLike[str] | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Evaluation:
     """Reads the arguments of `score`, and opens the data and the generated audio.
 
-    `begun` is `out` if the run may grow.
+    Args:
+        begun: `out` if the run may grow. arguments: all of them, for the record.
     """
     named = chosen_metrics(metrics, preset)
     given = read_generated(generated)
@@ -128,7 +133,11 @@ def prepared(
         request["trials"] = str(trials)
     if allow_same:
         request["allow_same"] = True
-    about = {**broken_down(by, source.samples, source.name), **({"taken": taken} if taken else {})}
+    about = {
+        **broken_down(by, source.samples, source.name),
+        "arguments": dict(arguments or {}),
+        **({"taken": taken} if taken else {}),
+    }
     return Evaluation(systems, chosen, source, request, dict(options or {}), about)
 
 

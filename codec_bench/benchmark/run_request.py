@@ -84,6 +84,7 @@ class RunRequest:
         baseline: whose answers rubrics that compare two are given, as it was named, or None. baseline_model: the name
             of that model in the record, if it is one of the command.
         models, given: the models as they were named, and all options as they were given, for the record.
+        arguments: all options of the command with their values, for the record.
     """
 
     phase: Phase
@@ -106,6 +107,7 @@ class RunRequest:
     controls: bool = False
     baseline: str | None = None
     baseline_model: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run_folder(folder: Path, benchmark: str, model: str, control: Control = AS_GIVEN) -> Path:

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> None:
     """Prints a run that is finished; exits with 3 if something failed, or if no score has a value."""
+    if words := valueless_words(summary.valueless):
+        talk(words)
     if as_json:
         sys.stdout.write(json.dumps(summary.as_dict(), ensure_ascii=False) + "\n")
     else:
         _print_run(run, summary, timings=timings)
-    if words := valueless_words(summary.valueless):
-        talk(words)
     if summary.failures.items or summary.failures.scores or words:
         raise typer.Exit(3)
 

@@ -57,6 +57,11 @@ def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool
     from codec_bench.stats.summary_types import valueless
 
     overview = json.loads((outcome.folder / "summary.json").read_text("utf-8"))
+    empty = False
+    for row in overview["benchmarks"]:
+        if words := valueless_words(valueless(metrics_of(row).values())):
+            talk(f"{row['benchmark']} with {_model(row)}: {words}")
+            empty = True
     if as_json:
         sys.stdout.write(json.dumps(overview, ensure_ascii=False) + "\n")
     else:
@@ -67,11 +72,6 @@ def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool
         row["failures"]["items"] or row["failures"]["scores"] or (row["answers"] or {}).get("failed")
         for row in overview["benchmarks"]
     )
-    empty = False
-    for row in overview["benchmarks"]:
-        if words := valueless_words(valueless(metrics_of(row).values())):
-            talk(f"{row['benchmark']} with {_model(row)}: {words}")
-            empty = True
     return failed or empty or bool(outcome.left_out)
 
 

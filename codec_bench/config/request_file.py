@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codec_bench.config import Mark, load_yaml_with_marks
-from codec_bench.config.option import options_of
-from codec_bench.config.request import COMMANDS, REQUESTS, Command
+from codec_bench.config.option import names, options_of
+from codec_bench.config.request import COMMANDS, REQUESTS, Command, Request
 from codec_bench.errors import UserError
 
 _VERBS = {"evaluate": "eval"}
@@ -140,7 +140,7 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
     Raises:
         UserError: the run was given something that a file cannot name.
     """
-    config, how = record["config"], record.get("how") or {}
+    config, how, arguments = record["config"], record.get("how") or {}, record.get("arguments") or {}
     typed = config.get("codecs") or {}
     systems = [f"{name}={typed[name]}" if name in typed else name for name in config.get("systems") or []]
     command = _VERBS.get(config.get("command", ""), config.get("command"))
@@ -150,14 +150,18 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
     kept |= {key: how.get(key) for key in ("device", "batch_s", "time_limit_s", "cache", "save_audio")}
     request: dict[str, Any] = {**kept, "command": command, "set": config.get("options") or None}
     if command == "run":
-        request |= {"data": config.get("mirror"), "benchmark": config.get("benchmark"), "judge": config.get("judge")}
+        # Of one's own, the path that was typed, which the name does not give.
+        asked = {key: only for key in ("benchmark", "model") if len(only := names(arguments.get(key) or "")) == 1}
+        request |= {"benchmark": asked.get("benchmark", [config.get("benchmark")])[0]}
+        request |= {"data": config.get("mirror"), "judge": config.get("judge")}
         request |= {
             "repeats": config.get("repeats"),
             "prompts": config.get("prompts"),
             "choices": config.get("choices"),
         }
         request |= {"by": record.get("by")}
-        request |= {"model": config.get("asked", config["model"])} if "model" in config else {"codec": systems}
+        model = asked.get("model", [config.get("asked", config.get("model"))])[0]
+        request |= {"model": model} if "model" in config else {"codec": systems}
     elif command == "score":
         request |= {
             "generated": config.get("generated"),
@@ -180,4 +184,12 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
             "trials": config.get("trials"),
             "check": how.get("check"),
         }
+    # Whatever else the table of options has, as it was given; `metrics` holds those of the preset.
+    schema = next((made for name, made in REQUESTS.items() if name == command), Request)
+    others = {
+        name: arguments.get(name)
+        for name, one in options_of(schema).items()
+        if one.of in ("verb", "terms", "settings") and name != "preset"
+    }
+    request = {**others, **{key: value for key, value in request.items() if value is not None}}
     return {key: value for key, value in request.items() if value is not None}

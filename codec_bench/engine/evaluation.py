@@ -15,6 +15,8 @@ from typing import Any
 
 from codec_bench.audio.resample import SIGNALS
 from codec_bench.codecs.checks.signals import DELAY
+from codec_bench.config.option import options_of
+from codec_bench.config.shared_options import RunningOptions
 from codec_bench.data import Shard, Source, part_of
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.extend import GROWN, held_samples
@@ -133,10 +135,7 @@ def _execute_in(
         if begun_fingerprint(folder).get("systems"):
             _check_readable(plan, folder)
         writer = _opened(place, plan, facts, asked)
-        how = {
-            "device": running.device, "workers": processes, "batch_s": running.batch_s, "time_limit_s": running.time_limit_s,
-            "cache": running.cache, "save_audio": running.save_audio, "check": running.check,
-        }  # fmt: skip
+        how = {**{name: getattr(running, name) for name in options_of(RunningOptions)}, "workers": processes}
         try:
             writer.set_meta(**asked.about)
             _run(engine, writer, plan, facts, asked, running, how)

@@ -54,5 +54,5 @@ def _generation(state: Mapping[str, Any]) -> int:
 
 
 def _lasting(meta: dict[str, Any]) -> dict[str, Any]:
-    """What was asked for and what ran, without when the last command began and ended."""
-    return {name: value for name, value in meta.items() if name not in ("started", "finished", GENERATION)}
+    """What was asked for and what ran, without when the last command began and ended, and how it was typed."""
+    return {name: value for name, value in meta.items() if name not in ("started", "finished", "arguments", GENERATION)}

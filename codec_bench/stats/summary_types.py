@@ -13,6 +13,7 @@ from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned
 from codec_bench.stats.summary_json import UNSET, SummaryPart
 from codec_bench.store.judge_tests import NOT_TESTED
+from codec_bench.store.statuses import NO_FAILURE
 
 SCHEMA = 1
 BITRATE = "bitrate"
@@ -527,11 +528,10 @@ class Summary(SummaryPart):
 
 
 def valueless(entries: Iterable[MetricSummary]) -> dict[str, int]:
-    """How many scores there are by status, where not one of them has a value; empty where one has."""
+    """How many scores there are by status, where not one has a value and yet none has failed; else empty."""
     counts = Counter[str]()
     for entry in entries:
-        if entry.n:
+        if entry.n or not entry.missing.keys() <= set(NO_FAILURE):
             return {}
         counts.update(entry.missing)
-    counts.pop("not_scored", None)  # of answers that are to be scored later
     return dict(counts)

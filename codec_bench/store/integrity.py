@@ -46,7 +46,18 @@ DATABASE = "run.sqlite"
 SEAL = "run.seal"
 SMALL = ("meta", "systems", "metrics")
 """The tables that are read whole whenever a record is opened."""
-MAPPINGS = ("config", "fingerprint", "versions", "machine", "timings", "data", "how", "benchmark", "answering")
+MAPPINGS = (
+    "config",
+    "fingerprint",
+    "versions",
+    "machine",
+    "timings",
+    "data",
+    "how",
+    "benchmark",
+    "answering",
+    "arguments",
+)
 """The entries of `meta` which others look into."""
 _MAGIC = b"SQLite format 3\0"
 _VERSIONS = slice(18, 20)

@@ -120,9 +120,10 @@ def join_pieces(folders: Sequence[Path], out: Path, shard: str) -> None:
     if merged.unfinished:
         raise UserError(f"pieces of shard {shard} in '{out}' are not finished: {list(merged.unfinished)}")
     with closing(Run(out)) as run:
-        fingerprint, config = run.meta["fingerprint"], run.meta.get("config") or {}
+        fingerprint, config, arguments = (run.meta.get(name) or {} for name in ("fingerprint", "config", "arguments"))
     with closing(RunWriter(out, {**fingerprint, "shard": shard}, replacing=("shard",))) as writer:
-        writer.set_meta(config={**config, "shard": shard}, state="finished", merged=None)
+        of_shard = {"config": {**config, "shard": shard}, "arguments": {**arguments, "shard": shard}}
+        writer.set_meta(**of_shard, state="finished", merged=None)
     with closing(Run(out)) as run:
         mark_part(run)
 
@@ -240,6 +241,8 @@ def _write(
             },
         )  # fmt: skip
         config = {k: v for k, v in (meta.get("config") or {}).items() if k != "shard"}
+        if meta.get("arguments"):
+            writer.set_meta(arguments={**meta["arguments"], "shard": None})
         data = {**(meta.get("data") or {}), "samples": writer.count("samples")}
         writer.set_meta(config=config, data=data)
         if meta.get("flag_unchecked"):

@@ -7,6 +7,36 @@ from pathlib import Path
 
 import pytest
 
+from codec_bench.api.recorded_arguments import recorded_arguments
+from codec_bench.config.option import options_of
+from codec_bench.config.request import REQUESTS
+from codec_bench.config.request_file import read_request
+from codec_bench.engine.executor import OnRay
+from codec_bench.engine.running import Running
+
+BENCHMARK = """
+version: 1
+title: Own
+summary: Words that are repeated.
+category: QA
+kind: qa
+language: en
+data: {path: rows.jsonl, id: id, columns: {question: q, reference: right}}
+prompt: {messages: [{content: ["{{ question }}"]}]}
+metrics: ["accuracy[exact]"]
+primary: "accuracy[exact]"
+"""
+ECHO = """
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Response
+
+class Echo(Model):
+    info = ModelInfo("echo")
+    identity = {"echo": 1}
+
+    async def ask(self, request):
+        return Response(text=request.messages[-1].content[-1].rpartition("|")[2], usage={"cost_usd": 0})
+"""
 ASKED = "codec: [unprocessed, mine=g711-ulaw]\ndata: embedded\nmetrics: [si_sdr]\nlimit: 2\ncache: false\nworkers: 1\nout: a\n"
 
 
@@ -32,6 +62,81 @@ def test_a_run_from_a_file_and_again_from_its_record(command):
     Path("preset.yaml").write_text(ASKED.replace("metrics: [si_sdr]", "preset: embedded"))
     code, _, err = command("eval", "--config", "preset.yaml", "--metrics", "si_sdr", "--out", "d", "--limit", "1")
     assert code == 0 and values("d")["mine"].keys() == {"si_sdr"}, err
+
+
+def recorded(schema):
+    """The options that a record must hold: those of the table, however many there are."""
+    return {name for name, one in options_of(schema).items() if one.of != "terminal"} - {"out"}
+
+
+def test_a_record_holds_every_option_of_its_command(command):
+    """An option that is added to the table is in the records from then on, and is repeated from them."""
+    assert (
+        command(
+            "eval",
+            "--config",
+            _written("run.yaml", ASKED + "save_audio: all\n"),
+            "--per-gpu",
+            "2",
+            "--time-limit-s",
+            "99",
+        )[0]
+        == 0
+    )
+    typed = "--data a/audio/reference --generated ours=a/audio/mine --metrics si_sdr --allow-same --no-cache --workers 1 --out s"
+    assert command("score", *typed.split())[0] == 0
+    assert (
+        command("profile", *"--codec g711-ulaw --metrics none --limit 1 --clip-s 0.5 --skip streaming --out p".split())[
+            0
+        ]
+        == 0
+    )
+    found = {}
+    for folder, name in (("a", "eval"), ("s", "score"), ("p", "profile")):
+        found[name] = json.loads(Path(folder, "run.json").read_text())["arguments"]
+        assert found[name].keys() == recorded(REQUESTS[name]), name
+    assert (
+        found["eval"] | {"per_gpu": 2, "time_limit_s": 99.0, "limit": 2, "cache": False, "executor": "local"}
+        == found["eval"]
+    )
+    assert found["eval"]["codec"] == "unprocessed,mine=g711-ulaw" and found["score"]["allow_same"] is True
+    assert found["profile"]["clip_s"] == 0.5 and found["profile"]["reencodings"] == 3
+    for folder, name in (("a", "eval"), ("s", "score"), ("p", "profile")):
+        request = read_request(Path(folder, "run.json"))[1]
+        verb = [one for one in options_of(REQUESTS[name]).values() if one.of in ("verb", "settings")]
+        lost = [
+            one.name for one in verb if found[name].get(one.name) is not None and one.name not in {*request, "preset"}
+        ]
+        assert not lost, name
+
+
+def test_a_record_of_a_benchmark_holds_every_option(command):
+    Path("own").mkdir()
+    Path("own/README.md").write_text("# own")
+    Path("own/rows.jsonl").write_text('{"id": "a", "q": "|x", "right": "x"}\n')
+    Path("own/benchmark.yaml").write_text(BENCHMARK)
+    Path("echo.py").write_text(ECHO)
+    typed = "--model ./echo.py:Echo --max-cost-usd 3 --max-hours 2 --repeats 1 --no-cache --out r --limit 1"
+    code, _, err = command("run", "./own", *typed.split())
+    assert code == 0, err
+    (path,) = Path("r").rglob("run.json")
+    held = json.loads(path.read_text())["arguments"]
+    assert held.keys() == recorded(REQUESTS["run"])
+    assert held | {"max_cost_usd": 3.0, "max_hours": 2.0, "limit": 1, "phase": "both", "cache": False} == held
+    code, _, err = command("run", "--config", path, "--out", "again")
+    assert code == 0, err
+    (again,) = Path("again").rglob("run.json")
+    assert code == 0 and json.loads(again.read_text())["arguments"]["max_cost_usd"] == 3.0, err
+
+
+def test_what_a_url_or_an_object_holds_is_not_recorded():
+    """A signature in a URL is a secret, and an object has no form in JSON."""
+    held = recorded_arguments(
+        REQUESTS["eval"],
+        {"codec": object, "data": "https://host/a.jsonl?token=secret", "trials": "https://u:p@host/t?k=secret"},
+    )
+    assert held["codec"] == "object" and "secret" not in json.dumps(held) and "u:p" not in json.dumps(held)
+    assert recorded_arguments(REQUESTS["eval"], {}, Running(executor=OnRay(shards=5)))["shards"] == 5
 
 
 def test_mistakes_of_a_file_are_told_in_one_sentence(command):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.api.metric_groups import metrics_for
+from codec_bench.api.recorded_arguments import recorded_arguments
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.apps.profiling.several_codecs import PROFILE, Asked, measure_codecs
 from codec_bench.apps.profiling.steps import OPTIONAL
@@ -116,6 +117,7 @@ def profile(
         >>> round(found.codecs["g711-ulaw"]["rate"]["measured_bps"]), dict(found.faults)
         (64000, {})
     """
+    arguments = dict(locals())
     if not isinstance(settings, Settings):
         settings = Settings(**{"seed": seed, **(settings or {})})
     systems = read_systems(codec)
@@ -141,6 +143,7 @@ def profile(
         progress=progress,
         alignments=None if alignments is None else Path(alignments).expanduser().absolute(),
         skip=_left_out(names(skip or ())),
+        arguments=recorded_arguments(ProfileRequest, arguments, more=[settings]),
     )
     # A misspelt metric is refused now and not after an hour of measuring.
     gpu = asked.device != "cpu"
@@ -156,7 +159,8 @@ def _profile_in(asked: Asked, page: bool) -> Profile:
     with on_disk(f"the folder '{asked.folder}' cannot be written"):
         asked.audio.mkdir(parents=True, exist_ok=True)
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    write_json(asked.folder / "run.json", _plain({"config": asked.config, "how": asked.how}))
+    repeatable = {"config": asked.config, "arguments": asked.arguments, "how": asked.how}
+    write_json(asked.folder / "run.json", _plain(repeatable))
     measured = measure_codecs(asked)
     facts = {
         "schema": SCHEMA,

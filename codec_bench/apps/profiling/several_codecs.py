@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ class Asked:
         options: of the features, by name; those of the codecs are in `systems`.
         alignments: the file or folder that says when the phones are said, or None.
         skip: the steps that are left out.
-        limit, seed, settings, progress: as for `profile`.
+        limit, seed, settings, progress: as for `profile`. arguments: all of them, for the record.
     """
 
     systems: tuple[System, ...]
@@ -68,6 +68,7 @@ class Asked:
     progress: Callable[[str, str, int, int], None]
     alignments: Path | None = None
     skip: tuple[str, ...] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def codecs(self) -> dict[str, str]:

@@ -431,7 +431,7 @@ def _describe(
         **({"choices": request.choices} if request.choices != GIVEN and one.offers else {}), **request.control.told, **({"baseline": request.baseline} if request.baseline is not None else {}),
     }  # fmt: skip
     writer.set_meta(
-        config=config, benchmark=one.described, answer_steps=list(answer_steps), **run_on(),
+        config=config, arguments=dict(request.arguments), benchmark=one.described, answer_steps=list(answer_steps), **run_on(),
         how={"device": request.running.device, "cache": request.running.cache, "save_audio": request.running.save_audio},
         started=datetime.now(UTC).isoformat(timespec="milliseconds"), state="answering",
         data={"name": questions.name, "samples": total, "fingerprint": questions.revision, "unmatched": []},

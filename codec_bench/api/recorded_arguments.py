@@ -1,0 +1,53 @@
+"""What a call was given, for the record of its run: every option of its command, as the table of options has them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from codec_bench.config.option import options_of
+from codec_bench.config.request import Request
+from codec_bench.data import data_name
+from codec_bench.decoding.remote import shown
+from codec_bench.engine.executor import RAY, OnRay
+from codec_bench.engine.running import Running
+
+NOT_RECORDED = frozenset({"out"})
+"""Options that say nothing of how a run was made."""
+
+
+def recorded_arguments(
+    schema: type[Request], given: Mapping[str, Any], running: Running | None = None, more: Sequence[object] = ()
+) -> dict[str, Any]:
+    """The options by name with their values, as JSON values, without those of the terminal.
+
+    Args:
+        schema: declares the options. given: the arguments of the verb. running: how it is run.
+        more: further objects with options as attributes, such as `Terms`.
+    """
+    cluster = running.on_ray if running is not None else None
+    found = {}
+    for name, one in options_of(schema).items():
+        if one.of == "terminal" or name in NOT_RECORDED:
+            continue
+        value = given.get(one.there, one.default)
+        for source in (running, cluster, *more) if one.of != "verb" else ():
+            value = getattr(source, one.there, value)
+        found[name] = data_name(value) if name == "data" and value is not None else _plain(value)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON; what has no form there is named by its class."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str | os.PathLike):
+        return shown(os.fspath(value))
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(one) for one in value]
+    if isinstance(value, OnRay):
+        return RAY
+    return (value if isinstance(value, type) else type(value)).__name__
