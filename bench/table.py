@@ -22,7 +22,6 @@ from pathlib import Path
 import common
 import yaml
 from common import QUIET_SHARE, ROOT, Row, digest, git, rows_of
-from interval_tables import TABLES
 
 from codec_bench.metrics.costs import COSTS, FIELDS
 
@@ -233,9 +232,20 @@ def _two_digits(number: float) -> str:
     return f"{kept:,.0f}" if kept >= 10 else f"{kept:g}"
 
 
+def interval_table() -> str:
+    """The designs of `bench_intervals.py` with what was counted of each, from the newest rows."""
+    found = {(r["case"], r["unit"]): r["p50"] for r in rows_of("intervals") if r["case"].startswith("design: ")}
+    units = dict.fromkeys(unit for _, unit in found)
+    lines = [f"| design | {' | '.join(units)} |", f"|---|{'--:|' * len(units)}"]
+    for case in dict.fromkeys(case for case, _ in found):
+        cells = (f"{float(found[case, unit]):.3f}" if (case, unit) in found else "–" for unit in units)
+        lines.append(f"| {case.removeprefix('design: ')} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 def block(name: str) -> str:
     """What stands between the marks of this name."""
-    made = {"drift": drift_table, "costs": cost_table, **TABLES}
+    made = {"drift": drift_table, "costs": cost_table, "intervals": interval_table}
     return made[name]() if name in made else table(list(CLAIMS[name]))
 
 

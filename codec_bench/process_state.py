@@ -63,19 +63,26 @@ _left: WeakKeyDictionary[Any, TorchState] = WeakKeyDictionary()
 """The state in which each codec left torch, which it finds again when it is called."""
 
 
+def end_if_forked(process: int) -> None:
+    """Ends this process if it is a fork of `process` that the code which it ran did not end itself."""
+    if os.getpid() != process:
+        os._exit(0)
+
+
 @contextmanager
 def preserved_torch_state(of: Any = None) -> Iterator[None]:
-    """Inside, torch is as the code of `of` left it; afterwards it is as before.
+    """Inside, torch is as the code of `of` left it; afterwards it is as before. A fork that comes back is ended.
 
     Args:
         of: an object of somebody else's; None for code that has left nothing yet.
     """
-    before, own = TorchState.read(), _found(of)
+    before, own, process = TorchState.read(), _found(of), os.getpid()
     if own is not None:
         own.apply()
     try:
         yield
     finally:
+        end_if_forked(process)  # else every further call of it would double the number of processes
         _keep(of, _restored(before))
 
 

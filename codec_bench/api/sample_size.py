@@ -12,9 +12,8 @@ import numpy as np
 from codec_bench.config.option import names
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.report.open_run import open_run
-from codec_bench.stats.bounds import declared_bounds
 from codec_bench.stats.intervals import unit_codes
-from codec_bench.stats.paired import POWER, in_common, item_differences, parts_table, unseen_shift
+from codec_bench.stats.paired import POWER, in_common, item_differences, parts_table
 from codec_bench.stats.power import Plan, Spread, plans_for, spread_of
 from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import item_fold
@@ -30,8 +29,6 @@ class SampleSize:
         wanted: the difference to be shown, in the metric's unit. power: the probability with which it will be.
         pilot: how much the differences spread in the pilot.
         plans: the fewest speakers for several numbers of utterances per speaker.
-        outweighs_rare: whether they are so many that the difference outweighs rare items, for which the test of this
-            metric allows.
     """
 
     a: str
@@ -42,7 +39,6 @@ class SampleSize:
     power: float
     pilot: Spread
     plans: Sequence[Plan]
-    outweighs_rare: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -106,7 +102,6 @@ def sample_size(
     if not np.isfinite(differences).all():
         raise UserError(f"without one of the samples {metric} has no value, so nothing is known of its spread")
     pilot = spread_of(differences, unit_codes([item.speaker for item in a], len(a)))
-    shift = unseen_shift(fold, parts_table(a), parts_table(b), declared_bounds(facts[metric]))
-    plans = plans_for(pilot, difference, power=power, shift=shift)
+    plans = plans_for(pilot, difference, power=power)
     unit = facts[metric].get("unit", "")
-    return SampleSize(wanted[0], wanted[1], metric, unit, difference, power, pilot, plans, shift is not None)
+    return SampleSize(wanted[0], wanted[1], metric, unit, difference, power, pilot, plans)

@@ -95,10 +95,5 @@ def _print_sample_size(found: SampleSize) -> None:
         f"{100 * found.power:g} %.\nThe pilot has {pilot.items:,} utterances in {pilot.units:,} units (speakers, or utterances of "
         f"unknown speaker); its difference is {pilot.difference:.3g}{unit}."
     )
-    if found.outweighs_rare:
-        talk(
-            "The test of this metric allows for rare items that were not seen, such as one that only one of the two systems loses. The plans are "
-            "so large that the difference outweighs them."
-        )
     if pilot.units < 20:
         talk("A pilot of fewer than 20 units knows its spread only roughly; plan for more.")

@@ -7,14 +7,10 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
+from codec_bench.process_state import end_if_forked
+
 PIPE_LOST = 78
 """The exit code of a worker that cannot reach the main process any more."""
-
-
-def end_if_forked(process: int) -> None:
-    """Ends this process if it is a fork of `process` that the code which it ran did not end itself."""
-    if os.getpid() != process:
-        os._exit(0)
 
 
 class MainPipe:

@@ -23,10 +23,9 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.audio.level_checks import all_silent, is_folded, loudest_levels
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.engine.arena import Region, Segments
-from codec_bench.engine.main_pipe import end_if_forked
 from codec_bench.errors import UserError, describe
 from codec_bench.features.base import PreparedFeature
-from codec_bench.process_state import preserved_torch_state
+from codec_bench.process_state import end_if_forked, preserved_torch_state
 from codec_bench.registry import lent, load_attribute
 from codec_bench.store.rows import CUT, FOLDED, SILENT
 from codec_bench.types import Audio, Score

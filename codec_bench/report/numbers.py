@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from codec_bench.errors import plain
 from codec_bench.report.data_warnings import warned_notes
-from codec_bench.stats.cluster_variance import EQUAL
+from codec_bench.stats.notes import IN_GENERAL, Note
 from codec_bench.stats.summary_types import (
     BITRATE,
     UNPROCESSED,
@@ -31,7 +31,7 @@ from codec_bench.store.rows import doubt_text
 from codec_bench.store.rows import doubts_text as text_of
 
 __all__ = ["UNPROCESSED", "plain"]  # what writes numbers names the unprocessed audio too, and texts from data
-BOLD = "Bold is the best value of a column, with every value that a paired test over the same samples does not tell from it"
+BOLD = "Bold is the best value of a column. ≈ marks values not distinguishable from it (paired test, Holm)"
 SUSPECT = " (suspect)"
 ARROWS = {True: "↑", False: "↓", None: ""}
 _OPERATING_POINT = re.compile(r"(?:@.*|[-_]\d+(?:\.\d+)?\s*(?:k|kbps|bps|kbit|cb|bit)?)$")
@@ -279,6 +279,7 @@ def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) 
         entries: (system, metric, entry of the summary), of all systems.
     """
     told: dict[tuple[str, str], dict[str, list[str]]] = {}
+    texts: dict[tuple[str, str], dict[str, None]] = {}
     every: dict[str, list[str]] = {}
     for system, metric, entry in entries:
         if entry.value is None and not entry.n:
@@ -287,13 +288,29 @@ def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) 
         judged = entry.judging.tested if isinstance(entry, MetricSummary) and entry.judging else ""
         note = (entry.note or "").removesuffix(judged).removesuffix("; ")
         if judged:
-            told.setdefault(("* judge", judged), {}).setdefault(plain(metric), []).append(plain(system))
+            key = ("* judge", judged)
+            texts.setdefault(key, {})[judged] = None
+            told.setdefault(key, {}).setdefault(plain(metric), []).append(plain(system))
+        code = entry.note_code["code"] if isinstance(entry, MetricSummary) and entry.note_code else ""
         # The rate of a codec with a fixed one is known, however few items there are.
-        if note and not (metric == BITRATE and note == EQUAL):
-            lacks = "no value" if entry.value is None else "* interval" if entry.ci95 else "no interval"
-            about = told.setdefault((lacks, note), {})
-            about.setdefault(plain(metric), []).append(plain(system))
-    return [f"{lacks}{_about(where, every)}: {note}" for (lacks, note), where in told.items()]
+        if note and not (metric == BITRATE and note == Note("all_equal")):
+            key = ("no value" if entry.value is None else "*" if entry.ci95 else "–", code or note)
+            texts.setdefault(key, {})[note] = None
+            told.setdefault(key, {}).setdefault(plain(metric), []).append(plain(system))
+    return [
+        f"{mark}{_about(where, every)}: {next(iter(texts[mark, what])) if len(texts[mark, what]) == 1 else IN_GENERAL.get(what, what)}"
+        for (mark, what), where in told.items()
+    ]
+
+
+MOST_NOTES = 4
+"""Below a table on the terminal."""
+
+
+def shortened(notes: Sequence[str], most: int = MOST_NOTES) -> list[str]:
+    """The first notes, and how many more there are on the page."""
+    more = len(notes) - most + 1
+    return list(notes) if len(notes) <= most else [*notes[: most - 1], f"{more} more notes are on the page"]
 
 
 def _about(where: Mapping[str, Sequence[str]], every: Mapping[str, Sequence[str]]) -> str:
@@ -315,6 +332,11 @@ def is_best(entry: MetricSummary) -> bool:
     return bool(entry.standing and entry.standing.best)
 
 
+def is_alike(entry: MetricSummary) -> bool:
+    """Whether a system is not distinguishable from the best in a metric."""
+    return bool(entry.standing and entry.standing.alike)
+
+
 def best_notes(entries: Entries) -> list[str]:
     """What to know of the marks of the best values: over how many samples they are found if these are fewer than some
     system has, which systems are not compared, and where there is no best. One sentence each.
@@ -325,6 +347,7 @@ def best_notes(entries: Entries) -> list[str]:
     over: dict[int, dict[str, None]] = {}
     barred: dict[tuple[str, str], dict[str, None]] = {}
     nobody: dict[str, dict[str, None]] = {}
+    marked: set[str] = set()
     of: dict[str, dict[str, None]] = {}
     for system, metric, entry in entries:
         standing = entry.standing
@@ -332,6 +355,7 @@ def best_notes(entries: Entries) -> list[str]:
             continue
         if standing.compared:
             of.setdefault(plain(metric), {})[plain(system)] = None
+            marked |= {plain(metric)} if standing.best else set()
             if standing.why:
                 nobody.setdefault(standing.why, {})[plain(metric)] = None
             elif entry.common:
@@ -346,7 +370,10 @@ def best_notes(entries: Entries) -> list[str]:
             f"the best is found over the {n:,} samples for which all systems that are compared have a value{about(metrics)}"
             for n, metrics in over.items()
         ),
-        *(f"no best is marked{about(metrics)}: {why}" for why, metrics in nobody.items()),
+        *(
+            f"{'' if marked.issuperset(metrics) else 'no best is marked: '}{why}{about(metrics)}"
+            for why, metrics in nobody.items()
+        ),
     ]
 
 
@@ -390,12 +417,12 @@ def _lacking(held: Mapping[str, MetricSummary]) -> str | None:
     compared = {name: entry for name, entry in held.items() if not entry.standing or entry.standing.compared}
     over = {name: (entry.common or entry).value for name, entry in compared.items()}
     worst = {name: found.of_all for name, entry in held.items() if (found := entry.counting_failures)}
-    told = ["systems lack values for different samples"]
-    if common is not None and over:
+    told = ["systems lack values for different samples"] if common is None or common.n else []
+    if common is not None and common.n and over:
         told.append(f"over the {common.n:,} that all have: {written(over)}")
     if any(value is not None for value in worst.values()):
         told.append(f"with failures as the worst value: {written(worst)}")
-    return "; ".join(told)
+    return "; ".join(told) or None
 
 
 def draw_notes(entries: Entries) -> list[str]:

@@ -35,7 +35,7 @@ _LATEX = {
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\symbol{34}",
     # At the beginning of a row these two would belong to the command before it.
     "[": "{[}", "*": "{*}",
-    "−": "$-$", "–": r"\textendash{}", "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "…": r"\ldots{}", "�": "?",
+    "−": "$-$", "–": r"\textendash{}", "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "…": r"\ldots{}", "≈": r"$\approx$", "�": "?",
 }  # fmt: skip
 
 
@@ -211,7 +211,7 @@ def _column(
     for name, entry in entries.items():
         if entry.value is not None:
             items = f"(n = {entry.n:,})" if entry.n < count[name] else ""
-            value = numbers.number(factor * entry.value, places)
+            value = ("≈" if numbers.is_alike(entry) else "") + numbers.number(factor * entry.value, places)
             cells[name] = _Cell(value, numbers.spread(entry, places, factor), items, numbers.is_best(entry))
     head = (metric, f"({unit})" if unit else "", numbers.ARROWS[facts.higher_is_better])
     return " ".join(filter(None, head)), cells
@@ -222,18 +222,20 @@ def _notes(
 ) -> list[str]:
     """What to know of the table: one text each."""
     entries = [(name, metric, entry) for name, held in systems.items() for metric, entry in held.items()]
-    notes = []
     arrows = [
         words for arrow, words in (("↑", "↑ higher is better"), ("↓", "↓ lower is better")) if arrow in "".join(heads)
     ]
-    if arrows:
-        notes.append(f"{', '.join(arrows)}.")
-    if any(entry.ci95 for _, _, entry in entries):
-        notes.append("With each value stands its 95 % interval: half its width after ±, or its two ends in brackets.")
-    if any(numbers.is_best(entry) for _, _, entry in entries):
-        notes.append(f"{numbers.BOLD}.")
-    told = (
-        *_chances(entries),
+    methods = dict.fromkeys(METHODS[entry.method] for _, _, entry in entries if entry.ci95 and entry.method in METHODS)
+    legend = [", ".join(arrows), f"95 % intervals: {', '.join(methods)}" if methods else ""]
+    legend += [numbers.BOLD] if any(numbers.is_best(entry) for _, _, entry in entries) else []
+    rows = ["n is the number of items of a row" + (", unless a cell says otherwise" if fewer else "")]
+    rows += [
+        f"{name}: {lost:,} items failed" for name, held in summary.systems.items() if (lost := held.without_estimate)
+    ]
+    rows += _chances(entries)
+    protocols = {metric: entry.protocol for _, metric, entry in entries}
+    rows += [f"Protocols: {'; '.join(f'{metric} is {protocol}' for metric, protocol in protocols.items())}"]
+    more = [
         *control_notes(summary),
         *numbers.rows_notes(summary.rows, summary.other_data or ()),
         *numbers.system_notes(summary.systems),
@@ -241,20 +243,19 @@ def _notes(
         *numbers.draw_notes(entries),
         *numbers.best_notes(entries),
         *numbers.missing_notes(entries),
-        *numbers.interval_notes(entries),
-    )
-    notes += [f"{sentence}." for sentence in told]
-    notes.append(
-        "n is the number of items that the values of a row rest on"
-        + (", unless a cell says otherwise." if fewer else ".")
-    )
-    for name, held in summary.systems.items():
-        if lost := held.without_estimate:
-            notes.append(f"{name}: {lost:,} items failed and are missing from all values.")
-    protocols = {metric: entry.protocol for _, metric, entry in entries}
-    if protocols:
-        notes.append(f"Protocols: {'; '.join(f'{metric} is {protocol}' for metric, protocol in protocols.items())}.")
-    return notes
+    ]
+    return [f"{'. '.join(filter(None, part))}." for part in (legend, [*more, *rows]) if any(part)]
+
+
+METHODS = {
+    "t": "Student's t with cluster-robust standard errors (CR2, Satterthwaite)",
+    "wilson": "Wilson",
+    "clopper-pearson": "Clopper-Pearson where fewer than ten items are right or wrong",
+    "bootstrap": "percentile bootstrap over units",
+    "bca": "BCa bootstrap over units",
+    "jackknife-blocks": "delete-a-group jackknife",
+}
+"""The methods of intervals, as a caption names them."""
 
 
 def _chances(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:

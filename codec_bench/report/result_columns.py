@@ -119,6 +119,7 @@ CSV_COLUMNS = (
         "Why there is no interval, or what to know of the one there is.",
         lambda name, metric, entry, system: entry.note,
     ),
+    CsvColumn("method", "The method of the interval.", lambda name, metric, entry, system: entry.method or None),
     CsvColumn("n", "The number of samples that the value rests on.", lambda name, metric, entry, system: entry.n),
     CsvColumn("failed", "The number of samples without a value.", lambda name, metric, entry, system: entry.failed),
     CsvColumn(
@@ -152,10 +153,16 @@ CSV_COLUMNS = (
     CsvColumn("protocol", "The exact measurement.", lambda name, metric, entry, system: entry.protocol),
     CsvColumn(
         "best",
-        "`true` for the best value of a metric and for every value that a paired test does not tell from it, else `false`; empty for a "
-        "system that is not compared.",
+        "`true` for the best value of a metric, else `false`; empty for a system that is not compared.",
         lambda name, metric, entry, system: (
             str(entry.standing.best).lower() if entry.standing and entry.standing.compared else None
+        ),
+    ),
+    CsvColumn(
+        "alike",
+        "`true` for a value that is not distinguishable from the best, else `false`; empty for a system that is not compared.",
+        lambda name, metric, entry, system: (
+            str(entry.standing.alike).lower() if entry.standing and entry.standing.compared else None
         ),
     ),
     CsvColumn(

@@ -19,7 +19,7 @@ from codec_bench.report.chance_level import beside_notes, chance_text
 from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.narrow import listed, room_for, whole_words
 from codec_bench.report.result_columns import columns_in
-from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, LUCK, UNSEEN, Comparison
+from codec_bench.stats.paired import Comparison
 from codec_bench.stats.summary_types import Estimate, Failure, MetricSummary, Summary, SystemSummary
 from codec_bench.store.statuses import FAILURES, NOT_APPLICABLE, UNDEFINED
 
@@ -64,10 +64,10 @@ def summary_table(summary: Summary, *, width: int | None = None) -> Table:
     return _stacked(systems, columns, width)
 
 
-def summary_notes(summary: Summary) -> list[str]:
-    """What to know beside the numbers of `summary_table`, such as what its asterisks mean; one sentence each."""
+def summary_notes(summary: Summary, most: int | None = numbers.MOST_NOTES) -> list[str]:
+    """What to know of the numbers of `summary_table`, one sentence each; at most so many, None for all."""
     entries = summary.entries
-    return [
+    notes = [
         *control_notes(summary),
         *numbers.rows_notes(summary.rows, summary.other_data or ()),
         *numbers.system_notes(summary.systems),
@@ -77,6 +77,7 @@ def summary_notes(summary: Summary) -> list[str]:
         *numbers.missing_notes(entries),
         *numbers.interval_notes(entries),
     ]
+    return notes if most is None else numbers.shortened(notes, most)
 
 
 def wide_table(heads: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> Table:
@@ -165,7 +166,7 @@ def _head(metric: str, unit: str, found: Sequence[MetricSummary]) -> Text:
 def _cell(entry: MetricSummary, places: int, factor: float, lost: int) -> Text:
     value = entry.value
     cell = Text(
-        numbers.number(None if value is None else factor * value, places),
+        ("≈" if numbers.is_alike(entry) else "") + numbers.number(None if value is None else factor * value, places),
         style="bold" if numbers.is_best(entry) else "" if value is not None else "dim",
     )
     spread = numbers.spread(entry, places, factor)
@@ -256,8 +257,7 @@ def comparison_table(
 
     The difference is A minus B, with its interval. It is bold if the interval does not contain 0. `better` counts the
     samples on which A is better. Where a comparison is barred, nothing is bold, and `better` counts nothing.
-    `detectable` is the smallest difference that such data show in four of five studies, or `equal` if the two are equal
-    everywhere. `comparison_notes` says why there is a dash in the place of a number.
+    `detectable` is the minimum detectable effect: the difference that the test finds in four of five such studies.
 
     Args:
         comparisons: as `codec_bench.stats.paired.compare_items` gives them.
@@ -285,9 +285,9 @@ def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
         scaled(c.value_b),
         signed(test.difference),
         " to ".join(map(signed, ci)) if ci else "–",
-        _probability(test.p) + ("*" if _is_starred(c) else ""),
+        _probability(test.p) + ("*" if test.p is not None and test.note else ""),
         *([_probability(c.p_holm)] if adjusted else []),
-        "equal" if EQUAL in (test.note or "") else scaled(test.detectable),
+        scaled(test.detectable),
         f"{c.wins:,} : {c.losses:,} : {c.ties:,}" if c.pairs and not c.barred else "–",
         f"{c.pairs:,}" + (f"\n{c.dropped:,} left out" if c.dropped else ""),
         f"{test.units:,}",
@@ -297,40 +297,16 @@ def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
     return cells
 
 
-def _is_starred(c: Comparison) -> bool:
-    """Whether there is something to know beside the p of a comparison."""
-    return c.test.p is not None and any(text in (c.test.note or "") for text in (DISAGREE, LUCK, UNSEEN))
-
-
 def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
-    """What to know beside the numbers of a comparison, one sentence each, with the metrics that it is about.
-
-    A sentence about a p with an asterisk begins with one. A sentence that says why there is a dash begins with the name
-    of the column.
-    """
+    """What to know beside the numbers of a comparison, one sentence each, with the metrics that it is about."""
     told: dict[tuple[str, str], list[str]] = {}
     for c in comparisons:
-        note = c.test.note or ""
-        for unknown in (text for text in (EQUAL, ALIKE) if text in note):
-            told.setdefault(("detectable", unknown), []).append(numbers.plain(c.metric))
-            note = note.removesuffix(unknown).removesuffix("; ")
-        if note:
-            told.setdefault((_subject(c), note), []).append(numbers.plain(c.metric))
-    everywhere = len(comparisons)
+        if c.test.note:
+            told.setdefault(("*" if c.test.p is not None else "–", c.test.note), []).append(numbers.plain(c.metric))
     return [
-        f"{subject}: {note}" if len(names) == everywhere else f"{subject} ({', '.join(names)}): {note}"
-        for (subject, note), names in told.items()
+        f"{mark} {note}" if len(names) == len(comparisons) else f"{mark} {note} ({', '.join(names)})"
+        for (mark, note), names in told.items()
     ]
-
-
-def _subject(c: Comparison) -> str:
-    """What the note of a comparison is about."""
-    if _is_starred(c):
-        return "* p"
-    if c.test.difference is None:
-        return "no difference"
-    missing = {"no interval": c.test.low, "no p": c.test.p}
-    return " and ".join(name for name, value in missing.items() if value is None) or "95 % interval"
 
 
 def _probability(p: float | None) -> str:

@@ -6,11 +6,9 @@ the order in which the items were computed.
 Which file to open
     `intervals.py`      intervals; `paired.py` is differences and their p, `power.py` the size of a run,
                         `correlation.py` columns that order alike, and `bd_rate.py` rates at equal quality. `crossed.py`
-                        is means over people and sounds. `quantiles.py` is quantiles. `sign_flips.py` and
-                        `unseen_items.py` are two methods of intervals, `bounds.py` says what an item can be,
-                        `conditional_ends.py` what an end allows for that is given under a rule, and `corpus_ends.py`
-                        with `cluster_variance.py` is intervals of values such as BLEU. `bench/bench_intervals.py` shows
-                        whether a method holds.
+                        is means over people and sounds, `quantiles.py` quantiles. `cluster_variance.py` is the error
+                        CR2, `bootstrap.py` draws of units, `bounds.py` what an item can be, `notes.py` what stands
+                        beside an interval. `bench/bench_intervals.py` shows whether a method holds.
     `summary.py`        the summary of a run; `summary_types.py` is what it holds, and `summary_json.py` its JSON.
                         `recorded.py` reads the record.
     `verdict.py`        which systems are the best, and which are not compared. `data_warnings.py` says where data and

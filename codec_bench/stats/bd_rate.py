@@ -18,17 +18,12 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.stats.cluster_variance import (
-    EQUAL,
-    FEWEST_EFFECTIVE,
-    ONE_UNIT,
     degrees_of_freedom,
-    effective_units,
     left_out_error,
     t_quantile,
 )
-from codec_bench.stats.corpus_ends import EXTREME
-from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, Interval, too_few
-from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS
+from codec_bench.stats.intervals import FEW_UNITS, FEWEST_UNITS, LEVEL, Interval
+from codec_bench.stats.notes import Note, too_few
 
 MIN_POINTS = 4
 
@@ -97,8 +92,6 @@ def bd_rate_interval(
     if units < FEWEST_UNITS:
         return Interval(None, None, units, "", too_few(units, FEWEST_UNITS, "an interval"), level)
     sizes = np.ones(units) if sizes is None else sizes
-    if effective_units(sizes) < FEWEST_EFFECTIVE and units < FEWEST_FOR_FLIPS:
-        return Interval(None, None, units, "", ONE_UNIT, level)
     points = [*anchor, *test]
     slopes = []
     for place, (rate, quality) in enumerate(points):
@@ -108,10 +101,11 @@ def bd_rate_interval(
         changed = bd_rate(anchor=sides[0], test=sides[1], higher_is_better=higher_is_better)
         slopes.append((math.log1p(changed) - found) / step)
     error = left_out_error(found + left_out @ np.asarray(slopes), found, sizes)
-    if not error:
-        return Interval(None, None, units, "", EXTREME if error is None else EQUAL, level)
+    if error is None:
+        return Interval(None, None, units, "", Note("single_unit"), level)
     reach = t_quantile(level, degrees_of_freedom(sizes)) * error
-    return Interval(math.expm1(found - reach), math.expm1(found + reach), units, "t", None, level)
+    note = Note("all_equal") if error == 0 else Note("few_units", units=units) if units < FEW_UNITS else None
+    return Interval(math.expm1(found - reach), math.expm1(found + reach), units, "t", note, level)
 
 
 def _closest(points: Sequence[tuple[float, float]], quality: float) -> float:

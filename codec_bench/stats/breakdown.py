@@ -74,11 +74,8 @@ class Parts:
     def interval(self) -> Interval:
         """The 95 % interval of the corpus value, over speakers if they are known, or over questions."""
         # An item without a unit is a unit of its own.
-        codes, items = (
-            unit_codes([unit or None for unit in self.units], len(self.sums)),
-            -(-len(self.sums) // self.draws),
-        )
-        return interval_of(self.fold, self.sums, codes, share=self.share, items=items, bounds=self.bounds)
+        codes = unit_codes([unit or None for unit in self.units], len(self.sums))
+        return interval_of(self.fold, self.sums, codes, share=self.share, bounds=self.bounds)
 
     @property
     def extrapolated(self) -> float | None:

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.stats.cluster_variance import EQUAL, t_quantile
+from codec_bench.stats.cluster_variance import detectable_effect, t_probability, t_quantile
 from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, Interval
-from codec_bench.stats.paired import ALIKE, POWER, PairedTest
+from codec_bench.stats.notes import Note
+from codec_bench.stats.paired import POWER, PairedTest
 
 _CANCELLED = 1e-3
 CANCELLED = (
@@ -73,7 +74,7 @@ def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: 
             note = f"there are {size} {name}; an interval over raters and items needs at least {FEWEST_UNITS}, and the value holds for these alone"
             return Spread(mean, None, 0.0, fewest, note)
     if np.ptp(numbers) == 0:
-        return Spread(mean, None, 0.0, fewest, EQUAL)
+        return Spread(mean, 0.0, float(fewest - 1), fewest, Note("all_equal"))
     parts = [size / (size - 1) * float((np.bincount(of, apart) ** 2).sum()) for of, size in zip(codes, sizes)]
     single = count / (count - 1) * float((apart**2).sum())
     variance, freedoms = sum(parts) - single, [size - 1 for size in sizes]
@@ -94,7 +95,7 @@ def crossed_interval(values: Sequence[float], people: Sequence[Hashable], sounds
     reach = spread.reach(LEVEL)
     if reach is None:
         return Interval(None, None, spread.units, "", spread.note)
-    return Interval(spread.mean - reach, spread.mean + reach, spread.units, "crossed")
+    return Interval(spread.mean - reach, spread.mean + reach, spread.units, "crossed", spread.note)
 
 
 def crossed_test(differences: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> PairedTest:
@@ -103,13 +104,14 @@ def crossed_test(differences: Sequence[float], people: Sequence[Hashable], sound
     Args:
         differences: of A minus B. people, sounds: as `crossed_spread` takes them.
     """
-    from scipy.special import stdtr
-
     spread = crossed_spread(differences, people, sounds)
     reach = spread.reach(LEVEL)
     if spread.error is None or reach is None:
-        note = ALIKE if spread.note == EQUAL else spread.note
-        return PairedTest(spread.mean, None, None, None, spread.units, note)
-    p = float(2 * stdtr(spread.freedom, -abs(spread.mean) / spread.error))
-    detectable = reach + t_quantile(2 * POWER - 1, spread.freedom) * spread.error
-    return PairedTest(spread.mean, spread.mean - reach, spread.mean + reach, p, spread.units, None, detectable)
+        return PairedTest(spread.mean, None, None, None, spread.units, spread.note)
+    low, high = spread.mean - reach, spread.mean + reach
+    if not spread.error:
+        p = float(spread.mean == 0)
+        return PairedTest(spread.mean, low, high, p, spread.units, spread.note, None, method="crossed")
+    p = t_probability(spread.mean / spread.error, spread.freedom)
+    detectable = detectable_effect(spread.error, spread.freedom, LEVEL, POWER)
+    return PairedTest(spread.mean, low, high, p, spread.units, None, detectable, method="crossed")

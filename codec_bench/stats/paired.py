@@ -1,84 +1,64 @@
-"""Whether one system is better than another on the same items: an interval of the difference, and an exact test.
+"""Whether one system is better than another on the same items: a paired test and the interval of the difference.
 
 Every table and page of this package takes its differences from here. `codec_bench.paired_test` is the public function.
 
-How it is done
-    If two systems are equal, the two results of a unit (a speaker, or an item of unknown speaker) could as well be
-    exchanged. The test exchanges them in every possible way, or in `DRAWS` random ways if there are more than
-    `EXACT_UNITS` units, and counts how often the difference is at least as large as the one that was seen. So p is
-    never smaller than the number of units can show: six units cannot go below 2/64 = 0.031. The interval holds every
-    difference that the same exchanges do not tell from the one that was seen, so it excludes 0 exactly where p is 0.05
-    or less (`stats.sign_flips`). With three to five units it is that of `stats.intervals`. Where one system alone may
-    fail on rare items, both the interval and p allow for some that were not seen (`stats.unseen_items`): p is the
-    larger of that of the exchanges and of that with these items. Error rates of fewer than `FEW_ITEMS` items that may
-    loop have no interval, and p says whether chance explains what was seen. Of BLEU the interval alone allows for the
-    luck of having enough matches (`stats.conditional_ends`): where it holds 0 and p is small, the note says so
-    (`LUCK`).
+Methods, by what the values are
+    means, ratios of sums    Student's t of the paired differences over units, with the cluster-robust standard error
+                             CR2 and Satterthwaite's degrees of freedom. Interval and p are of the same t.
+    shares of right answers  McNemar's test (mid-p), and Newcombe's interval of a paired difference; with clusters, the
+                             t test above.
+    values of a corpus       the paired bootstrap of Koehn, as in sacreBLEU.
 
 Conventions
     Differences are A minus B. A win is an item on which A is better, also for metrics whose lower values are better.
 
-References: those of `stats.sign_flips` and `stats.intervals`; Holm 1979, "A simple sequentially rejective multiple test
-procedure".
+References: those of `stats.cluster_variance` and `stats.bootstrap`; Fagerland, Lydersen and Laake 2013, "The McNemar
+test for binary matched-pairs data: mid-p and asymptotic are better than exact conditional"; Newcombe 1998, "Improved
+confidence intervals for the difference between binomial proportions based on paired data" (method 10); Connor 1987
+(power of McNemar's test); Holm 1979, "A simple sequentially rejective multiple test procedure".
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.stats.bounds import Bounds, Rare, checked_bounds, is_rate, rare_item, supposed_bounds
+from codec_bench.stats.bootstrap import corpus_difference
+from codec_bench.stats.bounds import Bounds, checked_bounds, supposed_bounds
 from codec_bench.stats.cluster_variance import (
-    FEWEST_EFFECTIVE,
-    ONE_UNIT,
     degrees_of_freedom,
-    effective_units,
+    detectable_effect,
     left_out_error,
     linear_parts,
-    reaches_of_few,
+    t_probability,
     t_quantile,
 )
-from codec_bench.stats.conditional_ends import passing_end
 from codec_bench.stats.corpus import CorpusFold
-from codec_bench.stats.corpus_ends import corpus_doubt, corpus_ends, matches_cut
 from codec_bench.stats.intervals import (
-    FEW_ITEMS,
+    FEW_UNITS,
     FEWEST_UNITS,
     LEVEL,
-    NOTHING_BELOW,
-    SHORT,
     Fold,
     check_level,
     check_seed,
     folded,
+    is_share,
     item_table,
     labels_of,
     ratios,
-    too_few,
     unit_codes,
     unit_sums,
+    wilson,
 )
-from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval, flip_p, flipped_together, flips
-from codec_bench.stats.unseen_items import ALONE, MOST_LOST, lost_together, unseen_end, unseen_p
+from codec_bench.stats.notes import Note, too_few
 
-FEWEST_FOR_P = FEWEST_FOR_FLIPS
-_LOST = 0.9
-"""From which share of what an item can have it is lost by one system alone."""
+FEWEST_FOR_P = FEWEST_UNITS
 POWER = 0.8
-DISAGREE = "the interval and p disagree: only one of them tells the two apart, so the difference is at the edge of what the data show: take more items before you call the two different"
-EQUAL = (
-    "the two are equal in every unit, so the data do not say how small a difference they could show: harder items would"
-)
-ALIKE = "every unit gives the same difference, so the data do not say how small a difference they could show: other items would"
-UNSEEN = "the interval and p allow for rare items that were not seen: the two differ on these items, and few bad items would take that away"
-ENOUGH_TO_SHOW = math.ceil(math.log(0.05) / math.log(1 - MOST_LOST))
-"""So many speakers show one of whom a twentieth are lost as a whole, in 0.95 of the runs."""
-LUCK = "p tells the two apart on these items; few n-grams match, and p does not allow for the luck of having enough of them, as the interval does: take more items before you say how far the two differ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +69,12 @@ class PairedTest:
         difference: A minus B; None if one of the two has no value.
         low, high: the ends of the interval of the difference; both None where no method holds.
         p: the two-sided probability of a difference at least this far from 0 if the two systems are equal; None with
-            fewer than six units.
+            fewer than three units.
         units: how many independent units the two rest on: clusters, and items that belong to no cluster.
-        note: why there is no interval or no p, or what else a reader should know; None if there is nothing to say.
-        detectable: the smallest difference that such data show with a probability of 80 % (`POWER`) at a level of 95 %;
-            None without an interval, and if all units give the same difference.
+        note: what a reader should know (see `stats.notes`); None if there is nothing to say.
+        detectable: the minimum detectable effect: the difference that this test finds with a probability of 80 %
+            (`POWER`) at a level of 95 %, in data like these; None if it is not known.
+        method: `t`, `mcnemar` or `bootstrap`; "" if there is no p.
         level: of the interval.
     """
 
@@ -105,6 +86,7 @@ class PairedTest:
     note: str | None = None
     detectable: float | None = None
     level: float = LEVEL
+    method: str = ""
 
 
 class ItemParts(NamedTuple):
@@ -172,11 +154,10 @@ def paired_test(
         clusters: one label per item, such as its speaker; an item with None is a unit of its own. Without clusters
             every item is one.
         bounds: what a value of either system can be at least and at most, as for `interval`.
-        seed: of the random exchanges, which are drawn if there are more than twelve units.
+        seed: of the bootstrap, which values of a corpus have.
 
     Returns:
-        The difference A minus B with its 95 % interval and a two-sided p. There is no interval where no method holds,
-        such as with fewer than three units, and no p with fewer than six; the note then says so.
+        The difference A minus B with its 95 % interval and a two-sided p. There are none with fewer than three units.
 
     Raises:
         UserError: something is not what it should be, lengths differ, a number is not finite, a denominator is
@@ -185,8 +166,8 @@ def paired_test(
     Examples:
         >>> a, b = [3.1, 3.4, 2.9, 3.6, 3.3, 3.0, 3.5, 3.2], [2.9, 3.1, 2.8, 3.5, 3.0, 2.9, 3.1, 3.0]
         >>> found = paired_test(a, b)
-        >>> round(found.difference, 4), round(found.low, 4), round(found.high, 4), found.p
-        (0.2125, 0.1, 0.3, 0.0078125)
+        >>> round(found.difference, 4), round(found.low, 4), round(found.high, 4), round(found.p, 5)
+        (0.2125, 0.1241, 0.3009, 0.00074)
     """
     table_a, table_b = item_table(a, denominators, "a"), item_table(b, denominators, "b")
     if len(table_a) != len(table_b):
@@ -215,7 +196,7 @@ def paired_parts(
         fold: turns summed parts `(..., k)` into values.
         a, b: each item's parts, `(items, k)`.
         codes: the units from `unit_codes`; None if every item is one.
-        seed: of the random exchanges.
+        seed: of the bootstrap.
         level: of the interval.
         bounds: of the values of either system.
     """
@@ -226,252 +207,92 @@ def paired_parts(
     units_a, units_b = units_a[adding], units_b[adding]
     count = len(units_a)
     if value_a is None or value_b is None:
-        note = NOTHING_BELOW if fold is ratios else "one of the two has no value"
-        if not len(a):
-            note = "there is no value, because no item has one from both systems"
-        return PairedTest(None, None, None, None, count, note, None, level)
+        code = "no_value" if not len(a) else "zero_denominator" if fold is ratios else "one_without_value"
+        return PairedTest(None, None, None, None, count, Note(code), None, level)
     difference = value_a - value_b
     if count < FEWEST_UNITS:
-        note = too_few(count, FEWEST_FOR_P, f"an interval needs at least {FEWEST_UNITS}, and p")
-        return PairedTest(difference, None, None, None, count, note, None, level)
+        return PairedTest(difference, None, None, None, count, too_few(count, FEWEST_UNITS, "a test"), None, level)
+    note = Note("few_units", units=count) if count < FEW_UNITS else None
     if np.array_equal(units_a, units_b):
-        few = count < FEWEST_FOR_P
-        note = f"{too_few(count, FEWEST_FOR_P, 'p')}; {EQUAL}" if few else EQUAL
-        return PairedTest(difference, None, None, None if few else 1.0, count, note, None, level)
+        return PairedTest(difference, 0.0, 0.0, 1.0, count, Note("all_equal"), None, level, "t")
+    if isinstance(fold, CorpusFold):
+        low, high, p, error = corpus_difference(fold, units_a, units_b, difference, level, seed)
+        detectable = detectable_effect(error, count - 1, level, POWER)
+        return PairedTest(difference, low, high, p, count, note, detectable, level, "bootstrap")
+    if fold is ratios and count == len(a) and is_share(a) and is_share(b):
+        return _mcnemar(a[:, 0] > 0, b[:, 0] > 0, note, level)
     apart = np.stack([_one_sided(fold, units_a, units_b, difference), (units_a[:, 1] + units_b[:, 1]) / 2], axis=1)
     left_out = fold(units_a.sum(axis=0) - units_a) - fold(units_b.sum(axis=0) - units_b)
-    error = left_out_error(left_out, difference, apart[:, 1])
+    of_units = left_out_error(left_out, difference, apart[:, 1])
+    if of_units is None:
+        return PairedTest(difference, None, None, None, count, Note("single_unit"), None, level)
+    if of_units == 0:
+        return PairedTest(difference, difference, difference, 0.0, count, Note("all_equal"), None, level, "t")
     freedom = degrees_of_freedom(apart[:, 1])
-    notes: list[str] = []
-    ends: tuple[float, float] | None = None
-    unseen: _Unseen | None = None
-    detectable: float | None = None
-    if error is None:
-        note = "without one of the units there is no value, so nothing is known of the spread"
-        return PairedTest(difference, None, None, None, count, note, None, level)
-    if error == 0:
-        notes.append(ALIKE)
-    elif count < FEWEST_FOR_P and effective_units(apart[:, 1]) < FEWEST_EFFECTIVE:
-        notes.append(ONE_UNIT)
-    elif isinstance(fold, CorpusFold) and (doubt := corpus_doubt(fold, units_a) or corpus_doubt(fold, units_b)):
-        notes.append(doubt)
-    else:
-        reach = t_quantile(level, freedom) * error
-        detectable = reach + t_quantile(2 * POWER - 1, freedom) * error
-        ends = flip_interval(apart, level, seed)
-        if ends is None:  # so few units may be skewed
-            below, above = reaches_of_few(apart[:, 0] - difference * apart[:, 1])
-            ends = difference - below * reach, difference + above * reach
-        if isinstance(fold, CorpusFold):
-            ends = _of_corpora(
-                fold,
-                (units_a, units_b),
-                (difference, error, freedom),
-                left_out,
-                ends,
-                level,
-                seed=seed,
-                together=count < len(a),
-            )
-        rate = fold is ratios and is_rate(bounds)
-        if rate and len(a) < FEW_ITEMS:
-            ends = None
-            notes.append(SHORT)
-        elif fold is ratios:
-            unseen = _unseen_units(a, b, count, bounds)
-        if ends is not None and unseen is not None:
-            ends = (
-                min(ends[0], unseen_end(apart, unseen.low, level, upper=False)),
-                max(ends[1], unseen_end(apart, unseen.high, level, upper=True)),
-            )
-            # A difference must outweigh what is allowed for, too, before it is found.
-            towards_none = difference - ends[0] if difference > 0 else ends[1] - difference
-            detectable += max(0.0, towards_none - reach)
-        if ends is not None and unseen is not None and unseen.together and count < ENOUGH_TO_SHOW:
-            notes.append(not_shown(count))
-    low, high = ends if ends is not None else (None, None)
-    if count < FEWEST_FOR_P:
-        notes.insert(0, too_few(count, FEWEST_FOR_P, "p"))
-        return PairedTest(difference, low, high, None, count, "; ".join(notes), detectable, level)
-    p = exchanged = _exchanged(fold, units_a, units_b, seed)
-    if unseen is not None:
-        p = max(exchanged, unseen_p(apart, unseen.against(difference), upper=difference < 0))
-    if low is not None and high is not None and (low > 0 or high < 0) != (p <= 1 - level):
-        notes.insert(0, LUCK if isinstance(fold, CorpusFold) and exchanged <= 1 - level else DISAGREE)
-    elif exchanged <= 1 - level < p:
-        notes.insert(0, UNSEEN)
-    return PairedTest(difference, low, high, p, count, "; ".join(notes) or None, detectable, level)
+    reach = t_quantile(level, freedom) * of_units
+    low, high = _within(difference - reach, difference + reach, bounds)
+    if note is None:
+        squares = np.square(apart[:, 0] - difference * apart[:, 1])
+        note = Note("dominant_unit") if float(squares.max()) > 0.5 * float(squares.sum()) else None
+    p = t_probability(difference / of_units, freedom)
+    detectable = detectable_effect(of_units, freedom, level, POWER)
+    return PairedTest(difference, low, high, p, count, note, detectable, level, "t")
 
 
-def _of_corpora(
-    fold: CorpusFold,
-    sides: tuple[np.ndarray, np.ndarray],
-    found: tuple[float, float, float],
-    left_out: np.ndarray,
-    ends: tuple[float, float],
-    level: float,
-    *,
-    together: bool,
-    seed: int,
-) -> tuple[float, float]:
-    """The ends of a difference of two values of a corpus, which allow for the luck that each had enough matches.
+def _within(low: float, high: float, bounds: Bounds | None) -> tuple[float, float]:
+    """The ends of a difference, no farther than the bounds of the values are apart."""
+    if bounds is None or bounds[0] is None or bounds[1] is None:
+        return low, high
+    most = bounds[1] - bounds[0]
+    return max(low, -most), min(high, most)
 
-    They reach as far as those of Student's t, at least, and beyond these no farther than the ends of the two values are
-    apart.
+
+def _mcnemar(a: np.ndarray, b: np.ndarray, note: Note | None, level: float) -> PairedTest:
+    """McNemar's mid-p test and Newcombe's interval of the difference of two shares of the same items.
 
     Args:
-        sides: the units of A and of B. found: the difference, its standard error, its degrees of freedom. left_out: the
-            difference without each unit. ends: from exchanges. together: whether units are of several items. seed: of
-            random flips.
+        a, b: whether each system is right on an item, bool `(items,)`.
     """
-    difference, error, freedom = found
-    reach = t_quantile(level, freedom) * error
-    low, high = min(ends[0], difference - reach), max(ends[1], difference + reach)
-    of_a, of_b = (corpus_ends(fold, side, level, together=together, seed=seed) for side in sides)
-    (least_a, most_a), (least_b, most_b) = ((0.0, fold.most) if isinstance(of, str) else of for of in (of_a, of_b))
-    for side in sides:
-        beyond = matches_cut(fold, side, difference, error, left_out)
-        if beyond < difference:
-            low = min(low, max(least_a - most_b, passing_end(difference, error, beyond, freedom, level)))
-        else:
-            high = max(high, min(most_a - least_b, -passing_end(-difference, error, -beyond, freedom, level)))
-    return low, high
+    from scipy.special import bdtr
+
+    count = len(a)
+    both, neither = int((a & b).sum()), int((~a & ~b).sum())
+    only_a, only_b = int((a & ~b).sum()), int((~a & b).sum())
+    apart, fewer = only_a + only_b, min(only_a, only_b)
+    point = float(bdtr(fewer, apart, 0.5)) - (float(bdtr(fewer - 1, apart, 0.5)) if fewer else 0.0)
+    p = 1.0 if only_a == only_b else min(1.0, 2 * float(bdtr(fewer, apart, 0.5)) - point)
+    share_a, share_b = (both + only_a) / count, (both + only_b) / count
+    (low_a, high_a), (low_b, high_b) = wilson(share_a, count, level), wilson(share_b, count, level)
+    margins = (both + only_a) * (only_b + neither) * (both + only_b) * (only_a + neither)
+    alike = both * neither - only_a * only_b
+    phi = (max(0.0, alike - count / 2) if alike > 0 else alike) / math.sqrt(margins) if margins else 0.0
+
+    def reach(down: float, up: float) -> float:
+        return math.sqrt(max(0.0, down**2 - 2 * phi * down * up + up**2))
+
+    difference = share_a - share_b
+    low = difference - reach(share_a - low_a, high_b - share_b)
+    high = difference + reach(high_a - share_a, share_b - low_b)
+    detectable = _mcnemar_detectable(apart / count, count, level)
+    return PairedTest(difference, low, high, p, count, note, detectable, level, "mcnemar")
 
 
-def not_shown(units: int) -> str:
-    """What so few units cannot show of a difference: with a chance of 0.05 or more, none of them is one of those that
-    are lost as a whole.
-    """
-    every = math.ceil(1 / (1 - 0.05 ** (1 / units)))
-    return (
-        f"{units} speakers do not show whether one of the two loses one speaker in {every} as a whole, and neither the interval nor p "
-        "allows for that: look at the interval of each beside it, or take more speakers"
-    )
+def _mcnemar_detectable(discordant: float, items: int, level: float) -> float:
+    """The difference of two shares that McNemar's test finds with a probability of `POWER` (Connor's formula).
 
-
-class _Unseen(NamedTuple):
-    """What one more unit may add to a difference and its size.
+    A difference adds as many discordant items to those that were seen.
 
     Args:
-        low, high: at the low and at the high end. together: whether all items of a unit may be lost at once, and no
-            such unit was seen.
+        discordant: the share of items on which one system alone is right. items: how many.
     """
-
-    low: tuple[float, float]
-    high: tuple[float, float]
-    together: bool
-
-    def against(self, difference: float) -> tuple[float, float]:
-        """What would take a difference away."""
-        return self.high if difference < 0 else self.low
-
-
-def _unseen_units(a: np.ndarray, b: np.ndarray, units: int, bounds: Bounds | None) -> _Unseen | None:
-    """What one more unit may add; None if nothing is allowed for.
-
-    Args:
-        a, b: each item's parts, `(items, 2)`. units: how many there are. bounds: of the values.
-    """
-    found = _rare_loss(a, b, bounds)
-    if found is None:
-        return None
-    rare, each = found.rare, len(a) / units
-    low, high = (found.lost(side, each, units) for side in found.beyond)
-    may = rare.lost_low is not None or rare.lost_high is not None
-    seen = max(low, high) > lost_together(0.0, each, units)
-    size, most = found.size, found.reach * found.size
-    return _Unseen((-most * low, size * low), (most * high, size * high), may and each > 1 and not seen)
-
-
-class _RareLoss(NamedTuple):
-    """What the items of two systems say of an item that only one of them loses.
-
-    Args:
-        rare: what an item may be. reach: how much worse an item can be. size: of an item, on average. sizes: of each,
-        `(items,)`.
-        beyond: how much worse A, and how much worse B, is on each item than on average, `(items,)`.
-    """
-
-    rare: Rare
-    reach: float
-    size: float
-    sizes: np.ndarray
-    beyond: tuple[np.ndarray, np.ndarray]
-
-    def lost(self, beyond: np.ndarray, each: float, units: int) -> float:
-        """How many items of one more unit a system alone may lose, of so many units with so many items."""
-        return _lost_alone(beyond, self.sizes, self.reach, each, units)
-
-
-def _rare_loss(a: np.ndarray, b: np.ndarray, bounds: Bounds | None) -> _RareLoss | None:
-    """What the items, `(items, 2)`, say of one that only one system loses; None if nothing is allowed for."""
-    both = np.concatenate([a, b])
-    whole_a, whole_b = a.sum(axis=0), b.sum(axis=0)
-    sizes = (a[:, 1] + b[:, 1]) / 2
-    residuals = a[:, 0] - b[:, 0] - float(ratios(whole_a) - ratios(whole_b)) * sizes
-    rare = rare_item(both, ratios(both), residuals, bounds, rate=is_rate(bounds))
-    if rare is None:
-        return None
-    return _RareLoss(rare, rare.high - rare.low, float(both[:, 1].mean()), sizes, (-residuals, residuals))
-
-
-def unseen_shift(fold: Fold, a: np.ndarray, b: np.ndarray, bounds: Bounds | None) -> Callable[[int, int], float] | None:
-    """How far what a test allows for may move the difference of another study of these systems; None if it allows for
-    nothing.
-
-    Args:
-        fold, a, b, bounds: as in `paired_parts`.
-
-    Returns:
-        A function of the study's number of units and of each unit's number of items. The shift is a mean: the test
-        gives the unit that was not seen an exponential weight.
-    """
-    found = _rare_loss(a, b, bounds) if fold is ratios else None
-    if found is None:
-        return None
-    return lambda units, each: (
-        found.reach * max(found.lost(side, each, units) for side in found.beyond) / (units * each)
-    )
-
-
-def _lost_alone(beyond: np.ndarray, sizes: np.ndarray, reach: float, each: float, units: int) -> float:
-    """How many items of a unit that was not seen one system alone may lose.
-
-    Args:
-        beyond: how much worse it is on each item, `(items,)`. sizes: of the items. reach: how much worse an item of
-        size 1 can be.
-        each: items of a unit. units: how many were seen.
-    """
-    size = float(sizes.mean())
-    several = lost_together(float(beyond.max()) / (reach * size), each, units)
-    lost = beyond > _LOST * reach * sizes
-    if not lost.any():
-        return several
-    # A short item that is lost adds little, and shows nearly as well as a long one that items of one unit are lost.
-    shown = math.sqrt(min(1.0, float(sizes[lost].max()) / size))
-    return max(several, lost_together(shown, each, units, ALONE))
-
-
-def exchange_p(
-    fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | None, *, seed: int, bounds: Bounds | None = None
-) -> float | None:
-    """The p of `paired_parts` alone, which takes a third of the time; None if there are too few units for it."""
-    units_a, units_b = unit_sums(a, codes), unit_sums(b, codes)
-    adding = units_a.any(axis=1) | units_b.any(axis=1)
-    if np.count_nonzero(adding) < FEWEST_FOR_P:
-        return None
-    if np.array_equal(units_a, units_b):
-        return 1.0
-    units_a, units_b = units_a[adding], units_b[adding]
-    p = _exchanged(fold, units_a, units_b, seed)
-    if fold is not ratios or (is_rate(bounds) and len(a) < FEW_ITEMS):
-        return p
-    unseen = _unseen_units(a, b, len(units_a), bounds)
-    if unseen is None:
-        return p
-    difference = float(ratios(units_a.sum(axis=0)) - ratios(units_b.sum(axis=0)))
-    apart = np.stack([_one_sided(fold, units_a, units_b, difference), (units_a[:, 1] + units_b[:, 1]) / 2], axis=1)
-    return max(p, unseen_p(apart, unseen.against(difference), upper=difference < 0))
+    z_level, z_power = t_quantile(level, math.inf), t_quantile(2 * POWER - 1, math.inf)
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        apart = min(1.0, discordant + middle)
+        needed = z_level * math.sqrt(apart) + z_power * math.sqrt(max(0.0, apart - middle**2))
+        low, high = (low, middle) if items * middle**2 >= needed**2 and middle <= apart else (middle, high)
+    return high
 
 
 def _one_sided(fold: Fold, a: np.ndarray, b: np.ndarray, difference: float) -> np.ndarray:
@@ -482,22 +303,6 @@ def _one_sided(fold: Fold, a: np.ndarray, b: np.ndarray, difference: float) -> n
     sizes = (a[:, 1] + b[:, 1]) / 2
     # The parts of a side add up to its value; those of the difference to the difference times all sizes.
     return (both[0][:, 0] - both[1][:, 0]) * float(sizes.sum())
-
-
-def _exchanged(fold: Fold, a: np.ndarray, b: np.ndarray, seed: int) -> float:
-    """Two-sided p of the difference of two folds, if the two results of each unit may be exchanged."""
-    if fold is ratios and np.array_equal(a[:, 1], b[:, 1]):
-        return flip_p(a[:, 0] - b[:, 0], seed)
-    a, b = flipped_together(a, seed), flipped_together(b, seed)
-    whole_a, whole_b, apart = a.sum(axis=0), b.sum(axis=0), a - b
-    # Equal sums may differ in their last digits, since they are added in another order.
-    seen = abs(float(fold(whole_a[None])[0] - fold(whole_b[None])[0])) * (1 - 1e-9)
-    reached = made = 0
-    for chosen in flips(len(a), seed):
-        moved = chosen @ apart
-        reached += int((np.abs(fold(whole_a - moved) - fold(whole_b + moved)) >= seen).sum())
-        made += len(chosen)
-    return reached / made
 
 
 def compare_items(
@@ -519,7 +324,7 @@ def compare_items(
         a_items, b_items: the scores of A and of B, ids unique within each.
         metric, unit: for the result.
         higher_is_better: direction of the metric; None counts larger values as wins.
-        seed: of the random exchanges.
+        seed: of the bootstrap.
         level: of the interval, such as 0.95.
         fold: turns the items' summed parts into the corpus value.
         bounds: of the metric's values, as for `interval`.

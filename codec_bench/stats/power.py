@@ -3,25 +3,19 @@
 The items' differences in a pilot are split into two variances: between speakers, and between utterances of one speaker
 (one-way analysis of variance with unequal numbers; Searle, Casella and McCulloch, "Variance Components", 1992, chapter
 3). A plan with G speakers of m utterances then has the standard error sqrt(between / G + within / (G m)). The plan is
-large enough if that error, times the quantiles of Student's t for the level and for the power, is at most the wanted
-difference.
-
-Where the test allows for rare items that were not seen (`stats.paired`), a difference must outweigh these too. The test
-adds one more unit with an exponential weight, so the end of its interval lies as far from the difference as the sum of
-a normal error and an exponential shift goes with a probability of (1 - level) / 2 at most. A plan is then large enough
-if that is so for a difference that is smaller than the wanted one by the error times the quantile for the power.
+large enough if the minimum detectable effect of a t test with that error is at most the wanted difference.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.stats.cluster_variance import t_quantile
+from codec_bench.stats.cluster_variance import detectable_effect
 from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL
 from codec_bench.stats.paired import FEWEST_FOR_P, POWER
 
@@ -95,15 +89,12 @@ def plans_for(
     *,
     level: float = LEVEL,
     power: float = POWER,
-    shift: Callable[[int, int], float] | None = None,
 ) -> list[Plan]:
     """The fewest speakers for each number of utterances per speaker, such that the difference is shown.
 
     Args:
         spread: of a pilot.
         difference: the smallest difference that matters, in the metric's unit; its sign does not matter.
-        shift: how far rare items may move the difference, by the numbers of speakers and of utterances
-        (`stats.paired.unseen_shift`).
         level: of the interval that should then not contain 0.
         power: the probability with which it should not.
 
@@ -114,23 +105,15 @@ def plans_for(
     if not (math.isfinite(difference) and difference > 0):
         raise UserError(f"the difference is {difference:g}; expected the smallest difference that matters, above 0")
     counts: Sequence[int] = PER_SPEAKER if spread.items > spread.units else (1,)
-    plans = [Plan(_fewest(spread, each, difference, level, power, shift), each) for each in counts]
+    plans = [Plan(_fewest(spread, each, difference, level, power), each) for each in counts]
     return [plan for place, plan in enumerate(plans) if not place or plan.speakers < plans[place - 1].speakers]
 
 
-def _fewest(
-    pilot: Spread, each: int, difference: float, level: float, power: float, shift: Callable[[int, int], float] | None
-) -> int:
+def _fewest(pilot: Spread, each: int, difference: float, level: float, power: float) -> int:
     variance = pilot.between + pilot.within / each
 
     def enough(units: int) -> bool:
-        error = math.sqrt(variance / units)
-        left = difference - t_quantile(2 * power - 1, units - 1) * error
-        if left < t_quantile(level, units - 1) * error:
-            return False
-        # The weights are those of the units' sums, and not of what they add beyond the difference.
-        spread = math.hypot(error, left / math.sqrt(units))
-        return shift is None or _beyond(left, spread, shift(units, each)) <= (1 - level) / 2
+        return detectable_effect(math.sqrt(variance / units), units - 1, level, power) <= difference
 
     if not enough(MOST_SPEAKERS):
         raise UserError(
@@ -142,13 +125,3 @@ def _fewest(
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle + 1, high)
     return low
-
-
-def _beyond(far: float, error: float, mean: float) -> float:
-    """The probability that a normal number with this spread and an exponential one with this mean add up to more than
-    `far`.
-    """
-    from scipy.special import log_ndtr, ndtr
-
-    ratio = error / mean
-    return float(ndtr(-far / error) + np.exp(ratio * ratio / 2 - far / mean + log_ndtr(far / error - ratio)))

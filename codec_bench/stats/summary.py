@@ -23,6 +23,7 @@ from codec_bench.stats.chance_level import beside, failing, judging_of, policies
 from codec_bench.stats.controls import Controlled, control_of
 from codec_bench.stats.data_warnings import Warned, implausible, shared
 from codec_bench.stats.draws import RULES, by_draw
+from codec_bench.stats.notes import Note
 from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
 from codec_bench.stats.robustness import robustness
 from codec_bench.stats.rows_taken import other_data, rows_taken
@@ -210,6 +211,8 @@ def _entry(
             filter(None, (interval.note if interval else None, failing(judging), judging.tested if judging else None))
         )
         or None,
+        method=interval.method if interval else "",
+        note_code=interval.note.as_dict() if interval and isinstance(interval.note, Note) else UNSET,
         units=interval.units if interval else 0,
         n=scored,
         failed=len(system.items.finished) - scored,

@@ -62,15 +62,17 @@ class Standing(SummaryPart):
     """How a system stands in one metric beside the other systems of its run (see `stats.verdict`).
 
     Args:
-        best: whether it is the best, or cannot be told from the best.
+        best: whether it has the best value.
         compared: whether it is compared with the others at all.
-        why: why it is not compared, or why none of those that are compared is the best; None if there is nothing to
-            say.
+        why: why it is not compared, why none of those that are compared is the best, or why the others are not
+            compared with it; None if there is nothing to say.
+        alike: whether it is not distinguishable from the best.
     """
 
     best: bool
     compared: bool
     why: str | None = None
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,8 @@ class MetricSummary(Estimate):
     """One metric of one system: the result over all samples with a score, over independent `units`.
 
     Args:
+        method: of the interval (see `stats.intervals`). note_code: the code of the note with its parameters; unset if it
+            has none.
         n, failed: finished items with and without a score; where several answers were drawn to each question, answers.
         missing: the items without a score by status. Beside the statuses of scores there are `no_estimate` (the system
             gave nothing to score) and `not_scored` (the record holds no score).
@@ -244,6 +248,8 @@ class MetricSummary(Estimate):
             value.
     """
 
+    method: str = ""
+    note_code: Mapping[str, Any] = UNSET
     units: int = 0
     n: int = 0
     failed: int = 0

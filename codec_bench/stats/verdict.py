@@ -5,15 +5,13 @@ How it is decided
     The unprocessed audio is no rival. A system whose checks found something is not compared, and neither is one that
     has values for fewer than `WHOLE` of the samples that another has, nor one of whose values more than the rest, 1 -
     `WHOLE`, are of estimates without speech (`audio.level_checks`). These do not shrink the common samples of the
-    others. The best are found over the common samples: the system with the best value, and every other one that a
-    paired test over these samples does not tell from it (`stats.paired`). Nobody named that system before, so p is
-    multiplied by the number of all pairs of systems (Bonferroni): of equal systems, one is left out of the best in 5 %
-    of all runs at most. Where units are so few, or systems so many, that no p of an exchange could be small enough, the
-    interval of the difference decides, at a level that allows for all pairs. Values of whole sets have neither: two of
-    them differ if their own intervals do not overlap. Nobody is the best where fewer than two systems are compared,
-    where they have fewer than half of the samples in common, or where too few independent units tell any two systems
-    apart. A system whose own value, over all its samples, is worse than that of a rival that is not among the best is
-    not marked, because the column would contradict the mark.
+    others. The best is the system with the best value over the common samples. Another one is not distinguishable from
+    it if their paired test over these samples (`stats.paired`), with p adjusted for all comparisons with the best
+    (Holm), does not find a difference. That needs at least `FEWEST_TO_COMPARE` units; with fewer, nothing is said of
+    the others but that. Values of whole sets have no paired test: two of them differ if their own intervals do not
+    overlap. Nobody is the best where fewer than two systems are compared, or where they have fewer than half of the
+    samples in common. A best value over the common samples that is beaten over all samples of a system is not marked,
+    because the column would contradict the mark.
 
 Conventions
     Samples are numbers that mean the same sample for all rivals, whose parts hold their samples in one order, that of
@@ -29,14 +27,16 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from codec_bench.stats.breakdown import Parts, SetParts
-from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, unit_codes
-from codec_bench.stats.paired import exchange_p, paired_parts
-from codec_bench.stats.sign_flips import least_p
+from codec_bench.stats.intervals import LEVEL, unit_codes
+from codec_bench.stats.notes import Note
+from codec_bench.stats.paired import holm, paired_parts
 from codec_bench.stats.summary_types import Standing
 
 WHOLE = 0.9
 """The share of the samples of the fullest rival for which a system must have values."""
 HALF = 0.5
+FEWEST_TO_COMPARE = 6
+"""Units, for a comparison with the best."""
 SUSPECT = "its checks found something"
 LACKING = "it has values for too few samples"
 K = TypeVar("K", bound=Hashable)
@@ -48,13 +48,15 @@ class Verdict(Generic[K]):
 
     Args:
         common: the numbers of the samples for which every system that is compared has a value, in rising order.
-        best: the systems that are the best, none of which can be told from the best value.
+        best: the system with the best value, or several with that value.
+        alike: the others that are not distinguishable from the best.
         barred: the systems that are not compared, each with the reason.
         reason: why nobody is the best; None if somebody is.
     """
 
     common: np.ndarray
     best: frozenset[K] = frozenset()
+    alike: frozenset[K] = frozenset()
     barred: Mapping[K, str] = field(default_factory=dict)
     reason: str | None = None
 
@@ -62,7 +64,7 @@ class Verdict(Generic[K]):
         """How one system stands."""
         if name in self.barred:
             return Standing(False, False, self.barred[name])
-        return Standing(name in self.best, True, self.reason)
+        return Standing(name in self.best, True, self.reason, name in self.alike)
 
 
 def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better: bool | None) -> Verdict[K]:
@@ -91,16 +93,17 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
         return Verdict(common, barred=found, reason="fewer than two systems have a value over the common samples")
     sign = 1 if higher_is_better else -1
     top = max(values, key=lambda name: sign * values[name])
-    alike = _alike({name: within[name] for name in values}, top)
-    if alike is None:
-        reason = "there are too few independent speakers or items to tell systems apart"
-        return Verdict(common, barred=found, reason=reason)
-    best = {top, *alike}
+    best = {name for name, value in values.items() if value == values[top]}
     own = {name: sign * value for name, parts in compared.items() if (value := parts.value) is not None}
     beaten = max((own[name] for name in own if name not in best), default=-np.inf)
     marked = frozenset(name for name in best if own[name] >= beaten)
-    untold = None if marked else "over the samples of each system, others have better values than over the common ones"
-    return Verdict(common, marked, found, untold)
+    if not marked:
+        reason = "over the samples of each system, others have better values than over the common ones"
+        return Verdict(common, barred=found, reason=reason)
+    alike = _alike({name: within[name] for name in values}, top)
+    if isinstance(alike, Note):
+        return Verdict(common, marked, barred=found, reason=alike)
+    return Verdict(common, marked, frozenset(alike - best), found)
 
 
 def speechless(count: int, n: int) -> str | None:
@@ -139,40 +142,20 @@ def _among(parts: Parts, common: np.ndarray) -> Parts:
     return parts.at(np.flatnonzero(np.isin(np.asarray(parts.numbers, np.int64), common)))
 
 
-def _alike(within: Mapping[K, Parts], top: K) -> set[K] | None:
-    """The systems that cannot be told from the one with the best value; None if no two systems can be told apart by
-    such data.
-    """
-    others = [name for name in within if name != top]
-    pairs = len(within) * len(others) / 2
-    units = within[top].units
-    codes = unit_codes([unit or None for unit in units], len(units))
-    p = [_probability(within[top], within[name], codes, pairs) for name in others]
-    if all(one is None for one in p):
-        return None
-    return {name for name, one in zip(others, p) if one is None or one * pairs > 1 - LEVEL}
+def _alike(within: Mapping[K, Parts], top: K) -> set[K] | Note:
+    """The systems that are not distinguishable from the one with the best value; a note where that cannot be asked."""
+    best, others = within[top], [name for name in within if name != top]
+    if isinstance(best, SetParts):  # no item adds a part of its own, so that only the intervals say something
+        ends = {name: parts.interval.ends for name, parts in within.items()}
+        return {n for n in others if (mine := ends[n]) and (of := ends[top]) and not _outside(mine, of)}
+    codes = unit_codes([unit or None for unit in best.units], len(best.units))
+    units = len(best.numbers) if codes is None else len(np.unique(codes))
+    if units < FEWEST_TO_COMPARE:
+        return Note("too_few_to_compare", units=units, needed=FEWEST_TO_COMPARE)
+    p = [paired_parts(best.fold, best.sums, within[name].sums, codes, seed=0, bounds=best.bounds).p for name in others]
+    return {name for name, one in zip(others, holm(p)) if one is None or one > 1 - LEVEL}
 
 
 def _outside(one: Sequence[float], other: Sequence[float]) -> bool:
     """Whether two intervals do not overlap."""
     return one[1] < other[0] or other[1] < one[0]
-
-
-def _probability(top: Parts, other: Parts, codes: np.ndarray | None, pairs: float) -> float | None:
-    """The p of two systems over the same samples, or where no p can be small enough, 0 or 1 by the interval of their
-    difference.
-
-    None where nothing can be said. The interval allows for the number of all pairs of systems.
-    """
-    if isinstance(top, SetParts):  # no item adds a part of its own, so that only the intervals say something
-        one, another = top.interval.ends, other.interval.ends
-        return float(not _outside(one, another)) if one and another else None
-    units = len(top.numbers) if codes is None else len(np.unique(codes))
-    p = exchange_p(top.fold, top.sums, other.sums, codes, seed=0, bounds=top.bounds)
-    if p is not None and least_p(units) * pairs <= 1 - LEVEL:
-        return p
-    level = 1 - (1 - LEVEL) / pairs
-    test = paired_parts(top.fold, top.sums, other.sums, codes, seed=0, bounds=top.bounds, level=level)
-    if test.low is None or test.high is None:
-        return 1.0 if test.difference == 0 and test.units >= FEWEST_UNITS else None
-    return 0.0 if test.low > 0 or test.high < 0 else 1.0

@@ -23,7 +23,7 @@ from codec_bench.engine import pool
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.report.open_run import Run, open_run
 from codec_bench.stats.answers import answers_of
-from codec_bench.stats.intervals import too_few
+from codec_bench.stats.intervals import clopper_pearson
 from codec_bench.store.answers import exchanges
 
 MODELS = '''
@@ -193,9 +193,9 @@ def test_both_phases_from_questions_to_numbers(tmp_path, define, ask):
     accuracy = entry["metrics"]["accuracy[exact]"]
     assert (accuracy["value"], accuracy["n"], accuracy["failed"]) == (0.4, 5, 1)
     assert accuracy["counting_failures"] == {"value": pytest.approx(2 / 6), "n": 6, "uncounted": 0}
-    assert accuracy["subsets"]["level"]["easy"] == {
-        "value": 1.0, "ci95": None, "note": too_few(2, 3, "an interval"), "n": 2, "failed": 1,
-    }  # fmt: skip
+    easy = accuracy["subsets"]["level"]["easy"]
+    assert (easy["value"], easy["n"], easy["failed"]) == (1.0, 2, 1)
+    assert easy["ci95"] == pytest.approx(list(clopper_pearson(1.0, 2, 0.95)))
     assert accuracy["subsets"]["level"]["hard"]["value"] == 0.0 and set(accuracy["subsets"]) == {"level"}
     assert (entry["benchmark"], entry["model"], entry["primary"]) == ("mine", "echo", "accuracy[exact]")
     assert entry["published"] == [

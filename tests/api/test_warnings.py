@@ -41,7 +41,7 @@ def changed(change):
 
 def told(run, *words):
     """The notes of a run with these words; the page has them too."""
-    found = [note for note in summary_notes(summarise(run)) if all(word in note for word in words)]
+    found = [note for note in summary_notes(summarise(run), None) if all(word in note for word in words)]
     page = (run.folder / "report.html").read_text()
     assert all(note.split(";")[0].split(": ")[-1][:60] in page for note in found)
     return found

@@ -286,7 +286,7 @@ def test_two_benchmarks_on_a_page_are_kept_apart(browser, pages):
     opened(browser, pages / "benchmarks.html", "towns: test/2", rows=2)
     assert texts(browser, "#detail .grid tbody td") == ["failed", "failed"]
     # Two questions tell no models apart.
-    assert texts(browser, "#summary-table .best") == []
+    assert texts(browser, "#summary-table td > span") and "≈" not in " ".join(texts(browser, "#summary-table td"))
 
 
 def test_models_compete_within_one_benchmark(tmp_path):
@@ -299,7 +299,7 @@ def test_models_compete_within_one_benchmark(tmp_path):
         for benchmark, name, right in (("towns", "a", 20), ("towns", "b", 19), ("towns", "c", 2), ("rivers", "d", 30))
     ]
     page = collect(found, None, audio_bytes=0, max_rows=100, folder=tmp_path).page
-    assert {row["label"] for row in page["table"] if any(c and c["best"] for c in row["cells"])} == {"a", "b"}
+    assert {row["label"] for row in page["table"] if any(c and c["best"] for c in row["cells"])} == {"a"}
 
 
 def test_a_page_of_answers_does_not_speak_of_codecs(browser, pages):

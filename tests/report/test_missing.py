@@ -113,7 +113,7 @@ def test_nothing_is_told_where_all_systems_have_the_same_samples(hard, tmp_path)
     for name in ("a", "b"):
         writer.write([(n, ItemRecord(name, f"s{n}", "ok", None, {"m": Score.ok(0.1 * n, "m/1")})) for n in range(5)])
     writer.close()
-    assert not any("different samples" in note for note in summary_notes(summarise(Run(tmp_path / "whole"))))
+    assert not any("different samples" in note for note in summary_notes(summarise(Run(tmp_path / "whole")), None))
 
 
 def test_where_nobody_is_compared_the_samples_that_all_have_are_not_spoken_of(hard):

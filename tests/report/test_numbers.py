@@ -65,18 +65,18 @@ def test_an_interval_that_is_not_symmetric_shows_its_ends():
 
 def test_the_notes_of_intervals_name_their_metrics():
     noted = lambda note, low=None: replace(entry(0.5, low, low and 0.6), note=note)  # noqa: E731
-    few, short = "there are 2 units", "may be too short"
+    few, short = "there are 2 units", "few"
     all_few = [("a", "wer", noted(few)), ("a", "stoi", noted(few))]
-    assert numbers.interval_notes(all_few) == ["no interval: there are 2 units"]
+    assert numbers.interval_notes(all_few) == ["–: there are 2 units"]
     fine = entry(0.5, 0.4, 0.6)
     one_metric = [(s, m, noted(short, 0.4) if m == "wer" else fine) for s in "ab" for m in ("wer", "stoi")]
-    assert numbers.interval_notes(one_metric) == ["* interval (wer): may be too short"]
+    assert numbers.interval_notes(one_metric) == ["* (wer): few"]
     one_system = [(s, m, noted(few) if s == "b" else fine) for s in "ab" for m in ("wer", "stoi")]
-    assert numbers.interval_notes(one_system) == ["no interval (all metrics of b): there are 2 units"]
+    assert numbers.interval_notes(one_system) == ["– (all metrics of b): there are 2 units"]
     marked = {("a", "wer"), ("b", "wer"), ("c", "stoi"), ("c", "cer")}
     metrics, systems = ("wer", "cer", "stoi"), ("a", "b", "c")
     apart = [(s, m, noted(short, 0.4) if (s, m) in marked else fine) for s in systems for m in metrics]
-    assert numbers.interval_notes(apart) == ["* interval (wer of a, b; cer, stoi of c): may be too short"]
+    assert numbers.interval_notes(apart) == ["* (wer of a, b; cer, stoi of c): few"]
     assert numbers.interval_notes([("a", "wer", entry(None))]) == []
 
 

@@ -42,7 +42,7 @@ def wordings(*none, text="Say it."):
 
 
 def test_every_way_has_its_words():
-    assert list(WAYS) == list(NO_ANSWER) == list(NAMED)
+    assert list(WAYS) == list(NO_ANSWER) and set(NAMED) < set(WAYS)
 
 
 @pytest.mark.parametrize("higher", [True, False])

@@ -9,7 +9,7 @@ import pytest
 
 from codec_bench.stats.breakdown import Parts
 from codec_bench.stats.draws import RULES, by_draw
-from codec_bench.stats.intervals import SHORT, interval, interval_of, ratios
+from codec_bench.stats.intervals import interval, interval_of, ratios
 
 QUESTIONS, DRAWS = 40, 5
 ERRORS = (0, None)
@@ -82,7 +82,7 @@ def test_a_value_from_which_an_answer_passes_holds_in_the_direction_of_the_metri
     assert [low[rule]["value"] for rule in RULES] == [pytest.approx(2 / 3), 1.0, pytest.approx(2 / 3)]
     high = by_draw(parts, where, RULES, 0.2, True).as_dict()["passes"]
     assert [high[rule]["value"] for rule in RULES] == [pytest.approx(1 / 3)] * 2 + [pytest.approx(1 / 3)]
-    assert parts.interval.note == SHORT, "six answers to three questions"
+    assert parts.interval.units == 3 and parts.interval.note.code == "few_units", "six answers to three questions"
 
 
 def test_draws_of_one_question_do_not_make_an_error_rate_of_few_questions_sure():
@@ -90,5 +90,5 @@ def test_draws_of_one_question_do_not_make_an_error_rate_of_few_questions_sure()
     sums = np.stack([rng.integers(0, 4, 4000), np.full(4000, 10)], axis=1).astype(float)
     units = [f"q{n // 4}" for n in range(4000)]
     alone = Parts(range(4000), sums, [""] * 4000, {}, ratios, {}, bounds=ERRORS)
-    assert alone.interval.note is None
-    assert Parts(range(4000), sums, units, {}, ratios, {}, draws=4, bounds=ERRORS).interval.note == SHORT
+    together = Parts(range(4000), sums, units, {}, ratios, {}, draws=4, bounds=ERRORS)
+    assert (alone.interval.units, together.interval.units) == (4000, 1000)

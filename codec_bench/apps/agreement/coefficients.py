@@ -37,7 +37,6 @@ from codec_bench.stats.cluster_variance import t_quantile
 from codec_bench.stats.correlation import Coefficient
 from codec_bench.stats.intervals import (
     LEVEL,
-    LONE,
     Interval,
     check_level,
     folded,
@@ -45,10 +44,10 @@ from codec_bench.stats.intervals import (
     ratios,
     too_few,
 )
+from codec_bench.stats.notes import Note
 
 FEWEST_UNITS = 30
 FEW_UNITS = 60
-SHORT = f"may be too short: a correlation or a kappa over fewer than {FEW_UNITS} units"
 FLAT = "one of the two raters gives the same value to every item, so there is nothing to correlate"
 ALIKE = "every item adds the same, so nothing is known of the spread"
 CERTAIN = "both raters give one and the same value to every item, so no agreement can be told from chance"
@@ -206,7 +205,12 @@ def _with_interval(
     else:
         low, high = max(-1.0, value - reach), min(1.0, value + reach)
     lone = float(squares.max()) > 0.5 * float(squares.sum())
-    return Coefficient(value, low, high, LONE if lone else SHORT if present < FEW_UNITS else None)
+    return Coefficient(
+        value,
+        low,
+        high,
+        Note("dominant_unit") if lone else Note("few_units", units=present) if present < FEW_UNITS else None,
+    )
 
 
 def _pearson(cells: _Cells) -> Found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import WAVE_TOLERANCE
 from codec_bench.codecs.checks.dropouts import WINDOW_S, lost_windows
 from codec_bench.errors import UserError
+from codec_bench.process_state import end_if_forked
 from codec_bench.types import Audio, Sent
 
 _LATEST_S = 1.0
@@ -58,7 +60,7 @@ def open_stream(codec: Any) -> AbstractContextManager[Any] | str:
 def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
     """Feeds a clip step by step, and then silence until the decoder has given all of it, for a second at most."""
     with stream as running:
-        made = Streamed(int(running.step_samples))
+        made, process = Streamed(int(running.step_samples)), os.getpid()
         for start in range(0, clip.num_samples, made.step_samples):
             piece = Audio(clip.samples[:, start : start + made.step_samples], clip.sample_rate_hz)
             begin = perf_counter()
@@ -67,6 +69,7 @@ def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
             out = running.decode(sent)
             made.encode_s.append(middle - begin)
             made.decode_s.append(perf_counter() - middle)
+            end_if_forked(process)
             made.codes.append(sent)
             made.waves.append(out.samples)
         made.missing_samples = clip.num_samples - sum(wave.shape[1] for wave in made.waves)

@@ -168,4 +168,5 @@ def _shown(entry: MetricSummary | None, head: Mapping[str, Any], lost: int) -> d
         "missing_word": " ".join(entry.missing).replace("_", " "),
         "harmless": set(entry.missing).issubset(NOT_APPLICABLE if entry.n else NO_FAILURE),
         "best": numbers.is_best(entry),
+        "alike": numbers.is_alike(entry),
     }

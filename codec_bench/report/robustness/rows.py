@@ -31,6 +31,8 @@ WAYS = {
     "copy": "copies of the prompt",
     "phonemes": "phonemes",
     "language": "in another language or script",
+    "truncated": "cut inside of the reasoning",
+    "refusal": "refusals",
 }
 """The ways in which answers are none, in words."""
 _NOTABLE = 0.1
