@@ -16,6 +16,7 @@ from codec_bench.errors import UserError
 from codec_bench.stats.controls import control_of
 from codec_bench.store.answers import Exchange, content_of, exchanges
 from codec_bench.store.folders import run_folders
+from codec_bench.store.kept_sounds import check_sound
 from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.store.record import DATABASE, Run
 
@@ -59,7 +60,7 @@ def baseline_of(folder: str | None, own: Path | None, benchmark: str) -> Baselin
         for one in exchanges(run):
             if one.answer.status == "ok":
                 text = (one.reading.parsed if one.reading else None) or cut_reasoning(one.answer.text or "").text
-                sound = Clip(str(one.answer_path)) if one.answer_path is not None else None
+                sound = Clip(str(check_sound(one.answer_path))) if one.answer_path is not None else None
                 held[one.question.id] = content_of(one.question.fields, one.question.expected), Beside(text, sound)
     return Baseline(place, held)
 

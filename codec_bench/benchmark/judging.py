@@ -47,6 +47,7 @@ from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import CALLS, AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.judge_tests import NOT_TESTED, kept_test
+from codec_bench.store.kept_sounds import check_sound
 from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.store.record import Run
 from codec_bench.store.statuses import FAILURES
@@ -193,7 +194,7 @@ class _Verdicts:
             if (beside := self._baseline.of(exchange)) is None:
                 return Score.refused("the baseline has no answer to the same question", metric.protocol)
         elif column == "audio":
-            beside = Beside("", None if exchange.audio_path is None else Clip(str(exchange.audio_path)))
+            beside = Beside("", None if exchange.audio_path is None else Clip(str(check_sound(exchange.audio_path))))
         elif column is not None and isinstance(text := answer.fields.get(column), str):
             beside = Beside(text)
         elif column is not None:
@@ -257,7 +258,7 @@ class _Verdicts:
 
 
 def _clip(path: Path | None) -> Clip | None:
-    return None if path is None else Clip(str(path))
+    return None if path is None else Clip(str(check_sound(path)))
 
 
 def _doubt_of(sound: Clip, exchange: Exchange) -> str | None:

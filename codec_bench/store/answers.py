@@ -163,7 +163,7 @@ class AnswerWriter(RunWriter):
         return bool(self._db.execute(there).fetchone() or self.meta(BATCHES))
 
     def sound_name(self, folder: str, number: int, turn: int | None = None) -> str:
-        """The path of the sound of a question or an answer, relative to the run folder.
+        """The path of the sound of a question or an answer, relative to the run folder, without its hash and suffix.
 
         Args:
             folder: `questions` or `answers`. number: of the question. Numbers change when a run grows, and the files
@@ -171,7 +171,7 @@ class AnswerWriter(RunWriter):
             turn: which answer before the last one it is, from 1; None for the last.
         """
         name = f"{number:07d}" if turn is None else f"{number:07d}-{turn}"
-        return f"audio/{folder}/{f'{self._grown}-' if self._grown else ''}{name}.flac"
+        return f"audio/{folder}/{f'{self._grown}-' if self._grown else ''}{name}"
 
     def turns(self, id: str) -> list[AnswerRecord]:
         """The answers of a question of several rounds that were given before its last one."""

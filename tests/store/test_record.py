@@ -121,6 +121,27 @@ def test_samples_in_another_order_are_refused(tmp_path):
     assert [s.id for s in open_run(tmp_path / "run").samples()] == ["b", "a", "c ü"]
 
 
+def test_items_of_one_sample_are_of_one_sound(tmp_path):
+    """A file whose content changed between two starts of a run: the other systems' items are of the earlier one."""
+
+    def item(system, sound):
+        scores = {"m": Score.ok(0.5, "m/1")}
+        return ItemRecord(
+            system, "a", "ok", None, scores, duration_s=1.0, sample_rate_hz=16_000, channels=1, sound=sound
+        )
+
+    for sound in ("one", "one", None, "two"):
+        with closing(RunWriter(tmp_path, {})) as writer:
+            writer.begin({"x": {}, "y": {}, "z": {}, "w": {}}, {"m": FACTS}, [Sample("a", None)])
+            name = "xyzw"[writer.count("items")]
+            if sound != "two":
+                writer.write([(0, item(name, sound))])
+                continue
+            with pytest.raises(RunMismatch, match="'a'"):
+                writer.write([(0, item(name, sound))])
+            assert writer.count("items") == 3
+
+
 def test_readers_need_no_lock_and_no_room_to_write(tmp_path):
     writer = fill(tmp_path / "run")
     reader = open_run(tmp_path / "run")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from codec_bench.apps.building.item import Failure, Item, Maker
 from codec_bench.apps.building.recipe_base import UNIT, Wanted
 from codec_bench.audio.clip import bytes_digest
 from codec_bench.errors import DamagedRecord, RunMismatch, UserError
+from codec_bench.store.integrity import check_journals
 
 FOLDER, FILE = ".build", "record.sqlite"
 _TABLES = """
@@ -37,6 +38,7 @@ class BuildRecord:
 
     def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
         self._file = folder / FOLDER / FILE
+        check_journals(self._file)
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(self._file, isolation_level=None)
@@ -102,7 +104,9 @@ class BuildRecord:
             return int(rows.fetchone()[0])
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file, so that its header says that it has no log; a log that a copy leaves there is then seen."""
+        with suppress(sqlite3.Error):  # another reader, or a full disk: the log stays
+            self._db.execute("PRAGMA journal_mode=DELETE")
         self._db.close()
 
 

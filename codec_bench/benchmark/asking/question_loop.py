@@ -16,7 +16,6 @@ from time import perf_counter
 from typing import Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.audio.encode import write_flac
 from codec_bench.benchmark.asking.canaries import Watch
 from codec_bench.benchmark.asking.rounds import Conversation, still_there
 from codec_bench.benchmark.asking.sending import AskSome
@@ -27,6 +26,7 @@ from codec_bench.models import takes, told_by
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.store.answers import TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
+from codec_bench.store.kept_sounds import keep_sound
 from codec_bench.store.rows import SOUND
 from codec_bench.types import Audio, Request, Response
 
@@ -270,19 +270,16 @@ class Asking:
 
     def _keep(self, number: int, audio: Audio, turn: int | None = None) -> tuple[str | None, str | None]:
         """Writes the sound of an answer. Returns (its path in the run folder, None), or (None, why there is none)."""
-        name = self._writer.sound_name("answers", number, turn)
-        target = self._writer.folder / name
+        stem, folder = self._writer.sound_name("answers", number, turn), self._writer.folder
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_flac(target, audio)
+            return keep_sound(folder, stem, audio), None
         except AudioError as error:
             return None, f"the answer's audio cannot be kept: {error.message}"
         except (OSError, RuntimeError) as error:
             raise UserError(
-                f"the answer's audio cannot be written to '{target}': {error}",
+                f"the answer's audio cannot be written to '{folder / stem}': {error}",
                 hint="everything answered so far is kept; free some disk space and run the same command again",
             ) from error
-        return name, None
 
     def _keep_paid(self) -> None:
         """Writes answers that may have cost money, so that no kill makes them be paid again."""
@@ -315,15 +312,13 @@ def _copied(writer: AnswerWriter, name: str, clip: Clip) -> tuple[str | None, tu
         audio = clip.read()
     except UserError:
         return None, (None, None, None)
-    target = writer.folder / name
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_flac(target, audio)
+        kept = keep_sound(writer.folder, name, audio)
     except AudioError:
         return None, (audio.duration_s, audio.sample_rate_hz, audio.channels)
     except (OSError, RuntimeError) as error:
-        raise UserError(f"the question's audio cannot be written to '{target}': {error}") from error
-    return name, (audio.duration_s, audio.sample_rate_hz, audio.channels)
+        raise UserError(f"the question's audio cannot be written to '{writer.folder / name}': {error}") from error
+    return kept, (audio.duration_s, audio.sample_rate_hz, audio.channels)
 
 
 def plain_fields(fields: Any) -> dict[str, Any]:

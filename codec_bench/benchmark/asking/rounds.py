@@ -19,6 +19,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import AudioError
 from codec_bench.store.answers import AnswerRecord
+from codec_bench.store.kept_sounds import check_sound
 from codec_bench.types import Message, Request
 
 
@@ -84,11 +85,16 @@ def rounds_of(request: Request) -> int:
 
 
 def still_there(said: Sequence[AnswerRecord], folder: Path) -> list[AnswerRecord]:
-    """The answers before the first one whose sound cannot be read any more; `folder` is that of the run."""
+    """The answers before the first one whose sound cannot be read any more; `folder` is that of the run.
+
+    Raises:
+        DamagedRecord: a sound is another one.
+    """
     for at, one in enumerate(said):
         try:
             if one.audio is not None:
                 Clip(str(folder / one.audio)).read()
+                check_sound(folder / one.audio)
         except AudioError:
             return list(said[:at])
     return list(said)

@@ -32,6 +32,7 @@ from codec_bench.engine.timings import RUNNING
 from codec_bench.errors import AudioError
 from codec_bench.registry import lent
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
+from codec_bench.store.kept_sounds import check_sound
 from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.store.record import Run
 from codec_bench.store.rows import IGNORED_FORMAT, NO_ANSWER, SOUND, ItemRecord
@@ -421,13 +422,14 @@ def _spoken_samples(exchange: Exchange) -> list[Sample]:
     """A spoken answer as a sample for the engine, after those to the rounds before it; none if one of them has no
     sound.
     """
-    paths = [*(path for _, path in exchange.turns), exchange.answer_path]
-    if exchange.answer.status != "ok" or None in paths:
+    every = [*(path for _, path in exchange.turns), exchange.answer_path]
+    paths = [check_sound(path) for path in every if path is not None]
+    if exchange.answer.status != "ok" or len(paths) < len(every):
         return []
     question = exchange.question
     last = Sample(
         id=question.id,
-        audio=str(exchange.audio_path) if exchange.audio_path is not None else None,
+        audio=str(check_sound(exchange.audio_path)) if exchange.audio_path is not None else None,
         text=text_of(exchange),
         language=question.language,
         extra={SPOKEN: spoken} if (spoken := question.fields.get(SPOKEN)) else {},

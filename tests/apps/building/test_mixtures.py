@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections import Counter
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ import soundfile
 import yaml
 
 from codec_bench import build, run_benchmark
+from codec_bench.apps.building.item import Item
 from codec_bench.apps.building.mixtures import Mixtures, excerpt
+from codec_bench.apps.building.record import BuildRecord
 from codec_bench.benchmark import load_benchmark
 from codec_bench.decoding.decode import decode_bytes
 from codec_bench.errors import DamagedRecord, RunMismatch, UserError
@@ -227,3 +231,20 @@ def test_the_definition_beside_the_data_is_run_as_it_is(mixing, sounds):
     found = system["metrics"]["accuracy[exact]"]
     expected = Counter(row["answer"] for row in rows_of(built.folder))["A"] / 12
     assert found["n"] == 12 and math.isclose(found["value"], expected)
+
+
+def test_a_log_of_an_earlier_copy_next_to_a_finished_build_is_refused(tmp_path):
+    """As `cp -r` leaves it where the finished folder is copied over one that was copied in the middle."""
+    record = BuildRecord(tmp_path / "one", {"recipe": 1})
+    record.write([Item("a", {}, (), {"id": "a"}, b"sound")])
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+    record.write([Item("b", {}, (), {"id": "b"}, b"sound")])
+    record.close()
+    shutil.copytree(tmp_path / "one", tmp_path / "copy", dirs_exist_ok=True)
+    log = tmp_path / "copy" / ".build" / "record.sqlite-wal"
+    assert log.stat().st_size
+    with pytest.raises(DamagedRecord):
+        BuildRecord(tmp_path / "copy", {"recipe": 1})
+    log.unlink()
+    with closing(BuildRecord(tmp_path / "copy", {"recipe": 1})) as whole:
+        assert whole.done() == {"a", "b"}

@@ -363,19 +363,19 @@ def test_a_questions_sound_is_copied_where_it_is_wanted_or_only_in_memory(tmp_pa
 def test_a_full_disk_is_told_and_the_answers_before_are_kept(tmp_path, monkeypatch):
     from codec_bench.benchmark.asking import question_loop as answering
 
-    write = answering.write_flac
+    keep = answering.keep_sound
 
-    def full(path, audio):
-        if path.name == "0000003.flac":
+    def full(folder, stem, audio):
+        if stem.endswith("0000003"):
             raise OSError(28, "No space left on device")
-        write(path, audio)
+        return keep(folder, stem, audio)
 
-    monkeypatch.setattr(answering, "write_flac", full)
+    monkeypatch.setattr(answering, "keep_sound", full)
     model = Told(lambda r: Response(audio=SPEECH))
     with pytest.raises(UserError, match="No space left") as told:
         ask_everything(tmp_path, model, questions(6), wants="audio")
     assert "disk space" in told.value.hint and list(held(tmp_path)) == ["q0", "q1", "q2"]
-    monkeypatch.setattr(answering, "write_flac", write)
+    monkeypatch.setattr(answering, "keep_sound", keep)
     ask_everything(tmp_path, model, questions(6), wants="audio")
     assert len(held(tmp_path)) == 6 and Run(tmp_path).counts()["samples"] == 6
 

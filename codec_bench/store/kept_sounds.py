@@ -1,0 +1,60 @@
+"""Sounds in the folder of a run whose names hold a hash of their content, so that no file of another moment is taken."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from codec_bench.audio.encode import flac_bytes
+from codec_bench.errors import DamagedRecord
+from codec_bench.types import Audio
+
+_HASH = re.compile(r"-([0-9a-f]{16})\.flac")
+
+
+def keep_sound(folder: Path, stem: str, audio: Audio) -> str:
+    """Writes a sound whole or not at all, in place of an earlier one.
+
+    Args:
+        folder: of the run. stem: the path in it, without the hash and the suffix. audio: the sound.
+
+    Returns:
+        The path of the file in the folder.
+
+    Raises:
+        AudioError: FLAC cannot hold it. OSError: it cannot be written.
+    """
+    content = flac_bytes(audio)
+    target = folder / f"{stem}-{_hash(content)}.flac"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_suffix(f".{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+    for other in target.parent.glob(f"{Path(stem).name}-*.flac"):
+        if other != target and _HASH.fullmatch(other.name.removeprefix(Path(stem).name)):
+            other.unlink()
+    return target.relative_to(folder).as_posix()
+
+
+def check_sound(path: Path) -> Path:
+    """A file that `keep_sound` has written, or one without a hash in its name; a missing one as it is.
+
+    Raises:
+        DamagedRecord: it has another content.
+    """
+    match = _HASH.search(path.name)
+    if match is not None and path.is_file() and _hash(path.read_bytes()) != match[1]:
+        raise DamagedRecord(
+            f"the sound '{path}' is not the one that the record of its run names",
+            hint="copy the folder again, into an empty one",
+        )
+    return path
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
