@@ -37,6 +37,7 @@ from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.sockets import SocketModel
 from codec_bench.models.streaming import StreamingModel
+from codec_bench.registry import is_own_code
 from codec_bench.store.files import read_json, write_json, write_text
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
 
@@ -170,7 +171,9 @@ def converse(
         given = (options or {}).get(name) or (options or {}).get(system) or {}
         if not anyway:
             check_served(name, given)
-        loaded[system] = _conversing(load_model(name, given, device=device), speaks, end_of_turn)
+        one = load_model(name, given, device=device)
+        # The name of code of one's own is a path, and sessions lie in folders of their model's name.
+        loaded[one.info.name if is_own_code(name) else system] = _conversing(one, speaks, end_of_turn)
     asked = {
         "command": "converse",
         "script": json.loads(script.model_dump_json()),

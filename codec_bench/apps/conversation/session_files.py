@@ -102,18 +102,19 @@ def check_states(run: Path, facts: Mapping[str, Any], summary: Mapping[str, Any]
     Raises:
         DamagedRecord: a file is older than another one.
     """
-    held = {path.parent.relative_to(run / "sessions").parts: path for path in run.glob(f"sessions/*/*/{FACTS}")}
     systems, talks = facts.get("systems") or {}, facts.get("conversations") or ()
+    known = {folder_of(run, system, name) for system in systems for name in talks}
     older: list[str] = []
     numbers = {}
-    for (system, name), path in held.items():
-        numbers[system, name] = _number(read_json(path, hint=_AGAIN))
-        if system not in systems or name not in talks or numbers[system, name] > _number(facts):
-            older.append(f"'run.json' than the session '{path.parent}'")
+    for path in run.glob(f"sessions/*/*/{FACTS}"):
+        folder = path.parent
+        numbers[folder] = _number(read_json(path, hint=_AGAIN))
+        if folder not in known or numbers[folder] > _number(facts):
+            older.append(f"'run.json' than the session '{folder}'")
     made_of = summary.get("generations") or {}
     for system, names in made_of.items() if isinstance(made_of, Mapping) else ():
         for name, number in names.items():
-            if numbers.get((system, name), -1) < number:
+            if numbers.get(folder_of(run, system, name), -1) < number:
                 older.append(f"the session '{folder_of(run, system, name)}' than 'summary.json'")
     if older:
         raise DamagedRecord(
