@@ -16,6 +16,8 @@ SENTENCES = {
     "single_unit": "without one of the units no value is left, so the spread is unknown",
     # There is one, and this is worth knowing.
     "all_equal": "all values are equal",
+    "equal_systems": "the two are equal in every unit",
+    "constant_difference": "every unit gives the same difference",
     "few_units": "only {units} independent units (speakers, or items of unknown speaker)",
     "dominant_unit": "one speaker or item carries more than half of the variance",
     "ceiling": "{at_bound} of {items} items are at the best or the least possible value; the interval rests on the other {rest}",

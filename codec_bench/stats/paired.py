@@ -214,7 +214,7 @@ def paired_parts(
         return PairedTest(difference, None, None, None, count, too_few(count, FEWEST_UNITS, "a test"), None, level)
     note = Note("few_units", units=count) if count < FEW_UNITS else None
     if np.array_equal(units_a, units_b):
-        return PairedTest(difference, 0.0, 0.0, 1.0, count, Note("all_equal"), None, level, "t")
+        return PairedTest(difference, 0.0, 0.0, 1.0, count, Note("equal_systems"), None, level, "t")
     if isinstance(fold, CorpusFold):
         low, high, p, error = corpus_difference(fold, units_a, units_b, difference, level, seed)
         detectable = detectable_effect(error, count - 1, level, POWER)
@@ -227,7 +227,7 @@ def paired_parts(
     if of_units is None:
         return PairedTest(difference, None, None, None, count, Note("single_unit"), None, level)
     if of_units == 0:
-        return PairedTest(difference, difference, difference, 0.0, count, Note("all_equal"), None, level, "t")
+        return PairedTest(difference, difference, difference, 0.0, count, Note("constant_difference"), None, level, "t")
     freedom = degrees_of_freedom(apart[:, 1])
     reach = t_quantile(level, freedom) * of_units
     low, high = _within(difference - reach, difference + reach, bounds)

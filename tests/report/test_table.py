@@ -213,7 +213,7 @@ def test_equal_systems_have_a_difference_of_zero(rng):
     equal, other = paired(values, values), paired(values, rng.random(8), "pesq_wb")
     line = next(line for line in render(comparison_table([equal], width=140), 140).splitlines() if "stoi" in line)
     assert "1.000*" in line, "the p of equal systems is 1"
-    assert comparison_notes([equal, other]) == [f"* {Note('all_equal')} (stoi)"]
+    assert comparison_notes([equal, other]) == [f"* {Note('equal_systems')} (stoi)"]
 
 
 def test_an_asterisk_and_its_note_come_together():

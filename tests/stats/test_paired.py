@@ -121,10 +121,10 @@ def test_equal_systems_do_not_differ(rng):
     a = rng.normal(size=30)
     result = paired_test(a, a)
     assert (result.difference, result.p, result.low, result.high) == (0.0, 1.0, 0.0, 0.0)
-    assert result.detectable is None and result.note.code == "all_equal"
+    assert result.detectable is None and result.note.code == "equal_systems"
     shifted = paired_test(a, a - 2)
     assert (shifted.difference, shifted.low, shifted.high) == pytest.approx((2.0, 2.0, 2.0))
-    assert shifted.detectable is None and shifted.note.code == "all_equal"
+    assert shifted.detectable is None and shifted.note.code == "constant_difference"
 
 
 def test_clusters_make_it_less_sure(rng):
