@@ -46,10 +46,11 @@ class Case:
 
 def targets() -> dict[str, Any]:
     """The targets by name."""
+    from copies import COPIES
     from targets import TARGETS
     from traps import TRAPS
 
-    return {**TARGETS, **TRAPS}
+    return {**TARGETS, **TRAPS, **COPIES}
 
 
 def cases_of(name: str, first: int, count: int, seed: int, folder: Path) -> Iterator[Case]:

@@ -13,6 +13,10 @@ An item that was alone in a worker twice when the worker was killed is given up:
 of each failed score says so. With `--retry-failed` it must then end with the expected rows. A command ends with 2 where
 two workers were killed while they loaded the same thing; it must go on as after a kill.
 
+While some of the starts run, their folder is copied (`cp -r`), and at the end the finished folder is copied over that
+copy. The copy must then read as the finished folder, or be refused; the command, given the copy, must ask nothing and
+write nothing into what is refused; and with the files deleted that SQLite left, it must read as the finished folder.
+
 Some of the starts have something else instead: a clock that is two days back (needs the package `faketime`), a folder
 that is removed while the command writes into it, or a disk that becomes full (needs the right to mount one). The exit
 code of this script is 1 if there was any fault.
@@ -21,6 +25,7 @@ code of this script is 1 if there was any fault.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -46,6 +51,7 @@ from raylets import LIMITS, Raylets, end_all
 
 from codec_bench import Audio, open_run
 from codec_bench.data.source import REGISTERED
+from codec_bench.errors import UserError
 from codec_bench.store.answers import exchanges
 from codec_bench.store.rescue import verify_record
 
@@ -276,13 +282,33 @@ JOBS = {
 }  # fmt: skip
 
 
+class DamagedCopy(AssertionError):
+    """A record is not whole, which only one that was copied over another may be."""
+
+
+def copied(source: Path, target: Path) -> None:
+    """Copies a folder as people do it: what the target has and the source has not, stays."""
+    target.mkdir(exist_ok=True)
+    # Files may vanish meanwhile, which `cp` says.
+    subprocess.run(["cp", "-r", f"{source}/.", f"{target}/"], capture_output=True, check=False)
+
+
+def contents_of(folder: Path) -> dict[Path, str]:
+    """A hash of every record, and of what SQLite has next to it, below a folder."""
+    return {
+        path.relative_to(folder): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("run.sqlite*")
+        if path.suffix != ".sqlite-shm" and path.stat().st_size
+    }
+
+
 def rows_of(out: Path, where: str = "**/run.sqlite") -> dict[tuple, tuple]:
     """Everything that the records below a folder say of the scores; an error if one is not whole."""
     found: dict[tuple, tuple] = {}
     for database in sorted(out.glob(where)):
         damaged = [check for check in verify_record(database.parent) if not check.whole]
         if damaged:
-            raise AssertionError(f"the record is damaged: {damaged}")
+            raise DamagedCopy(f"the record is damaged: {damaged}")
         with closing(open_run(database.parent)) as run:
             for score in run.scores():
                 key = (score.system, score.id, score.metric)
@@ -315,6 +341,7 @@ class Killing:
 
     def __init__(self, job: Job, rng: random.Random, counts: Counter[str]) -> None:
         self.job, self.rng, self.counts = job, rng, counts
+        self.copy: Path | None = None
 
     def series(self, out: Path, kills: int) -> int:
         """Kills a command up to so many times, lets it end, and compares. Returns how many kills there were."""
@@ -344,6 +371,45 @@ class Killing:
         self._check_end(code)
         if self.job.rows(out) != self.job.expected:
             raise AssertionError("the rows are not those of the run without a kill")
+        if self.copy is not None:
+            self._check_copy(out, self.copy)
+            shutil.rmtree(self.copy, ignore_errors=True)
+            self.copy = None
+
+    def _check_copy(self, out: Path, copy: Path) -> None:
+        """Copies the finished folder over a copy that was taken while it was written, and reads and continues that."""
+        copied(out, copy)
+        before, sent = contents_of(copy), self._sent()
+        refused = not self._reads_as_expected(copy)
+        code = self.job.start(copy).wait(LIMIT_S)
+        if "Traceback" in self.job.said() or code != (REFUSED if refused else 0):
+            raise AssertionError(f"given a copy over a copy, the command ended with {code}:\n{self.job.said()[-2000:]}")
+        if refused and contents_of(copy) != before:
+            raise AssertionError("a record that is refused was written")
+        for database in copy.rglob("run.sqlite"):
+            for suffix in ("-wal", "-journal"):
+                database.with_name(database.name + suffix).unlink(missing_ok=True)
+        if not self._reads_as_expected(copy):
+            raise AssertionError("without what SQLite left there, a copy over a copy is refused")
+        code = self.job.start(copy).wait(LIMIT_S)
+        self._check_end(code)
+        if not self._reads_as_expected(copy) or self._sent() != sent:
+            raise AssertionError("a copy over a copy was not continued as the finished run")
+        self.counts["copies over copies"] += 1
+        self.counts["of them refused"] += refused
+
+    def _sent(self) -> int:
+        return 0 if self.job.service is None else self.job.service.calls
+
+    def _reads_as_expected(self, out: Path) -> bool:
+        """Whether the rows are those of the run without a kill; False if a record is refused, with one sentence."""
+        try:
+            rows = self.job.rows(out)
+        except (UserError, DamagedCopy):
+            return False
+        if rows != self.job.expected:
+            raise AssertionError("a copy over a copy has other rows")
+        return True
 
     def _gave_up(self, code: int, out: Path) -> bool:
         """Whether the command ended with failures, all of them of items that were alone in a worker twice when it was
@@ -373,6 +439,9 @@ class Killing:
         time.sleep(
             self.rng.uniform(0, self.job.started_s) if starting else self.job.started_s + self.rng.uniform(0, part_s)
         )
+        if self.copy is None and self.rng.random() < 0.3 and process.poll() is None and out.exists():
+            self.copy = out.with_name(f"{out.name}-copy")
+            copied(out, self.copy)
         while self.rng.random() < 0.4 and process.poll() is None and self._kill_beside(process):
             time.sleep(self.rng.uniform(0, part_s))
         if process.poll() is not None:

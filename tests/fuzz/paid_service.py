@@ -40,6 +40,7 @@ class Service:
 
     def __init__(self, say: Callable[[str, list[dict[str, Any]]], str] = part_behind_bar) -> None:
         self.sent: set[tuple[str, int]] = set()
+        self.calls = 0
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -47,6 +48,7 @@ class Service:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                service.calls += 1
                 messages = body["messages"]
                 content = messages[-1]["content"]
                 question = content if isinstance(content, str) else content[-1]["text"]
