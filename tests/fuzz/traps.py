@@ -18,6 +18,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from targets import RATE, Target, encoded, is_sound, tone
@@ -393,7 +394,8 @@ class Beside(Target):
     def _samples(self) -> list[str]:
         from codec_bench.data import open_source
 
-        source = open_source(str(self.folder / "x.tar"))
+        with patch("codec_bench.config.file_content.TICK_NS", 0):  # a file of this moment has no index in the cache
+            source = open_source(str(self.folder / "x.tar"))
         assert all(isinstance(sample.id, str) for sample in source)
         for sample in source:
             if sample.audio is not None:
