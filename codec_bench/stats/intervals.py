@@ -114,7 +114,7 @@ def interval(
     Examples:
         >>> found = interval([3.1, 3.4, 2.9, 3.6, 3.3], clusters=["ann", "ann", "bob", "cy", "dee"])
         >>> round(found.low, 3), round(found.high, 3), found.units, found.method, found.note.code
-        (2.806, 3.714, 4, 't', 'few_units')
+        (2.88, 3.64, 4, 't', 'few_units')
         >>> interval([3.1, 3.4]).note.code
         'too_few_units'
     """

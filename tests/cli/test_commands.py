@@ -104,9 +104,10 @@ def test_own_code_by_relative_path(command, tmp_path):
     code, _, err = command(*line.split(), "--no-cache")
     assert code == 2 and "code was" in err
     code, out, err = command("validate", "./mine.py:Quantiser", "./mine.py:Loudness", "--json")
-    # Zero is none of its 16 levels, so silence comes back as a constant, and that is all that is wrong with it.
+    # Zero is none of its 16 levels: silence comes back as a constant, and a quiet clip as a louder one.
     assert code == 2 and [f["what"] for f in json.loads(out) if f["state"] not in ("ok", "note")] == [
-        "codec ./mine.py:Quantiser: digital silence"
+        "codec ./mine.py:Quantiser: loudness of clips",
+        "codec ./mine.py:Quantiser: digital silence",
     ]
     code, out, _ = command("validate", "./mine.py:WrongLength")
     assert code == 2 and "output must be as long as input" in " ".join(out.split())

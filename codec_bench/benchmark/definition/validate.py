@@ -44,13 +44,16 @@ CheckRating = Callable[[str, set[str], str], None]
 question. The last text is the folder of the definition, where the path of a rubric begins."""
 
 
-def validate_benchmark(name_or_path: str, check_rating: CheckRating | None = None) -> list[Finding]:
+def validate_benchmark(
+    name_or_path: str, check_rating: CheckRating | None = None, *, with_rows: bool = True
+) -> list[Finding]:
     """Finds all mistakes of a benchmark's definition.
 
     Args:
         name_or_path: the name of one of the project's benchmarks, or the path of a user's own. All benchmarks of the
             definition are checked.
         check_rating: checks the rubrics of its metrics; None checks only which columns they need.
+        with_rows: whether the rows of data beside the definition are checked too.
 
     Returns:
         The mistakes; an empty list if there is none.
@@ -60,7 +63,7 @@ def validate_benchmark(name_or_path: str, check_rating: CheckRating | None = Non
         UserError: there is no such file.
     """
     file = own_file(name_or_path)[0] if is_path(name_or_path) else find_entry(name_or_path).file
-    found = list(_of_file(file, check_rating))
+    found = list(_of_file(file, check_rating, with_rows))
     if not os.path.isfile(os.path.join(os.path.dirname(os.path.abspath(file)), README)):
         found.append(
             Finding(
@@ -98,7 +101,7 @@ def validate_prompt(name: str) -> list[Finding]:
     return wrong or list(_templates(PromptSpec.model_validate(document), str(file), lines))
 
 
-def _of_file(file: str, check_rating: CheckRating | None) -> Iterator[Finding]:
+def _of_file(file: str, check_rating: CheckRating | None, with_rows: bool) -> Iterator[Finding]:
     try:
         made = list(entries_of(file))
         yield from _unused_keys(file)
@@ -113,7 +116,7 @@ def _of_file(file: str, check_rating: CheckRating | None) -> Iterator[Finding]:
         spec, unread = _read(entry.document)
         if spec is not None:
             wrong = list(_of_entry(entry, spec, unread, check_rating))
-            yield from wrong or (_rows(entry, spec) if not unread else ())
+            yield from wrong or (_rows(entry, spec) if with_rows and not unread else ())
 
 
 def _rows(entry: Entry, spec: BenchmarkSpec) -> Iterator[Finding]:
