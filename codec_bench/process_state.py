@@ -88,10 +88,11 @@ def preserved_torch_state(of: Any = None) -> Iterator[None]:
 
 def build_preserving_torch(make: Callable[[], Made]) -> Made:
     """Builds an object of somebody else's, and restores the state of torch."""
-    before, made = TorchState.read(), None
+    process, before, made = os.getpid(), TorchState.read(), None
     try:
         made = make()
     finally:
+        end_if_forked(process)
         _keep(made, _restored(before))
     return made
 

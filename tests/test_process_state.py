@@ -15,7 +15,7 @@ import torch
 
 from codec_bench import Audio, load_codec
 from codec_bench.codecs.adapt import reconstruct
-from codec_bench.process_state import TorchState, preserved_process_state
+from codec_bench.process_state import TorchState, preserved_process_state, preserved_torch_state
 
 CODE = """
 import numpy as np, torch
@@ -79,3 +79,12 @@ def test_an_import_puts_everything_back(torch_state, tmp_path):
         locale.setlocale(locale.LC_ALL), signal.getsignal(signal.SIGTERM), TorchState.read(),
     )  # fmt: skip
     assert after == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_that_code_forked_ends_where_the_code_returns():
+    with preserved_torch_state():
+        child = os.fork()
+    if child == 0:
+        os._exit(9)  # it came back into our code, whose next call would fork again
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

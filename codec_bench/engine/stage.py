@@ -299,7 +299,8 @@ def compute_features(feature: Any, signals: Sequence[np.ndarray], languages: Seq
 def of_signals(feature: Any, call: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> Any:
     """Calls a method of a feature with signals, and with their languages if the feature reads them."""
     signals = lent(feature, signals)
-    return call(signals, languages=languages) if feature.reads_language else call(signals)
+    with preserved_torch_state(feature):
+        return call(signals, languages=languages) if feature.reads_language else call(signals)
 
 
 class MetricStage:

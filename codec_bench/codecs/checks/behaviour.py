@@ -26,6 +26,7 @@ from codec_bench.codecs.checks.batching import (
 )
 from codec_bench.codecs.checks.rates_and_channels import both_ends, future, wide
 from codec_bench.codecs.checks.signals import count_of, rms
+from codec_bench.process_state import preserved_torch_state
 from codec_bench.types import Audio, Sent
 
 SHORT = (1, 7, 160, 801)  # samples
@@ -187,7 +188,8 @@ def _kept(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
     """Whether the codec leaves the audio that it is given as it is."""
     clip = max(clips, key=lambda clip: clip.num_samples)
     given = deepcopy(clip)
-    codec.encode([given])
+    with preserved_torch_state(codec):
+        codec.encode([given])
     if not np.array_equal(given.samples, clip.samples):
         worst = float(np.abs(given.samples - clip.samples).max())
         does = f"encode writes into the audio that it is given, and changes it by up to {worst:.2g}"

@@ -21,6 +21,7 @@ from codec_bench.codecs.checks.serialised_codes import CHECK, UNDECODED, CannotS
 from codec_bench.codecs.checks.signals import SignalChecks
 from codec_bench.codecs.checks.streaming import check_stream
 from codec_bench.config.limits import Limits
+from codec_bench.process_state import preserved_torch_state
 from codec_bench.types import Audio, Latents, Sent
 
 ELSEWHERE = "elsewhere"
@@ -86,12 +87,14 @@ class Watched:
     def encode(self, batch: Sequence[Any]) -> Any:
         """As the codec's own."""
         self._announce()
-        return self._codec.encode(batch)
+        with preserved_torch_state(self._codec):
+            return self._codec.encode(batch)
 
     def decode(self, codes: Sequence[Any]) -> Any:
         """As the codec's own."""
         self._announce()
-        return self._codec.decode(codes)
+        with preserved_torch_state(self._codec):
+            return self._codec.decode(codes)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._codec, name)

@@ -59,6 +59,7 @@ def open_stream(codec: Any) -> AbstractContextManager[Any] | str:
 
 def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
     """Feeds a clip step by step, and then silence until the decoder has given all of it, for a second at most."""
+    process = os.getpid()
     with stream as running:
         made, process = Streamed(int(running.step_samples)), os.getpid()
         for start in range(0, clip.num_samples, made.step_samples):
@@ -67,6 +68,7 @@ def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
             sent = running.encode(piece)
             middle = perf_counter()
             out = running.decode(sent)
+            end_if_forked(process)  # before the next step forks again
             made.encode_s.append(middle - begin)
             made.decode_s.append(perf_counter() - middle)
             end_if_forked(process)
@@ -80,6 +82,7 @@ def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
                 break
             made.late_codes.append(running.encode(silence))
             late.append(running.decode(made.late_codes[-1]).samples)
+            end_if_forked(process)
         made.owed = np.concatenate(late, axis=1)
     return made
 
