@@ -136,7 +136,12 @@ def has_begun(path: Path) -> bool:
     if not path.is_file() or not path.stat().st_size:
         return False
     with closing(connect(path)) as db, reading(path):
-        return bool(db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0])
+        tables, pages = (
+            db.execute(sql).fetchone()[0] for sql in ("SELECT COUNT(*) FROM sqlite_master", "PRAGMA page_count")
+        )
+    if not tables and pages > 1:
+        raise damaged(path, f"it has no tables, and {pages} pages of something")
+    return bool(tables)
 
 
 def json_cell(text: Any, path: Path, where: str) -> Any:
@@ -291,7 +296,7 @@ def check_opened(db: sqlite3.Connection, path: Path) -> None:
 
 def _check_schema(db: sqlite3.Connection, path: Path, tables: Mapping[str, Layout]) -> None:
     if "meta" not in tables:
-        if not tables and read_seal(path.parent) is not None:
+        if not tables and (read_seal(path.parent) is not None or has_begun(path)):
             raise damaged(path, "it was closed, and it has no tables")
         other = f"it has the tables {', '.join(sorted(tables))}" if tables else "it has no tables"
         raise UserError(f"'{path}' is not a run record: {other}")

@@ -265,6 +265,21 @@ def test_an_empty_or_missing_record_next_to_finished_results_is_not_begun_anew(m
         begin(folder, 40).close()
 
 
+def test_a_file_of_many_pages_without_a_table_is_damaged_and_not_begun_anew(moments, tmp_path):
+    """The number of entries on SQLite's first page, which lists the tables, is set to none."""
+    folder = Path(shutil.copytree(moments["finished"], tmp_path / "run"))
+    for name in (integrity.SEAL, *integrity.RESULTS):
+        (folder / name).unlink()
+    data = bytearray((folder / "run.sqlite").read_bytes())
+    data[103:105] = b"\0\0"
+    (folder / "run.sqlite").write_bytes(data)
+    assert tables(folder) == 0
+    for attempt in (rows, lambda place: begin(place, 40)):
+        with pytest.raises(DamagedRecord):
+            attempt(folder)
+    assert (folder / "run.sqlite").read_bytes() == data and not all(check.whole for check in checks_of(folder))
+
+
 def main(monkeypatch, capsys, *typed) -> tuple[int, str, str]:
     from codec_bench.cli import main
 
