@@ -98,7 +98,7 @@ class RunRequest(Request):
         "given",
         "A control, which is no result: in place of the sound give none (the text alone), silence, noise, another (of another item), shuffled (pieces of 0.5 s) or level (all sounds at one level).",
         python="what is given in place of the sound: `given`, `none` (the text alone), `silence`, `noise`, `another` (the sound of "
-        "another item of about the same length) `shuffled` (pieces of 0.5 s in another order) or `level` (all sounds at one level). All but `given` are controls, "
+        "another item of about the same length), `shuffled` (pieces of 0.5 s in another order) or `level` (all sounds at one level). All but `given` are controls, "
         "which are no results.",
     )
     question: Text = option(

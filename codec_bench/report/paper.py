@@ -243,6 +243,7 @@ def _notes(
         *numbers.draw_notes(entries),
         *numbers.best_notes(entries),
         *numbers.missing_notes(entries),
+        *numbers.interval_notes(entries),
     ]
     return [f"{'. '.join(filter(None, part))}." for part in (legend, [*more, *rows]) if any(part)]
 

@@ -53,7 +53,8 @@ class Control:
 
     Args:
         sound: `given`, `none` (the text alone), `silence`, `noise`, `another` (that of another item of about the same
-            length) `shuffled` (pieces of 0.5 s in another order) or `level` (all sounds at one level). question: `given` or `none`.
+            length), `shuffled` (pieces of 0.5 s in another order) or `level` (all sounds at one level).
+        question: `given` or `none`.
 
     Raises:
         UserError: one of them is another word.

@@ -58,7 +58,7 @@ STATISTIC = {
 CONTROL = {
     "codec_bench/stats/controls.py": (
         ("    SHUFFLED: ", '    "reversed": "reversed sound",\n    SHUFFLED: '),
-        ("ANOTHER, SHUFFLED),\n", 'ANOTHER, SHUFFLED, "reversed"),\n'),
+        ("SHUFFLED, LEVEL),\n", 'SHUFFLED, LEVEL, "reversed"),\n'),
     ),
     "codec_bench/benchmark/controls.py": (
         (
@@ -67,7 +67,7 @@ CONTROL = {
             "        if self.how == SHUFFLED:\n",
         ),
     ),
-    "codec_bench/config/run_request.py": ((" or shuffled (pieces of", ", reversed or shuffled (pieces of"),),
+    "codec_bench/config/run_request.py": ((" or level (all sounds", ", reversed or level (all sounds"),),
 }
 RECIPES = {"section": SECTION, "statistic": STATISTIC, "control": CONTROL}
 RUN = "eval --codec g711-ulaw --data embedded --metrics si_sdr --limit 2 --no-cache --out run"

@@ -65,4 +65,4 @@ def test_the_driver_says_how_much_memory_a_device_has(monkeypatch):
 def test_workers_of_one_gpu_share_its_memory(monkeypatch):
     monkeypatch.setattr(pool, "memory_bytes", {"cuda:0": 80 * GIB, "cuda:1": 24 * GIB}.__getitem__)
     for gpus, gib in ((["cuda:0"], 80), (["cuda:0", "cuda:1"], 24), (["cuda:0"] * 4 + ["cuda:1"], 20), ([], 0)):
-        assert pool.Pool.memory_bytes(SimpleNamespace(_gpus=gpus)) == gib * GIB
+        assert pool.Pool.memory_bytes(SimpleNamespace(_gpus=gpus, _specs={})) == gib * GIB

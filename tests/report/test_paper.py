@@ -313,3 +313,9 @@ def test_a_format_that_a_summary_does_not_have_is_named(demo_run, form):
 def test_a_folder_that_is_not_there_is_named(demo_run, tmp_path):
     with pytest.raises(UserError, match="there is no folder"):
         export_summary(demo_run, "latex", tmp_path / "nowhere" / "x.tex")
+
+
+def test_the_mark_of_an_interval_is_explained_below_the_table():
+    noted = Summary.from_dict(summary(m={"a": entry(0.5, [0.25, 0.75], note="resting on 3 speakers")}))
+    for made in (summary_markdown(noted), summary_latex(noted)):
+        assert "0.250" in made and "*" in made and "resting on 3 speakers" in made, made
