@@ -66,6 +66,13 @@ class EndsOnce(Right):
 class Exits(Right):
     def harm(self):
         sys.exit(5)
+
+class StaysDown(Ends):
+    async def start(self):
+        with open(__file__ + ".starts", "a") as file:
+            file.write("x")
+        if os.path.getsize(__file__ + ".starts") > 1:
+            os._exit(5)
 """
 DEFINITION = {
     "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
@@ -116,3 +123,9 @@ def test_a_model_that_changes_its_process_changes_no_other_row(marks, name):
     else:
         assert {status for status, _, _ in found[name]} == {"failed"}
         assert all(FAILS[name] in reason for _, reason, _ in found[name]), found[name]
+
+
+def test_a_model_that_cannot_be_started_again_is_given_up(marks, tmp_path):
+    found = marks("StaysDown")["StaysDown"]
+    assert [status for status, _, _ in found] == ["failed"] * 6
+    assert (tmp_path / "models.py.starts").read_text() == "x" * 3

@@ -145,8 +145,10 @@ class OwnProcess(Model):
                 child = _Child(self._build, lambda words: self._tell(words))
                 try:
                     await child.call("start", self._patient)
-                except BaseException:
+                except BaseException as error:
                     child.end()
+                    if isinstance(error, Ended):
+                        self._ended, self._why = self._ended + 1, str(error)
                     raise
                 self._child, self._known = child, child.known
             return self._child
