@@ -70,6 +70,7 @@ mutate: $(VENV)/.test
 check: $(VENV)/.test
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/python scripts/check_names.py
 	$(BIN)/mypy
 	$(BIN)/python bench/table.py --check
 
