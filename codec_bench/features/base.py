@@ -38,8 +38,6 @@ class Feature(ABC):
         cached: whether results go to the feature cache.
         languages: base codes (`en`, `zh`) of the languages that it supports; empty if the language does not matter.
         reads_language: whether `compute` takes `languages`, one base code or None per signal.
-        loops: whether a recogniser may write many times the words that were said, as one does that predicts each token
-            from those before. False for one that writes at most about as much as the sound has frames.
         times_words: whether a recogniser has `timed`, which gives the words of one signal with their times; an instance
         may set it.
         by: what computes it, where a device has its own way and the protocol does not say which; part of the cache key,
@@ -60,7 +58,6 @@ class Feature(ABC):
     cached: ClassVar[bool] = True
     languages: tuple[str, ...] = ()
     reads_language: ClassVar[bool] = False
-    loops: ClassVar[bool] = True
     times_words: bool = False
     by: str = ""
     licence: ClassVar[str] = ""

@@ -112,8 +112,7 @@ class _Consensus(Metric):
         self.estimate_features = tuple(dict.fromkeys(features))
         asr, rule = [one.protocol.removeprefix("wer/") for one in self._each.values()], "/" + self._first.rule_name
         self.protocol = f"{self.stem}/{'+'.join(text.removesuffix(rule) for text in asr)}{rule}"
-        most = [one.bounds[1] for one in self._each.values() if one.bounds is not None]
-        self.bounds = self.range if self.range[1] is not None else (0.0, None if None in most else 1.0)
+        self.bounds = self.range
 
     @property
     def _first(self) -> Wer:

@@ -85,7 +85,7 @@ class _RecognisedErrorRate(Metric):
         asr = "+".join(protocol_of_recogniser(name) for name in names)
         self.protocol = f"{self.stem}/{asr}/{self._rule.name}"
 
-        self.bounds = self.range if self.range[1] is not None else (0.0, None if any(map(_loops, names)) else 1.0)
+        self.bounds = self.range
 
     def _recognisers(self, variant: str | None) -> tuple[dict[str, str], str | None]:
         """The recognisers by language, and the one for all other languages."""
@@ -480,13 +480,6 @@ def recogniser_on(variant: str, *, gpu: bool) -> str:
     if "on_gpu" not in choice:
         return variant
     return str(choice["on_gpu"] if gpu else choice["otherwise"])
-
-
-def _loops(name: str) -> bool:
-    """Whether a recogniser may write many times the words that were said."""
-    from codec_bench import features
-
-    return bool(getattr(features.REGISTRY.resolve(Spec.parse(name).name), "loops", True))
 
 
 def _languages_of(name: str) -> tuple[str, ...]:

@@ -327,6 +327,15 @@ def _about(where: Mapping[str, Sequence[str]], every: Mapping[str, Sequence[str]
     return f" ({'; '.join(parts)})"
 
 
+def below_50_text(entry: MetricSummary, places: int) -> str:
+    """An error rate without the items above 50 %, and how many those are; empty if there are none."""
+    rest = entry.below_50
+    if not rest:
+        return ""
+    items = f"{rest.above:,} item{'s' if rest.above > 1 else ''} above 50 %"
+    return f"{number(rest.value, places)} {spread(rest, places)} without {items}".replace("  ", " ")
+
+
 def is_best(entry: MetricSummary) -> bool:
     """Whether a system is marked as the best in a metric (see `stats.verdict`)."""
     return bool(entry.standing and entry.standing.best)

@@ -85,12 +85,16 @@ def wide_table(heads: Sequence[str], rows: Sequence[Sequence[Any]], width: int) 
 
     Args:
         heads: of the columns; a line feed in a head is a line break. The first column is repeated in every block.
-        rows: the cells; None is an empty cell. Texts are added as texts, never as markup.
+        rows: the cells; None is an empty cell. Texts are added as texts, never as markup; a `Text` keeps its style.
         width: columns of the terminal.
     """
-    cells = [[Text("" if value is None else numbers.plain(str(value))) for value in column] for column in zip(*rows)]
+    cells = [[_text(value) for value in column] for column in zip(*rows)]
     columns = [_Column(Text(head), cells[place] if cells else []) for place, head in enumerate(heads)]
     return _stacked(columns[0], columns[1:], width)
+
+
+def _text(value: Any) -> Text:
+    return value if isinstance(value, Text) else Text("" if value is None else numbers.plain(str(value)))
 
 
 def _stacked(first: _Column, columns: Sequence[_Column], width: int) -> Table:

@@ -16,13 +16,13 @@ from functools import cached_property
 import numpy as np
 
 from codec_bench.stats.blocks import SetValue
-from codec_bench.stats.bounds import Bounds, declared_bounds
+from codec_bench.stats.bounds import Bounds, declared_bounds, is_rate
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
 from codec_bench.stats.recorded import JUDGED, Recorded, Scores
 from codec_bench.stats.sets import SETS, Statistic, pairs_of, statistic_of
 from codec_bench.stats.summary_json import UNSET
-from codec_bench.stats.summary_types import Counted, CountingFailures, Subset
+from codec_bench.stats.summary_types import Below50, Counted, CountingFailures, Subset
 from codec_bench.stats.ttsds import SIDES
 from codec_bench.store.answers import has_answers
 from codec_bench.store.columns import grouped
@@ -30,6 +30,8 @@ from codec_bench.store.record import Run
 from codec_bench.store.statuses import NO_FAILURE
 
 MAX_SUBSETS = 500
+FAILED_ABOVE = 0.5
+"""The error rate of an item above which seed-tts-eval and sglang-omni leave it out."""
 
 Subsets = Mapping[str, Mapping[str, Sequence[int]]]
 """Sample numbers by column and value."""
@@ -81,6 +83,19 @@ class Parts:
     def extrapolated(self) -> float | None:
         """What the value tends to for sets of any size; `UNSET` but for values of sets."""
         return UNSET
+
+    @property
+    def below_50(self) -> Below50:
+        """An error rate without the items above 50 %; `UNSET` for other values and where no item is above."""
+        if not is_rate(self.bounds):
+            return UNSET
+        below = self.sums[:, 0] <= FAILED_ABOVE * self.sums[:, 1]
+        if below.all():
+            return UNSET
+        rest = self.at(np.flatnonzero(below))
+        within = rest.interval
+        above = int(np.count_nonzero(~below))
+        return Below50(rest.value, within.ends, within.note, len(rest.numbers), above)
 
     def at(self, places: Sequence[int] | np.ndarray) -> Parts:
         """The parts of the items at some places."""

@@ -222,6 +222,7 @@ def _entry(
         higher_is_better=better,
         protocol=facts.get("protocol", ""),
         extrapolated=parts.extrapolated,
+        below_50=parts.below_50,
         judging=judging or UNSET,
         counting_failures=counting,
         common=parts.among(shared),

@@ -58,6 +58,13 @@ class Counted(Estimate):
 
 
 @dataclass(frozen=True, slots=True)
+class Below50(Counted):
+    """An error rate over the items whose own rate is at most 50 %, without the items `above`."""
+
+    above: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Standing(SummaryPart):
     """How a system stands in one metric beside the other systems of its run (see `stats.verdict`).
 
@@ -238,6 +245,7 @@ class MetricSummary(Estimate):
             gave nothing to score) and `not_scored` (the record holds no score).
         flagged: how many of the scores are in doubt (see `metrics.base.flagged`); unset if none is.
         extrapolated: what a value of sets tends to for sets of any size (see `stats.sets`).
+        below_50: an error rate without the items above 50 %; unset if there are none.
         common: the result over the samples for which all systems that are compared have a value; None if that is all
             that this system has. It has no value for a system that lacks some of these samples.
         standing: whether it is the best; unset for a metric without a direction, the bitrate, and the unprocessed
@@ -259,6 +267,7 @@ class MetricSummary(Estimate):
     higher_is_better: bool | None = None
     protocol: str = ""
     extrapolated: float | None = UNSET
+    below_50: Below50 = UNSET
     judging: Judging = UNSET
     counting_failures: CountingFailures = UNSET
     common: Counted | None = UNSET

@@ -7,13 +7,19 @@ from dataclasses import replace
 import pytest
 
 from codec_bench.report import numbers
-from codec_bench.stats.summary_types import MetricSummary
+from codec_bench.stats.summary_types import Below50, MetricSummary
 
 
 def entry(value, low=None, high=None, missing=None):
     return MetricSummary.from_dict(
         {"value": value, "ci95": None if low is None else [low, high], "missing": missing or {}}
     )
+
+
+def test_an_error_rate_shows_what_is_left_without_items_above_half():
+    rest = Below50(0.0812, [0.07, 0.0924], None, 41, 3)
+    assert numbers.below_50_text(replace(entry(0.2), below_50=rest), 3) == "0.081 ±0.011 without 3 items above 50 %"
+    assert numbers.below_50_text(entry(0.2), 3) == ""
 
 
 @pytest.mark.parametrize(

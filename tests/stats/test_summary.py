@@ -143,6 +143,19 @@ def test_words_among_no_words_are_errors_and_alone_they_are_no_rate(tmp_path):
     )
 
 
+def test_an_error_rate_stands_beside_the_one_without_items_above_half(tmp_path):
+    counts = {"lost": (10, 10), "looped": (24, 8), "half": (5, 10), "good": (1, 20), "fine": (0, 12), "silent": (2, 0)}
+    rows = {"codec": {name: {"wer": errors(*of)} for name, of in counts.items() if of[1]}}
+    rows["codec"]["silent"] = {"wer": Score.ok(2.0, "wer/p", numerator=2.0, denominator=0.0)}
+    found = summarise(write_run(tmp_path / "run", rows)).systems["codec"].metrics["wer"].below_50
+    assert (found.value, found.n, found.above) == (6 / 42, 3, 3)
+    low, high = codec_bench.interval([5, 1, 0], denominators=[10, 20, 12]).ends
+    assert found.ci95 == pytest.approx([low, high])
+    fine = {"codec": {name: {"wer": errors(*counts[name])} for name in ("half", "good", "fine")}}
+    entry = summarise(write_run(tmp_path / "fine", fine)).systems["codec"].metrics["wer"]
+    assert not entry.below_50 and "below_50" not in entry.as_dict()
+
+
 def test_the_interval_is_that_of_the_public_function(tmp_path, rng):
     wrong, words = rng.poisson(1.2, 80).astype(float), rng.integers(4, 14, 80).astype(float)
     rows = {"codec": {f"s{n:02d}": {"wer": errors(w, m)} for n, (w, m) in enumerate(zip(wrong, words))}}

@@ -1,8 +1,9 @@
-"""Which rows of a leaderboard are the best in each column.
+"""Which rows of a leaderboard are the best in each column, and which are not distinguishable from it.
 
 The best is the best value of a column, among the rows that can be compared. Rows over fewer questions, codecs whose
 checks found something and systems whose output holds no speech are no candidates. Where the row with the best value has
-values for too few of the questions that the own rows share, nobody is the best.
+values for too few of the questions that the own rows share, nobody is the best. `stats.verdict` decides between own
+rows; published rows have no items for a test.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from codec_bench.stats.recorded import Recorded
 from codec_bench.stats.verdict import speechless, verdict
 
 
-def best_rows(board: Board, column: Column) -> set[int]:
-    """The numbers of the rows with the best value of a column; none if fewer than two rows have a value."""
+def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
+    """The numbers of the rows with the best value of a column, and of those not distinguishable from it.
+
+    Both are empty if fewer than two rows have a value.
+    """
     sign = -1 if column.counts == "error" else 1
     values = {
         n: sign * row.cells[column.name]
@@ -27,14 +31,16 @@ def best_rows(board: Board, column: Column) -> set[int]:
         if row.compared and column.name in row.cells and not _out(row, column)
     }
     if len(values) < 2:
-        return set()
+        return set(), set()
     own = [n for n in values if not board.rows[n].published]
     best = {n for n in values if values[n] == max(values.values())}
     if len(own) > 1 and column.subset is None:
-        barred = verdict(_parts([board.rows[n] for n in own], column), (), sign > 0).barred
-        if best & {own[k] for k in barred}:
-            return set()
-    return best
+        found = verdict(_parts([board.rows[n] for n in own], column), (), sign > 0)
+        if best & {own[k] for k in found.barred}:
+            return set(), set()
+        if best & {own[k] for k in found.best}:
+            return best, {own[k] for k in found.alike} - best
+    return best, set()
 
 
 def _out(row: Row, column: Column) -> bool:

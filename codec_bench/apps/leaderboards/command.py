@@ -197,10 +197,12 @@ def _span(span: tuple[int, int] | None) -> str:
 
 
 def _print_board(board: Board) -> None:
+    from codec_bench.apps.leaderboards.best import best_rows
     from codec_bench.report.table import wide_table
 
     of_group = {column.group: column for column in board.columns}
     beyond = any(row.beyond for row in board.rows)
+    best = {column.name: best_rows(board, column) for column in board.columns}
     heads = [
         "",
         *(["average"] if board.averages else []),
@@ -213,9 +215,12 @@ def _print_board(board: Board) -> None:
             *([_average(row)] if board.averages else []),
             *(_mean_cell(board, row, group) for group in board.means),
             *([row.beyond_the_text] if beyond else []),
-            *(_cell(row.cells.get(column.name), row, column.name) for column in board.columns),
+            *(
+                _marked(_cell(row.cells.get(column.name), row, column.name), n, *best[column.name])
+                for column in board.columns
+            ),
         )
-        for row in board.rows
+        for n, row in enumerate(board.rows)
     ]
     out = console()
     out.print(wide_table([*heads, *map(_head, board.columns)], rows, out.width))
@@ -258,6 +263,13 @@ def _own_marked(row: Row) -> str:
 def _cell(value: Decimal | None, row: Row, name: str) -> Any:
     ends = row.intervals.get(name)
     return row.judged.get(name) if value is None else value if ends is None else f"{value} [{ends[0]}, {ends[1]}]"
+
+
+def _marked(cell: Any, row: int, best: set[int], alike: set[int]) -> Any:
+    """A cell of the best row in bold, and one of a row that is not distinguishable from it with the sign ≈."""
+    from rich.text import Text
+
+    return Text(str(cell), "bold") if row in best else f"≈{cell}" if row in alike else cell
 
 
 def _mean_cell(board: Board, row: Row, group: str) -> Any:

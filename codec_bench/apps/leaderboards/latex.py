@@ -1,10 +1,10 @@
 """A leaderboard as a table in LaTeX, with ranks, rank intervals and significance groups.
 
 Conventions
-    The best value of a column is bold, with those that cannot be told from it (`best`); rows whose values rest on a
-    part of a benchmark, or on a run that is not finished, are not compared. Own rows that share a letter cannot be told
-    from one another (a compact letter display). Published rows have no items, and so neither letters nor rank
-    intervals.
+    The best value of a column is bold, and own rows not distinguishable from it have the sign ≈ (`best`). Rows whose
+    values rest on a part of a benchmark, or on a run that is not finished, are not compared. Own rows that share a
+    letter are not distinguishable (a compact letter display). Published rows have no items, and so neither letters nor
+    rank intervals.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from string import ascii_lowercase
 
 from codec_bench.apps.leaderboards.best import best_rows
 from codec_bench.apps.leaderboards.board import Board, Column, Row, Trust
-from codec_bench.report.numbers import ARROWS
+from codec_bench.report.numbers import ARROWS, BOLD
 from codec_bench.report.paper import latex_table, latex_text
 
 
@@ -31,7 +31,7 @@ def board_latex(board: Board) -> str:
     lines = []
     for n, row in enumerate(board.rows):
         name = latex_text(row.name) + ("" if row.published else r"$^{\ast}$")
-        cells = [_cell(row, column, n in best[column.name]) for column in board.columns]
+        cells = [_cell(row, column, n, *best[column.name]) for column in board.columns]
         mean = [latex_text("–" if row.shown_average is None else str(row.shown_average))] if averages else []
         lines.append([*([_rank(trust, n)] if trust else []), name, *([letters[n]] if grouped else []), *mean, *cells])
     return latex_table(aligned, [latex_text(head) for head in heads], lines, _notes(board, trust))
@@ -41,11 +41,11 @@ def _head(column: Column) -> str:
     return f"{column.name} ({column.unit}) {ARROWS[column.counts != 'error']}"
 
 
-def _cell(row: Row, column: Column, best: bool) -> str:
+def _cell(row: Row, column: Column, number: int, best: set[int], alike: set[int]) -> str:
     value = row.cells.get(column.name)
     if value is None:
         return latex_text("–")
-    return rf"\textbf{{{value}}}" if best else str(value)
+    return rf"\textbf{{{value}}}" if number in best else latex_text("≈" * (number in alike)) + str(value)
 
 
 def _rank(trust: Trust, row: int) -> str:
@@ -67,8 +67,7 @@ def _letters(board: Board, trust: Trust) -> list[str]:
 def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
     own = any(not row.published for row in board.rows)
     notes = [
-        "↑ higher is better, ↓ lower is better. The best value of a column is bold, with all that cannot be told from it: "
-        "own rows by a paired test over the same questions, published values by the intervals of own ones.",
+        f"↑ higher is better, ↓ lower is better. {BOLD}; published rows have no items for a test.",
         *([f"Published rows: {board.source}."] if board.source else []),
         *(["Rows with a star are from own runs."] if own else []),
     ]

@@ -1,4 +1,4 @@
-"""The best rows of a leaderboard of a site, over one run or several, as `stats.verdict` decides it.
+"""The best rows of a leaderboard of a site and those not distinguishable from them, as `stats.verdict` decides it.
 
 Conventions
     The rivals are what a leaderboard begins with: of each system the newest finished row, and for what that run did not
@@ -28,8 +28,8 @@ Entry = Mapping[str, Any]
 def mark_best(
     rows: Sequence[Row], columns: Sequence[tuple[str, str]], entries: Mapping[str, Entry], site: SiteFolder | None
 ) -> None:
-    """Gives each row the numbers of the columns in which it is the best, as `best`, and of those in which it is not
-    compared, as `barred`.
+    """Gives each row the numbers of the columns in which it is the best, as `best`, not distinguishable from the best,
+    as `alike`, and not compared, as `barred`.
 
     Args:
         rows: of the leaderboard, the newest first. columns: the name and the protocol of each. entries: of its runs, by
@@ -49,8 +49,10 @@ def mark_best(
         counts = {n: row["cells"][c][3] for n, row in enumerate(rivals)}
         for n in barred(counts, dict.fromkeys(_out(rivals, c), SUSPECT)):
             rivals[n]["barred"] = sorted({c, *rivals[n].get("barred", ())})
-        for row in _best(rivals, c, metric, entries, held):
-            row.setdefault("best", []).append(c)
+        for row, standing in zip(rivals, _standings(rivals, c, metric, entries, held)):
+            for mark in ("best", "alike"):
+                if standing.get(mark):
+                    row.setdefault(mark, []).append(c)
 
 
 def _out(rivals: Sequence[Row], column: int) -> set[int]:
@@ -58,7 +60,10 @@ def _out(rivals: Sequence[Row], column: int) -> set[int]:
     return {n for n, row in enumerate(rivals) if row.get("suspect") or column in row.get("barred", ())}
 
 
-def _best(rivals: Sequence[Row], column: int, metric: str, entries: Mapping[str, Entry], held: _Scores) -> list[Row]:
+def _standings(
+    rivals: Sequence[Row], column: int, metric: str, entries: Mapping[str, Entry], held: _Scores
+) -> list[Mapping[str, Any]]:
+    """How each row stands in a column, as in the summary of a run; empty where nothing can be compared."""
     if not rivals or metric == BITRATE:
         return []
     facts = entries[rivals[0]["run"]]["metrics"][metric]
@@ -66,15 +71,14 @@ def _best(rivals: Sequence[Row], column: int, metric: str, entries: Mapping[str,
         return []
     if len({row["run"] for row in rivals}) == 1:
         entry = entries[rivals[0]["run"]]
-        told = {
-            name: system["metrics"].get(metric, {}).get("standing") or {} for name, system in entry["systems"].items()
-        }
-        return [row for row in rivals if told[row["system"]].get("best")]
+        systems = [entry["systems"][row["system"]]["metrics"] for row in rivals]
+        return [metrics.get(metric, {}).get("standing") or {} for metrics in systems]
     parts = {n: held.parts(entries[row["run"]], row["system"], metric) for n, row in enumerate(rivals)}
     if any(one is None for one in parts.values()):
         return []
     known = {n: one for n, one in parts.items() if one is not None}
-    return [rivals[n] for n in verdict(known, _out(rivals, column), facts["higher_is_better"]).best]
+    found = verdict(known, _out(rivals, column), facts["higher_is_better"])
+    return [found.standing(n).as_dict() for n in known]
 
 
 class _Scores:

@@ -5,8 +5,9 @@ Conventions
     their
     protocols: numbers of two protocols are never in one column. It has a row for every run and system.
     A cell is `[value, low, high, n, failed, note]` in the unit of the record, with `None` where there is no number.
-    An unfinished run has rows, marked as such. `best` of a row numbers the columns in which it is the best, `barred`
-    those in which it is not compared, and `suspect` says what the checks of its system found.
+    An unfinished run has rows, marked as such. `best` of a row numbers the columns in which it is the best, `alike`
+    those in which it is not distinguishable from the best, `barred` those in which it is not compared, and `suspect`
+    says what the checks of its system found.
 """
 
 from __future__ import annotations

@@ -64,7 +64,6 @@ class Ctc(PiecewiseRecogniser):
         WeightsError: the weights are not on this machine, or are those of something else.
     """
 
-    loops = False
     times_words = True
     name = "ctc"
     languages: tuple[str, ...] = ("en",)

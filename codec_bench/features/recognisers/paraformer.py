@@ -77,7 +77,6 @@ class Paraformer(funasr.FunasrFeature):
             not on this machine, or belong to another model (raised by `load`).
     """
 
-    loops = False
     name = "paraformer-zh"
     languages = ("zh",)
     allowed = ALLOWED

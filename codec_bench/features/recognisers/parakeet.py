@@ -94,7 +94,6 @@ class Parakeet(PiecewiseRecogniser):
         WeightsError: the weights are not on this machine, or are those of something else.
     """
 
-    loops = False
     times_words = True
     name = "parakeet"
     models: ClassVar[Mapping[str, str]] = {model: model for model in CHECKPOINTS}

@@ -60,7 +60,6 @@ class Pocketsphinx(Feature):
         MissingExtra: the package is not installed. WeightsError: the folder lacks a file.
     """
 
-    loops = False
     times_words = True
     name = "pocketsphinx"
     licence = "BSD-2-Clause"

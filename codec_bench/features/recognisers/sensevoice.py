@@ -62,7 +62,6 @@ class SenseVoice(funasr.FunasrFeature):
             this machine, or belong to another model (raised by `load`).
     """
 
-    loops = False
     name = NAME
     languages = ("zh", "en", "yue", "ja", "ko")
     reads_language = True

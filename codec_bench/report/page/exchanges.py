@@ -155,7 +155,7 @@ def _cell(entry: Counted | CountingFailures | MetricSummary | None, head: Mappin
     if entry is None or found is None:
         return None
     value = numbers.number(head["factor"] * found, head["places"])
-    return {"value": value, "n": entry.n, "spread": "", "best": False, "chance": ""}
+    return {"value": value, "n": entry.n, "spread": "", "best": False, "chance": "", "below_50": ""}
 
 
 def published_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:

@@ -160,6 +160,7 @@ def _shown(entry: MetricSummary | None, head: Mapping[str, Any], lost: int) -> d
         "spread": numbers.spread(entry, places, factor),
         "note": entry.note or "",
         "chance": chance_text(entry),
+        "below_50": numbers.below_50_text(entry, places),
         "interval": [numbers.number(factor * bound, places) for bound in entry.ci95] if entry.ci95 else None,
         "n": entry.n,
         "failed": entry.failed,

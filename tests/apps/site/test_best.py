@@ -28,10 +28,10 @@ def two_runs(tmp_path):
     return first, recorded(tmp_path / "second", values, kbps=RATES)
 
 
-def marked(folder) -> dict[str, list[str]]:
+def marked(folder, mark="best") -> dict[str, list[str]]:
     (board,) = (folder.read_data(f"boards/{board['key']}") for board in folder.read_data("index")["boards"])
     names = [column["name"] for column in board["columns"]]
-    return {row["system"]: [names[c] for c in row.get("best", ())] for row in board["rows"]}
+    return {row["system"]: [names[c] for c in row.get(mark, ())] for row in board["rows"]}
 
 
 def test_the_best_of_one_run_and_of_several(tmp_path):
@@ -48,6 +48,20 @@ def test_the_best_of_one_run_and_of_several(tmp_path):
         "d": ["m"],
         "gone": [],
     }
+
+
+def test_what_is_not_distinguishable_from_the_best_is_marked_over_one_run_and_several(tmp_path):
+    near = GOOD + 0.1 + 0.01 * np.cos(np.arange(19))
+    one = recorded(tmp_path / "one", {"a": GOOD, "c": GOOD + 0.1, "d": near}, kbps=RATES)
+    site([one.folder], out=tmp_path / "of_one")
+    two = [
+        recorded(tmp_path / "two", {"a": GOOD, "c": GOOD + 0.1}, kbps=RATES),
+        recorded(tmp_path / "three", {"d": near}, kbps=RATES),
+    ]
+    site([run.folder for run in two], out=tmp_path / "of_two")
+    for made in ("of_one", "of_two"):
+        best, alike = (marked(SiteFolder(tmp_path / made), mark) for mark in ("best", "alike"))
+        assert best == {"a": [], "c": [], "d": ["m"]} and alike == {"a": [], "c": ["m"], "d": []}
 
 
 def test_a_system_whose_sound_is_no_speech_is_never_the_best(tmp_path):

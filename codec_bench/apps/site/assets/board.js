@@ -61,6 +61,7 @@ view("board", async (box, [key], state) => {
     const [value, , , n, failed = 0, note = null] = cell;
     const source = sourceOf(row, c);
     const best = source.best?.includes(c);
+    const alike = source.alike?.includes(c);
     const number = el("a", { class: "value", href: address("run", source.run, { system: row.system, metric: column.name }) }, shown(value, column));
     explain(number, () => [
       ...toldEntry(`${row.system}, ${column.name}`, cell, column, failed ? `, ${failed.toLocaleString("en")} without a value` : ""),
@@ -72,6 +73,7 @@ view("board", async (box, [key], state) => {
     return el(
       "td",
       { class: best ? "best" : null },
+      alike && el("span", { title: "not distinguishable from the best" }, "≈"),
       number,
       best && el("span", { class: "unseen" }, " best"),
       el("span", { class: "spread" }, spreadOf(cell, column, note !== null)),
@@ -132,7 +134,7 @@ view("board", async (box, [key], state) => {
   if (board.benchmark) links.push(el("a", { href: address("benchmark", board.benchmark) }, "About the benchmark"));
   box.append(
     el("h1", null, boardTitle(about)),
-    el("p", { class: "lead" }, `${plural(board.samples, "sample")}. Values with their 95 % intervals: ± half the width, or [low, high] if the two sides differ. The best value of the newest runs is `, el("span", { class: "best-key" }, "marked"), ", with every value that a paired test over the same samples does not tell from it; a suspect system is not compared. Every number leads to its run, its protocol and its command."),
+    el("p", { class: "lead" }, `${plural(board.samples, "sample")}. Values with their 95 % intervals: ± half the width, or [low, high] if the two sides differ. The best value of the newest runs is `, el("span", { class: "best-key" }, "marked"), "; ≈ is not distinguishable from it (paired test, Holm). A suspect system is not compared. Every number leads to its run, its protocol and its command."),
     el("p", { class: "links" }, links),
     el(
       "div",
