@@ -26,6 +26,9 @@ _FLAC_SYNC = re.compile(rb"\xff[\xf8\xf9][\x10-\xff][\x00-\xaf]")
 _PADDING_BYTES = 7
 """Bytes behind the last chunk that are no chunk: padding, a line break."""
 _EBML, _SEGMENT = b"\x1aE\xdf\xa3", b"\x18\x53\x80\x67"
+_SPHERE_BYTES = re.compile(rb"^(sample_count|sample_n_bytes|channel_count) -i (\d+)", re.MULTILINE)
+_BEFORE_SOUND = {b"SSND": 8, b"data": 4}
+"""Bytes at the beginning of a chunk of sound of AIFF and CAF that are no samples."""
 _MPEG_IN_WAV = (0x50, 0x55)
 _EXTENSIBLE = 0xFFFE
 
@@ -57,6 +60,8 @@ def plan(content: Content, name: str) -> Plan:
         return _wav(content, name)
     if head[:4] == b"FORM":
         _check_rest(content, name, b"SSND", 12, 4, "big", 2)
+    elif head[:4] == b"riff":
+        _check_w64(content, name)
     elif head[:4] == b"caff":
         _check_rest(content, name, b"data", 8, 8, "big", 1)
     elif head[:4] == b".snd":
@@ -67,6 +72,8 @@ def plan(content: Content, name: str) -> Plan:
         _check_mp4(content, name)
     elif head[:4] == _EBML:
         _check_matroska(content, name)
+    elif head[:8] == b"NIST_1A\n":
+        _check_sphere(content, name)
     elif head[:4] == b"OggS":
         if content[28:33] == b"\x7fFLAC":  # libsndfile cannot read what FFmpeg writes
             last = content.rfind(b"OggS")
@@ -76,7 +83,9 @@ def plan(content: Content, name: str) -> Plan:
         start = behind_tag(content)
         if content[start : start + 4] == b"fLaC":
             return _flac(content, start)
-        if content[start : start + 1] == b"\xff" or start:
+        if int.from_bytes(content[start : start + 2], "big") & 0xFFF6 == 0xFFF0:
+            _check_adts(content, start, name)
+        elif content[start : start + 1] == b"\xff" or start:
             return _mp3(content, start, name)
     return Plan()
 
@@ -114,8 +123,10 @@ def _chunks(content: Content, at: int, size_bytes: int, order: Order, align: int
 def _ends_in_chunks(content: Content, at: int, size_bytes: int = 4, order: Order = "little", align: int = 2) -> bool:
     """Whether everything from a place on is chunks, tags or padding."""
     for name, begin, size in _chunks(content, at, size_bytes, order, align):
-        if name[:3] == b"TAG" or not name.strip(b"\0"):  # an ID3 tag of 128 bytes; padding
+        if name[:3] == b"TAG":  # an ID3 tag of 128 bytes
             return True
+        if not name.strip(b"\0"):
+            return not content[begin:].strip(b"\0")
         if not (name.isascii() and name.decode("ascii").isprintable()) or begin + size > len(content):
             return False
         at = begin + size + (-size % align)
@@ -128,9 +139,11 @@ def _check_rest(content: Content, name: str, wanted: bytes, at: int, size_bytes:
         end = begin + size + (-size % align)
         if chunk == wanted:
             rest = len(content) - begin
+            if rest <= _BEFORE_SOUND[wanted]:
+                raise AudioError(f"'{name}' holds no samples")
             if size > rest and not _is_streamed(size, rest):
                 raise _truncated(name, size, rest)
-            if end < len(content) and not _ends_in_chunks(content, end, size_bytes, order, align):
+            if size and end < len(content) and not _ends_in_chunks(content, end, size_bytes, order, align):  # 0: a pipe
                 raise _left_over(name, size, len(content) - begin)
             return
 
@@ -138,6 +151,18 @@ def _check_rest(content: Content, name: str, wanted: bytes, at: int, size_bytes:
 def _is_streamed(size: int, rest: int) -> bool:
     """Whether a declared size is that of a stream, and not that of a file that was cut."""
     return size >= STREAMED_FROM and rest < size // 2
+
+
+def _check_w64(content: Content, name: str) -> None:
+    """Refuses W64 whose chunk of sound is cut; its names have 16 bytes, and its sizes count the header."""
+    at = 40
+    while at + 24 <= len(content):
+        size, rest = int.from_bytes(content[at + 16 : at + 24], "little") - 24, len(content) - at - 24
+        if content[at : at + 4] == b"data":
+            if size > rest and not _is_streamed(size, rest):
+                raise _truncated(name, size, rest)
+            return
+        at += 24 + max(0, size + -size % 8)
 
 
 def _check_mp4(content: Content, name: str) -> None:
@@ -155,20 +180,40 @@ def _check_mp4(content: Content, name: str) -> None:
 
 
 def _check_matroska(content: Content, name: str) -> None:
-    """Refuses Matroska and WebM whose segment is cut or ends early; the size of a stream's is all ones."""
-    at = content.find(_SEGMENT, 0, 4096) + len(_SEGMENT)
-    if not len(_SEGMENT) <= at < len(content) or not content[at]:
-        return
+    """Refuses Matroska and WebM whose last element is cut, or whose segment ends early."""
+    at = content.find(_SEGMENT, 0, 4096)
+    while 0 <= at < len(content) and content[at]:
+        begin, size = _element(content, at)
+        rest = len(content) - begin
+        if begin > len(content) or (size is not None and size > rest):
+            raise _truncated(name, size or 0, max(0, rest))
+        if size is not None and content[at : at + 4] == _SEGMENT:
+            if size + _PADDING_BYTES < rest:
+                raise _left_over(name, size, rest)
+            return
+        at = begin + (size or 0)  # the elements within one of unknown size follow
+
+
+def _element(content: Content, at: int) -> tuple[int, int | None]:
+    """Where the data of an element of EBML begins, and its size: None for that of a stream, all ones."""
+    at += 9 - content[at].bit_length()
+    if at >= len(content) or not content[at]:
+        return len(content) + 1, None
     bits = 7 * (9 - content[at].bit_length())
     begin = at + bits // 7
     size = int.from_bytes(content[at:begin], "big") & (1 << bits) - 1
-    rest = len(content) - begin
-    if size == (1 << bits) - 1:
-        return
-    if size > rest:
-        raise _truncated(name, size, rest)
-    if size + _PADDING_BYTES < rest:
-        raise _left_over(name, size, rest)
+    return begin, None if size == (1 << bits) - 1 else size
+
+
+def _check_sphere(content: Content, name: str) -> None:
+    """Refuses NIST SPHERE with fewer samples than declared; libsndfile reads as many as there are."""
+    header = int(content[8:16]) if content[8:16].strip().isdigit() else 0
+    fields = {key: int(value) for key, value in _SPHERE_BYTES.findall(content[:header])}
+    if b"pcm" not in content[:header] and b"ulaw" not in content[:header] and b"alaw" not in content[:header]:
+        return  # compressed
+    declared = fields.get(b"sample_count", 0) * fields.get(b"sample_n_bytes", 1) * fields.get(b"channel_count", 1)
+    if declared > len(content) - header:
+        raise _truncated(name, declared, len(content) - header)
 
 
 def _wav(content: Content, name: str) -> Plan:
@@ -184,7 +229,9 @@ def _wav(content: Content, name: str) -> Plan:
             rest = len(content) - begin
             size = long_size if size == 0xFFFFFFFF and content[:4] == b"RF64" else size
             is_streamed = _is_streamed(size, rest)
-            is_streamed |= size == 0 < rest and not _ends_in_chunks(content, begin)
+            # Sound may begin with digital silence, which looks like padding.
+            is_padding = rest <= _PADDING_BYTES or content[begin : begin + 4] != bytes(4)
+            is_streamed |= size == 0 < rest and not (is_padding and _ends_in_chunks(content, begin))
             if is_streamed:
                 rest -= rest % max(1, block)
                 whole = begin - 8 + rest
@@ -292,19 +339,54 @@ def _mp3_frame(head: bytes) -> _Mp3Frame | None:
     return _Mp3Frame(samples // 8 // slot * bits_per_s // rate_hz * slot + (head[2] >> 1 & 1) * slot, samples, rate_hz)
 
 
+def _check_adts(content: Content, at: int, name: str) -> None:
+    """Refuses raw AAC whose last frame is cut."""
+    while at + 7 <= len(content) and content[at] == 0xFF:
+        size = (int.from_bytes(content[at + 3 : at + 6], "big") & 0x3FFE0) >> 5
+        if at + size > len(content):
+            raise _truncated(name, size, len(content) - at)
+        at += max(7, size)
+    if 0 < len(content) - at < 7 and content[at] == 0xFF:
+        raise _truncated(name, 7, len(content) - at)
+
+
+class _EncoderHeader(NamedTuple):
+    """What the first frame of an MP3 file says of the others, as LAME and FFmpeg write it.
+
+    Args:
+        at: where its fields begin. size: how many bytes they take. frames, bytes: as declared, None if not.
+        delay, padding: samples that decoders drop at both ends.
+    """
+
+    at: int
+    size: int
+    frames: int | None
+    bytes: int | None
+    delay: int
+    padding: int
+
+
+def _encoder_header(content: Content, at: int) -> _EncoderHeader | None:
+    """The header in a frame; None if there is none."""
+    mark = max(content.find(mark, at, at + 48) for mark in (b"Xing", b"Info"))
+    if mark < 0:
+        return None
+    flags, begin, values = int.from_bytes(content[mark + 4 : mark + 8], "big"), mark + 8, []
+    for bit, length in enumerate((4, 4, 100, 4)):
+        is_held = flags >> bit & 1
+        values.append(int.from_bytes(content[begin : begin + length], "big") if is_held else None)
+        begin += length * is_held
+    both = int.from_bytes(content[begin + 21 : begin + 24], "big")
+    return _EncoderHeader(mark + 8, begin - mark - 8, values[0], values[1], both >> 12, both & 0xFFF)
+
+
 def _mp3(content: Content, start: int, name: str) -> Plan:
     """MP3: its frames are counted, since a header counts those of the first piece alone."""
-    at, count, declared, first, trimmed = start, 0, 0, None, _DECODER_DELAY
+    at, count, header, first = start, 0, None, None
     while (frame := _mp3_frame(content[at : at + 4])) is not None and at + frame.size <= len(content):
         if first is None:
-            first = frame
-            mark = content.find(b"Xing", at, at + 48)
-            mark = mark if mark >= 0 else content.find(b"Info", at, at + 48)
-            if mark >= 0:
-                trimmed = _trimmed(content[mark : at + frame.size])
-                declared = int.from_bytes(content[mark + 8 : mark + 12], "big") if content[mark + 7] & 1 else 0
-                at += frame.size
-                continue
+            first, header = frame, _encoder_header(content, at)
+            count -= header is not None
         elif frame.rate_hz != first.rate_hz:
             raise AudioError(
                 f"'{name}' is several sound files joined: {first.rate_hz} Hz, and {frame.rate_hz} Hz from byte {at} on"
@@ -312,21 +394,27 @@ def _mp3(content: Content, start: int, name: str) -> Plan:
         at, count = at + frame.size, count + 1
     if first is None:
         return Plan()
-    # Some encoders count the frame of their header, too.
-    is_cut = count < declared if frame is not None else at + 4 > len(content) and count + 1 < declared
-    if is_cut and not _is_streamed(declared, count):
-        raise AudioError(f"'{name}' is truncated: it declares {declared} frames of sound and holds {count}")
+    rest = len(content) - at
+    ends_in_frame = frame is not None or (0 < rest < 4 and content[at] == 0xFF)
+    declared = (header.frames if header is not None else None) or 0
+    # Some encoders count the frame of their header, too, but not its bytes twice.
+    is_counted_twice = header is not None and declared == count + 1 and start + (header.bytes or 0) <= at
+    ends_early = count < declared and rest < 4 and not is_counted_twice and not _is_streamed(declared, count)
+    if ends_early or (ends_in_frame and declared != count):
+        held = f"it declares {declared} frames of sound and holds {count}" if declared else "its last frame is cut"
+        raise AudioError(f"'{name}' is truncated: {held}")
     if content[at : at + 3] == b"ID3" and _mp3_frame(content[at + behind_tag(content[at : at + 10]) :][:4]):
         raise AudioError(f"'{name}' is several sound files joined: cut it at byte {at}")
-    return Plan(least=max(0, (count - 1) * first.samples - trimmed))
-
-
-def _trimmed(head: bytes) -> int:
-    """How many samples a decoder leaves out at both ends, by the header of LAME and FFmpeg."""
-    flags = int.from_bytes(head[4:8], "big")
-    at = 8 + 4 * (flags & 1) + 4 * (flags >> 1 & 1) + 100 * (flags >> 2 & 1) + 4 * (flags >> 3 & 1)
-    both = int.from_bytes(head[at + 21 : at + 24], "big")
-    return (both >> 12) + (both & 0xFFF) + _DECODER_DELAY
+    if header is None:
+        return Plan(least=max(0, (count - 1) * first.samples - _DECODER_DELAY))
+    least = max(0, (count - 1) * first.samples - header.delay - header.padding - _DECODER_DELAY)
+    if header.frames is None or declared in (count, count + 1):
+        return Plan(needs_ffmpeg=header.frames is None, least=least)
+    # Decoders end at the declared frame, or drop the padding there.
+    end = header.at + header.size + 24
+    delay = bytes((header.delay >> 4, (header.delay & 15) << 4, 0))
+    fields = count.to_bytes(4, "big") + content[header.at + 4 : end - 3] + delay
+    return Plan(content[: header.at] + fields + content[end:], least=least)
 
 
 # --------------------------------------------------------------------------------------------------------------- Opus

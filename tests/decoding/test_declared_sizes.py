@@ -28,10 +28,10 @@ def written(samples, kind, subtype="PCM_16", rate_hz=RATE_HZ):
     return file.getvalue()
 
 
-def through_ffmpeg(samples, container, codec, rate_hz=RATE_HZ):
-    """What FFmpeg writes, and how many samples a full decode of it gives."""
+def through_ffmpeg(samples, container, codec, rate_hz=RATE_HZ, options=None):
+    """What FFmpeg writes."""
     file = io.BytesIO()
-    with av.open(file, "w", format=container) as out:
+    with av.open(file, "w", format=container, options=options or {}) as out:
         stream = out.add_stream(codec, rate=rate_hz)
         stream.layout = "mono"
         pcm = np.rint(samples * 32767).astype(np.int16)[None]
@@ -64,6 +64,26 @@ def test_a_wav_of_a_pipe_is_whole(tone, size):
     data[4:8] = min(size + 36, 0xFFFFFFFF).to_bytes(4, "little")
     sound = decode_bytes(bytes(data), "piped.wav")
     assert sound.samples.shape == (1, tone.size) and np.abs(sound.samples[0] - tone).max() < 1e-4
+
+
+@pytest.mark.parametrize("size", [0, 0x7FFFF000])
+def test_a_wav_of_a_pipe_may_begin_with_digital_silence(tone, size):
+    silent = np.concatenate([np.zeros(800, np.float32), tone])
+    data = bytearray(written(silent, "WAV"))
+    at = data.index(b"data") + 4
+    data[at : at + 4] = size.to_bytes(4, "little")
+    assert decode_bytes(bytes(data), "piped.wav").samples.shape == (1, silent.size)
+
+
+@pytest.mark.parametrize("kind", ["WAV", "AIFF"])
+def test_silence_behind_the_declared_end_is_no_padding_if_sound_follows(tone, kind):
+    gap = np.concatenate([tone, np.zeros(800, np.float32), tone])
+    data = bytearray(written(gap, kind))
+    mark, order, before = (b"data", "little", 0) if kind == "WAV" else (b"SSND", "big", 8)
+    at = data.index(mark) + 4
+    data[at : at + 4] = (2 * tone.size + before).to_bytes(4, order)
+    with pytest.raises(AudioError, match=r"short\.x"):
+        decode_bytes(bytes(data), "short.x")
 
 
 @pytest.mark.parametrize("change", [1, 1000, 100_000])
@@ -149,6 +169,37 @@ def test_mp3_is_whole_whatever_its_header_counts(tone):
         decode_bytes(bare + faster, "mixed.mp3")
 
 
+@pytest.mark.parametrize("declared", ["none", 0, "half", "one less", 2_000_000_000])
+def test_mp3_begins_at_its_first_sample_whatever_its_header_declares(tone, declared):
+    data = bytearray(written(tone, "MP3", "MPEG_LAYER_III"))
+    whole = decode_bytes(bytes(data), "a.mp3").samples
+    mark = max(data.find(b"Xing"), data.find(b"Info"))
+    frames = int.from_bytes(data[mark + 8 : mark + 12], "big")
+    if declared == "none":
+        data[mark + 7] &= 0xFE
+        del data[mark + 8 : mark + 12]  # the frame has the same size: four bytes more at its end
+        end = mark + 8 + 4 + 100 + 4 + 24
+        data[end:end] = bytes(4)
+    else:
+        frames = {"half": frames // 2, "one less": frames - 1}.get(declared, declared)
+        data[mark + 8 : mark + 12] = frames.to_bytes(4, "big")
+    found = decode_bytes(bytes(data), "a.mp3").samples
+    assert whole.shape[1] <= found.shape[1] <= whole.shape[1] + 1152
+    assert np.abs(found[:, : whole.shape[1]] - whole).max() < 1e-4
+
+
+def test_mp3_without_its_last_frame_or_a_part_of_it_is_truncated(tone):
+    """A whole file of FFmpeg's, whose header counts the frames and the bytes."""
+    data = through_ffmpeg(tone, "mp3", "libmp3lame")
+    last = data.rindex(data[data.index(b"\xff\xf3") :][:2])
+    bare = without_xing(data)
+    assert decode_bytes(data, "a.mp3").samples.shape[1] >= tone.size
+    assert decode_bytes(bare[: last - len(data)], "bare.mp3").samples.shape[1] >= tone.size - 1152
+    for cut in (data[:last], data[: last + 2], data[:-1], bare[:-1], bare[: last + 2 - len(data)]):
+        with pytest.raises(AudioError, match=r"'cut'.*truncated"):
+            decode_bytes(cut, "cut")
+
+
 @pytest.mark.parametrize("quality", [0.0, 0.5, 0.99])
 def test_whole_mp3_of_any_quality_is_no_suspect(tone, quality):
     for samples in (tone, tone[:3000], np.tile(tone, 3)):
@@ -206,9 +257,28 @@ def test_a_coded_file_that_is_cut_is_refused(tone, tmp_path, container, codec, p
         decode_bytes(data[: int(part * len(data))], "cut")
 
 
-def test_a_caf_that_is_cut_is_truncated(tone):
+@pytest.mark.parametrize("kind,lost", [("CAF", 2), ("NIST", 2), ("NIST", 30_000), ("W64", 2)])
+def test_pcm_that_is_cut_is_truncated(tone, kind, lost):
     with pytest.raises(AudioError, match=r"'cut'.*truncated"):
-        decode_bytes(written(tone, "CAF")[:-2], "cut")
+        decode_bytes(written(tone, kind)[:-lost], "cut")
+
+
+def test_a_w64_whose_riff_has_another_size_is_truncated_all_the_same(tone):
+    data = bytearray(written(tone, "W64"))
+    data[16:24] = bytes(8)
+    assert decode_bytes(bytes(data), "a.w64").samples.shape == (1, tone.size)
+    with pytest.raises(AudioError, match=r"'cut'.*truncated"):
+        decode_bytes(bytes(data[:-5000]), "cut")
+
+
+@pytest.mark.parametrize("container,codec", [("webm", "libopus"), ("matroska", "flac"), ("adts", "aac")])
+def test_a_stream_without_a_declared_size_that_ends_inside_a_frame_is_truncated(tone, container, codec):
+    data = through_ffmpeg(tone, container, codec, options={"live": "1"} if container != "adts" else {})
+    sound = decode_bytes(data, "whole")
+    assert sound.samples.shape[1] / sound.sample_rate_hz == pytest.approx(2, abs=0.15)
+    for lost in (1, 5, len(data) // 2 + 1):
+        with pytest.raises(AudioError, match="'cut'"):
+            decode_bytes(data[:-lost], "cut")
 
 
 @pytest.fixture(scope="module")

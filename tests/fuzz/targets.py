@@ -154,96 +154,148 @@ class Tars(Target):
 
 
 class DeclaredSizes(Target):
-    """Sound files that end early, or whose header declares another size: all samples, or an error with their name."""
+    """Sound files that end early, or whose header declares another size: all samples, or an error with their name.
+
+    What must come out is known from how the file was made and changed, and from where FFmpeg's demuxer or the header of
+    an Ogg page says that a frame or page ends.
+    """
 
     STREAMED = (0, 0x7FFFF000, 0x7FFFFFFF, 2_000_000_000, 0xFFFFFFFF, 2**63 - 1, 2**64 - 1)
     FIELDS: ClassVar = {
         "WAV": ((b"data", 4, 4, "little"), (b"RIFF", 4, 4, "little")), "RF64": ((b"ds64", 16, 8, "little"),),
         "W64": ((b"data\xf3\xac\xd3\x11", 16, 8, "little"), (b"riff", 16, 8, "little")),
         "AIFF": ((b"SSND", 4, 4, "big"), (b"COMM", 10, 4, "big"), (b"FORM", 4, 4, "big")), "AU": ((b".snd", 8, 4, "big"),),
-        "CAF": ((b"data", 4, 8, "big"),), "FLAC": ((b"fLaC", 22, 4, "big"),), "OPUS": (),
-        "MP3": ((b"Xing", 8, 4, "big"), (b"Xing", 12, 4, "big"), (b"Info", 8, 4, "big")), "mp4": ((b"mdat", -4, 4, "big"),),
-        "webm": ((b"\x18\x53\x80\x67", 5, 7, "big"),),
+        "CAF": ((b"data", 4, 8, "big"),), "NIST": (), "FLAC": ((b"fLaC", 22, 4, "big"),), "VORBIS": (), "OPUS": (),
+        "MP3": ((b"Xing", 8, 4, "big"), (b"Xing", 12, 4, "big"), (b"Info", 8, 4, "big"), (b"Info", 12, 4, "big")),
+        "bare MP3": (), "adts": (), "mp4": ((b"mdat", -4, 4, "big"),), "webm": ((b"\x18\x53\x80\x67", 5, 7, "big"),), "live webm": (),
     }  # fmt: skip
-    """Of every container where its declared sizes stand: behind which bytes, how far, how many bytes, in which order."""
-    PCM = ("WAV", "RF64", "W64", "AIFF", "AU", "CAF")
+    """Of every container where its declared sizes stand: behind which bytes, how far, how many bytes, in which order.
+    The first is that of the sound."""
+    PCM: ClassVar = {"WAV": 0, "RF64": 0, "W64": 24, "AIFF": 8, "AU": 0, "CAF": 4, "NIST": 0}
+    """How many bytes beside the sound a declared size counts."""
+    PAGES = ("VORBIS", "OPUS")
+    PADDING_BYTES = 7
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
+        self.tone = tone(0.7)
+        self.tone[:800] = self.tone[5000:7000] = 0
         self.files = {kind: self._encoded(kind) for kind in self.FIELDS}
+        mp3 = self.files["MP3"]
+        self.files["bare MP3"] = mp3[mp3.index(b"\xff\xf3", max(mp3.find(b"Xing"), mp3.find(b"Info"))) :]
         self.whole = {kind: decode_bytes(data, kind).samples for kind, data in self.files.items()}
-        self.kind, self.is_cut, self.is_streamed = "", False, False
+        self.ends = {kind: self._ends(kind, data) for kind, data in self.files.items()}
+        self.kind, self.cut_bytes = "", 0
+        self.field: tuple[bytes, int] | None = None
+        """Of the changed field the bytes in front of it, and its value; None if no size was changed."""
 
     def _encoded(self, kind: str) -> bytes:
-        file, samples = io.BytesIO(), tone(0.7)
-        if kind in ("mp4", "webm"):
+        file, samples = io.BytesIO(), self.tone
+        if kind in ("mp4", "adts", "webm", "live webm"):
             import av
 
-            path, codec = self.folder / f"whole.{kind}", {"mp4": "aac", "webm": "libopus"}[kind]
-            with av.open(str(path), "w", options={"movflags": "faststart"} if kind == "mp4" else {}) as container:
-                stream = container.add_stream(codec, rate=RATE, layout="mono")
+            container, codec = kind.split()[-1], {"mp4": "aac", "adts": "aac"}.get(kind, "libopus")
+            path = self.folder / f"whole.{container}"
+            options = {"mp4": {"movflags": "faststart"}, "live webm": {"live": "1"}}.get(kind, {})
+            with av.open(str(path), "w", format=container, options=options) as out:
+                stream = out.add_stream(codec, rate=RATE, layout="mono")
                 stream.codec_context.open()
                 size = stream.codec_context.frame_size
                 for at in range(0, samples.size - size, size):
                     pcm = np.rint(samples[None, at : at + size] * 32767).astype(np.int16)
                     frame = av.AudioFrame.from_ndarray(pcm, format="s16", layout="mono")
                     frame.rate, frame.pts = RATE, at
-                    container.mux(stream.encode(frame))
-                container.mux(stream.encode(None))
+                    out.mux(stream.encode(frame))
+                out.mux(stream.encode(None))
             return path.read_bytes()
-        how = {"format": "OGG", "subtype": "OPUS"} if kind == "OPUS" else {"format": kind}
+        how = {"format": "OGG", "subtype": kind} if kind in self.PAGES else {"format": kind.split()[-1]}
         soundfile.write(file, samples, RATE, **how)
         return file.getvalue()
+
+    def _ends(self, kind: str, data: bytes) -> dict[int, int | None]:
+        """Where a file without a declared size may end and be whole, and how many samples it then has, if known."""
+        ends: dict[int, int | None] = {}
+        if kind in self.PAGES:
+            at = 0
+            skipped = int.from_bytes(data[data.index(b"OpusHead") + 10 :][:2], "little") if kind == "OPUS" else 0
+            while at < len(data):
+                granule, count = int.from_bytes(data[at + 6 : at + 14], "little"), data[at + 26]
+                at += 27 + count + sum(data[at + 27 : at + 27 + count])
+                ends[at] = (granule - skipped) * RATE // (48_000 if kind == "OPUS" else RATE)
+        elif kind in ("FLAC", "bare MP3", "adts", "live webm"):
+            import av
+
+            with av.open(io.BytesIO(data)) as container:
+                packets = [packet for packet in container.demux() if packet.size]
+            for number, packet in enumerate(packets):
+                ends[packet.pos + packet.size] = 4096 * (number + 1) if kind == "FLAC" else None
+            if kind == "live webm":  # a position is that of the cluster or block in front of the packet
+                ends = {data.index(bytes(packet)) + packet.size: None for packet in packets}
+        return ends
 
     def changed(self, rng: random.Random) -> bytes:
         """One of the files with another declared size, without its end, or both."""
         self.kind = rng.choice(tuple(self.files))
         data = bytearray(self.files[self.kind])
         fields = [field for field in self.FIELDS[self.kind] if field[0] in data]
-        self.is_cut = not fields or rng.random() < 0.4
-        self.is_streamed = False
-        if fields and (not self.is_cut or rng.random() < 0.3):
+        is_cut = not fields or rng.random() < 0.4
+        self.field = None
+        if fields and (not is_cut or rng.random() < 0.3):
             mark, skip, size, order = rng.choice(fields)
             at = data.index(mark) + skip
             declared = int.from_bytes(data[at : at + size], order)
             value = rng.choice((*self.STREAMED, declared // 2, 2 * declared, declared + rng.randrange(-2000, 2000)))
             value = min(max(0, value), (1 << 8 * size) - 1)
             data[at : at + size] = value.to_bytes(size, order)
-            self.is_streamed = value != declared
-        if self.is_cut:
-            del data[-rng.choice((1, 2, 3, 100, rng.randrange(1, len(data)))) :]
+            self.field = (mark, value) if value != declared else None
+        ends = [end for end in self.ends[self.kind] if end < len(data)]
+        self.cut_bytes = rng.choice((1, 2, 3, 100, rng.randrange(1, len(data)))) if is_cut else 0
+        if is_cut and ends and rng.random() < 0.3:
+            self.cut_bytes = len(data) - rng.choice(ends)
+        if is_cut:
+            del data[-self.cut_bytes :]
         return bytes(data)
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Decodes the file."""
-        whole = self.whole[self.kind]
+        lengths, must_read = self._allowed(data)
+        case = (self.kind, self.field, self.cut_bytes, lengths)
         try:
             found = decode_bytes(data, "fuzzed").samples
         except UserError as error:
             assert "'fuzzed'" in str(error), error
+            assert not must_read, (case, error)
             return
-        if found.shape == whole.shape:
-            assert self.kind not in (*self.PCM, "FLAC") or np.array_equal(found, whole)
-            return
-        assert self.is_cut or found.shape[1] >= whole.shape[1], (self.kind, found.shape, whole.shape)
+        whole = self.whole[self.kind]
+        assert lengths is None or found.shape[1] in lengths, (case, found.shape, whole.shape)
+        if self.kind in (*self.PCM, "FLAC"):
+            assert np.array_equal(found, whole[:, : found.shape[1]]), case
+        elif not self.cut_bytes:
+            assert found.shape[1] >= whole.shape[1] and np.abs(found[:, : whole.shape[1]] - whole).max() < 1e-3, case
+
+    def _allowed(self, data: bytes) -> tuple[set[int] | None, bool]:
+        """How many samples may come out of a file, None for any number, and whether any must."""
+        size, total = len(data), self.whole[self.kind].shape[1]
         if self.kind in self.PCM:
-            begin = len(self.files[self.kind]) - 2 * whole.shape[1]
-            assert self.is_streamed and found.shape[1] == (len(data) - begin) // 2, (self.kind, found.shape, len(data))
-        elif self.kind == "FLAC":
-            assert self.is_streamed and np.array_equal(found, whole[:, : found.shape[1]]), (self.kind, found.shape)
-        else:
-            counted = self._count(data)
-            assert self.kind in ("MP3", "OPUS") or (self.kind == "webm" and self.is_streamed), self.kind
-            # Of a frame that is cut FFmpeg makes up the rest.
-            assert 0 <= counted - found.shape[1] <= (576 if self.is_cut else 0), (self.kind, found.shape, counted)
-
-    @staticmethod
-    def _count(data: bytes) -> int:
-        """How many samples FFmpeg decodes."""
-        import av
-
-        with av.open(io.BytesIO(data)) as container:
-            return sum(frame.samples for frame in container.decode(audio=0))
+            begin = len(self.files[self.kind]) - 2 * total
+            rest, declared = max(0, size - begin), 2 * total
+            if self.field is not None and self.field[0] == self.FIELDS[self.kind][0][0]:
+                declared = self.field[1] - self.PCM[self.kind]
+            is_streamed = declared >= 2 * max(rest, 1) and declared + self.PCM[self.kind] >= 2_000_000_000
+            is_streamed |= self.kind == "WAV" and declared == 0
+            if rest < declared and not is_streamed:
+                return set(), False
+            lengths = {rest // 2}
+            if rest - declared <= self.PADDING_BYTES or not any(data[begin + declared :]):  # padding
+                lengths.add(declared // 2)
+            return lengths, bool(rest > 1 and is_streamed and self.kind == "WAV")
+        if not self.cut_bytes:
+            is_read = self.field is None or (self.kind == "FLAC" and self.field[1] == 0)
+            return {total} if self.kind == "FLAC" else None, is_read
+        end = self.ends[self.kind].get(size, 0)
+        if end == 0 or (self.kind == "FLAC" and (self.field is None or self.field[1] > end)):
+            return set(), False
+        return None if end is None else {end}, False
 
 
 class Archives(Target):

@@ -34,6 +34,7 @@ def test_without_ray_its_job_is_left_out_and_that_is_said(monkeypatch, capsys):
 def test_an_item_that_was_given_up_is_told_from_other_failures(tmp_path, monkeypatch):
     killing = Killing(kills.Job("eval", (), tmp_path), random.Random(0), Counter())
     reasons = ["the worker process died 2 times (killed by signal 9) while computing 'stoi'"]
+    reasons.append("the model's process ended (killed by signal 9)")
 
     def rows(self, out):
         return {number: (None, "failed", reason, "") for number, reason in enumerate(reasons)}
@@ -41,7 +42,7 @@ def test_an_item_that_was_given_up_is_told_from_other_failures(tmp_path, monkeyp
     monkeypatch.setattr(kills.Job, "rows", rows)
     assert killing._gave_up(3, tmp_path) and not killing._gave_up(0, tmp_path)
     reasons.append("the file cannot be read")
-    with pytest.raises(AssertionError, match="2 scores failed, such as: the file cannot be read"):
+    with pytest.raises(AssertionError, match="3 scores failed, such as: the file cannot be read"):
         killing._gave_up(3, tmp_path)
     killing.job.ends = (0, 3)
     assert not killing._gave_up(3, tmp_path), "such an end is one by itself"
