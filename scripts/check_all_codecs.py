@@ -52,7 +52,7 @@ def coded(name: str, options: dict[str, Any], parcel: Path) -> tuple[list[dict[s
     decode.
     """
     from codec_bench import codecs
-    from codec_bench.api.check_codec import clips
+    from codec_bench.api.check_codec import select_clips
     from codec_bench.codecs.checks import finding, untrained
     from codec_bench.codecs.checks.steps import Checking, Request
     from codec_bench.config.limits import Limits
@@ -61,7 +61,7 @@ def coded(name: str, options: dict[str, Any], parcel: Path) -> tuple[list[dict[s
     codecs.load_codec = lambda *given, **more: codec  # the step `load` asks for it by this name
     steps = [step for step in Request.SECTIONS if step != "elsewhere"]
     began = time.process_time()
-    checking = Checking(Request(name, clips(), "cpu", Limits(threads=1), tuple(steps), options), lambda: None)
+    checking = Checking(Request(name, select_clips(), "cpu", Limits(threads=1), tuple(steps), options), lambda: None)
     found = []
     for step in steps:
         for section in checking.sections(step).values():

@@ -14,12 +14,12 @@ from codec_bench.registry import doc_summary
 KINDS = ("benchmarks", "models", "suites", "prompts", "rubrics", "steps")
 
 
-def listing(what: str) -> list[dict[str, Any]]:
+def list_rows(kind: str) -> list[dict[str, Any]]:
     """The rows of a list; `what` is one of `KINDS`."""
     return {
         "benchmarks": _benchmarks, "models": _models, "suites": _suites, "prompts": _prompts, "rubrics": _rubrics,
         "steps": _steps,
-    }[what]()  # fmt: skip
+    }[kind]()  # fmt: skip
 
 
 def _benchmarks() -> list[dict[str, Any]]:
@@ -48,8 +48,8 @@ def _models() -> list[dict[str, Any]]:
         }  # fmt: skip
         licence = "" if row.info is None else row.info.licence or ""
         state = row.served.words(date.today()) if row.served is not None else ""
-        told: dict[str, Any] = {"what": row.summary, "served": state, "weights": licence}
-        rows.append({"name": row.name, "reached by": row.kind or "", **facts, **told})
+        service: dict[str, Any] = {"what": row.summary, "served": state, "weights": licence}
+        rows.append({"name": row.name, "reached by": row.kind or "", **facts, **service})
     return rows
 
 
@@ -89,15 +89,15 @@ def _rubrics() -> list[dict[str, Any]]:
 def _steps() -> list[dict[str, Any]]:
     from codec_bench.benchmark.reading import step_names
 
-    return [{"name": n, "what": step_summary(n)} for n in step_names()]
+    return [{"name": n, "what": summarise_step(n)} for n in step_names()]
 
 
-def defines_a_benchmark(path: str) -> bool:
+def is_benchmark_path(path: str) -> bool:
     """Whether a path is that of a benchmark's own definition, or of the folder that holds one."""
     return os.path.basename(path) == "benchmark.yaml" or os.path.isfile(os.path.join(path, "benchmark.yaml"))
 
 
-def configures_a_model(path: str) -> bool:
+def is_model_config(path: str) -> bool:
     """Whether a path is that of a model's own config."""
     from codec_bench.config import load_yaml
     from codec_bench.models import is_own_file
@@ -119,57 +119,57 @@ def describe(name: str) -> dict[str, Any] | None:
     from codec_bench.models import is_own_file, model_info, model_names
     from codec_bench.registry import Spec
 
-    if defines_a_benchmark(name) or (has_benchmark(name) and not configures_a_model(name)):
+    if is_benchmark_path(name) or (has_benchmark(name) and not is_model_config(name)):
         one = load_benchmark(name)
         published: dict[str, list[str]] = {}
         for p in one.published:
             published.setdefault(f"published {p.metric}", []).append(f"{p.model} {p.value:g}")
         facts = {key: value for key, value in one.described.items() if key not in ("name", "published")}
         return {"benchmark": one.name, **facts, **published, "data": one.data.model_dump(exclude_none=True),
-                "prompt": _prompt_of(one), "postprocess": list(one.process), **_judged_by(one.metrics), "defined in": one.entry.file}  # fmt: skip
+                "prompt": _describe_prompt(one), "postprocess": list(one.process), **_list_judges(one.metrics), "defined in": one.entry.file}  # fmt: skip
     if name in suite_names():
         return {"suite": name, "benchmarks": list(suite(name))}
     if name in model_names() or is_own_file(name):
-        return {"model": name, **asdict(model_info(name)), **_how(name), "prices": _prices_of(name)}
+        return {"model": name, **asdict(model_info(name)), **_identify(name), "prices": _describe_prices(name)}
     if name in prompt_names():
         return {"prompt": name, **load_prompt(name).model_dump(exclude_none=True)}
     if name in rubric_names():
         return {"rubric": name, **load_rubric(name).model_dump()}
     if Spec.parse(name).name in step_names():
-        return {"step": name, "what": step_summary(Spec.parse(name).name)}
+        return {"step": name, "what": summarise_step(Spec.parse(name).name)}
     return None
 
 
-def _judged_by(metrics: Iterable[str]) -> dict[str, list[str]]:
+def _list_judges(metrics: Iterable[str]) -> dict[str, list[str]]:
     """By whom the published numbers of a benchmark were marked, and which judge comes after; empty if no judge is
     known.
     """
     from codec_bench.benchmark.judge.metric import published_judge, succeeding_judge
 
-    told = [
-        f"{what} {found[0]} ({name}): {found[1]}"
+    judges = [
+        f"{role} {judge[0]} ({name}): {judge[1]}"
         for name in metrics
-        for what, of in (("published by", published_judge), ("followed by", succeeding_judge))
-        if (found := of(name)) is not None
+        for role, find_judge in (("published by", published_judge), ("followed by", succeeding_judge))
+        if (judge := find_judge(name)) is not None
     ]
-    return {"judges": told} if told else {}
+    return {"judges": judges} if judges else {}
 
 
-def _prompt_of(one: Any) -> str | None:
+def _describe_prompt(one: Any) -> str | None:
     prompt = one.spec.prompt
     return prompt if prompt is None or isinstance(prompt, str) else json.dumps(prompt.model_dump(exclude_none=True))
 
 
-def _prices_of(name: str) -> str | None:
+def _describe_prices(name: str) -> str | None:
     """The prices of a model in words, with the day on which they were looked up; None if its config has none."""
     from codec_bench.models import model_prices
     from codec_bench.models.endpoints.accounts import Prices
 
-    given = model_prices(name)
-    return None if given is None else Prices.parse(given).words
+    prices = model_prices(name)
+    return None if prices is None else Prices.parse(prices).words
 
 
-def _how(name: str) -> dict[str, Any]:
+def _identify(name: str) -> dict[str, Any]:
     """How a model is reached; if that cannot be said without further settings, what it needs."""
     from codec_bench.models import load_model
 
@@ -179,13 +179,13 @@ def _how(name: str) -> dict[str, Any]:
         return {"needs": str(error)}
 
 
-def step_summary(name: str) -> str:
+def summarise_step(name: str) -> str:
     """What a step of post-processing does, in one line."""
     from codec_bench.benchmark import reading as process
 
-    made = {**process.PLAIN, **process.WITH_ARGUMENT, **process.MAY_HAVE_ARGUMENT}.get(name)
-    if made is None:
+    step = {**process.PLAIN, **process.WITH_ARGUMENT, **process.MAY_HAVE_ARGUMENT}.get(name)
+    if step is None:
         return "Replaces a spoken answer by what a recogniser hears; it must be the first step."
     if name.startswith("official/"):
         return "The rule as published, with its mistakes (docs/metrics/answers.md)."
-    return doc_summary(made)
+    return doc_summary(step)

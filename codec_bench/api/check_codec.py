@@ -42,7 +42,7 @@ def check_codec(
     """
     require_codec(codec)
     steps, limits = tuple(Request.SECTIONS), settings or Limits()
-    request = Request(codec, clips(), resolve_devices(device)[0], limits, steps, dict(options or {}))
+    request = Request(codec, select_clips(), resolve_devices(device)[0], limits, steps, dict(options or {}))
     with tempfile.TemporaryDirectory() as folder:
         sections = measure(request, Path(folder) / "output.log")
     for step in NEEDED:
@@ -50,14 +50,14 @@ def check_codec(
             if sections[name]["state"] == "failed":
                 return [finding(step, "failed", sections[name]["reason"])]
     gather_findings(sections)
-    found = sections["findings"]
-    failed = found["state"] == "failed"
-    contract = finding("contract", "failed", found["reason"]) if failed else finding("contract", "ok", _CONTRACT)
-    listed = [contract, *found["findings"]]
-    return untrained(listed) if sections["info"].get("weights") in (RANDOM, RANDOM_FULL) else listed
+    section = sections["findings"]
+    failed = section["state"] == "failed"
+    contract = finding("contract", "failed", section["reason"]) if failed else finding("contract", "ok", _CONTRACT)
+    findings = [contract, *section["findings"]]
+    return untrained(findings) if sections["info"].get("weights") in (RANDOM, RANDOM_FULL) else findings
 
 
-def clips() -> tuple[tuple[str, str], ...]:
+def select_clips() -> tuple[tuple[str, str], ...]:
     """The id and path of each clip that a codec is checked on."""
     return tuple((s.id, s.audio) for s in list(open_source("embedded"))[::_APART][:CLIPS] if s.audio is not None)
 

@@ -10,7 +10,7 @@ from inspect import signature
 from typing import Any
 
 from codec_bench.api import evaluate, score
-from codec_bench.api.read_arguments import arguments_of, verb_and_arguments
+from codec_bench.api.read_arguments import arguments_of, resolve_verb
 from codec_bench.api.run_benchmark import prepared_codecs, run_benchmark
 from codec_bench.codecs import require_codec, require_weights
 from codec_bench.config.request import EvalRequest, Request
@@ -34,39 +34,41 @@ def check_request(request: Request, values: Mapping[str, Any]) -> tuple[Source, 
         UserError: a name, an option or the data is wrong, or weights are not on this machine.
     """
     if isinstance(request, RunRequest):
-        verb, given, running = verb_and_arguments(request, values)
+        verb, arguments, running = resolve_verb(request, values)
         if verb is run_benchmark:
             if request.phase != "scores":  # that phase needs neither the model nor the data
-                _check_questions(given | {"dry_run": True, "running": running})
+                _check_questions(arguments | {"dry_run": True, "running": running})
             return ()
-        asked = _called(prepared_codecs, given)
+        evaluations = _call_with(prepared_codecs, arguments)
     else:
-        given = arguments_of(type(request), values)
-        asked = [_called(evaluate.prepared if isinstance(request, EvalRequest) else score.prepared, given)]
-    for one in asked:
+        arguments = arguments_of(type(request), values)
+        evaluations = [_call_with(evaluate.prepare if isinstance(request, EvalRequest) else score.prepare, arguments)]
+    for one in evaluations:
         _check_evaluation(one)
-    return tuple(one.source for one in asked)
+    return tuple(one.source for one in evaluations)
 
 
-def _called(prepare: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+def _call_with(prepare: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     """What a function gives for those of the arguments that it takes.
 
     The folder is left out: nothing has been begun in it.
     """
-    return prepare(**{name: given[name] for name in signature(prepare).parameters if name in given and name != "out"})
+    return prepare(
+        **{name: arguments[name] for name in signature(prepare).parameters if name in arguments and name != "out"}
+    )
 
 
-def _check_questions(given: Mapping[str, Any]) -> None:
+def _check_questions(arguments: Mapping[str, Any]) -> None:
     """Raises UserError if no model can be asked and scored on any of the benchmarks; says which will be left out."""
-    for benchmark, model, why in run_benchmark(**given).left_out:
+    for benchmark, model, why in run_benchmark(**arguments).left_out:
         warnings.warn(f"{benchmark} with {model} will be left out: {why}", Note, stacklevel=2)
 
 
-def _check_evaluation(asked: Evaluation) -> None:
+def _check_evaluation(evaluation: Evaluation) -> None:
     """Raises UserError if an evaluation cannot be planned here, or a codec or its weights are not there."""
-    if not len(asked.source):
-        raise UserError(f"'{asked.source.name}' holds no samples", hint="name data that holds at least one")
-    plan = build_plan(asked.systems, asked.metrics, asked.options, asked.source.languages)
+    if not len(evaluation.source):
+        raise UserError(f"'{evaluation.source.name}' holds no samples", hint="name data that holds at least one")
+    plan = build_plan(evaluation.systems, evaluation.metrics, evaluation.options, evaluation.source.languages)
     for system in plan.systems:
         if system.stage is not None and system.codec is not None:
             require_codec(system.codec, system.asked)

@@ -47,9 +47,9 @@ class Pair:
         """
         compared = [asdict(comparison) for comparison in self.comparisons]
         uncounted = dict.fromkeys(("wins", "losses", "ties"))
-        found = [{**one, **one.pop("test"), **(uncounted if one["barred"] else {})} for one in compared]
-        told = {"unlike": list(self.unlike), "suspect": dict(self.suspect), "judges": dict(self.judges)}
-        return {"a": self.a, "b": self.b, "comparisons": found, **told, "other_sounds": list(self.other_sounds)}
+        comparisons = [{**one, **one.pop("test"), **(uncounted if one["barred"] else {})} for one in compared]
+        notes = {"unlike": list(self.unlike), "suspect": dict(self.suspect), "judges": dict(self.judges)}
+        return {"a": self.a, "b": self.b, "comparisons": comparisons, **notes, "other_sounds": list(self.other_sounds)}
 
 
 def compare(
@@ -85,18 +85,23 @@ def compare(
         ('g711-ulaw', 'g722', -4.0, 8)
     """
     opened = [r if isinstance(r, Run) else open_run(r) for r in runs]
-    held = {run.folder: Recorded(run) for run in opened}
-    wanted = names(systems) if systems is not None else []
-    found = [
-        (first[2], second[2], [_barred(one, held, first, second) for one in compared], _suspects(first, second))
-        for first, second in _pairs(opened, wanted)
-        for compared in (_metrics(*first[:2], *second[:2], metrics, seed),)
+    records = {run.folder: Recorded(run) for run in opened}
+    requested = names(systems) if systems is not None else []
+    results = [
+        (
+            first[2],
+            second[2],
+            [_mark_barred(one, records, first, second) for one in compared],
+            _find_suspects(first, second),
+        )
+        for first, second in _pair_systems(opened, requested)
+        for compared in (_compare_metrics(*first[:2], *second[:2], metrics, seed),)
     ]
     unlike = tuple(identity_of(opened[0]).differences(identity_of(opened[-1]), rows=False)) if len(opened) == 2 else ()
-    heard = opened[0].other_sounds(opened[-1])
-    metric_names = {comparison.metric for _, _, comparisons, _ in found for comparison in comparisons}
-    judges = {name: told for name in sorted(metric_names) if (told := _judged(opened, name))}
-    adjusted = iter(holm([comparison.test.p for _, _, comparisons, _ in found for comparison in comparisons]))
+    other_sounds = opened[0].other_sounds(opened[-1])
+    metric_names = {comparison.metric for _, _, comparisons, _ in results for comparison in comparisons}
+    judges = {name: judge for name in sorted(metric_names) if (judge := _describe_judges(opened, name))}
+    adjusted = iter(holm([comparison.test.p for _, _, comparisons, _ in results for comparison in comparisons]))
     return [
         Pair(
             a,
@@ -105,68 +110,68 @@ def compare(
             unlike,
             suspect,
             judges,
-            heard,
+            other_sounds,
         )
-        for a, b, comparisons, suspect in found
+        for a, b, comparisons, suspect in results
     ]
 
 
-def _judged(runs: Sequence[Run], metric: str) -> str:
+def _describe_judges(runs: Sequence[Run], metric: str) -> str:
     """Who marked a metric, in words; told of A and of B where the two are not one judge in one state. "" if there is no
     judge.
     """
-    told = [run.judge(metric) for run in runs]
+    judges = [run.judge(metric) for run in runs]
     return (
-        told[0]
-        if told[0] == told[-1]
-        else f"A {told[0]}; B {told[-1]}, so that the difference may be that of the judges"
+        judges[0]
+        if judges[0] == judges[-1]
+        else f"A {judges[0]}; B {judges[-1]}, so that the difference may be that of the judges"
     )
 
 
 _Side = tuple[Run, str, str]
 
 
-def _suspects(*sides: _Side) -> dict[str, str]:
+def _find_suspects(*sides: _Side) -> dict[str, str]:
     """What the checks of the two found, by the names that they are called here."""
-    return {label: found for run, system, label in sides if (found := doubts_in(run, system))}
+    return {label: doubts for run, system, label in sides if (doubts := doubts_in(run, system))}
 
 
-def _barred(compared: Comparison, held: Mapping[Path, Recorded], *sides: _Side) -> Comparison:
+def _mark_barred(compared: Comparison, records: Mapping[Path, Recorded], *sides: _Side) -> Comparison:
     """A comparison with the reasons why its systems compete with no other, as `stats.verdict` decides for the tables."""
-    told = []
+    reasons = []
     for run, system, label in sides:
-        recorded = held[run.folder]
+        recorded = records[run.folder]
         scores = recorded.scores(system, compared.metric)
         without = speechless(scores.speechless, len(scores.numbers))
         if reason := SUSPECT if system in recorded.suspects else without:
-            told.append(f"{label}: {reason}")
-    return replace(compared, barred="; ".join(told) or None)
+            reasons.append(f"{label}: {reason}")
+    return replace(compared, barred="; ".join(reasons) or None)
 
 
-def _pairs(runs: Sequence[Run], wanted: Sequence[str]) -> list[tuple[_Side, _Side]]:
+def _pair_systems(runs: Sequence[Run], requested: Sequence[str]) -> list[tuple[_Side, _Side]]:
     if len(runs) == 1:
         (run,) = runs
-        wanted = wanted or list(run.systems)
-        for name in wanted:
-            _known(run, name)
+        requested = requested or list(run.systems)
+        for name in requested:
+            _check_system(run, name)
         if len(run.systems) == 1:
             raise UserError(
-                f"the run '{run.folder}' has one system ({wanted[0]}), and a comparison needs two",
+                f"the run '{run.folder}' has one system ({requested[0]}), and a comparison needs two",
                 hint="name a second run over the same data",
             )
-        if len(set(wanted)) < 2 or len(set(wanted)) < len(wanted):
+        if len(set(requested)) < 2 or len(set(requested)) < len(requested):
             raise UserError(
-                f"expected two or more different systems, got {', '.join(wanted)}",
+                f"expected two or more different systems, got {', '.join(requested)}",
                 hint="name them with --systems A,B",
             )
-        return [((run, a, a), (run, b, b)) for a, b in combinations(wanted, 2)]
+        return [((run, a, a), (run, b, b)) for a, b in combinations(requested, 2)]
     if len(runs) != 2:
         raise UserError(f"{len(runs)} runs were given to compare; expected one or two")
     first, second = runs
-    if len(wanted) == 2:
-        pairs = [(wanted[0], wanted[1])]
-    elif wanted:
-        pairs = [(name, name) for name in wanted]
+    if len(requested) == 2:
+        pairs = [(requested[0], requested[1])]
+    elif requested:
+        pairs = [(name, name) for name in requested]
     else:
         pairs = [(name, name) for name in first.systems if name in second.systems]
         if not pairs and len(first.systems) == len(second.systems) == 1:
@@ -176,10 +181,10 @@ def _pairs(runs: Sequence[Run], wanted: Sequence[str]) -> list[tuple[_Side, _Sid
             f"the runs share no system: {', '.join(first.systems)} and {', '.join(second.systems)}",
             hint="name one of each with --systems A,B",
         )
-    asked = [(run.meta.get("benchmark") or {}).get("name") for run in (first, second)]
-    if asked[0] != asked[1]:
+    benchmarks = [(run.meta.get("benchmark") or {}).get("name") for run in (first, second)]
+    if benchmarks[0] != benchmarks[1]:
         raise UserError(
-            f"the runs asked different questions: those of {asked[0] or 'no benchmark'} and of {asked[1] or 'no benchmark'}",
+            f"the runs asked different questions: those of {benchmarks[0] or 'no benchmark'} and of {benchmarks[1] or 'no benchmark'}",
             hint="compare runs of one benchmark",
         )
     if other := _other_questions(first, second):
@@ -188,16 +193,16 @@ def _pairs(runs: Sequence[Run], wanted: Sequence[str]) -> list[tuple[_Side, _Sid
             f"the runs asked different questions: '{other[0]}'{more} has other texts or other expected answers in each",
             hint="compare runs over the same data",
         )
-    heard = [_heard(run) for run in (first, second)]
-    if heard[0] != heard[1]:
+    recognisers = [_recogniser_protocols(run) for run in (first, second)]
+    if recognisers[0] != recognisers[1]:
         raise UserError(
-            f"the runs read spoken answers by different protocols: {' and '.join(heard[0])}, {' and '.join(heard[1])}",
+            f"the runs read spoken answers by different protocols: {' and '.join(recognisers[0])}, {' and '.join(recognisers[1])}",
             hint="score one of them again on the device of the other: run --phase scores --rescore",
         )
-    label = _labels(first.folder, second.folder)
+    label = _make_labels(first.folder, second.folder)
     for a, b in pairs:
-        _known(first, a)
-        _known(second, b)
+        _check_system(first, a)
+        _check_system(second, b)
     return [((first, a, label(first, a)), (second, b, label(second, b))) for a, b in pairs]
 
 
@@ -211,30 +216,30 @@ def _other_questions(first: Run, second: Run) -> list[str]:
         other.control,
     ):
         return []
-    asked = "SELECT p.id, q.fields, q.expected FROM questions q JOIN samples p ON p.number = q.number"
-    held = {id: content for id, *content in first.query(asked)}
-    return [id for id, *content in second.query(asked) if id in held and held[id] != content]
+    query = "SELECT p.id, q.fields, q.expected FROM questions q JOIN samples p ON p.number = q.number"
+    contents = {id: content for id, *content in first.query(query)}
+    return [id for id, *content in second.query(query) if id in contents and contents[id] != content]
 
 
-def _heard(run: Run) -> list[str]:
+def _recogniser_protocols(run: Run) -> list[str]:
     """The protocols of the recognisers by which a run reads spoken answers."""
     scored = (run.meta.get("fingerprint") or {}).get("scored") or {}
     return sorted(p for name, p in (scored.get("metrics") or {}).items() if name.startswith("transcript["))
 
 
-def _labels(first: Path, second: Path) -> Callable[[Run, str], str]:
+def _make_labels(first: Path, second: Path) -> Callable[[Run, str], str]:
     """How a system is called: its name after as many parts of its run's folder as tell the two runs apart."""
     a, b = first.resolve().parts, second.resolve().parts
     depth = next((k for k in range(1, max(len(a), len(b))) if a[-k:] != b[-k:]), 1)
     return lambda run, name: "/".join((*run.folder.resolve().parts[-depth:], name))
 
 
-def _known(run: Run, name: str) -> None:
+def _check_system(run: Run, name: str) -> None:
     if name not in run.systems:
         raise UnknownName(f"system in '{run.folder}'", name, run.systems)
 
 
-def _metrics(
+def _compare_metrics(
     run_a: Run, a: str, run_b: Run, b: str, metrics: str | Sequence[str] | None, seed: int
 ) -> Iterator[Comparison]:
     facts_a, facts_b = run_a.metrics, run_b.metrics

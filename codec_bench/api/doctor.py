@@ -35,7 +35,7 @@ def doctor() -> tuple[Finding, ...]:
         'ok'
     """
     return (
-        *_packages(), _onnxruntime(), _folders(), _embedded_speech(), _numba_cache(), *_place(),
+        *_packages(), _onnxruntime(), _folders(), _embedded_speech(), _numba_cache(), *_machine(),
         *check_gpus(embedded_clip, str(machine()["gpu"])),
     )  # fmt: skip
 
@@ -45,17 +45,17 @@ def extras() -> dict[str, tuple[str, ...]]:
     """The packages of each extra that users install, by the metadata of the installed codec-bench; none if it is not
     installed.
     """
-    own: dict[str, list[tuple[str, str]]] = {}
+    by_extra: dict[str, list[tuple[str, str]]] = {}
     for line in _requirements():
-        found = _REQUIREMENT.match(line)
-        extra = _EXTRA.search(found["marker"] or "") if found else None
-        if found and extra:
-            own.setdefault(extra["extra"], []).append((found["name"], found["extras"] or ""))
+        match = _REQUIREMENT.match(line)
+        extra = _EXTRA.search(match["marker"] or "") if match else None
+        if match and extra:
+            by_extra.setdefault(extra["extra"], []).append((match["name"], match["extras"] or ""))
 
     def packages(extra: str) -> list[str]:
         return [
             package
-            for name, inner in own.get(extra, ())
+            for name, inner in by_extra.get(extra, ())
             for package in (
                 [one for part in inner.split(",") for one in packages(part.strip())]
                 if name == "codec-bench"
@@ -63,7 +63,7 @@ def extras() -> dict[str, tuple[str, ...]]:
             )
         ]
 
-    return {extra: tuple(dict.fromkeys(packages(extra))) for extra in own if extra not in _NOT_FOR_USERS}
+    return {extra: tuple(dict.fromkeys(packages(extra))) for extra in by_extra if extra not in _NOT_FOR_USERS}
 
 
 def _requirements() -> list[str]:
@@ -74,9 +74,9 @@ def _requirements() -> list[str]:
 
 
 def _packages() -> list[Finding]:
-    found = versions()
-    out = [Finding("python", "ok", found["python"])]
-    torch, torchaudio = found.get("torch"), found.get("torchaudio")
+    installed = versions()
+    out = [Finding("python", "ok", installed["python"])]
+    torch, torchaudio = installed.get("torch"), installed.get("torchaudio")
     same = torch and torchaudio and torch.split("+")[0] == torchaudio.split("+")[0]
     both = [repr(line) for line in _requirements() if re.match(r"torch(audio)?\b(?!.*extra)", line)]
     do = "" if same else f"pip install {' '.join(both or ('torch', 'torchaudio'))}"
@@ -96,29 +96,29 @@ def _packages() -> list[Finding]:
 
 
 def _onnxruntime() -> Finding:
-    what = "one onnxruntime"
-    found = {name: version for name in ONNXRUNTIMES if (version := package_version(name))}
-    shown = " and ".join(f"{name} {version}" for name, version in found.items())
-    if len(found) > 1:
+    subject = "one onnxruntime"
+    installed = {name: version for name in ONNXRUNTIMES if (version := package_version(name))}
+    packages = " and ".join(f"{name} {version}" for name, version in installed.items())
+    if len(installed) > 1:
         return Finding(
-            what,
+            subject,
             "wrong",
-            f"{shown} are both installed and overwrite each other's files, so it is undefined which of them runs",
-            f"pip uninstall -y {' '.join(found)}, then install the one you want; speechmos and faster-whisper ask for "
+            f"{packages} are both installed and overwrite each other's files, so it is undefined which of them runs",
+            f"pip uninstall -y {' '.join(installed)}, then install the one you want; speechmos and faster-whisper ask for "
             "'onnxruntime' and run with the others too (install them with --no-deps)",
         )
-    if not found:
-        return Finding(what, "ok", "none is installed; only some features need one")
+    if not installed:
+        return Finding(subject, "ok", "none is installed; only some features need one")
     spec = importlib.util.find_spec("onnxruntime")
     if spec is None or spec.origin is None:  # uninstalling one of two leaves a folder without a module
-        (name,) = found
+        (name,) = installed
         return Finding(
-            what,
+            subject,
             "wrong",
-            f"the files of {shown} are missing; this happens when another onnxruntime is uninstalled",
+            f"the files of {packages} are missing; this happens when another onnxruntime is uninstalled",
             f"pip install --force-reinstall --no-deps {name}",
         )
-    return Finding(what, "ok", shown)
+    return Finding(subject, "ok", packages)
 
 
 def _folders() -> Finding:
@@ -161,20 +161,20 @@ def _numba_cache() -> Finding:
     )
 
 
-def _place() -> list[Finding]:
+def _machine() -> list[Finding]:
     from codec_bench.engine.cache import cache_folder
 
     facts = machine()
     folder = cache_folder()
-    there = folder if folder.exists() else next(p for p in folder.parents if p.exists())
-    free = shutil.disk_usage(there).free / 2**30
-    room: State = "ok" if free > 5 else "note"
+    existing = folder if folder.exists() else next(p for p in folder.parents if p.exists())
+    free = shutil.disk_usage(existing).free / 2**30
+    disk_state: State = "ok" if free > 5 else "note"
     return [
         Finding("machine", "ok", f"{facts['cpu']}, {facts['cores']} cores, {facts.get('memory_gib', '?')} GiB"),
         Finding("GPU", "ok" if facts["gpu"] != "none" else "note", str(facts["gpu"])),
         Finding(
             "feature cache",
-            room,
+            disk_state,
             f"{folder}, {free:.0f} GiB free",
             "" if free > 5 else "set CODEC_BENCH_CACHE to a folder with room",
         ),

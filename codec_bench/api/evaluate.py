@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codec_bench.api.executors import carried_out, shown_to_caller
-from codec_bench.api.metric_groups import metrics_for
-from codec_bench.api.recorded_arguments import recorded_arguments
+from codec_bench.api.executors import NodeCall, run_evaluation, show_progress
+from codec_bench.api.metric_groups import expand_metrics
+from codec_bench.api.recorded_arguments import record_arguments
 from codec_bench.config.option import documented
 from codec_bench.config.request import EvalRequest
 from codec_bench.data import broken_down, data_name, open_source, with_trials
@@ -38,7 +37,7 @@ def evaluate(
     by: str | Sequence[str] | None = None,
     progress: bool | Progress | None = None,
     running: Running | None = None,
-    **how: Any,
+    **running_fields: Any,
 ) -> Run:
     """Sends audio through codecs and scores what comes out.
 
@@ -69,18 +68,19 @@ def evaluate(
         >>> round(stoi["value"], 2), stoi["n"], stoi["failed"]
         (0.99, 8, 0)
     """
-    arguments = recorded_arguments(EvalRequest, locals(), chosen_running(running, how))
-    running = chosen_running(running, how)
-    what: dict[str, Any] = {
+    arguments = record_arguments(EvalRequest, locals(), chosen_running(running, running_fields))
+    running = chosen_running(running, running_fields)
+    request: dict[str, Any] = {
         "codec": codec, "data": data, "metrics": metrics, "preset": preset, "seed": seed, "limit": limit, "options": options,
         "trials": trials, "by": by, "out": out, "arguments": arguments,
+        "growing": out if running.on_ray is None else None,
     }  # fmt: skip
-    with shown_to_caller(running, progress) as running:
-        begun = out if running.on_ray is None else None
-        return carried_out(partial(prepared, **what, begun=begun), shard, out, running)
+    with show_progress(running, progress) as running:
+        evaluation = prepare(**request)
+        return run_evaluation(evaluation, shard, out, running, NodeCall(prepare, request))
 
 
-def prepared(
+def prepare(
     *,
     codec: Codecs,
     data: Any,
@@ -92,7 +92,7 @@ def prepared(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
     out: str | os.PathLike[str] | None = None,
-    begun: str | os.PathLike[str] | None = None,
+    growing: str | os.PathLike[str] | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Evaluation:
     """Reads the arguments of `evaluate`, and opens the data.
@@ -100,12 +100,12 @@ def prepared(
     Args:
         begun: `out` if the run may grow. arguments: all of them, for the record.
     """
-    systems, named = read_systems(codec), chosen_metrics(metrics, preset)
+    systems, requested = read_systems(codec), chosen_metrics(metrics, preset)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
     if trials is not None:
         source = with_trials(source, Path(trials))
-    source = in_begun_order(source, begun, limit=limit, seed=seed)
-    chosen, groups = metrics_for(named, source, out, coded=True, options=options)
+    source = in_begun_order(source, growing, limit=limit, seed=seed)
+    chosen, groups = expand_metrics(requested, source, out, coded=True, options=options)
     request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit, **groups}
     if trials is not None:
         request["trials"] = str(trials)

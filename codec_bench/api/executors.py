@@ -1,14 +1,11 @@
-"""Carries out an evaluation where its caller asked for it, on this machine or on a Ray cluster, and shows how far it
-is.
-"""
+"""Runs an evaluation on this machine or on a Ray cluster, with a progress line."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codec_bench.data import part_of, read_shard
@@ -24,31 +21,47 @@ from codec_bench.store.parts import mark_part
 from codec_bench.terminal.progress import in_notebook, progress_line
 
 
-def carried_out(
-    prepare: Callable[[], Evaluation], shard: str | tuple[int, int] | None, out: str | os.PathLike[str] | None, running: Running
+@dataclass(frozen=True, slots=True)
+class NodeCall:
+    """What every node of a cluster calls to prepare the evaluation of its driver.
+
+    Args:
+        prepare: opens the data and reads the arguments. arguments: its keyword arguments.
+    """
+
+    prepare: Callable[..., Evaluation]
+    arguments: Mapping[str, Any]
+    metrics: Sequence[str] = ()
+    request: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self) -> Evaluation:
+        """The evaluation, with the metrics that groups stand for on the driver's machine."""
+        return replace(self.prepare(**self.arguments), metrics=self.metrics, request=self.request)
+
+
+def run_evaluation(
+    evaluation: Evaluation, shard: str | tuple[int, int] | None, out: str | os.PathLike[str] | None, running: Running, call: NodeCall
 ) -> Run:  # fmt: skip
     """Runs an evaluation to its end, and writes the files beside its record. `evaluate` and `score` both end here.
 
     The run of a shard gets no page, since people read that of the merged run.
 
     Args:
-        prepare: opens the data and reads what is asked for. On a cluster every node calls it.
-        shard: which part of the samples to take; None for all. out: the run folder, as for `evaluate`. running: how to
-            run it.
+        evaluation: what to run. shard: which part of the samples to take; None for all.
+        out: the run folder, as for `evaluate`. running: how to run it. call: gives the same evaluation on a node.
 
     Raises:
         UserError: as for `evaluate`.
     """
-    cluster = running.on_ray
-    asked = prepare()
-    asked = replace(asked, source=part_of(asked.source, read_shard(shard)))
-    if cluster is None:
-        done = execute(asked, out, running)
+    evaluation = replace(evaluation, source=part_of(evaluation.source, read_shard(shard)))
+    if running.on_ray is None:
+        record = execute(evaluation, out, running)
     else:
-        execute_there = load_attribute(added("EXECUTORS")[RAY])
-        done = execute_there(asked, partial(_as_here, prepare, asked.metrics, asked.request), out, running, cluster)
-    done.close()
-    run = Run(done.folder)
+        execute_on_cluster = load_attribute(added("EXECUTORS")[RAY])
+        call = replace(call, metrics=evaluation.metrics, request=evaluation.request)
+        record = execute_on_cluster(evaluation, call, out, running, running.on_ray)
+    record.close()
+    run = Run(record.folder)
     page = running.page and shard is None
     if not results_stand(run, page=page):
         write_results(run, page=page)
@@ -57,16 +70,8 @@ def carried_out(
     return run
 
 
-def _as_here(prepare: Callable[[], Evaluation], metrics: Sequence[str], request: Mapping[str, Any]) -> Evaluation:
-    """What a node of a cluster evaluates.
-
-    Groups of metrics stand for what the packages and weights of this machine allow.
-    """
-    return replace(prepare(), metrics=metrics, request=request)
-
-
 @contextmanager
-def shown_to_caller(running: Running, progress: bool | Progress | None) -> Iterator[Running]:
+def show_progress(running: Running, progress: bool | Progress | None) -> Iterator[Running]:
     """How to run, with the progress that the caller asked for, which is shown until the block ends.
 
     Args:
@@ -82,7 +87,7 @@ def shown_to_caller(running: Running, progress: bool | Progress | None) -> Itera
         raise UserError(f"progress is {progress!r}; expected True, False or a function", hint="True shows a line")
     elif progress or (progress is None and running.progress is quiet and in_notebook()):
         with progress_line() as line:
-            yield replace(running, progress=line.tell)
+            yield replace(running, progress=line.update)
             line.finish()
     else:
         yield running

@@ -24,7 +24,7 @@ class Exported:
         text: what was written, where no file was named; otherwise empty.
     """
 
-    left_out: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     text: str = ""
 
 
@@ -62,8 +62,8 @@ def export(
     """
     if out is None:
         text = io.StringIO()
-        left = export(run, form=form, out=text, summary=summary, system=system, metric=metric).left_out
-        return Exported(left, text.getvalue())
+        excluded = export(run, form=form, out=text, summary=summary, system=system, metric=metric).excluded
+        return Exported(excluded, text.getvalue())
     target = Path(out) if isinstance(out, (str, os.PathLike)) else out
     if form not in (*hugging_face.FORMATS, *harnesses.FORMATS):
         if system is not None or metric is not None:
@@ -71,20 +71,18 @@ def export(
                 f"--system and --metric are for {' and '.join(hugging_face.FORMATS)}", hint="leave them out"
             )
         if form == submission.FORMAT and not summary:
-            submission.export_submission(_opened(run), target)
+            submission.export_submission(_open(run), target)
         else:
-            (export_summary if summary else export_run)(_opened(run), form, target)
+            (export_summary if summary else export_run)(_open(run), form, target)
         return Exported()
     if summary:
         raise UserError(f"--summary is for tables, and the format is '{form}'", hint="leave it out")
     if form in hugging_face.FORMATS:
-        return Exported(
-            tuple(hugging_face.export_hugging_face(_opened(run), form, target, system=system, metric=metric))
-        )
+        return Exported(tuple(hugging_face.export_hugging_face(_open(run), form, target, system=system, metric=metric)))
     if metric is not None:
         raise UserError(f"--metric is for {' and '.join(hugging_face.FORMATS)}", hint="leave it out")
-    return Exported(tuple(harnesses.export_harness(_opened(run), form, target, system=system)))
+    return Exported(tuple(harnesses.export_harness(_open(run), form, target, system=system)))
 
 
-def _opened(run: Run | str | os.PathLike[str]) -> Run:
+def _open(run: Run | str | os.PathLike[str]) -> Run:
     return run if isinstance(run, Run) else open_run(run)

@@ -36,78 +36,78 @@ def check_gpus(clip: Callable[[], Audio], listed: str) -> list[Finding]:
                 "look at CUDA_VISIBLE_DEVICES, and whether the container may use the GPU",
             )
         ]  # fmt: skip
-    torch = _torch(count)
+    torch = _check_torch(count)
     if torch.state == "wrong":
         return [torch]
     devices = [f"cuda:{index}" for index in range(count)]
-    return [torch, *map(_triton, devices), *(_transcript(device, clip) for device in devices)]
+    return [torch, *map(_check_triton, devices), *(_check_transcript(device, clip) for device in devices)]
 
 
-def _torch(count: int) -> Finding:
+def _check_torch(count: int) -> Finding:
     import torch
 
-    what = "torch computes on the GPU"
+    subject = "torch computes on the GPU"
     try:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            seen = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        if seen:
-            for index in range(seen):
+            visible = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if visible:
+            for index in range(visible):
                 ones = torch.ones(64, 64, device=f"cuda:{index}")
                 if (ones @ ones).sum().item() != 64**3:
-                    return Finding(what, "wrong", f"a product of matrices is wrong on 'cuda:{index}'")
-        reason = " ".join(str(said[0].message).split()) if said else f"it sees {seen} of {count}"
+                    return Finding(subject, "wrong", f"a product of matrices is wrong on 'cuda:{index}'")
+        reason = " ".join(str(warned[0].message).split()) if warned else f"it sees {visible} of {count}"
     except RuntimeError as error:
-        seen, reason = 0, " ".join(str(error).split())
-    if seen == count:
-        return Finding(what, "ok", f"{count} GPU{'s' if count > 1 else ''}, torch {torch.__version__}")
-    return Finding(what, "wrong", reason, "update the driver, or install a torch for the driver's CUDA")
+        visible, reason = 0, " ".join(str(error).split())
+    if visible == count:
+        return Finding(subject, "ok", f"{count} GPU{'s' if count > 1 else ''}, torch {torch.__version__}")
+    return Finding(subject, "wrong", reason, "update the driver, or install a torch for the driver's CUDA")
 
 
-def _triton(device: str) -> Finding:
+def _check_triton(device: str) -> Finding:
     from codec_bench.kernels.first_launch import triton_fault
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the reason is shown below
         fault = triton_fault(device)
-    what = f"Triton on {device}"
+    subject = f"Triton on {device}"
     if fault is None:
-        return Finding(what, "ok", "a first launch gave the right numbers")
+        return Finding(subject, "ok", "a first launch gave the right numbers")
     do = "pip install 'codec-bench[gpu]'; a first launch needs a C compiler and Python's headers"
-    return Finding(what, "note", f"{fault}; torch computes in its place, more slowly", do)
+    return Finding(subject, "note", f"{fault}; torch computes in its place, more slowly", do)
 
 
-def _transcript(device: str, clip: Callable[[], Audio]) -> Finding:
+def _check_transcript(device: str, clip: Callable[[], Audio]) -> Finding:
     """Transcribes a clip on a GPU and on the CPU: a driver that is too old can give empty texts without any error."""
     from codec_bench.weights import lookup
 
-    what = f"Whisper on {device} and on the CPU"
+    subject = f"Whisper on {device} and on the CPU"
     sizes = (f"whisper-{size}" for size in (*_SIZES, *_LARGE))
     name = next((one for one in sizes if lookup(one) or lookup(f"{one}-transformers")), None)
     if name is None:
         return Finding(
-            what,
+            subject,
             "note",
             "not compared: no Whisper is on this machine",
             "codec-bench weights fetch whisper-tiny-transformers",
         )
     try:
-        there, here = (_heard(name, place, clip()) for place in (device, "cpu"))
+        there, here = (_transcribe(name, place, clip()) for place in (device, "cpu"))
     except Exception as error:  # a library that fails on the device raises anything; that is a finding
         hint = getattr(error, "hint", None) or ""
-        return Finding(what, "wrong", f"{name}: {getattr(error, 'message', error)}", hint)
+        return Finding(subject, "wrong", f"{name}: {getattr(error, 'message', error)}", hint)
     if there == here:
-        return Finding(what, "ok", f"{name} writes the same text: '{here}'")
+        return Finding(subject, "ok", f"{name} writes the same text: '{here}'")
     alike = SequenceMatcher(None, there, here, autojunk=False).ratio()
     return Finding(
-        what,
+        subject,
         "note" if alike >= _SAME else "wrong",
         f"{name} writes '{there}' there and '{here}' on the CPU",
         "" if alike >= _SAME else "update the driver, or install a torch or ctranslate2 that is not newer than it",
     )
 
 
-def _heard(name: str, device: str, clip: Audio) -> str:
+def _transcribe(name: str, device: str, clip: Audio) -> str:
     from codec_bench.audio.resample import prepare
     from codec_bench.features import load_feature
 

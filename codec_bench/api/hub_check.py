@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from codec_bench.benchmark.definition.on_hub import Seen
 
 
-def names_on_hub() -> list[str]:
+def list_hub_benchmarks() -> list[str]:
     """The benchmarks of the project whose data are on the hub."""
     from codec_bench.benchmark import benchmark_names, load_benchmark
 
-    held = {name: load_benchmark(name).data for name in benchmark_names()}
-    return [name for name, data in held.items() if data.repository is not None and data.obtain is None]
+    data_by_name = {name: load_benchmark(name).data for name in benchmark_names()}
+    return [name for name, data in data_by_name.items() if data.repository is not None and data.obtain is None]
 
 
-def check_on_hub(name: str) -> tuple[list[Finding], dict[str, Seen]]:
+def check_hub_data(name: str) -> tuple[list[Finding], dict[str, Seen]]:
     """Holds one definition against the hub.
 
     Args:
@@ -43,31 +43,31 @@ def check_on_hub(name: str) -> tuple[list[Finding], dict[str, Seen]]:
         seen = look(one)
     except UserError as error:
         return [Finding(name, "wrong", error.message, error.hint or "")], {}
-    return list(_compared(name, one, seen)), {one.name: seen}
+    return list(_compare_with_hub(name, one, seen)), {one.name: seen}
 
 
-def _compared(name: str, one: Benchmark, seen: Seen) -> Iterator[Finding]:
+def _compare_with_hub(name: str, one: Benchmark, seen: Seen) -> Iterator[Finding]:
     """A definition beside what the hub has."""
     data = one.data
     yield Finding(name, "ok", _words(seen))
     if data.size is not None and seen.size is not None and data.size != seen.size:
-        found = f"the data give {seen.size:,} questions; the definition says {data.size:,}"
-        yield Finding(f"{name}: size", "wrong", found, f"size: {seen.size}, if the data are the published ones")
+        difference = f"the data give {seen.size:,} questions; the definition says {data.size:,}"
+        yield Finding(f"{name}: size", "wrong", difference, f"size: {seen.size}, if the data are the published ones")
     if data.rows_digest is not None and data.rows_digest != seen.rows_digest:
-        found = (
+        difference = (
             f"the questions are not those that the definition pins: {seen.rows_digest} in place of {data.rows_digest}"
         )
         yield Finding(
             f"{name}: rows_digest",
             "wrong",
-            found,
+            difference,
             f"revision: the commit that was pinned, if it is not {seen.revision}",
         )
     if changed := list(_other_types(data.types or {}, seen.columns)):
         yield Finding(f"{name}: types", "wrong", "; ".join(changed), "read whether the definition still fits the data")
     if (one.licence or "").lower() != (seen.licence or "").lower():
-        found = f"the card states {seen.licence or 'none'}; the definition says {one.licence or 'unknown'}"
-        yield Finding(f"{name}: licence", "note", found, "read the publisher's own words")
+        difference = f"the card states {seen.licence or 'none'}; the definition says {one.licence or 'unknown'}"
+        yield Finding(f"{name}: licence", "note", difference, "read the publisher's own words")
     open_pins = [key for key in ("revision", "size", "rows_digest") if getattr(data, key) is None]
     if open_pins:
         yield Finding(f"{name}: pins", "note", f"not pinned: {', '.join(open_pins)}", "--pins FILE writes them")
@@ -96,10 +96,10 @@ def write_pins(path: str | os.PathLike[str], seen: Mapping[str, Seen]) -> None:
 
     from codec_bench.config import load_yaml
 
-    held: Any = load_yaml(path) if os.path.exists(path) else {}
-    if not isinstance(held, dict):
+    pins: Any = load_yaml(path) if os.path.exists(path) else {}
+    if not isinstance(pins, dict):
         raise UserError(f"'{path}' is no file of pins: expected a mapping of benchmarks", hint="name another file")
-    made = {**held, **{name: one.as_dict() for name, one in seen.items()}}
+    merged = {**pins, **{name: one.as_dict() for name, one in seen.items()}}
     with on_disk(f"'{path}' cannot be written"):
         with open(path, "w", encoding="utf-8") as file:
-            file.write(yaml.safe_dump(dict(sorted(made.items())), sort_keys=False, allow_unicode=True, width=140))
+            file.write(yaml.safe_dump(dict(sorted(merged.items())), sort_keys=False, allow_unicode=True, width=140))

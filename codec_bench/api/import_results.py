@@ -67,54 +67,54 @@ def import_results(
     if toolkit not in READERS:
         raise UnknownName("toolkit whose results can be read", toolkit, list(READERS))
     path = Path(file)
-    found = READERS[toolkit](path)
+    imported = READERS[toolkit](path)
     name = system or path.stem
     folder = Path(out)
     if (folder / "run.sqlite").exists():
         raise UserError(f"'{folder}' holds a run already", hint="name another folder")
-    about = _of_file(path, found.samples) if beside is None else _of_run(path, found.samples, beside)
-    in_file = {sample.id for sample in found.samples}
+    about = _describe_file(path, imported.samples) if beside is None else _describe_run(path, imported.samples, beside)
+    in_file = {sample.id for sample in imported.samples}
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    with closing(RunWriter(folder, {"imported": {"toolkit": found.toolkit, "sha256": digest}})) as writer:
-        writer.begin({name: {"imported": found.toolkit}}, found.metrics, about.samples)
+    with closing(RunWriter(folder, {"imported": {"toolkit": imported.toolkit, "sha256": digest}})) as writer:
+        writer.begin({name: {"imported": imported.toolkit}}, imported.metrics, about.samples)
         records = []
         for number, sample in enumerate(about.samples):
-            why = found.failed.get(sample.id) if sample.id in in_file else "the file has no result of this item"
+            why = imported.failed.get(sample.id) if sample.id in in_file else "the file has no result of this item"
             status = "ok" if why is None else "failed"
-            records.append((number, ItemRecord(name, sample.id, status, why, found.scores.get(sample.id, {}))))
+            records.append((number, ItemRecord(name, sample.id, status, why, imported.scores.get(sample.id, {}))))
         writer.write(records)
         writer.set_meta(
-            config={"command": "import", "toolkit": found.toolkit, **about.config}, data=about.data,
+            config={"command": "import", "toolkit": imported.toolkit, **about.config}, data=about.data,
             versions=versions(), started=now, finished=now, state="finished",
-            **({"checks": {name: _doubted(found.suspect)}} if found.suspect else {}),
+            **({"checks": {name: _read_doubt(imported.suspect)}} if imported.suspect else {}),
         )  # fmt: skip
     run = Run(folder)
     write_results(run)
     return run
 
 
-def _doubted(said: str) -> dict[str, Any]:
+def _read_doubt(sentence: str) -> dict[str, Any]:
     """The checks of a system of which an export says what they found, as a record holds them."""
-    check, _, rest = said.partition(" is ")
+    check, _, rest = sentence.partition(" is ")
     state, _, text = rest.partition(": ")
-    told = state in ("suspect", "failed")
+    is_known = state in ("suspect", "failed")
     finding = (
         {"check": check, "state": state, "found": text}
-        if told
-        else {"check": "export", "state": "suspect", "found": said}
+        if is_known
+        else {"check": "export", "state": "suspect", "found": sentence}
     )
     return {"ok": [], "findings": [{**finding, "value": None}], "unchecked": []}
 
 
-def _of_file(path: Path, samples: Sequence[Sample]) -> _About:
+def _describe_file(path: Path, samples: Sequence[Sample]) -> _About:
     """The items of the file are the data, known by their ids."""
     ids = hashlib.sha256("\0".join(sample.id for sample in samples).encode()).hexdigest()[:40]
     data = {"name": path.stem, "samples": len(samples), "fingerprint": f"imported-{ids}"}
     return _About(samples, data, {"data": path.name, "limit": None, "seed": 0})
 
 
-def _of_run(path: Path, samples: Sequence[Sample], beside: str | os.PathLike[str]) -> _About:
+def _describe_run(path: Path, samples: Sequence[Sample], beside: str | os.PathLike[str]) -> _About:
     """The samples of a run over the same data, and what its record says of them.
 
     Raises:
@@ -126,13 +126,13 @@ def _of_run(path: Path, samples: Sequence[Sample], beside: str | os.PathLike[str
     with closing(open_run(beside)) as run:
         run.check()
         meta = run.meta
-        held = [Sample(row.id, None, row.text, row.speaker, row.language) for row in run.samples()]
+        samples_of_run = [Sample(row.id, None, row.text, row.speaker, row.language) for row in run.samples()]
     if meta.get("benchmark"):
         raise UserError(
             f"'{beside}' is a run of the benchmark '{meta['benchmark'].get('name')}', whose numbers are of its own metrics only",
             hint="leave out --beside; the numbers then stand on a leaderboard of their own",
         )
-    known = {sample.id for sample in held}
+    known = {sample.id for sample in samples_of_run}
     other = [sample.id for sample in samples if sample.id not in known]
     if other:
         raise UserError(
@@ -140,5 +140,5 @@ def _of_run(path: Path, samples: Sequence[Sample], beside: str | os.PathLike[str
             hint="name a run over the same data with the same ids, or leave out --beside",
         )
     config = meta.get("config") or {}
-    kept = {name: config.get(name) for name in ("data", "limit", "seed")}
-    return _About(held, dict(meta.get("data") or {}), {**kept, "beside": config.get("command")})
+    settings = {name: config.get(name) for name in ("data", "limit", "seed")}
+    return _About(samples_of_run, dict(meta.get("data") or {}), {**settings, "beside": config.get("command")})

@@ -37,29 +37,29 @@ def list_names(what: str = "codecs", *, groups: bool = False, by: str | None = N
         >>> [row["name"] for row in list_names("data")]
         ['embedded']
     """
-    for asked, option in ((groups, "--groups"), (by, "--by")):
-        if asked and what != "metrics":
+    for is_set, option in ((groups, "--groups"), (by, "--by")):
+        if is_set and what != "metrics":
             raise UserError(f"{option} is for metrics, and the list is of {what}", hint="codec-bench list metrics")
     if groups and by:
         raise UserError("--by is the order of metrics, and --groups lists groups", hint="leave one of them out")
-    return group_rows() if groups else metric_rows(by or "about") if what == "metrics" else _listing(what)
+    return group_rows() if groups else metric_rows(by or "about") if what == "metrics" else _list_rows(what)
 
 
-def _listing(what: str) -> list[dict[str, Any]]:
+def _list_rows(kind: str) -> list[dict[str, Any]]:
     from codec_bench.config import config_names, read_config
 
     # Each list imports what it is of, because all of these rooms together take longer than any list.
-    if what in benchmark_names.KINDS:
-        return benchmark_names.listing(what)
-    if what == "codecs":
+    if kind in benchmark_names.KINDS:
+        return benchmark_names.list_rows(kind)
+    if kind == "codecs":
         from codec_bench import codecs
 
         return [_codec_row(row) for row in codecs.list_codecs()]
-    if what == "features":
+    if kind == "features":
         from codec_bench import features
 
         return [_feature_row(n, p) for n, p in sorted(features.REGISTRY.table().items())]
-    if what == "rules":
+    if kind == "rules":
         from codec_bench.text.rules import get_rule, rule_names
 
         rules = [get_rule(n) for n in rule_names()]
@@ -67,15 +67,15 @@ def _listing(what: str) -> list[dict[str, Any]]:
             {"name": r.name, "languages": list(r.languages) or "any", "over a set": r.aggregate, "what": r.summary}
             for r in rules
         ]
-    if what == "data":
+    if kind == "data":
         from codec_bench.data import REGISTERED, open_source
 
         return [{"name": n, "samples": len(open_source(n)), "folder": str(p)} for n, p in REGISTERED.items()]
-    if what == "presets":
+    if kind == "presets":
         return [{"name": n, "summary": read_config("preset", n)["summary"]} for n in config_names("preset")]
-    if what == "recipes":
+    if kind == "recipes":
         return [{"name": n, "summary": read_config("recipe", n)["summary"]} for n in config_names("recipe")]
-    if what == "plugins":
+    if kind == "plugins":
         from codec_bench import registry
 
         return [
@@ -88,7 +88,7 @@ def _listing(what: str) -> list[dict[str, Any]]:
             for p in registry.plugins()
         ]
     kinds = ["codecs", "metrics", "features", "rules", "data", "presets", "recipes", "plugins", *benchmark_names.KINDS]
-    raise UnknownName("list", what, kinds)
+    raise UnknownName("list", kind, kinds)
 
 
 def _codec_row(row: Any) -> dict[str, Any]:
@@ -114,11 +114,11 @@ def token_facts(info: CodecInfo) -> dict[str, float | str | None]:
 def weights_facts(row: CodecRow) -> dict[str, str | int]:
     """Whether the weights of a codec are on this machine, and what a source states of their revision and size in bytes."""
     here = {None: "", True: "here", False: "not here"}[row.weights_here]
-    told = row.published
+    published = row.published
     return {
         "weights are": here,
-        "weights_revision": "" if told is None else told.revision or UNKNOWN,
-        "weights_bytes": "" if told is None else told.size or UNKNOWN,
+        "weights_revision": "" if published is None else published.revision or UNKNOWN,
+        "weights_bytes": "" if published is None else published.size or UNKNOWN,
     }
 
 
@@ -127,12 +127,12 @@ def _feature_row(name: str, path: str) -> dict[str, Any]:
     from codec_bench import features, weights
 
     try:
-        made = features.REGISTRY.resolve(name)
+        feature = features.REGISTRY.resolve(name)
     except UserError as error:  # from a broken package; the other rows are not affected
         return {"name": name, "what": f"broken: {error.message}"}
     entries = [n for n in weights.checkpoint_names() if n == name or name in weights.checkpoint(n).used_by]
     here = "" if not entries else "here" if weights.lookup(entries[0]) else "not here"
-    known = made.languages_of(name) if hasattr(made, "languages_of") else getattr(made, "languages", ())
+    known = feature.languages_of(name) if hasattr(feature, "languages_of") else getattr(feature, "languages", ())
     languages = list(known) if len(known) < 6 else f"{len(known)}"
-    summary = doc_summary(made)
+    summary = doc_summary(feature)
     return {"name": name, "languages": languages, "weights are": here, "what": summary, "code": path}

@@ -68,9 +68,9 @@ class LoadedMetric:
             UserError: something is not what it should be, the lists differ in length, or audio has no samples or
                 samples that are not finite numbers.
         """
-        estimate = _listed("estimate", estimate, Audio)
-        reference = None if reference is None else _listed("reference", reference, Audio)
-        text = None if text is None else _listed("text", text, (str, type(None)))
+        estimate = _check_list("estimate", estimate, Audio)
+        reference = None if reference is None else _check_list("reference", reference, Audio)
+        text = None if text is None else _check_list("text", text, (str, type(None)))
         if not isinstance(language, str | None):
             raise UserError(f"the language is a {type(language).__name__}; expected one for all, such as 'en', or None")
         for side, values in (("reference", reference), ("text", text)):
@@ -79,15 +79,15 @@ class LoadedMetric:
         for side, audios in (("estimate", estimate), ("reference", reference or ())):
             for index, audio in enumerate(audios):
                 audio.check(f"{side} {index}")
-        wanted = [m.features_of(language) for m in self._plan.metrics.values()]
-        of_estimate, of_reference = (tuple(dict.fromkeys(f for pair in wanted for f in pair[k])) for k in (0, 1))
+        feature_names = [m.features_of(language) for m in self._plan.metrics.values()]
+        of_estimate, of_reference = (tuple(dict.fromkeys(f for pair in feature_names for f in pair[k])) for k in (0, 1))
         features = {
             "estimate_features": self._compute(of_estimate, estimate, len(estimate), language),
             "reference_features": self._compute(of_reference, reference, len(estimate), language),
         }
         others = list(reference) if reference is not None else [None] * len(estimate)
         silent = [tuple(audio is not None and is_silent(audio) for audio in pair) for pair in zip(estimate, others)]
-        told = [self._compared(audio, other) for audio, other in zip(estimate, others)]
+        levels = [self._compare_levels(audio, other) for audio, other in zip(estimate, others)]
         scores: list[dict[str, Score]] = [{} for _ in estimate]
         for name, metric in self._plan.metrics.items():
             ready: list[Any] = []
@@ -112,11 +112,11 @@ class LoadedMetric:
             for index, score in enumerate(ready):
                 quiet, other_quiet = silent[index]
                 scores[index][name] = flagged(
-                    metric, score, estimate_silent=quiet, reference_silent=other_quiet, told=told[index]
+                    metric, score, estimate_silent=quiet, reference_silent=other_quiet, told=levels[index]
                 )
         return scores
 
-    def _compared(self, estimate: Audio, reference: Audio | None) -> Compared:
+    def _compare_levels(self, estimate: Audio, reference: Audio | None) -> Compared:
         """What the levels of an estimate say beside its reference, at the lowest rate at which a metric hears it, as in
         a run.
         """
@@ -144,25 +144,27 @@ class LoadedMetric:
         return rows
 
 
-def _listed(side: str, values: Any, kind: type | tuple[type, ...]) -> list[Any]:
+def _check_list(side: str, values: Any, kind: type | tuple[type, ...]) -> list[Any]:
     """One side of a batch as a list.
 
     Raises:
         UserError: it is no list, or it holds something else.
     """
-    what = "Audio" if kind is Audio else "texts or None"
+    expected = "Audio" if kind is Audio else "texts or None"
     hint = (
         "codec_bench.Audio(samples, sample_rate_hz) makes one, and Audio.read(path) reads one"
         if kind is Audio
         else None
     )
     if isinstance(values, str | Audio) or not isinstance(values, Iterable):
-        raise UserError(f"{side} is a {type(values).__name__}; expected a list of {what}, one for each item", hint=hint)
-    found = list(values)
-    for index, value in enumerate(found):
+        raise UserError(
+            f"{side} is a {type(values).__name__}; expected a list of {expected}, one for each item", hint=hint
+        )
+    items = list(values)
+    for index, value in enumerate(items):
         if not isinstance(value, kind):
-            raise UserError(f"{side} {index} is a {type(value).__name__}; expected a list of {what}", hint=hint)
-    return found
+            raise UserError(f"{side} {index} is a {type(value).__name__}; expected a list of {expected}", hint=hint)
+    return items
 
 
 def _signal(metric: Metric, audio: Audio | None, rate_hz: int) -> np.ndarray | None:

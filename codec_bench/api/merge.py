@@ -22,7 +22,7 @@ from codec_bench.store.integrity import DATABASE
 from codec_bench.store.merge import Merged, merge_records
 from codec_bench.store.parts import MERGED
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 def merge(
@@ -31,7 +31,7 @@ def merge(
     out: str | os.PathLike[str],
     partial: bool = False,
     page: bool = True,
-    tell: Tell = lambda _: None,
+    tell: Notify = lambda _: None,
 ) -> Run | Outcome:
     """Merges the runs of shards into one run, row for row that of one machine.
 
@@ -59,20 +59,20 @@ def merge(
         >>> run.counts()["finished"]
         4
     """
-    given = [parts] if isinstance(parts, (str, os.PathLike)) else list(parts)
+    named = [parts] if isinstance(parts, (str, os.PathLike)) else list(parts)
     place = Path(out)
-    groups = _groups(dict.fromkeys(folder for one in given for folder in _folders_of(Path(one))))
+    groups = _groups(dict.fromkeys(folder for one in named for folder in _folders_of(Path(one))))
     if not groups:
         raise UserError("no part was named", hint="name the run folders of the shards")
     if list(groups) == [()]:
-        return _merged(groups[()], place, partial, page, tell)
+        return _merge_group(groups[()], place, partial, page, tell)
     if () in groups:
         raise UserError(
             f"'{groups[()][0]}' is no run of a benchmark, and others are", hint="merge runs of one command at a time"
         )
     runs: dict[tuple[str, str], Run] = {}
     for (benchmark, *model), folders in groups.items():
-        run = _merged(folders, place.joinpath(*map(safe, (benchmark, *model))), partial, page, tell)
+        run = _merge_group(folders, place.joinpath(*map(safe, (benchmark, *model))), partial, page, tell)
         runs.update({(benchmark, model[0] if model else system): run for system in run.systems})
     for run in runs.values():
         if tell_controls(run.folder):
@@ -108,25 +108,25 @@ def _groups(folders: Iterable[Path]) -> dict[tuple[str, ...], list[Path]]:
     return groups
 
 
-def _merged(folders: Sequence[Path], place: Path, partial: bool, page: bool, tell: Tell) -> Run:
-    merged = merge_records(folders, place, partial=partial, tell=tell)
+def _merge_group(folders: Sequence[Path], place: Path, partial: bool, page: bool, notify: Notify) -> Run:
+    merged = merge_records(folders, place, partial=partial, tell=notify)
     if not merged.complete:
-        warnings.warn(_what_lacks(merged), Note, stacklevel=3)
+        warnings.warn(_describe_gaps(merged), Note, stacklevel=3)
     if merged.added:
         with closing(Run(merged.folder)) as run:
             answers = has_answers(run)
         if answers and (sets := score_sets_again(merged.folder)):
-            tell(f"{', '.join(sets)} need all answers at once, and were made anew")
-    tell("writing the report")
+            notify(f"{', '.join(sets)} need all answers at once, and were made anew")
+    notify("writing the report")
     run = Run(merged.folder)
     write_results(run, page=page)
     return run
 
 
-def _what_lacks(merged: Merged) -> str:
-    said = []
+def _describe_gaps(merged: Merged) -> str:
+    gaps = []
     if merged.missing:
-        said.append(f"{len(merged.missing)} of {merged.of} shards are missing")
+        gaps.append(f"{len(merged.missing)} of {merged.of} shards are missing")
     if merged.unfinished:
-        said.append(f"{len(merged.unfinished)} are not finished")
-    return f"the merged run is partial: {' and '.join(said)}"
+        gaps.append(f"{len(merged.unfinished)} are not finished")
+    return f"the merged run is partial: {' and '.join(gaps)}"

@@ -16,7 +16,7 @@ GROUPS = "groups"
 """The entry of a run's `config` that holds the members of each group that was named."""
 
 
-def metrics_for(
+def expand_metrics(
     chosen: Sequence[str],
     source: Source,
     out: str | os.PathLike[str] | None,
@@ -38,11 +38,13 @@ def metrics_for(
     """
     if not any(names_group(text) for text in chosen):
         return list(chosen), {}
-    found: Chosen = without_groups(chosen, Material.of(source, coded=coded, options=options), _begun(out))
-    return found.metrics, {GROUPS: found.groups}
+    chosen_groups: Chosen = without_groups(
+        chosen, Material.of(source, coded=coded, options=options), _read_members(out)
+    )
+    return chosen_groups.metrics, {GROUPS: chosen_groups.groups}
 
 
-def _begun(folder: str | os.PathLike[str] | None) -> dict[str, list[str]]:
+def _read_members(folder: str | os.PathLike[str] | None) -> dict[str, list[str]]:
     """The members of the groups of the run that was begun in a folder; empty if there is none."""
     if folder is None or not begun_fingerprint(folder):
         return {}

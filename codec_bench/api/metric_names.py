@@ -30,15 +30,15 @@ def metric_row(name: str) -> dict[str, Any]:
             "measures": ", ".join(metrics.GROUPS[name]),
         }
     try:
-        made = metrics.REGISTRY.resolve(name)
+        metric = metrics.REGISTRY.resolve(name)
     except UserError as error:  # from a broken package; the other rows are not affected
         return {"name": name, "measures": f"broken: {error.message}"}
-    given = {"pair": "reference", "text": "text"}.get(made.kind, "")
+    inputs = {"pair": "reference", "text": "text"}.get(metric.kind, "")
     return {
-        "name": name, "about": metrics.topic_of(name), "kind": made.kind,
-        "needs": ", ".join(filter(None, [given, metrics.weights_of(name)])),
-        COST: cost_of(name), "better": BETTER[made.higher_is_better], "unit": made.unit,
-        "measures": doc_summary(made), "variants": ", ".join(filter(None, getattr(made, "variants", ()))),
+        "name": name, "about": metrics.topic_of(name), "kind": metric.kind,
+        "needs": ", ".join(filter(None, [inputs, metrics.weights_of(name)])),
+        COST: cost_of(name), "better": BETTER[metric.higher_is_better], "unit": metric.unit,
+        "measures": doc_summary(metric), "variants": ", ".join(filter(None, getattr(metric, "variants", ()))),
     }  # fmt: skip
 
 
@@ -57,10 +57,10 @@ def metric_rows(by: str) -> list[dict[str, Any]]:
     if by not in ORDERS:
         raise UnknownName("order of metrics", by, ORDERS)
     topics = [*metrics.TOPICS, ""]
-    found = sorted(
+    names = sorted(
         [*metrics.REGISTRY.names(), *metrics.GROUPS], key=lambda name: (topics.index(metrics.topic_of(name)), name)
     )
-    rows = [metric_row(name) for name in found]
+    rows = [metric_row(name) for name in names]
     if by == "needs":
         rows.sort(key=lambda row: (row.get("needs", "").count(","), row.get("needs", "")))
     if by == "cost":

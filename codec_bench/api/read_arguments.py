@@ -43,8 +43,8 @@ def read_arguments(path: str | os.PathLike[str], command: Command | None = None)
         >>> read_arguments("run.yaml", "eval")
         {'codec': 'g722', 'data': 'embedded', 'metrics': ['stoi'], 'limit': 2}
     """
-    found, values = read_request(path, command)
-    return arguments_of(REQUESTS[found], values)
+    command_name, values = read_request(path, command)
+    return arguments_of(REQUESTS[command_name], values)
 
 
 def arguments_of(schema: type[Request], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,22 +59,22 @@ def arguments_of(schema: type[Request], values: Mapping[str, Any]) -> dict[str, 
     """
     options = options_of(schema)
 
-    def become(of: Of) -> dict[str, Any]:
+    def select(of: Of) -> dict[str, Any]:
         return {
             options[name].there: value for name, value in values.items() if options[name].of == of and value is not None
         }
 
-    arguments = become("verb") | become("running")
-    cluster = {name: value for name, value in become("cluster").items() if value}
+    arguments = select("verb") | select("running")
+    cluster = {name: value for name, value in select("cluster").items() if value}
     if cluster or arguments.get("executor") is not None:
         arguments["executor"] = _executor(arguments.get("executor", "local"), cluster)
-    if terms := become("terms"):
+    if terms := select("terms"):
         # Benchmarks are imported for their own commands alone: an evaluation has none, and they take longer than
         # reading its options.
         from codec_bench.benchmark.run_request import Terms
 
         arguments["terms"] = Terms(**terms)
-    if settings := become("settings"):
+    if settings := select("settings"):
         arguments["settings"] = {**settings, "seed": values.get("seed", 0)}
     if values.get("suite") is not None:
         from codec_bench.benchmark import suite as read_suite
@@ -101,12 +101,12 @@ def _executor(name: str, cluster: Mapping[str, Any]) -> str | OnRay:
     return OnRay(**cluster)
 
 
-def taken_running(arguments: dict[str, Any]) -> Running:
+def pop_running(arguments: dict[str, Any]) -> Running:
     """How a call is to be carried out by the arguments that are fields of `Running`, which are taken out of them."""
     return Running(**{field.name: arguments.pop(field.name) for field in fields(Running) if field.name in arguments})
 
 
-def verb_and_arguments(
+def resolve_verb(
     request: RunRequest, values: Mapping[str, Any]
 ) -> tuple[Callable[..., Outcome], dict[str, Any], Running]:
     """What a command line of `run` calls: `run_benchmark` or `run_codecs`, its keyword arguments, and how it runs.
@@ -120,9 +120,9 @@ def verb_and_arguments(
     from codec_bench.api.run_benchmark import run_benchmark, run_codecs
 
     arguments = arguments_of(RunRequest, values)
-    running = taken_running(arguments)
-    wanted = list(dict.fromkeys(names(arguments.get("benchmark", ""))))
-    if not wanted:
+    running = pop_running(arguments)
+    benchmarks = list(dict.fromkeys(names(arguments.get("benchmark", ""))))
+    if not benchmarks:
         raise UserError(
             "no benchmark was named", hint="codec-bench run NAME --model NAME; see codec-bench list benchmarks"
         )
@@ -131,8 +131,8 @@ def verb_and_arguments(
             "got both models and codecs, or neither; expected one of them",
             hint="--model NAME (see: list models) or --codec NAME (see: list codecs)",
         )
-    named = [*wanted, *names(request.model), *names(request.judge or "")]
-    arguments |= {"benchmark": wanted, "options": regrouped(request.set or {}, named)}
+    named = [*benchmarks, *names(request.model), *names(request.judge or "")]
+    arguments |= {"benchmark": benchmarks, "options": group_options(request.set or {}, named)}
     if request.codec:
         if request.repeats != 1:
             raise UserError("--repeats is for models: a codec gives the same output each time", hint="leave it out")
@@ -148,7 +148,7 @@ def verb_and_arguments(
     return run_benchmark, arguments, running
 
 
-def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str, dict[str, Any]]:
+def group_options(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str, dict[str, Any]]:
     """Settings by the names in the run:
 
     `gpt-4o.parameters` with `temperature` is `gpt-4o` with `parameters.temperature`.
@@ -157,16 +157,16 @@ def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str,
     from codec_bench.models import own_name
 
     # An own model can also be named by its file's stem, and an own benchmark by its name.
-    called = {own_name(name): name for name in names}
+    name_of = {own_name(name): name for name in names}
     # The first wins: a model's file without a name would take that of its folder, which may be the benchmark's.
     for name in filter(is_path, reversed(names)):
         # A model's file is no benchmark; a benchmark that cannot be read is told when it is loaded.
         with suppress(UserError):
-            called[find_entry(name).name] = name
-    called |= {name: name for name in names}
-    out: dict[str, dict[str, Any]] = {}
+            name_of[find_entry(name).name] = name
+    name_of |= {name: name for name in names}
+    grouped: dict[str, dict[str, Any]] = {}
     for key, values in options.items():
-        known = max((n for n in called if key == n or key.startswith(f"{n}.")), key=len, default=key)
-        name, head = called.get(known, known), key[len(known) + 1 :]
-        out.setdefault(name, {}).update({f"{head}.{k}" if head else k: value for k, value in values.items()})
-    return out
+        known = max((n for n in name_of if key == n or key.startswith(f"{n}.")), key=len, default=key)
+        name, head = name_of.get(known, known), key[len(known) + 1 :]
+        grouped.setdefault(name, {}).update({f"{head}.{k}" if head else k: value for k, value in values.items()})
+    return grouped

@@ -17,8 +17,8 @@ NOT_RECORDED = frozenset({"out"})
 """Options that say nothing of how a run was made."""
 
 
-def recorded_arguments(
-    schema: type[Request], given: Mapping[str, Any], running: Running | None = None, more: Sequence[object] = ()
+def record_arguments(
+    schema: type[Request], values: Mapping[str, Any], running: Running | None = None, extra: Sequence[object] = ()
 ) -> dict[str, Any]:
     """The options by name with their values, as JSON values, without those of the terminal.
 
@@ -27,27 +27,27 @@ def recorded_arguments(
         more: further objects with options as attributes, such as `Terms`.
     """
     cluster = running.on_ray if running is not None else None
-    found = {}
+    recorded = {}
     for name, one in options_of(schema).items():
         if one.of == "terminal" or name in NOT_RECORDED:
             continue
-        value = given.get(one.there, one.default)
-        for source in (running, cluster, *more) if one.of != "verb" else ():
+        value = values.get(one.there, one.default)
+        for source in (running, cluster, *extra) if one.of != "verb" else ():
             value = getattr(source, one.there, value)
-        found[name] = data_name(value) if name == "data" and value is not None else _plain(value)
-    return found
+        recorded[name] = data_name(value) if name == "data" and value is not None else _to_json(value)
+    return recorded
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """A value as JSON; what has no form there is named by its class."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str | os.PathLike):
         return shown(os.fspath(value))
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _to_json(one) for name, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(one) for one in value]
+        return [_to_json(one) for one in value]
     if isinstance(value, OnRay):
         return RAY
     return (value if isinstance(value, type) else type(value)).__name__

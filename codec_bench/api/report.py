@@ -62,11 +62,11 @@ def report(
         ('page.html', 1)
     """
     folders = [Path(one) for one in ([runs] if isinstance(runs, (str, os.PathLike)) else runs)]
-    opened = [open_run(found) for folder in folders for found in run_folders(folder)]
+    opened = [open_run(folder_of_run) for folder in folders for folder_of_run in run_folders(folder)]
     summaries = [summarise(run, None if by is None else names(by)) for run in opened]
     page = folders[0] / "report.html" if out is None else Path(out)
     write_page(opened, page, audio_mb=audio_mb, summaries=summaries)
     if out is None and len(opened) == 1:
         write_summary(opened[0], summaries[0])
-    drawn = None if figures is None else write_figures(opened, figures, summaries=summaries)
-    return Report(page, tuple(opened), tuple(summaries), drawn)
+    plots = None if figures is None else write_figures(opened, figures, summaries=summaries)
+    return Report(page, tuple(opened), tuple(summaries), plots)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from codec_bench.api.recorded_arguments import recorded_arguments
+from codec_bench.api.recorded_arguments import record_arguments
 from codec_bench.benchmark import Benchmark, Question, load_benchmark
 from codec_bench.benchmark.asking.benchmarks import ask, preview
 from codec_bench.benchmark.asking.spending import Purse
@@ -74,7 +74,7 @@ def run_benchmark(
     by: str | Sequence[str] | None = None,
     terms: Terms | None = None,
     running: Running | None = None,
-    **how: Any,
+    **running_fields: Any,
 ) -> Outcome:
     """Runs benchmarks against models.
 
@@ -125,8 +125,8 @@ def run_benchmark(
         >>> run.summary()["systems"]["parisian"]["metrics"]["accuracy[exact]"]["value"]
         0.5
     """
-    arguments = recorded_arguments(RunOptions, locals(), chosen_running(running, how), [terms or Terms()])
-    running = chosen_running(running, how)
+    arguments = record_arguments(RunOptions, locals(), chosen_running(running, running_fields), [terms or Terms()])
+    running = chosen_running(running, running_fields)
     _check_no_loop()
     if phase not in PHASES:
         raise UserError(f"the phase is '{phase}'; expected {', '.join(PHASES)}")
@@ -356,7 +356,7 @@ def run_codecs(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
     running: Running | None = None,
-    **how: Any,
+    **running_fields: Any,
 ) -> Outcome:
     """Runs benchmarks of codecs, which is `evaluate` with the data and the metrics of their definitions.
 
@@ -370,8 +370,8 @@ def run_codecs(
     Raises:
         UserError: as for `evaluate`, or a benchmark asks a model and not a codec.
     """
-    arguments = recorded_arguments(RunOptions, locals(), chosen_running(running, how))
-    running, taken = chosen_running(running, how), read_shard(shard)
+    arguments = record_arguments(RunOptions, locals(), chosen_running(running, running_fields))
+    running, taken = chosen_running(running, running_fields), read_shard(shard)
     systems, wanted, given = _codecs_asked(benchmark, codec, options)
     known = {
         "benchmark": [{"asked": one.asked, "metrics": list(one.metrics)} for one in wanted], "options": given,

@@ -74,28 +74,28 @@ def sample_size(
         (4, True)
     """
     opened = run if isinstance(run, Run) else open_run(run)
-    wanted = names(systems) if systems is not None else list(opened.systems)
+    chosen = names(systems) if systems is not None else list(opened.systems)
     if len(opened.systems) == 1:
         raise UserError(
             f"the run '{opened.folder}' has one system ({', '.join(opened.systems)}), and a difference needs two",
             hint="name a run of two systems over the same data",
         )
-    if len(wanted) != 2:
+    if len(chosen) != 2:
         raise UserError(
-            f"expected two systems, got {len(wanted)} ({', '.join(wanted)})", hint="name two with --systems A,B"
+            f"expected two systems, got {len(chosen)} ({', '.join(chosen)})", hint="name two with --systems A,B"
         )
     if not 0.5 <= power < 1:
         raise UserError(f"the power is {power:g}; expected a probability from 0.5 to below 1, such as 0.8")
-    for name in wanted:
+    for name in chosen:
         if name not in opened.systems:
             raise UnknownName(f"system in '{opened.folder}'", name, opened.systems)
     facts = opened.metrics
     if metric not in facts:
         raise UnknownName(f"metric in '{opened.folder}'", metric, facts)
-    a, b, _ = in_common(*(items_of(opened, name, metric) for name in wanted))
+    a, b, _ = in_common(*(items_of(opened, name, metric) for name in chosen))
     if len(a) < 2:
         raise UserError(
-            f"{len(a)} samples have a value of {metric} for both {wanted[0]} and {wanted[1]}; expected a pilot of several"
+            f"{len(a)} samples have a value of {metric} for both {chosen[0]} and {chosen[1]}; expected a pilot of several"
         )
     fold = item_fold(metric, facts[metric].get("aggregate", ""))
     differences = item_differences(fold, parts_table(a), parts_table(b))
@@ -104,4 +104,4 @@ def sample_size(
     pilot = spread_of(differences, unit_codes([item.speaker for item in a], len(a)))
     plans = plans_for(pilot, difference, power=power)
     unit = facts[metric].get("unit", "")
-    return SampleSize(wanted[0], wanted[1], metric, unit, difference, power, pilot, plans)
+    return SampleSize(chosen[0], chosen[1], metric, unit, difference, power, pilot, plans)

@@ -6,13 +6,12 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codec_bench.api.executors import carried_out, shown_to_caller
-from codec_bench.api.metric_groups import metrics_for
-from codec_bench.api.recorded_arguments import recorded_arguments
+from codec_bench.api.executors import NodeCall, run_evaluation, show_progress
+from codec_bench.api.metric_groups import expand_metrics
+from codec_bench.api.recorded_arguments import record_arguments
 from codec_bench.config.option import documented
 from codec_bench.config.request import ScoreRequest
 from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source, sameness, with_trials
@@ -42,7 +41,7 @@ def score(
     progress: bool | Progress | None = None,
     running: Running | None = None,
     allow_same: bool = False,
-    **how: Any,
+    **running_fields: Any,
 ) -> Run:
     """Scores audio that exists already, such as that of speech synthesis, voice conversion or another program's codec.
 
@@ -70,19 +69,19 @@ def score(
         >>> round(run.summary()["systems"]["generated"]["metrics"]["snr"]["value"], 1)
         6.0
     """
-    arguments = recorded_arguments(ScoreRequest, locals(), chosen_running(running, how))
-    running = chosen_running(running, how)
-    what: dict[str, Any] = {
+    arguments = record_arguments(ScoreRequest, locals(), chosen_running(running, running_fields))
+    running = chosen_running(running, running_fields)
+    request: dict[str, Any] = {
         "generated": generated, "data": data, "metrics": metrics, "preset": preset, "seed": seed, "limit": limit,
         "options": options, "trials": trials, "by": by, "allow_same": allow_same, "out": out,
-        "arguments": arguments,
+        "arguments": arguments, "growing": out if running.on_ray is None else None,
     }  # fmt: skip
-    with shown_to_caller(running, progress) as running:
-        begun = out if running.on_ray is None else None
-        return carried_out(partial(prepared, **what, begun=begun), shard, out, running)
+    with show_progress(running, progress) as running:
+        evaluation = prepare(**request)
+        return run_evaluation(evaluation, shard, out, running, NodeCall(prepare, request))
 
 
-def prepared(
+def prepare(
     *,
     generated: Any,
     data: Any,
@@ -95,7 +94,7 @@ def prepared(
     by: str | Sequence[str] | None = None,
     allow_same: bool = False,
     out: str | os.PathLike[str] | None = None,
-    begun: str | os.PathLike[str] | None = None,
+    growing: str | os.PathLike[str] | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Evaluation:
     """Reads the arguments of `score`, and opens the data and the generated audio.
@@ -103,28 +102,28 @@ def prepared(
     Args:
         begun: `out` if the run may grow. arguments: all of them, for the record.
     """
-    named = chosen_metrics(metrics, preset)
-    given = read_generated(generated)
+    requested = chosen_metrics(metrics, preset)
+    outputs = read_generated(generated)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None, require_audio=False)
     if trials is not None:
         source = with_trials(source, Path(trials))
-    source = in_begun_order(source, begun, limit=limit, seed=seed)
-    if len(given) == 1:
-        (system, audio) = given[0]
+    source = in_begun_order(source, growing, limit=limit, seed=seed)
+    if len(outputs) == 1:
+        (system, audio) = outputs[0]
         source, systems = match_estimates(source, audio), [system]
-        told: Any = {system.name: data_name(audio)} if system.titled else data_name(audio)
+        names: Any = {system.name: data_name(audio)} if system.titled else data_name(audio)
     else:
-        systems = [replace(system, made=_matched(system, source, audio)) for system, audio in given]
-        told = {system.name: data_name(audio) for system, audio in given}
+        systems = [replace(system, made=_match_system(system, source, audio)) for system, audio in outputs]
+        names = {system.name: data_name(audio) for system, audio in outputs}
     matched = [(system, system.made or source) for system in systems]
     for system, pairs in matched:
-        _report(system, pairs, allow_same)
-    taken = {system.asked: pairs.taken for system, pairs in matched if pairs.taken}
-    chosen, groups = metrics_for(named, source, out, coded=False, options=options)
+        _check_match(system, pairs, allow_same)
+    choices = {system.asked: pairs.taken for system, pairs in matched if pairs.taken}
+    chosen, groups = expand_metrics(requested, source, out, coded=False, options=options)
     request: dict[str, Any] = {
         "command": "score",
         "data": data_name(data),
-        "generated": told,
+        "generated": names,
         "seed": seed,
         "limit": limit,
         **groups,
@@ -136,12 +135,12 @@ def prepared(
     about = {
         **broken_down(by, source.samples, source.name),
         "arguments": dict(arguments or {}),
-        **({"taken": taken} if taken else {}),
+        **({"taken": choices} if choices else {}),
     }
     return Evaluation(systems, chosen, source, request, dict(options or {}), about)
 
 
-def _report(system: System, matched: Source, allow_same: bool) -> None:
+def _check_match(system: System, matched: Source, allow_same: bool) -> None:
     """Says where the audio of a system was taken from, and refuses audio that is the reference's.
 
     Raises:
@@ -157,7 +156,7 @@ def _report(system: System, matched: Source, allow_same: bool) -> None:
         )
 
 
-def _matched(system: System, source: Source, audio: Any) -> Source:
+def _match_system(system: System, source: Source, audio: Any) -> Source:
     """The samples with the audio of one of several systems; what is wrong with it is said with the system's name."""
     try:
         return match_estimates(source, audio)

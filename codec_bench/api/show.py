@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from codec_bench.api.benchmark_names import configures_a_model, defines_a_benchmark, describe
+from codec_bench.api.benchmark_names import describe, is_benchmark_path, is_model_config
 from codec_bench.api.metric_names import BETTER, COST
 from codec_bench.errors import UnknownName, UserError
 
@@ -48,7 +48,7 @@ def show(
     mirror = None if data is None else os.fspath(data)
     if data_statistics:
         return _statistics(name, mirror, limit)
-    return _described(name) if model is None else _prompt(name, model, mirror)
+    return _describe(name) if model is None else _prompt(name, model, mirror)
 
 
 def _prompt(benchmark: str, model: str, mirror: str | None) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _statistics(benchmark: str, mirror: str | None, limit: int | None) -> dict[s
     return {"benchmark": one.name, "declared": one.size, **asdict(data_statistics(one, mirror=mirror, limit=limit))}
 
 
-def _described(name: str) -> dict[str, Any]:
+def _describe(name: str) -> dict[str, Any]:
     """Everything about one name."""
     from codec_bench import codecs, features, metrics
     from codec_bench.benchmark import benchmark_names
@@ -109,12 +109,12 @@ def _described(name: str) -> dict[str, Any]:
         return _data_facts(name)
     if name in config_names("preset"):
         return {"preset": name, **read_config("preset", name)}
-    is_file = defines_a_benchmark(name) or configures_a_model(name)
+    is_file = is_benchmark_path(name) or is_model_config(name)
     if not is_file and (is_own_code(name) or codecs.has_codec(name)):
         return _codec_facts(name)
-    found = describe(name)
-    if found is not None:
-        return found
+    facts_of_benchmark = describe(name)
+    if facts_of_benchmark is not None:
+        return facts_of_benchmark
     known = [
         *benchmark_names(),
         *model_names(),
@@ -166,7 +166,7 @@ def _metric_facts(name: str) -> dict[str, Any]:
     from codec_bench.metrics.sensitivity import MEASURE, sensitive_to
 
     try:
-        made = metrics.build_metric(name)
+        metric = metrics.build_metric(name)
     except UserError as error:  # a metric that needs a variant; its class is described
         kind = metrics.REGISTRY.resolve(name)
         return {
@@ -176,12 +176,12 @@ def _metric_facts(name: str) -> dict[str, Any]:
             "what": (kind.__doc__ or "").strip(),
         }
     moved = sensitive_to(name)
-    if moved is None and made.aggregate in ("mean", "ratio") and made.estimate_features:
+    if moved is None and metric.aggregate in ("mean", "ratio") and metric.estimate_features:
         moved = f"not measured; where the weights are at hand: {MEASURE.format(name)}"
     return {
-        "metric": made.name, "protocol": made.protocol, "kind": made.kind, "better": BETTER[made.higher_is_better],
-        "unit": made.unit or "none", "range": list(made.range), "aggregate": made.aggregate, "rate_hz": made.rate_hz,
-        "features": [*made.estimate_features], "paper": made.paper, "agrees with": made.source,
+        "metric": metric.name, "protocol": metric.protocol, "kind": metric.kind, "better": BETTER[metric.higher_is_better],
+        "unit": metric.unit or "none", "range": list(metric.range), "aggregate": metric.aggregate, "rate_hz": metric.rate_hz,
+        "features": [*metric.estimate_features], "paper": metric.paper, "agrees with": metric.source,
         "licence of the weights": ", ".join(metrics.licences_of(name)), COST: cost_of(name),
-        "moved by (in spreads over five codecs)": moved, "what": (type(made).__doc__ or "").strip(),
+        "moved by (in spreads over five codecs)": moved, "what": (type(metric).__doc__ or "").strip(),
     }  # fmt: skip

@@ -70,7 +70,7 @@ class Tracker(Protocol):
         ...
 
 
-def open_tracker(asked: str, folder: Path, config: Mapping[str, Any]) -> Tracker:
+def open_tracker(target: str, folder: Path, config: Mapping[str, Any]) -> Tracker:
     """Opens what `--log` names.
 
     Args:
@@ -82,7 +82,7 @@ def open_tracker(asked: str, folder: Path, config: Mapping[str, Any]) -> Tracker
         UserError: there is no such service.
         MissingExtra: its package is not installed.
     """
-    name, where = checked_log(asked)
+    name, where = parse_target(target)
     if name == "wandb":
         return _Wandb(where or "codec-bench", folder, config)
     if name == "mlflow":
@@ -90,24 +90,24 @@ def open_tracker(asked: str, folder: Path, config: Mapping[str, Any]) -> Tracker
     return _TensorBoard(Path(where) if where else folder / "tensorboard")
 
 
-def checked_log(asked: str) -> tuple[str, str]:
+def parse_target(target: str) -> tuple[str, str]:
     """What `--log` names: the service, and the text behind the colon.
 
     Raises:
         UserError: there is no such service.
         MissingExtra: its package is not installed.
     """
-    name, _, where = asked.partition(":")
+    name, _, where = target.partition(":")
     if name not in TRACKERS:
         raise UserError(
-            f"--log got '{asked}'; expected {', '.join(TRACKERS[:-1])} or {TRACKERS[-1]}, each with :WHERE if it is wanted",
+            f"--log got '{target}'; expected {', '.join(TRACKERS[:-1])} or {TRACKERS[-1]}, each with :WHERE if it is wanted",
             hint="for example --log tensorboard or --log wandb:my-project",
         )
     _package(name)
     return name, where
 
 
-def material_of(run: Run, summary: Summary, written: set[Path]) -> Material:
+def collect_material(run: Run, summary: Summary, written: set[Path]) -> Material:
     """What there is to write of a run; sounds that are in `written` are left out, and the new ones added to it."""
     values: dict[str, float] = {}
     rows: list[Sequence[Any]] = []
@@ -116,13 +116,13 @@ def material_of(run: Run, summary: Summary, written: set[Path]) -> Material:
         doubts = numbers.doubts_text(summary.systems[name])
         # What is written under the name of a system is a result of it.
         system = f"{name} (control: {summary.control})" if summary.control else name
-        told = (entry.value, low, high, entry.n, entry.failed, entry.unit, entry.protocol, entry.note, doubts)
-        rows.append((system, metric, *told))
+        cells = (entry.value, low, high, entry.n, entry.failed, entry.unit, entry.protocol, entry.note, doubts)
+        rows.append((system, metric, *cells))
         for end, value in (("", entry.value), (".low", low), (".high", high)):
             if value is not None:
                 values[f"{system}/{metric}{end}"] = float(value)
     counts = run.counts()
-    values |= {f"suspect/{name}": len(held.doubts) for name, held in summary.systems.items() if held.doubts}
+    values |= {f"suspect/{name}": len(facts.doubts) for name, facts in summary.systems.items() if facts.doubts}
     values |= {
         "progress/finished": counts["finished"],
         "progress/failed": counts["failed_items"] + counts["failed_scores"],
@@ -131,16 +131,16 @@ def material_of(run: Run, summary: Summary, written: set[Path]) -> Material:
 
 
 def _sounds(run: Run, written: set[Path]) -> list[Sound]:
-    found: list[Sound] = []
+    sounds: list[Sound] = []
     for system in run.systems:
-        kept = (item for item in run.items(system) if item.audio is not None and item.audio.is_file())
-        for item in islice(kept, SOUNDS):
+        saved = (item for item in run.items(system) if item.audio is not None and item.audio.is_file())
+        for item in islice(saved, SOUNDS):
             reference = run.reference_audio(item.id)
             for name, file in (("reference", reference), (system, item.audio)):
                 if file is not None and file not in written:
                     written.add(file)
-                    found.append(Sound(name, item.id, file))
-    return found
+                    sounds.append(Sound(name, item.id, file))
+    return sounds
 
 
 def _plots(run: Run, summary: Summary) -> dict[str, bytes]:
@@ -152,13 +152,13 @@ def _plots(run: Run, summary: Summary) -> dict[str, bytes]:
         drawing = Drawing()
     except MissingExtra:
         return {}
-    made = {}
+    pictures = {}
     with drawing.styled():
         for plot in plots_of([run], [summary]):
             picture = io.BytesIO()
             figure_of(plot).savefig(picture, format="png", dpi=150, bbox_inches="tight", pad_inches=0.04)
-            made[plot.stem] = picture.getvalue()
-    return made
+            pictures[plot.stem] = picture.getvalue()
+    return pictures
 
 
 def _package(name: str) -> Any:
@@ -180,9 +180,9 @@ class _TensorBoard:
         )
         self._writer.add_text("summary", table, material.step)
         for sound in material.sounds:
-            heard = Audio.read(sound.file)
-            mono = heard.samples.mean(axis=0, keepdims=True)
-            self._writer.add_audio(f"{sound.item}/{sound.system}", mono, material.step, heard.sample_rate_hz)
+            audio = Audio.read(sound.file)
+            mono = audio.samples.mean(axis=0, keepdims=True)
+            self._writer.add_audio(f"{sound.item}/{sound.system}", mono, material.step, audio.sample_rate_hz)
         for name, picture in material.plots.items():
             from matplotlib.image import imread
 
@@ -197,7 +197,7 @@ class _Wandb:
     def __init__(self, project: str, folder: Path, config: Mapping[str, Any]) -> None:
         self._wandb = _package("wandb")
         self._run = self._wandb.init(project=project, name=folder.name, dir=str(folder), config=dict(config))
-        self._heard: list[list[Any]] = []
+        self._sound_rows: list[list[Any]] = []
 
     def write(self, material: Material) -> None:
         wandb = self._wandb
@@ -209,8 +209,8 @@ class _Wandb:
                     wandb.Audio(str(sound.file), caption=f"{sound.item}, {sound.system}") for _ in range(2)
                 )
                 logged[f"sounds/{sound.system}/{sound.item}"] = alone
-                self._heard.append([sound.item, sound.system, listed])
-            logged["sounds"] = wandb.Table(columns=["item", "system", "sound"], data=self._heard)
+                self._sound_rows.append([sound.item, sound.system, listed])
+            logged["sounds"] = wandb.Table(columns=["item", "system", "sound"], data=self._sound_rows)
         logged |= {f"plots/{name}": wandb.Image(_picture(picture)) for name, picture in material.plots.items()}
         self._run.log(logged, step=material.step)
 

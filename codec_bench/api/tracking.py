@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-from codec_bench.api.trackers import Tracker, checked_log, material_of, open_tracker
+from codec_bench.api.trackers import Tracker, collect_material, open_tracker, parse_target
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
 from codec_bench.report.open_run import open_run
@@ -32,8 +32,8 @@ class Tracking:
         asked: what `--log` names. tell: takes a sentence for the user. clock: seconds.
     """
 
-    def __init__(self, asked: str, tell: Callable[[str], None], clock: Clock = monotonic) -> None:
-        self._asked, self._tell, self._clock = asked, tell, clock
+    def __init__(self, target: str, notify: Callable[[str], None], clock: Clock = monotonic) -> None:
+        self._target, self._notify, self._clock = target, notify, clock
         self._folder: Path | None = None
         self._open: dict[Path, tuple[Tracker, set[Path]]] = {}
         self._next, self._broken = clock() + EVERY_S, False
@@ -45,9 +45,9 @@ class Tracking:
     def tick(self) -> None:
         """Looks at the runs, if the last look is long enough ago."""
         if self._clock() >= self._next:
-            begun = self._clock()
+            started = self._clock()
             self.look()
-            self._next = self._clock() + max(EVERY_S, _REST * (self._clock() - begun))
+            self._next = self._clock() + max(EVERY_S, _REST * (self._clock() - started))
 
     def look(self) -> None:
         """Writes what the runs have found so far. A service that fails is told once, and the run goes on without it."""
@@ -60,14 +60,14 @@ class Tracking:
             return  # a record that is being made has nothing in it yet
         except Exception as error:
             self._broken = True
-            self._tell(f"--log {self._asked} failed and is left out from here on: {type(error).__name__}: {error}")
+            self._notify(f"--log {self._target} failed and is left out from here on: {type(error).__name__}: {error}")
 
     def _write(self, place: Path) -> None:
         with closing(open_run(place)) as run:
             if place not in self._open:
-                self._open[place] = (open_tracker(self._asked, place, run.meta.get("config") or {}), set())
+                self._open[place] = (open_tracker(self._target, place, run.meta.get("config") or {}), set())
             tracker, written = self._open[place]
-            tracker.write(material_of(run, summarise(run), written))
+            tracker.write(collect_material(run, summarise(run), written))
 
     def close(self) -> None:
         """Ends the runs at the service."""
@@ -75,22 +75,22 @@ class Tracking:
             try:
                 tracker.close()
             except Exception as error:
-                self._tell(f"--log {self._asked} could not be ended: {type(error).__name__}: {error}")
+                self._notify(f"--log {self._target} could not be ended: {type(error).__name__}: {error}")
 
 
 @contextmanager
-def tracked(asked: str | None, running: Running, tell: Callable[[str], None]) -> Iterator[Running]:
+def track(target: str | None, running: Running, notify: Callable[[str], None]) -> Iterator[Running]:
     """How to run, with the service that `--log` names, if one is; what the run found is written to it at the end once
     more.
 
     Raises:
         UserError: there is no such service, or its package is not installed.
     """
-    if asked is None:
+    if target is None:
         yield running
         return
-    checked_log(asked)
-    tracking = Tracking(asked, tell)
+    parse_target(target)
+    tracking = Tracking(target, notify)
 
     def on_folder(folder: Path, words: str) -> None:
         running.on_folder(folder, words)

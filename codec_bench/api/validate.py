@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from codec_bench.api.benchmark_names import configures_a_model, defines_a_benchmark
+from codec_bench.api.benchmark_names import is_benchmark_path, is_model_config
 from codec_bench.api.doctor import embedded_clip
 from codec_bench.api.finding import Finding, State
 from codec_bench.config import check_settings
@@ -48,35 +48,35 @@ def validate(
     """
     check_settings(options or {}, listed(names) if isinstance(names, str) else names, "name in this check")
     if hub:
-        return _on_hub(listed(names) if isinstance(names, str) else names, pins)
+        return _check_hub(listed(names) if isinstance(names, str) else names, pins)
     return tuple(
-        found
+        finding
         for name in (listed(names) if isinstance(names, str) else names)
-        for found in _check(name, settings, options or {})
+        for finding in _check(name, settings, options or {})
     )
 
 
-def _on_hub(names: Sequence[str], pins: str | os.PathLike[str] | None) -> tuple[Finding, ...]:
-    from codec_bench.api.hub_check import check_on_hub, names_on_hub, write_pins
+def _check_hub(names: Sequence[str], pins: str | os.PathLike[str] | None) -> tuple[Finding, ...]:
+    from codec_bench.api.hub_check import check_hub_data, list_hub_benchmarks, write_pins
     from codec_bench.benchmark.definition.on_hub import Seen
 
-    found, seen = list[Finding](), dict[str, Seen]()
-    for name in names or names_on_hub():
-        mine, there = check_on_hub(name)
-        found += mine
+    findings, seen = list[Finding](), dict[str, Seen]()
+    for name in names or list_hub_benchmarks():
+        of_name, there = check_hub_data(name)
+        findings += of_name
         seen |= there
     if pins is not None:
         write_pins(pins, seen)
-    return tuple(found)
+    return tuple(findings)
 
 
 def _check(
-    name: str, how: Limits | None = None, options: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    name: str, limits: Limits | None = None, options: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 ) -> list[Finding]:
     """Checks one name, with the arguments of `validate`."""
     try:
         # A codec is known without the definitions of all benchmarks.
-        return (_check_codec if _is_codec(name) else _check_any)(name, how, options)
+        return (_check_codec if _is_codec(name) else _check_any)(name, limits, options)
     except UserError as error:
         return [Finding(name, "wrong", error.message, error.hint or "")]
 
@@ -101,15 +101,15 @@ def _takes_settings(name: str) -> bool:
     from codec_bench.models import model_names
     from codec_bench.registry import Spec
 
-    if canonical(name) in benchmark_names() or defines_a_benchmark(name) or name in prompt_names():
+    if canonical(name) in benchmark_names() or is_benchmark_path(name) or name in prompt_names():
         return False
-    if name in model_names() or configures_a_model(name) or is_own_code(name) or is_command_file(name):
+    if name in model_names() or is_model_config(name) or is_own_code(name) or is_command_file(name):
         return True
     base = Spec.parse(name).name
     return base in metrics.REGISTRY.names() or base in metrics.GROUPS
 
 
-def _check_any(name: str, how: Limits | None, options: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
+def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
     from codec_bench import metrics
     from codec_bench.benchmark import benchmark_names, canonical
     from codec_bench.benchmark.definition.loader import is_path
@@ -119,36 +119,38 @@ def _check_any(name: str, how: Limits | None, options: Mapping[str, Mapping[str,
     from codec_bench.registry import Spec, load_attribute
     from codec_bench.store.record import DATABASE
 
-    given = options.get(name) or {}
-    if given and not _takes_settings(name):
+    settings = options.get(name) or {}
+    if settings and not _takes_settings(name):
         raise UserError(f"'{name}' takes no settings", hint="--set is for codecs, models and metrics")
     if os.path.isfile(os.path.join(name, DATABASE)):
         from codec_bench.report.open_run import open_run
 
         run = open_run(name)
         counts = run.counts()
-        whole = counts["finished"] == counts["items"]
-        return [Finding(name, "ok" if whole else "note", f"{counts['finished']} of {counts['items']} items finished")]
+        is_complete = counts["finished"] == counts["items"]
+        return [
+            Finding(name, "ok" if is_complete else "note", f"{counts['finished']} of {counts['items']} items finished")
+        ]
     if canonical(name) in benchmark_names():
         return _check_benchmark(name)
-    if defines_a_benchmark(name):
+    if is_benchmark_path(name):
         return _check_benchmark(name if is_path(name) else os.path.join(os.curdir, name))
-    if name in model_names() or configures_a_model(name):
-        return _check_model(name, given)
+    if name in model_names() or is_model_config(name):
+        return _check_model(name, settings)
     if is_own_code(name):
-        made = load_attribute(name)
-        if hasattr(made, "ask"):
-            return _check_model(name, given)
-        return _check_metric(name, given) if hasattr(made, "compute") else _check_codec(name, how, options)
+        loaded = load_attribute(name)
+        if hasattr(loaded, "ask"):
+            return _check_model(name, settings)
+        return _check_metric(name, settings) if hasattr(loaded, "compute") else _check_codec(name, limits, options)
     if is_command_file(name):
-        return _check_codec(name, how, options)
+        return _check_codec(name, limits, options)
     if name in prompt_names() and not os.path.exists(name):
         return _check_prompt(name)
     if name not in ("embedded",) and not os.path.exists(name):
         base = Spec.parse(name).name
         if base in metrics.REGISTRY.names() or base in metrics.GROUPS:
-            return [f for member in metrics.expand([name]) for f in _check_metric(member, given)]
-        return _check_codec(name, how, options)
+            return [f for member in metrics.expand([name]) for f in _check_metric(member, settings)]
+        return _check_codec(name, limits, options)
     return _check_data(name)
 
 
@@ -156,8 +158,8 @@ def _check_benchmark(name: str) -> list[Finding]:
     from codec_bench.benchmark.definition.validate import validate_benchmark
     from codec_bench.benchmark.judge.metric import check_rating
 
-    found = validate_benchmark(name, check_rating)
-    wrong = [Finding(name, "wrong", str(replace(f, hint=None)), f.hint or "") for f in found]
+    problems = validate_benchmark(name, check_rating)
+    wrong = [Finding(name, "wrong", str(replace(f, hint=None)), f.hint or "") for f in problems]
     return wrong or [Finding(name, "ok", "the definition, its prompts, steps and metrics fit together")]
 
 
@@ -174,8 +176,10 @@ def _check_model(name: str, options: Mapping[str, Any]) -> list[Finding]:
     info = load_model(name, options).info
     facts = f"takes {' and '.join(info.inputs)}, gives {' and '.join(info.outputs)}; it was not started"
     ends = served_words(name)
-    found = [Finding(f"model {name}", "ok", facts)]
-    return [*found, Finding(f"model {name}", "note", f"its service: {ends}", "see list models")] if ends else found
+    findings = [Finding(f"model {name}", "ok", facts)]
+    return (
+        [*findings, Finding(f"model {name}", "note", f"its service: {ends}", "see list models")] if ends else findings
+    )
 
 
 def _check_data(name: str) -> list[Finding]:
@@ -226,13 +230,13 @@ def _check_metric(name: str, options: Mapping[str, Any]) -> list[Finding]:
     return out
 
 
-def _check_codec(name: str, how: Limits | None, options: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
+def _check_codec(name: str, limits: Limits | None, options: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
     from codec_bench.api.check_codec import check_codec
     from codec_bench.codecs.checks import TO_DO
 
     states: dict[str, State] = {"ok": "ok", "not applicable": "note", "suspect": "suspect", "failed": "wrong"}
-    found = [(f, states[f["state"]]) for f in check_codec(codec=name, options=options.get(name), settings=how)]
+    findings = [(f, states[f["state"]]) for f in check_codec(codec=name, options=options.get(name), settings=limits)]
     return [
         Finding(f"codec {name}: {f['check']}", s, f["found"], TO_DO[f["check"]] if s in ("suspect", "wrong") else "")
-        for f, s in found
+        for f, s in findings
     ]

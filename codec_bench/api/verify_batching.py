@@ -90,17 +90,17 @@ def verify_batching(
     """
     check_settings(options or {}, [name], "codec, feature or metric in this check")
     rng = np.random.default_rng(seed)
-    chosen = _chosen(data, limit)
+    chosen = _select_clips(data, limit)
     parts = tuple(float(rng.uniform(0.3, 1.0)) for _ in chosen)
     target = resolve_devices(device)[0]
-    given = dict((options or {}).get(name, {}))
+    arguments = dict((options or {}).get(name, {}))
     if _is_codec(name):
         steps, limits = tuple(Request.SECTIONS), settings or Limits()
-        return _of_codec(Request(name, chosen, target, limits, steps, given, parts=parts))
+        return _verify_codec(Request(name, chosen, target, limits, steps, arguments, parts=parts))
     clips, labels = read_clips(chosen, parts), [id for id, _ in chosen]
-    kind, run = _runner(name, clips, target, given)
+    kind, run = _runner(name, clips, target, arguments)
     alone = [run([k])[0] for k in range(len(clips))]
-    reasons = [_no_value(result) for result in alone]
+    reasons = [_missing_reason(result) for result in alone]
     if all(reason is not None for reason in reasons):
         raise UserError(
             f"the {kind} '{name}' gave no value for any of {len(clips)} clips, so that there is nothing to compare: {reasons[0]}"
@@ -140,7 +140,7 @@ def _is_codec(name: str) -> bool:
     return bool({"encode", "decode"} & methods) or not hasattr(load_attribute(name), "compute")
 
 
-def _of_codec(request: Request) -> Verdict:
+def _verify_codec(request: Request) -> Verdict:
     """The verdict on a codec, which runs in a process of its own.
 
     Raises:
@@ -152,12 +152,12 @@ def _of_codec(request: Request) -> Verdict:
     for section in sections.values():
         if section["state"] == "failed":
             raise UserError(f"the codec '{request.codec}' cannot be run: {section['reason']}")
-    found = sections["batches"]
-    del found["state"]
-    return Verdict(name=request.codec, kind="codec", **found)
+    result = sections["batches"]
+    del result["state"]
+    return Verdict(name=request.codec, kind="codec", **result)
 
 
-def _chosen(data: Any, limit: int) -> tuple[tuple[str, str], ...]:
+def _select_clips(data: Any, limit: int) -> tuple[tuple[str, str], ...]:
     """(id, path) of the first clips that can be used.
 
     Raises:
@@ -218,7 +218,7 @@ def _telephone(clip: Audio) -> np.ndarray:
     return np.pad(narrow, ((0, 0), (0, max(0, clip.num_samples - narrow.shape[1]))))[:, : clip.num_samples]
 
 
-def _no_value(result: Any) -> str | None:
+def _missing_reason(result: Any) -> str | None:
     """Why a result, or each of the scores of a group, has no value; None if it has one."""
     if isinstance(result, Exception):
         return str(result)

@@ -31,9 +31,9 @@ def main() -> None:
 
 
 def _stopped() -> None:
-    from codec_bench.terminal.stopping import INTERRUPTED, heed_no_more
+    from codec_bench.terminal.stopping import INTERRUPTED, ignore_interrupts
 
-    heed_no_more()
+    ignore_interrupts()
     sys.stderr.write("stopped\n")
     sys.exit(INTERRUPTED)
 
@@ -46,14 +46,14 @@ def _main() -> None:
     gc.disable()
     from codec_bench.cli.app import app
     from codec_bench.errors import UserError
-    from codec_bench.terminal.output import checked_output, talk, talk_notes
+    from codec_bench.terminal.output import guard_output, print_notes, talk
 
     gc.freeze()
     gc.enable()
     try:
         with warnings.catch_warnings():
-            talk_notes()
-            with checked_output():
+            print_notes()
+            with guard_output():
                 app()
     except UserError as error:
         talk(f"error: {error.message}")

@@ -18,13 +18,13 @@ answers_app = command_group("answers", "Answers of models that are kept for othe
 @answers_app.command("list")
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False) -> None:
     """List the models whose answers are kept: how many there are, their size, and when one was last used."""
-    from codec_bench.api.kept_answers import kept_answers
+    from codec_bench.api.cached_answers import list_cached_answers
     from codec_bench.terminal.output import console, table
 
     rows = [
         {"model": one.model, "answers": one.answers, "mb": round(one.size_bytes / 1e6, 3),
          "last used": datetime.fromtimestamp(one.used).isoformat(" ", "minutes")}
-        for one in kept_answers()
+        for one in list_cached_answers()
     ]  # fmt: skip
     if as_json:
         sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
@@ -39,10 +39,10 @@ def forget(
     everything: Annotated[bool, typer.Option("--all", help="Forget the answers of every model.")] = False,
 ) -> None:
     """Forget the kept answers of a model, so that other runs ask it again. Records of runs stay as they are."""
-    from codec_bench.api.kept_answers import forget_answers
+    from codec_bench.api.cached_answers import evict_answers
     from codec_bench.terminal.output import talk
 
     if (model is None) != everything:
         raise UserError("expected the name of a model, or --all", hint="codec-bench answers list shows the names")
-    count = forget_answers(model)
+    count = evict_answers(model)
     talk(f"{count:,} answer{'s are' if count != 1 else ' is'} forgotten")

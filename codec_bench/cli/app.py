@@ -20,39 +20,39 @@ from codec_bench.terminal.groups import StrictCommand, command_group
 
 
 @cache
-def table() -> dict[str, Command]:
+def command_table() -> dict[str, Command]:
     """All commands by name, in the order of `--help`: by group, and in each the common ones first."""
-    found: dict[str, Command] = COMMANDS | added("COMMANDS")
-    return dict(sorted(found.items(), key=lambda entry: (GROUPS.index(entry[1].group), not entry[1].common)))
+    commands: dict[str, Command] = COMMANDS | added("COMMANDS")
+    return dict(sorted(commands.items(), key=lambda entry: (GROUPS.index(entry[1].group), not entry[1].common)))
 
 
 @cache
-def built(name: str) -> Any:
+def build_command(name: str) -> Any:
     """A command as typer makes it of its function, or of its group of commands."""
-    made = load_attribute(table()[name].path)
-    if isinstance(made, typer.Typer):
-        return typer.main.get_command(made)
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    alone.command(name, cls=StrictCommand, context_settings=getattr(made, "context_settings", None))(made)
-    return typer.main.get_command(alone)
+    target = load_attribute(command_table()[name].path)
+    if isinstance(target, typer.Typer):
+        return typer.main.get_command(target)
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    single.command(name, cls=StrictCommand, context_settings=getattr(target, "context_settings", None))(target)
+    return typer.main.get_command(single)
 
 
 class _Commands(Mapping[str, Any]):
     """The commands by name; each is built when it is taken."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in table():
+        if name not in command_table():
             raise KeyError(name)
-        return built(name)
+        return build_command(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in table()
+        return name in command_table()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(table())
+        return iter(command_table())
 
     def __len__(self) -> int:
-        return len(table())
+        return len(command_table())
 
 
 class _Program(typer.core.TyperGroup):
@@ -64,11 +64,11 @@ class _Program(typer.core.TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes a list of commands for each group, a line for each command."""
-        room = formatter.width - 6 - max(map(len, table()))
+        room = formatter.width - 6 - max(map(len, command_table()))
         for group in GROUPS:
-            lines = {name: one.help for name, one in table().items() if one.group == group}
+            lines = {name: one.help for name, one in command_table().items() if one.group == group}
             # All lists have their second column at the same place.
-            widest = max(map(len, table()))
+            widest = max(map(len, command_table()))
             with formatter.section(group):
                 formatter.write_dl(
                     [

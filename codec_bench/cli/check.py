@@ -25,9 +25,9 @@ def doctor(as_json: Json = False) -> None:
     """Check the installation; exits with 2 if something is wrong."""
     from codec_bench.api.doctor import doctor as examine
 
-    found = examine()
-    _print(found, as_json)
-    if any(one.state == "wrong" for one in found):
+    findings = examine()
+    _print(findings, as_json)
+    if any(one.state == "wrong" for one in findings):
         raise typer.Exit(2)
 
 
@@ -58,46 +58,46 @@ def validate(
     from codec_bench.config.limits import Limits
 
     limits, options = Limits(time_limit_s=time_limit, memory_gib=memory_gib), parse_settings(settings or [])
-    found: list[Finding] = []
-    requested = _asked(names, hub, pins)
+    findings: list[Finding] = []
+    requested = _requested_names(names, hub, pins)
     check_settings(options, requested, "name in this check")
     for name in requested:  # some take a minute, so each is shown when it is done
         own = {name: options[name]} if name in options else {}
         mine = examine([name], options=own, settings=limits, hub=hub, pins=pins)
-        found += mine
+        findings += mine
         if not as_json:
             _print(mine, as_json)
             sys.stdout.flush()
     if as_json:
-        _print(found, as_json)
-    if any(one.state not in ("ok", "note") for one in found):
+        _print(findings, as_json)
+    if any(one.state not in ("ok", "note") for one in findings):
         raise typer.Exit(2)
 
 
-def _asked(names: list[str] | None, hub: bool, pins: Path | None) -> list[str]:
+def _requested_names(names: list[str] | None, hub: bool, pins: Path | None) -> list[str]:
     if pins is not None and not hub:
         raise UserError("--pins writes what the hub has", hint="give --hub too")
     if not names and not hub:
         raise UserError(
             "nothing was named to check", hint="codec-bench validate NAME, or --hub for all benchmarks on the hub"
         )
-    from codec_bench.api.hub_check import names_on_hub
+    from codec_bench.api.hub_check import list_hub_benchmarks
 
-    return names or names_on_hub()
+    return names or list_hub_benchmarks()
 
 
-def _print(found: Sequence[Finding], as_json: bool) -> None:
+def _print(findings: Sequence[Finding], as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps([one.as_dict() for one in found], ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps([one.as_dict() for one in findings], ensure_ascii=False) + "\n")
         return
     from rich.text import Text
 
     marks = {"ok": "ok", "note": "-", "suspect": "SUSPECT", "wrong": "WRONG"}
-    heads = {f.what.rpartition(": ")[0] for f in found}
-    shared = heads.pop() if len(heads) == 1 and len(found) > 1 else ""  # such as `codec ./mine.py:Mine`
+    heads = {f.what.rpartition(": ")[0] for f in findings}
+    shared = heads.pop() if len(heads) == 1 and len(findings) > 1 else ""  # such as `codec ./mine.py:Mine`
     if shared:
         console().print(Text(plain(shared)))
-    rows = [(f.what.removeprefix(f"{shared}: "), marks[f.state], f.found, f.do) for f in found]
+    rows = [(f.what.removeprefix(f"{shared}: "), marks[f.state], f.found, f.do) for f in findings]
     console().print(table(("check" if shared else "what", "", "found", "do"), rows))
 
 

@@ -45,11 +45,11 @@ def sample_size(
     """Say how many speakers and utterances are needed to show a difference, judged from a pilot run."""
     from codec_bench.api.sample_size import sample_size as size_of
 
-    found = size_of(run=run, metric=metric, difference=difference, systems=systems, power=power)
+    result = size_of(run=run, metric=metric, difference=difference, systems=systems, power=power)
     if as_json:
-        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(result.as_dict(), ensure_ascii=False) + "\n")
     else:
-        _print_sample_size(found)
+        _print_sample_size(result)
 
 
 def _print_pairs(pairs: Sequence[Pair]) -> None:
@@ -64,12 +64,12 @@ def _print_pairs(pairs: Sequence[Pair]) -> None:
     for pair in pairs:
         out.print(Text(plain(f"A: {pair.a}   B: {pair.b}")))
         out.print(comparison_table(pair.comparisons, adjusted=tests > 1, width=out.width))
-        for name, found in pair.suspect.items():
-            out.print(Text(plain(f"{name} is suspect, so that neither is the better one: {found}")))
+        for name, doubts in pair.suspect.items():
+            out.print(Text(plain(f"{name} is suspect, so that neither is the better one: {doubts}")))
         for why in {} if pair.suspect else dict.fromkeys(c.barred for c in pair.comparisons if c.barred):
             of = ", ".join(c.metric for c in pair.comparisons if c.barred == why)
             out.print(Text(plain(f"{of}: neither is the better one. {why}", most=2_000)))
-        for note in (*comparison_notes(pair.comparisons), *(f"{name}: {told}" for name, told in pair.judges.items())):
+        for note in (*comparison_notes(pair.comparisons), *(f"{name}: {judge}" for name, judge in pair.judges.items())):
             out.print(Text(plain(note, most=2_000)))
         if pair.other_sounds[0]:
             other, both = pair.other_sounds
@@ -84,15 +84,15 @@ def _print_pairs(pairs: Sequence[Pair]) -> None:
         )
 
 
-def _print_sample_size(found: SampleSize) -> None:
+def _print_sample_size(result: SampleSize) -> None:
     """Prints how large a study must be, and the pilot that this is judged from."""
-    pilot, unit = found.pilot, f" {found.unit}" if found.unit else ""
-    rows = [(f"{plan.speakers:,}", plan.utterances_per_speaker, f"{plan.utterances:,}") for plan in found.plans]
+    pilot, unit = result.pilot, f" {result.unit}" if result.unit else ""
+    rows = [(f"{plan.speakers:,}", plan.utterances_per_speaker, f"{plan.utterances:,}") for plan in result.plans]
     columns = ("speakers", "utterances of each", "utterances in all")
     console().print(table(columns, rows, numeric=columns))
     talk(
-        f"{found.metric}, {found.a} minus {found.b}: each line shows a difference of {found.wanted:g}{unit} with a probability of "
-        f"{100 * found.power:g} %.\nThe pilot has {pilot.items:,} utterances in {pilot.units:,} units (speakers, or utterances of "
+        f"{result.metric}, {result.a} minus {result.b}: each line shows a difference of {result.wanted:g}{unit} with a probability of "
+        f"{100 * result.power:g} %.\nThe pilot has {pilot.items:,} utterances in {pilot.units:,} units (speakers, or utterances of "
         f"unknown speaker); its difference is {pilot.difference:.3g}{unit}."
     )
     if pilot.units < 20:

@@ -36,10 +36,10 @@ def demo(
     }  # fmt: skip
     _run(evaluate_codecs, arguments, as_json, timings)
     if not as_json:
-        talk(_what_next(folder))
+        talk(_next_steps(folder))
 
 
-def _what_next(folder: Path) -> str:
+def _next_steps(folder: Path) -> str:
     """What somebody who has seen the demo can try, with the command as it was typed here."""
     from codec_bench.terminal.stopping import program
 
@@ -86,8 +86,8 @@ def _run(
         printed.
         log: the service that is told of the run, or None.
     """
-    from codec_bench.api.read_arguments import taken_running
-    from codec_bench.api.tracking import tracked
+    from codec_bench.api.read_arguments import pop_running
+    from codec_bench.api.tracking import track
     from codec_bench.cli.finished import print_finished
     from codec_bench.stats.summary_types import Summary
     from codec_bench.store.files import read_json
@@ -95,11 +95,11 @@ def _run(
     from codec_bench.terminal.progress import progress_line
     from codec_bench.terminal.stopping import stopping
 
-    plain = taken_running(arguments)
+    plain = pop_running(arguments)
     with stopping() as stop:
         with progress_line() as progress:
-            plain = replace(plain, progress=progress.tell, on_folder=stop.on_folder)
-            with tracked(log, plain, talk) as running:
+            plain = replace(plain, progress=progress.update, on_folder=stop.on_folder)
+            with track(log, plain, talk) as running:
                 run = verb(**arguments, running=running)
         # It was just written, and is not computed twice.
         summary = Summary.from_dict(read_json(run.folder / SUMMARY_JSON))

@@ -61,8 +61,8 @@ def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
 
 def valueless_words(counts: Mapping[str, int]) -> str:
     """How many scores there are by status where none has a value, as a sentence; empty where one has."""
-    told = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items())
-    return f"none of {sum(counts.values())} scores has a value: {told}" if counts else ""
+    counted = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items())
+    return f"none of {sum(counts.values())} scores has a value: {counted}" if counts else ""
 
 
 def print_breakdowns(summary: Summary) -> None:
@@ -73,10 +73,10 @@ def print_breakdowns(summary: Summary) -> None:
     from codec_bench.report.table import wide_table
 
     out = console()
-    for found in terminal_tables(summary):
-        out.print(Text(f"\n{found.title}", style="bold"))
-        out.print(wide_table(found.heads, found.rows, out.width))
-        for note in found.notes:
+    for breakdown in terminal_tables(summary):
+        out.print(Text(f"\n{breakdown.title}", style="bold"))
+        out.print(wide_table(breakdown.heads, breakdown.rows, out.width))
+        for note in breakdown.notes:
             out.print(Text(note))
 
 
@@ -100,6 +100,6 @@ def _time_table(timings: Mapping[str, Any], summary: Summary) -> Any:
             rows += [(f"  {k}", "", "", f"{v:.2f}", "", "") for k, v in sorted(steps.items(), key=lambda e: -e[1])]
     rows.append(("idle workers", "", "", "", "", f"{100 * (1 - timings['worker_use']):.1f} %"))
     columns = ("where the time went", "items", "audio s", "busy s", "speed", "of workers")
-    made = table(columns, rows, numeric=columns[1:])
-    made.caption = f"{timings['wall_s']:.1f} s on {timings['workers']} workers; {timings['audio_s'] / max(timings['wall_s'], 1e-9):.1f}x real time"
-    return made
+    time_table = table(columns, rows, numeric=columns[1:])
+    time_table.caption = f"{timings['wall_s']:.1f} s on {timings['workers']} workers; {timings['audio_s'] / max(timings['wall_s'], 1e-9):.1f}x real time"
+    return time_table

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from codec_bench.terminal.options import Json
-from codec_bench.terminal.output import console, fitting, table, talk
+from codec_bench.terminal.output import console, count_fitting, table, talk
 
 _THREADS = "OPENBLAS_NUM_THREADS"
 _COMMIT = 10
@@ -39,7 +39,7 @@ def list_(
     """List the names of one kind of thing."""
     from codec_bench.api.list_names import list_names
 
-    with _as_a_short_command():
+    with _skip_slow_setup():
         rows = list_names(what, groups=groups, by=by)
         if as_json:
             sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
@@ -51,19 +51,19 @@ def list_(
 
 def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
     columns = list(dict.fromkeys(k for row in rows for k in row))
-    cells = [[_plain(row.get(c)) for c in columns] for row in rows]
-    shown = fitting(columns, cells)
-    console().print(table(columns[:shown], [row[:shown] for row in cells]))
-    if left_out := columns[shown:]:
-        talk(f"not shown for want of width: {', '.join(left_out)}; a wider terminal or `--json` shows them")
+    cells = [[_format_cell(row.get(c)) for c in columns] for row in rows]
+    fitting_count = count_fitting(columns, cells)
+    console().print(table(columns[:fitting_count], [row[:fitting_count] for row in cells]))
+    if hidden := columns[fitting_count:]:
+        talk(f"not shown for want of width: {', '.join(hidden)}; a wider terminal or `--json` shows them")
 
 
 @contextmanager
-def _as_a_short_command() -> Iterator[None]:
+def _skip_slow_setup() -> Iterator[None]:
     """Leaves out what a list has nothing of: garbage worth a search, and work for the threads that numpy starts at its
     import, one for each core.
     """
-    searched, given = gc.isenabled(), os.environ.get(_THREADS)
+    searched, threads = gc.isenabled(), os.environ.get(_THREADS)
     gc.disable()
     os.environ.setdefault(_THREADS, "1")
     try:
@@ -71,7 +71,7 @@ def _as_a_short_command() -> Iterator[None]:
     finally:
         if searched:
             gc.enable()
-        if given is None:
+        if threads is None:
             del os.environ[_THREADS]
 
 
@@ -99,7 +99,7 @@ def _codec_line(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _format_cell(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value))
     if isinstance(value, dict):
@@ -118,34 +118,36 @@ def show(
     """Show everything about one name."""
     from codec_bench.api.show import show as described
 
-    found = described(name, model=model, data=data, data_statistics=data_statistics, limit=limit)
+    facts = described(name, model=model, data=data, data_statistics=data_statistics, limit=limit)
     if model is not None and not data_statistics:
-        _print_prompt(found)
+        _print_prompt(facts)
     elif as_json:
-        sys.stdout.write(json.dumps(found, ensure_ascii=False, default=str) + "\n")
+        sys.stdout.write(json.dumps(facts, ensure_ascii=False, default=str) + "\n")
     elif data_statistics:
-        _print_statistics(found)
+        _print_statistics(facts)
     else:
-        (kind, title), *rest = found.items()
-        told = [(k, v) for k, v in rest if v not in (None, "", [])]
-        long = {k: v for k, v in told if isinstance(v, str) and "\n" in v.strip()}
-        console().print(table((kind, str(title)), [(k, _plain(v)) for k, v in told if k not in long]))
+        (kind, title), *rest = facts.items()
+        filled = [(k, v) for k, v in rest if v not in (None, "", [])]
+        long = {k: v for k, v in filled if isinstance(v, str) and "\n" in v.strip()}
+        console().print(table((kind, str(title)), [(k, _format_cell(v)) for k, v in filled if k not in long]))
         for name, text in long.items():  # whole and in its lines, as a file of one's own would hold it
             sys.stdout.write(f"{name}: |\n{indent(text.rstrip(), '  ')}\n")
 
 
-def _print_prompt(found: dict[str, Any]) -> None:
-    talk(f"prompt: {found['prompt']}; steps that read the answer: {', '.join(found['steps']) or 'none'}")
-    if found["reason"] is not None:
-        talk(f"the data is not on this machine ({found['reason']}), so here is the template:")
-    sys.stdout.write(found["text"] + "\n")
+def _print_prompt(facts: dict[str, Any]) -> None:
+    talk(f"prompt: {facts['prompt']}; steps that read the answer: {', '.join(facts['steps']) or 'none'}")
+    if facts["reason"] is not None:
+        talk(f"the data is not on this machine ({facts['reason']}), so here is the template:")
+    sys.stdout.write(facts["text"] + "\n")
 
 
-def _print_statistics(found: dict[str, Any]) -> None:
-    name, problems = found.pop("benchmark"), found.pop("problems")
+def _print_statistics(facts: dict[str, Any]) -> None:
+    name, problems = facts.pop("benchmark"), facts.pop("problems")
     rows = [
-        ("questions that the definition declares", found.pop("declared")),
-        *((what.replace("_", " "), value) for what, value in found.items()),
+        ("questions that the definition declares", facts.pop("declared")),
+        *((label.replace("_", " "), value) for label, value in facts.items()),
     ]
-    shown = [(what, f"{value:.3g}" if isinstance(value, float) else value) for what, value in rows if value is not None]
-    console().print(table((name, ""), [*shown, *problems.items()], numeric=("",)))
+    cells = [
+        (label, f"{value:.3g}" if isinstance(value, float) else value) for label, value in rows if value is not None
+    ]
+    console().print(table((name, ""), [*cells, *problems.items()], numeric=("",)))

@@ -37,14 +37,14 @@ def rescue(
     """Save what is whole of a damaged record; the run's own command with the new folder as --out runs the rest again."""
     from codec_bench.store.rescue import rescue as save
 
-    found = save(run, out)
-    if found.answers is not None:
-        talk(f"answers: {len(found.answers)} saved, {found.lost_answers} lost")
-    talk(f"items: {len(found.items)} saved, {found.lost_items} lost")
-    below = () if found.answers is None else _below_out(run)
+    rescued = save(run, out)
+    if rescued.answers is not None:
+        talk(f"answers: {len(rescued.answers)} saved, {rescued.lost_answers} lost")
+    talk(f"items: {len(rescued.items)} saved, {rescued.lost_items} lost")
+    below = () if rescued.answers is None else _below_out(run)
     if below == out.parts[len(out.parts) - len(below) :]:
-        whole = Path(*out.parts[: len(out.parts) - len(below)])
-        talk(f"The command of the run, with --out {whole}, continues it and runs what was lost again.")
+        out_root = Path(*out.parts[: len(out.parts) - len(below)])
+        talk(f"The command of the run, with --out {out_root}, continues it and runs what was lost again.")
     else:
         place = Path("NEW", *below)
         talk(

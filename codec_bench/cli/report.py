@@ -36,18 +36,18 @@ def report(
     from codec_bench.api.report import report as write_report
     from codec_bench.cli.finished import print_breakdowns
 
-    made = write_report(runs, out=out, audio_mb=audio_mb, by=columns(by), figures=figures)
-    if made.figures is not None:
-        talk("\n".join([f"{len(made.figures.files)} files of figures: {figures}", *made.figures.notes]))
+    written = write_report(runs, out=out, audio_mb=audio_mb, by=columns(by), figures=figures)
+    if written.figures is not None:
+        talk("\n".join([f"{len(written.figures.files)} files of figures: {figures}", *written.figures.notes]))
     if as_json:
-        told = [summary.as_dict() for summary in made.summaries]
-        sys.stdout.write(json.dumps(told if len(told) > 1 else told[0], ensure_ascii=False) + "\n")
+        summaries = [summary.as_dict() for summary in written.summaries]
+        sys.stdout.write(json.dumps(summaries if len(summaries) > 1 else summaries[0], ensure_ascii=False) + "\n")
         return
-    for one, summary in zip(made.runs, made.summaries if by else ()):
-        if len(made.runs) > 1:
+    for one, summary in zip(written.runs, written.summaries if by else ()):
+        if len(written.runs) > 1:
             sys.stdout.write(f"{one.folder}\n")
         print_breakdowns(summary)
-    sys.stdout.write(f"{made.page}\n")
+    sys.stdout.write(f"{written.page}\n")
 
 
 def export(
@@ -61,6 +61,6 @@ def export(
     """Write every score as a row, with --summary the table for a paper, or the results for a model's repository."""
     from codec_bench.api.export import export as write
 
-    left = write(run, form=form, out=out or sys.stdout, summary=summary, system=system, metric=metric).left_out
-    if left:
-        talk(f"left out, because they have no value: {', '.join(left)}")
+    excluded = write(run, form=form, out=out or sys.stdout, summary=summary, system=system, metric=metric).excluded
+    if excluded:
+        talk(f"left out, because they have no value: {', '.join(excluded)}")

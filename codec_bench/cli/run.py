@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 @command(RunRequest)
 def run(request: RunRequest) -> None:
     """Ask models the questions of benchmarks and score their answers, or send a benchmark's audio through codecs."""
-    from codec_bench.api.read_arguments import verb_and_arguments
-    from codec_bench.api.tracking import tracked
+    from codec_bench.api.read_arguments import resolve_verb
+    from codec_bench.api.tracking import track
     from codec_bench.terminal.progress import progress_line
     from codec_bench.terminal.stopping import stopping
 
-    verb, arguments, plain = verb_and_arguments(request, values_of(request))
+    verb, arguments, plain = resolve_verb(request, values_of(request))
     with (
         stopping() as stop,
         progress_line() as progress,
-        tracked(
-            request.log, replace(plain, progress=progress.tell, on_folder=stop.on_folder, on_estimate=talk), talk
+        track(
+            request.log, replace(plain, progress=progress.update, on_folder=stop.on_folder, on_estimate=talk), talk
         ) as running,
         redirect_stdout(sys.stderr),  # what a model prints is no result
     ):
@@ -80,8 +80,8 @@ def _print_previews(outcome: Outcome, as_json: bool) -> None:
         sys.stdout.write(json.dumps([asdict(one) for one in outcome.previews], ensure_ascii=False) + "\n")
     for one in outcome.previews if not as_json else ():
         sys.stdout.write(f"{one.benchmark} with {one.model}: {one.cost}\n")
-        for number, asked in enumerate(one.requests, 1):
-            sys.stdout.write(f"\nrequest {number}\n{asked}\n")
+        for number, content in enumerate(one.requests, 1):
+            sys.stdout.write(f"\nrequest {number}\n{content}\n")
     for benchmark, model, reason in outcome.left_out:
         talk(f"left out: {benchmark} with {model}: {reason}")
 
@@ -147,7 +147,7 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
             out.print(about, markup=False)
             out.print(failures_table(failures.reasons, 1, width=out.width))
         if answers:
-            talk(f"{about}: {_told(answers)}")
+            talk(f"{about}: {_answers_line(answers)}")
             for note in answer_notes(answers):
                 talk(f"{about}: {note}")
             if left := max(0, answers.asked - max((e.n + e.failed for e in metrics_of(row).values()), default=0)):
@@ -159,8 +159,8 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     for benchmark, model, reason in outcome.left_out:
         talk(f"left out: {benchmark} with {model}: {reason}")
     pages = [page for page in {run.folder / PAGE: None for run in outcome.runs.values()} if page.is_file()]
-    shown = f"; page: {pages[0]}" if len(pages) == 1 else f", with {len(pages)} pages" if pages else ""
-    talk(f"folder: {outcome.folder}{shown}")
+    pages_text = f"; page: {pages[0]}" if len(pages) == 1 else f", with {len(pages)} pages" if pages else ""
+    talk(f"folder: {outcome.folder}{pages_text}")
 
 
 def _model(row: Mapping[str, Any]) -> str:
@@ -195,15 +195,15 @@ def print_wordings(title: str, metrics: Mapping[str, MetricSummary], answers: An
     from codec_bench.report.table import wide_table
     from codec_bench.terminal.output import console
 
-    found, out = robustness_of(metrics, answers), console()
-    if found is not None and found.same:
+    robustness, out = robustness_of(metrics, answers), console()
+    if robustness is not None and robustness.same:
         out.print(Text(f"\n{title} by wording (! stands out)", style="bold"))
-        out.print(wide_table(wording_heads(found), wording_rows(found), out.width))
-    for sentence in found.sentences if found is not None else ():
+        out.print(wide_table(wording_heads(robustness), wording_rows(robustness), out.width))
+    for sentence in robustness.sentences if robustness is not None else ():
         out.print(Text(f"{title}: {sentence}"))
 
 
-def _told(answers: Answers) -> str:
+def _answers_line(answers: Answers) -> str:
     """How many answers there are, and what asking cost, in one line."""
     from codec_bench.report.answers import cost_text
 
@@ -229,16 +229,16 @@ def _line(row: dict[str, Any], name: str, entry: MetricSummary, *, guessed: bool
 
     factor, unit = shown_unit(entry.unit)
     places, interval = decimals([entry], factor), entry.ci95
-    shown = lambda value: number(None if value is None else factor * value, places)  # noqa: E731
+    scaled = lambda value: number(None if value is None else factor * value, places)  # noqa: E731
     counting = entry.counting_failures.of_all if entry.counting_failures else None
     return (
         row["benchmark"],
         _model(row),
         " ".join(filter(None, (name, unit, "(primary)" if name == row["primary"] else ""))),
-        shown(entry.value),
-        " to ".join(map(shown, interval)) + ("*" if entry.note else "") if interval else "",
+        scaled(entry.value),
+        " to ".join(map(scaled, interval)) + ("*" if entry.note else "") if interval else "",
         *((chance_text(entry).removeprefix("chance "),) if guessed else ()),
         entry.n,
         f"{entry.failed} (judge)" if failing(entry.judging) else entry.failed,
-        shown(counting) if counting is not None and entry.failed else "",
+        scaled(counting) if counting is not None and entry.failed else "",
     )

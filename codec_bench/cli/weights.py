@@ -40,13 +40,13 @@ def list_(as_json: Json = False) -> None:
         sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
         return
     columns = ("weights", "from", "revision", "size", "licence", "here", "used by")
-    made = table(columns, [_row(facts) for facts in rows], numeric=("size",))
-    for column in made.columns:
+    weights_table = table(columns, [_row(facts) for facts in rows], numeric=("size",))
+    for column in weights_table.columns:
         column.overflow = "fold"  # so that names of repositories are never cut
     out = console()
     if not out.is_terminal:
         out.width = _WIDE
-    out.print(made)
+    out.print(weights_table)
 
 
 @weights_app.command()
@@ -70,25 +70,25 @@ def verify(names: Names = None, as_json: Json = False) -> None:
     chosen = names or [name for name in checkpoint_names() if lookup(name) is not None]
     checked = []
     for name in chosen:
-        found = find(name)
-        checked += [(name, found, each) for each in check(name, found)]
+        located = find(name)
+        checked += [(name, located, file) for file in check(name, located)]
     if as_json:
         rows = [
-            {"weights": name, "folder": str(found.folder), "used": found.used, "file": each.path, "size": each.size,
-             "state": each.state, "against": each.against, "reason": each.reason}
-            for name, found, each in checked
+            {"weights": name, "folder": str(located.folder), "used": located.used, "file": file.path, "size": file.size,
+             "state": file.state, "against": file.against, "reason": file.reason}
+            for name, located, file in checked
         ]  # fmt: skip
         sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
     elif not checked:
         talk("no weights are on this machine")
     else:
         lines = [
-            (name, each.path, each.size, each.state, each.against or "nothing to compare with") for name, _, each in checked
+            (name, file.path, file.size, file.state, file.against or "nothing to compare with") for name, _, file in checked
         ]  # fmt: skip
         console().print(table(("weights", "file", "bytes", "state", "compared with"), lines, numeric=("bytes",)))
-    wrong = [(name, each) for name, _, each in checked if each.state == "differs"]
-    for _, each in wrong:
-        talk(each.reason)
+    wrong = [(name, file) for name, _, file in checked if file.state == "differs"]
+    for _, file in wrong:
+        talk(file.reason)
     if wrong:
         raise WeightsError(
             f"{len(wrong)} of {len(checked)} files differ from the published ones",
@@ -105,7 +105,7 @@ def fetch(
 ) -> None:  # fmt: skip
     """Fetch checkpoints and print the folder of each. If a download is interrupted, the same command continues it."""
     from codec_bench.terminal.output import talk
-    from codec_bench.terminal.stopping import INTERRUPTED, heed_no_more
+    from codec_bench.terminal.stopping import INTERRUPTED, ignore_interrupts
     from codec_bench.weights import checkpoint
     from codec_bench.weights.fetch import fetch as get
 
@@ -114,10 +114,10 @@ def fetch(
     failures: list[tuple[str, UserError]] = []
     for name in names:
         try:
-            with _progress() as tell_bytes:
-                found = get(name, source=source, mirror=mirror, to=to, tell=talk, progress=tell_bytes)  # type: ignore[arg-type]
+            with _progress() as report_bytes:
+                fetched = get(name, source=source, mirror=mirror, to=to, tell=talk, progress=report_bytes)  # type: ignore[arg-type]
         except KeyboardInterrupt:
-            heed_no_more()
+            ignore_interrupts()
             talk("stopped; the same command continues the download")
             raise typer.Exit(INTERRUPTED) from None
         except WeightsError as error:
@@ -126,7 +126,7 @@ def fetch(
             failures.append((name, error))
             talk(f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else ""))
         else:
-            sys.stdout.write(f"{found.folder}\n")
+            sys.stdout.write(f"{fetched.folder}\n")
     if failures:
         raise WeightsError(
             f"{len(failures)} of {len(names)} checkpoints could not be fetched: {', '.join(n for n, _ in failures)}"
@@ -136,7 +136,7 @@ def fetch(
 def _facts(entry: Checkpoint) -> dict[str, Any]:
     from codec_bench.weights import lookup
 
-    found = lookup(entry.name)
+    located = lookup(entry.name)
     return {
         "name": entry.name,
         "summary": entry.summary,
@@ -158,9 +158,9 @@ def _facts(entry: Checkpoint) -> dict[str, Any]:
         ],
         "manual": entry.manual,
         "used_by": list(entry.used_by),
-        "folder": str(found.folder) if found else None,
-        "used": found.used if found else None,
-        "size_here": sum((found.folder / file).stat().st_size for file in found.files) if found else None,
+        "folder": str(located.folder) if located else None,
+        "used": located.used if located else None,
+        "size_here": sum((located.folder / file).stat().st_size for file in located.files) if located else None,
     }  # fmt: skip
 
 
@@ -169,13 +169,13 @@ def _row(facts: dict[str, Any]) -> tuple[Any, ...]:
 
     sources = [facts["hub"] and f"hf:{facts['hub']}", facts["modelscope"] and f"ms:{facts['modelscope']}"]
     urls = [file["url"].split("/")[2] for file in facts["files"] if file["url"]]
-    given = [*filter(None, sources), *dict.fromkeys(urls)]
+    origins = [*filter(None, sources), *dict.fromkeys(urls)]
     mirrored = any(file["mirrors"] for file in facts["files"])
-    by_hand = ["by hand"] if facts["manual"] or not (given or mirrored) else []
+    by_hand = ["by hand"] if facts["manual"] or not (origins or mirrored) else []
     size = facts["size"] or facts["size_here"]
     return (
         facts["name"],
-        ", ".join([*given, *(["mirrors"] if mirrored else []), *by_hand]),
+        ", ".join([*origins, *(["mirrors"] if mirrored else []), *by_hand]),
         (facts["revision"] or facts["modelscope_revision"] or "")[:12],
         readable(size) if size else f"about {readable(facts['about'])}" if facts["about"] else "",
         facts["licence"] + (" (non-commercial)" if facts["non_commercial"] else ""),
@@ -195,13 +195,13 @@ def _progress() -> Iterator[Callable[[str, int, int | None], None]]:
     progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     lines: dict[str, Any] = {}
 
-    def tell(file: str, done: int, total: int | None) -> None:
+    def update(file: str, done: int, total: int | None) -> None:
         if file not in lines:
             progress.start()  # not earlier, since downloads from the hub draw their own lines
             lines[file] = progress.add_task(file, total=total)
         progress.update(lines[file], completed=done, total=total)
 
     try:
-        yield tell
+        yield update
     finally:
         progress.stop()

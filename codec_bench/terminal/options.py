@@ -8,18 +8,18 @@ from typing import Annotated
 import typer
 
 from codec_bench.config.request import EvalRequest
-from codec_bench.terminal.request import typed
+from codec_bench.terminal.request import option_parameter
 
-Out = Annotated[Path | None, typed(EvalRequest, "out")]
-Limit = Annotated[int | None, typed(EvalRequest, "limit")]
-Seed = Annotated[int, typed(EvalRequest, "seed")]
-Device = Annotated[str, typed(EvalRequest, "device")]
-Workers = Annotated[int | None, typed(EvalRequest, "workers")]
-Cache = Annotated[bool, typed(EvalRequest, "cache")]
-Set = Annotated[list[str] | None, typed(EvalRequest, "set")]
-By = Annotated[list[str] | None, typed(EvalRequest, "by")]
-Timings = Annotated[bool, typed(EvalRequest, "timings")]
-Json = Annotated[bool, typed(EvalRequest, "json")]
+Out = Annotated[Path | None, option_parameter(EvalRequest, "out")]
+Limit = Annotated[int | None, option_parameter(EvalRequest, "limit")]
+Seed = Annotated[int, option_parameter(EvalRequest, "seed")]
+Device = Annotated[str, option_parameter(EvalRequest, "device")]
+Workers = Annotated[int | None, option_parameter(EvalRequest, "workers")]
+Cache = Annotated[bool, option_parameter(EvalRequest, "cache")]
+Set = Annotated[list[str] | None, option_parameter(EvalRequest, "set")]
+By = Annotated[list[str] | None, option_parameter(EvalRequest, "by")]
+Timings = Annotated[bool, option_parameter(EvalRequest, "timings")]
+Json = Annotated[bool, option_parameter(EvalRequest, "json")]
 CallLimit = Annotated[
     float,
     typer.Option(

@@ -33,21 +33,21 @@ def console() -> Console:
     return Console(file=sys.stdout, highlight=False, width=_ENDLESS)
 
 
-class _Checked:
+class _GuardedOutput:
     """Standard output. What cannot be written ends the command with one sentence, whichever command it is."""
 
     def __init__(self, out: Any) -> None:
         self._out = out
 
     def write(self, text: str) -> int:
-        return self._tried(self._out.write, text)
+        return self._guard(self._out.write, text)
 
     def flush(self) -> None:
-        self._tried(self._out.flush)
+        self._guard(self._out.flush)
 
-    def _tried(self, act: Callable[..., Any], *given: str) -> Any:
+    def _guard(self, act: Callable[..., Any], *texts: str) -> Any:
         try:
-            return act(*given)
+            return act(*texts)
         except BrokenPipeError:
             raise  # whoever reads the pipe has read enough, which is no fault
         except OSError as error:
@@ -66,10 +66,10 @@ class _Checked:
 
 
 @contextmanager
-def checked_output() -> Iterator[None]:
+def guard_output() -> Iterator[None]:
     """Inside, what cannot be written to standard output is a `UserError`; at the end everything is written."""
     before = sys.stdout
-    checked = _Checked(before)
+    checked = _GuardedOutput(before)
     sys.stdout = checked
     try:
         yield
@@ -88,22 +88,22 @@ def talk(text: str) -> None:
     sys.stderr.write("\n".join(plain(line, _LONGEST) for line in text.split("\n")) + "\n")
 
 
-def talk_notes() -> None:
+def print_notes() -> None:
     """Makes every `Note` a line on stderr, once each, without the place in the code that other warnings have."""
-    others, told = warnings.showwarning, set()
+    show_other, printed = warnings.showwarning, set()
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if not issubclass(category, Note):
-            others(message, category, *where, **more)
-        elif str(message) not in told:
-            told.add(str(message))
+            show_other(message, category, *where, **more)
+        elif str(message) not in printed:
+            printed.add(str(message))
             talk(f"note: {message}")
 
     warnings.simplefilter("always", Note)
     warnings.showwarning = show
 
 
-def fitting(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+def count_fitting(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
     """How many of the first columns standard output has room for, at which no word is broken; at least one."""
     from codec_bench.report.narrow import room_for, whole_words
 
@@ -129,16 +129,16 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequen
     texts = [list(map(Text, row)) for row in zip(*(column[1:] for column in cells))]
     if widths is None and len(columns) > 2:
         return listed([head for head, *_ in cells], texts)
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, (head, *_) in enumerate(cells):
         # The first column holds names that a person types, so it is never cut.
-        made.add_column(
+        grid.add_column(
             Text(head), justify="right" if head in numeric else "left", no_wrap=not place, overflow="fold",
             min_width=longest_word(head), width=widths[place] if widths else None,
         )  # fmt: skip
     for row in texts:
-        made.add_row(*row)
-    return made
+        grid.add_row(*row)
+    return grid
 
 
 def _cells(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[list[str]]:

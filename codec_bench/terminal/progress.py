@@ -49,14 +49,14 @@ class Progress:
 
     def __init__(self, clock: Clock = monotonic, unit: str = "items", estimates: bool = True) -> None:
         self._clock, self._unit, self._estimates = clock, unit, estimates
-        self._begun = clock()
+        self._started_at = clock()
         self.stage, self.done, self.total = "starting", 0, 0
         self._failed, self._audio_s = 0, 0.0
         self._first: tuple[float, int, float] | None = None
         self._reports: list[tuple[float, int]] = []
         self._lock = threading.Lock()
 
-    def tell(self, stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
+    def update(self, stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
         """Takes a report: the arguments of `Running.progress`."""
         with self._lock:
             now = self._clock()
@@ -99,7 +99,7 @@ class Progress:
         left = self._left_s(now)
         if left is not None:
             return f"{_span(*left)} left"
-        return f"{_rough(now - self._begun)} so far" if now - self._begun >= 1 else ""
+        return f"{_rough(now - self._started_at)} so far" if now - self._started_at >= 1 else ""
 
     def _left_s(self, now: float) -> tuple[float, float] | None:
         """The least and the most seconds that are left, once they are known within a factor of two."""
@@ -152,16 +152,18 @@ def _rough(seconds: float) -> str:
 class Lines:
     """Says the progress in a line of its own, now and then; for logs and pipes."""
 
-    def __init__(self, progress: Progress, clock: Clock = monotonic, say: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, progress: Progress, clock: Clock = monotonic, write_line: Callable[[str], None] | None = None
+    ) -> None:
         self._progress, self._clock = progress, clock
-        self._say = say or (lambda line: print(line, file=sys.stderr, flush=True))
+        self._write_line = write_line or (lambda line: print(line, file=sys.stderr, flush=True))
         self._last = clock()
 
     def tick(self) -> None:
         """Says a line if the last one is long enough ago."""
         if self._clock() - self._last >= LINE_EVERY_S:
             self._last = self._clock()
-            self._say(self._progress.line())
+            self._write_line(self._progress.line())
 
 
 @contextmanager
@@ -172,12 +174,12 @@ def progress_line(unit: str = "items", estimates: bool = True) -> Iterator[Progr
     console = Console(file=sys.stderr, force_jupyter=False)
     progress = Progress(unit=unit, estimates=estimates)
     if in_notebook():
-        shown = _displayed(progress)
+        display = _show_in_notebook(progress)
     elif console.is_terminal and not console.is_dumb_terminal:
-        shown = _drawn(progress, console)
+        display = _show_in_terminal(progress, console)
     else:
-        shown = _watched(Lines(progress).tick, 1.0)
-    with shown:
+        display = _call_regularly(Lines(progress).tick, 1.0)
+    with display:
         yield progress
 
 
@@ -188,7 +190,7 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def _displayed(progress: Progress) -> Iterator[None]:
+def _show_in_notebook(progress: Progress) -> Iterator[None]:
     """A line below the cell of a notebook."""
     from IPython.display import display
 
@@ -197,14 +199,14 @@ def _displayed(progress: Progress) -> Iterator[None]:
 
     handle = display(line(), raw=True, display_id=True)
     try:
-        with _watched(lambda: handle.update(line(), raw=True), _NOTEBOOK_EVERY_S):
+        with _call_regularly(lambda: handle.update(line(), raw=True), _NOTEBOOK_EVERY_S):
             yield
     finally:
         handle.update(line(), raw=True)
 
 
 @contextmanager
-def _drawn(progress: Progress, console: object) -> Iterator[None]:
+def _show_in_terminal(progress: Progress, console: object) -> Iterator[None]:
     """A line at the bottom of the terminal, drawn again several times a second."""
     from rich.live import Live
     from rich.table import Table
@@ -226,7 +228,7 @@ def _drawn(progress: Progress, console: object) -> Iterator[None]:
 
 
 @contextmanager
-def _watched(look: Callable[[], None], every_s: float) -> Iterator[None]:
+def _call_regularly(look: Callable[[], None], every_s: float) -> Iterator[None]:
     """Calls a function again and again on a thread, also while nothing is told, as while a model loads."""
     ended = threading.Event()
 

@@ -26,7 +26,7 @@ _TYPED: dict[Any, Any] = {"path": Path, "columns": list[str], "settings": list[s
 _Filled = TypeVar("_Filled", bound=Request)
 
 
-def typed(schema: type[Any], name: str, **more: Any) -> Any:
+def option_parameter(schema: type[Any], name: str, **more: Any) -> Any:
     """The parameter of one option of a schema, for a command that has no schema of its own.
 
     Args:
@@ -38,14 +38,14 @@ def typed(schema: type[Any], name: str, **more: Any) -> Any:
 def command(schema: type[_Filled]) -> Callable[[Callable[[_Filled], None]], Callable[..., None]]:
     """Makes a command of a function that takes a request: with the options of the schema, and `--config`."""
 
-    def made(act: Callable[[_Filled], None]) -> Callable[..., None]:
+    def decorate(act: Callable[[_Filled], None]) -> Callable[..., None]:
         options = options_of(schema)
 
-        def filled(given: Mapping[str, Any]) -> _Filled:
-            return schema(**{name: _read_back(one, given[name]) for name, one in options.items()})
+        def fill(values: Mapping[str, Any]) -> _Filled:
+            return schema(**{name: _read_back(one, values[name]) for name, one in options.items()})
 
-        def run(**given: Any) -> None:
-            act(filled(given))
+        def run(**values: Any) -> None:
+            act(fill(values))
 
         parameters = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=_annotation(one), default=_default(one))
@@ -56,13 +56,13 @@ def command(schema: type[_Filled]) -> Callable[[Callable[[_Filled], None]], Call
         config = inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, annotation=Config, default=None)
         parameters.insert(place, config)
         run.alone = {one.flag: one.alone for one in options.values() if one.alone}  # type: ignore[attr-defined]
-        run.filled = filled  # type: ignore[attr-defined]  # the request of a command line that is not carried out here
+        run.filled = fill  # type: ignore[attr-defined]  # the request of a command line that is not carried out here
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}
         run.__name__, run.__module__, run.__doc__ = act.__name__, act.__module__, act.__doc__
         return run
 
-    return made
+    return decorate
 
 
 def _annotation(one: Option) -> Any:
@@ -122,17 +122,17 @@ def _read(context: typer.Context, path: Path | None) -> Path | None:
     if path is None or context.resilient_parsing:
         return path
     name = next(name for name in COMMANDS if name == context.info_name)
-    _, given = read_request(path, name)
-    context.meta[_META] = settings_of(given.pop("set", {}), path)
+    _, values = read_request(path, name)
+    context.meta[_META] = settings_of(values.pop("set", {}), path)
     options = options_of(REQUESTS[name])
-    context.default_map = {name: _as_typed(options[name], value) for name, value in given.items()}
+    context.default_map = {name: _as_typed(options[name], value) for name, value in values.items()}
     return path
 
 
 def _as_typed(one: Option, value: Any) -> Any:
     """A value of the file as it would be typed."""
     if isinstance(value, dict):
-        value = [f"{row}={what}" for row, what in value.items()]
+        value = [f"{row}={setting}" for row, setting in value.items()]
     if isinstance(value, list):
         value = ",".join(value)
     if one.kind.typed == "columns":
@@ -148,10 +148,10 @@ def columns(by: list[str] | None) -> list[str] | None:
     """
     if by is None:
         return None
-    found = [name for text in by for name in names(text)]
-    if not found:
+    selected = [name for text in by for name in names(text)]
+    if not selected:
         raise UserError("--by got no column", hint="for example --by speaker or --by speaker,duration")
-    return found
+    return selected
 
 
 def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
@@ -175,7 +175,7 @@ def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
     return options
 
 
-def settings_of(given: dict[str, dict[str, Any]], path: Path) -> list[str]:
+def settings_of(settings: dict[str, dict[str, Any]], path: Path) -> list[str]:
     """Settings of a file as they would be typed: `NAME.OPTION=VALUE`.
 
     Raises:
@@ -186,7 +186,7 @@ def settings_of(given: dict[str, dict[str, Any]], path: Path) -> list[str]:
     from codec_bench.config import parse_value
 
     typed = []
-    for name, options in given.items():
+    for name, options in settings.items():
         for option, value in options.items():
             text = yaml.safe_dump(value, default_flow_style=True, width=float("inf"), allow_unicode=True)
             text = text.removesuffix("\n").removesuffix("\n...")

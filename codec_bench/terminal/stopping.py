@@ -34,7 +34,7 @@ class Stopping:
 
 
 @contextmanager
-def stopping(held: Callable[[Path], str] | None = None) -> Iterator[Stopping]:
+def stopping(describe_saved: Callable[[Path], str] | None = None) -> Iterator[Stopping]:
     """Ends the command in words if it is interrupted in the block.
 
     Args:
@@ -44,15 +44,15 @@ def stopping(held: Callable[[Path], str] | None = None) -> Iterator[Stopping]:
     try:
         yield run
     except KeyboardInterrupt:
-        heed_no_more()
+        ignore_interrupts()
         if run.folder is None:
             talk("stopped before anything was begun")
         else:
-            talk(f"stopped; {(held or _held)(run.folder)}\ncontinue with: {command(run.folder)}")
+            talk(f"stopped; {(describe_saved or _count_saved)(run.folder)}\ncontinue with: {command(run.folder)}")
         sys.exit(INTERRUPTED)
 
 
-def heed_no_more() -> None:
+def ignore_interrupts() -> None:
     """Lets a command that was interrupted end in peace, however often Ctrl-C is pressed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable()  # asyncio would write the traceback of every request that was cut off
@@ -62,9 +62,9 @@ def heed_no_more() -> None:
 
 def program() -> str:
     """The name of this program as a person types it here."""
-    found = shutil.which("codec-bench")
+    installed = shutil.which("codec-bench")
     typed = sys.argv[0] if Path(sys.argv[0]).name == "codec-bench" else "codec-bench"
-    return "codec-bench" if found is not None and Path(found).resolve() == Path(typed).resolve() else typed
+    return "codec-bench" if installed is not None and Path(installed).resolve() == Path(typed).resolve() else typed
 
 
 def command(folder: Path) -> str:
@@ -75,7 +75,7 @@ def command(folder: Path) -> str:
     return shlex.join([program(), *typed])
 
 
-def _held(folder: Path) -> str:
+def _count_saved(folder: Path) -> str:
     """What the records in a folder hold."""
     from codec_bench.errors import UserError
     from codec_bench.store.answers import has_answers, turn_counts
@@ -95,8 +95,8 @@ def _held(folder: Path) -> str:
     except (UserError, sqlite3.Error):
         pass  # stopped while a record was being made: there is nothing in it yet
     if answers:
-        said = f", {unfinished:,} of them in conversations that are not finished" if unfinished else ""
-        return f"{answers:,} answers are kept in {folder}{said}"
+        suffix = f", {unfinished:,} of them in conversations that are not finished" if unfinished else ""
+        return f"{answers:,} answers are kept in {folder}{suffix}"
     return (
         f"{finished:,} of {items:,} items are finished and kept in {folder}"
         if finished

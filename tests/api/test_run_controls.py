@@ -22,7 +22,7 @@ from page_in_browser import browser, choose, open_page, texts, until  # noqa: F4
 from codec_bench import compare, open_run
 from codec_bench.api.merge import merge
 from codec_bench.api.run_benchmark import run_benchmark
-from codec_bench.api.trackers import material_of
+from codec_bench.api.trackers import collect_material
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.apps.site.boards import boards_of
 from codec_bench.apps.site.records import _shortened, describe_run
@@ -214,7 +214,7 @@ def test_a_control_is_never_taken_for_a_result(ask, served, tmp_path):
     assert compare(runs=[whole, blind])[0].unlike == ("control: text alone",)
     with pytest.raises(UserError, match=r"is a control \(text alone\)"):
         results_of(blind, None, "model-index")
-    assert {name.partition("/")[0] for name in material_of(blind, summarise(blind), set()).values} == {
+    assert {name.partition("/")[0] for name in collect_material(blind, summarise(blind), set()).values} == {
         "openai-chat (control: text alone)",
         "progress",
     }

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from codec_bench.api.trackers import checked_log, material_of
-from codec_bench.api.tracking import Tracking, tracked
+from codec_bench.api.trackers import parse_target, collect_material
+from codec_bench.api.tracking import Tracking, track
 from codec_bench.engine.running import Running
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.report.open_run import open_run
@@ -58,12 +58,12 @@ class Kept:
 def test_material_is_the_summary_and_each_sound_once(finished):
     run, written = open_run(finished), set()
     summary = summarise(run).as_dict()
-    material = material_of(run, Summary.from_dict(summary), written)
+    material = collect_material(run, Summary.from_dict(summary), written)
     entry = summary["systems"]["opus-12k"]["metrics"]["stoi"]
     assert material.values["opus-12k/stoi"] == entry["value"] and material.step == 4
     assert material.values["opus-12k/stoi.low"] == entry["ci95"][0]
     assert {sound.system for sound in material.sounds} == {"reference", "opus-12k"} and len(material.sounds) == 8
-    assert material_of(run, Summary.from_dict(summary), written).sounds == []
+    assert collect_material(run, Summary.from_dict(summary), written).sounds == []
     assert all(picture.startswith(b"\x89PNG") for picture in material.plots.values())
 
 
@@ -86,11 +86,11 @@ def test_a_run_is_followed_and_a_service_that_fails_does_not_stop_it(finished, m
 
 def test_what_is_asked_for_is_checked_before_the_run(monkeypatch):
     with pytest.raises(UserError, match="expected wandb, mlflow or tensorboard"):
-        checked_log("wanb")
+        parse_target("wanb")
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(MissingExtra, match="needs the package 'mlflow'"):
-        checked_log("mlflow:there")
-    with tracked(None, Running(), print) as running:
+        parse_target("mlflow:there")
+    with track(None, Running(), print) as running:
         assert running == Running()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from codec_bench.cli.app import built
+from codec_bench.cli.app import build_command
 from codec_bench.data import open_source
 from codec_bench.errors import UserError
 from codec_bench.report.open_run import open_run
@@ -242,10 +242,10 @@ def test_mistakes_on_the_command_line_exit_with_2_and_one_sentence(command, args
 def test_an_option_does_not_take_the_next_one_for_its_value(option, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=f"{option} needs a value, and '--device' follows") as found:
-        built("eval").main(["--codec", "g722", option, "--device", "cpu"], standalone_mode=False)
+        build_command("eval").main(["--codec", "g722", option, "--device", "cpu"], standalone_mode=False)
     assert found.value.hint == f"write {option}=--device if that is the value"
     with pytest.raises(UserError, match="--from needs a value, and '--to' follows"):
-        built("weights").main(["fetch", "utmos", "--from", "--to", "x"], standalone_mode=False)
+        build_command("weights").main(["fetch", "utmos", "--from", "--to", "x"], standalone_mode=False)
     assert not list(tmp_path.iterdir())
 
 
@@ -253,8 +253,8 @@ def test_an_option_does_not_take_the_next_one_for_its_value(option, tmp_path, mo
 def test_save_audio_alone_means_all(typed, tmp_path, monkeypatch):
     seen = []
     for name in ("eval", "run"):
-        monkeypatch.setattr(built(name), "invoke", lambda context: seen.append(context.params["save_audio"]))
-    built("eval").main(["--codec", "g722", "--data", "embedded", *typed], standalone_mode=False)
-    built("run").main(["a", "--model", "m", *typed], standalone_mode=False)
-    built("eval").main(["--codec", "g722", "--data", "embedded", "--save-audio", "3"], standalone_mode=False)
+        monkeypatch.setattr(build_command(name), "invoke", lambda context: seen.append(context.params["save_audio"]))
+    build_command("eval").main(["--codec", "g722", "--data", "embedded", *typed], standalone_mode=False)
+    build_command("run").main(["a", "--model", "m", *typed], standalone_mode=False)
+    build_command("eval").main(["--codec", "g722", "--data", "embedded", "--save-audio", "3"], standalone_mode=False)
     assert seen == ["all", "all", "3"]

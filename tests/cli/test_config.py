@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codec_bench.api.recorded_arguments import recorded_arguments
+from codec_bench.api.recorded_arguments import record_arguments
 from codec_bench.config.option import options_of
 from codec_bench.config.request import REQUESTS
 from codec_bench.config.request_file import read_request
@@ -131,12 +131,12 @@ def test_a_record_of_a_benchmark_holds_every_option(command):
 
 def test_what_a_url_or_an_object_holds_is_not_recorded():
     """A signature in a URL is a secret, and an object has no form in JSON."""
-    held = recorded_arguments(
+    held = record_arguments(
         REQUESTS["eval"],
         {"codec": object, "data": "https://host/a.jsonl?token=secret", "trials": "https://u:p@host/t?k=secret"},
     )
     assert held["codec"] == "object" and "secret" not in json.dumps(held) and "u:p" not in json.dumps(held)
-    assert recorded_arguments(REQUESTS["eval"], {}, Running(executor=OnRay(shards=5)))["shards"] == 5
+    assert record_arguments(REQUESTS["eval"], {}, Running(executor=OnRay(shards=5)))["shards"] == 5
 
 
 def test_mistakes_of_a_file_are_told_in_one_sentence(command):

@@ -10,16 +10,16 @@ import pytest
 import typer
 
 import codec_bench
-from codec_bench.cli.app import app, table
+from codec_bench.cli.app import app, command_table
 from codec_bench.cli.commands import GROUPS
 from codec_bench.registry import doc_summary, load_attribute
 
 
-@pytest.mark.parametrize("name", table())
+@pytest.mark.parametrize("name", command_table())
 def test_the_line_of_a_command_is_the_summary_of_its_function(name):
-    made = load_attribute(table()[name].path)
+    made = load_attribute(command_table()[name].path)
     summary = " ".join(made.info.help.split()) if isinstance(made, typer.Typer) else doc_summary(made)
-    assert summary == table()[name].help
+    assert summary == command_table()[name].help
 
 
 def test_help_has_every_command_in_its_group_and_the_common_ones_first(command):
@@ -29,7 +29,7 @@ def test_help_has_every_command_in_its_group_and_the_common_ones_first(command):
         _, _, rest = out.partition(f"\n{group}:\n")
         lines = rest.partition("\n\n")[0].splitlines()
         shown = [line.split()[0] for line in lines]
-        held = {name: one for name, one in table().items() if one.group == group}
+        held = {name: one for name, one in command_table().items() if one.group == group}
         assert shown == list(held) and all(len(line) <= 80 for line in lines)
         assert [one.common for one in held.values()] == sorted((one.common for one in held.values()), reverse=True)
 
@@ -40,7 +40,7 @@ def test_help_imports_no_command():
         "try:\n    main()\nfinally:\n    print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
-    modules = {one.path.partition(":")[0] for one in table().values()}
+    modules = {one.path.partition(":")[0] for one in command_table().values()}
     assert done.returncode == 0 and len(modules) > 15 and not modules & set(done.stderr.split())
 
 
@@ -62,5 +62,5 @@ def test_the_package_runs_as_a_module_and_keeps_the_checkout_off_the_path(tmp_pa
 
 def test_commands_are_had_by_name():
     program = typer.main.get_command(app)
-    assert list(program.commands) == list(table()) and program.commands["eval"] is program.commands["eval"]
+    assert list(program.commands) == list(command_table()) and program.commands["eval"] is program.commands["eval"]
     assert "evl" not in program.commands and program.commands.get("evl") is None

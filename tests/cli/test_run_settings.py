@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from codec_bench.api.read_arguments import regrouped
+from codec_bench.api.read_arguments import group_options
 from codec_bench.benchmark import load_benchmark
 from codec_bench.data import open_source
 from codec_bench.errors import UserError
@@ -22,7 +22,7 @@ def test_dots_in_names_and_in_options():
         "gpt-4o.parameters.temperature=0", "qwen2.5-omni-7b.dtype=float32", "gpt-4o.base_url=http://a.b/v1", "utmos.weights=x",
         "aishell-1.data.columns.audio=sound", "./mine.yaml.limit_s=30",
     ]  # fmt: skip
-    assert regrouped(parse_settings(settings), NAMES) == {
+    assert group_options(parse_settings(settings), NAMES) == {
         "gpt-4o": {"parameters.temperature": 0, "base_url": "http://a.b/v1"},
         "qwen2.5-omni-7b": {"dtype": "float32"},
         "utmos": {"weights": "x"},
@@ -38,7 +38,7 @@ def test_a_benchmark_of_ones_own_is_named_by_its_path_or_its_name(tmp_path, monk
         (tmp_path / folder / "benchmark.yaml").write_text(f"version: 1\n{name}\ntitle: Big\n")
     names = ["./big", "./other/benchmark.yaml", "./mine.yaml"]
     told = ["./big.parameters.temperature=0.7", "big.parameters.top_p=0.5", "renamed.prompt=question", "mine.limit_s=3"]
-    assert regrouped(parse_settings(told), names) == {
+    assert group_options(parse_settings(told), names) == {
         "./big": {"parameters.temperature": 0.7, "parameters.top_p": 0.5},
         "./other/benchmark.yaml": {"prompt": "question"},
         "./mine.yaml": {"limit_s": 3},
@@ -50,7 +50,7 @@ def test_a_models_file_beside_the_benchmarks_folder_does_not_take_the_benchmarks
     monkeypatch.chdir(tmp_path / "doors")
     Path("questions/benchmark.yaml").write_text("version: 1\nname: doors\ntitle: Doors\n")
     Path("mine.yaml").write_text("version: 1\nkind: openai-chat\n")
-    assert regrouped(parse_settings(["doors.prompt=question"]), ["./questions", "./mine.yaml"]) == {
+    assert group_options(parse_settings(["doors.prompt=question"]), ["./questions", "./mine.yaml"]) == {
         "./questions": {"prompt": "question"}
     }
 
@@ -63,12 +63,12 @@ def test_metrics_can_be_set_as_a_list():
 
 
 def test_the_longest_name_takes_the_setting():
-    assert regrouped({"a.b": {"c": 1}}, ["a", "a.b"]) == {"a.b": {"c": 1}}
+    assert group_options({"a.b": {"c": 1}}, ["a", "a.b"]) == {"a.b": {"c": 1}}
 
 
 def test_parameters_can_be_set_one_by_one_or_as_a_mapping():
     def parameters(*settings):
-        options = regrouped(parse_settings([f"gpt-4o-audio.{setting}" for setting in settings]), ["gpt-4o-audio"])
+        options = group_options(parse_settings([f"gpt-4o-audio.{setting}" for setting in settings]), ["gpt-4o-audio"])
         return load_model("gpt-4o-audio", options["gpt-4o-audio"]).parameters
 
     assert parameters("parameters={temperature: 0, stop: [a]}") == {"temperature": 0, "stop": ["a"]}

@@ -16,7 +16,7 @@ from compared_runs import FINDING, SUSPECT, recorded
 from codec_bench.api.compare import compare
 from codec_bench.api.export import export
 from codec_bench.api.import_results import import_results
-from codec_bench.api.trackers import material_of
+from codec_bench.api.trackers import collect_material
 from codec_bench.report.figures import write_figures
 from codec_bench.report.figures.draw import _footnotes
 from codec_bench.report.figures.plots import plots_of
@@ -57,7 +57,7 @@ def test_figures_mark_it_and_say_what_was_found(run, tmp_path):
 
 
 def test_trackers_are_told_of_it(run):
-    material = material_of(run, summarise(run), set())
+    material = collect_material(run, summarise(run), set())
     assert {row[0]: row[-1] for row in material.rows} == {"side": FOUND, "plain": None, "worse": None}
     assert material.values["suspect/side"] == 1 and "suspect/plain" not in material.values
 

@@ -132,7 +132,7 @@ def test_off_a_terminal_a_line_is_said_every_30_seconds(clock):
     for second in range(1, 101):
         clock.now = 1000.0 + second
         if second > 40:
-            progress.tell("running", second, 400, 2, 0.0)
+            progress.update("running", second, 400, 2, 0.0)
         lines.tick()
     assert [re.split(": |, ", line)[0] for line in said] == ["starting", "running", "running"]
     assert said[1] == "running: 60 of 400 items, 2 failed, 1 min so far"

@@ -57,7 +57,7 @@ def converse(
             anyway=anyway,
             on_folder=stop.on_folder,
             on_estimate=talk,
-            progress=lambda done, total: progress.tell("sessions", done, total, 0, 0.0),
+            progress=lambda done, total: progress.update("sessions", done, total, 0, 0.0),
         )
     if as_json:
         sys.stdout.write(json.dumps(made.summary, ensure_ascii=False) + "\n")

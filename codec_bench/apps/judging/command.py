@@ -39,7 +39,7 @@ def check(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Test a judge with sounds and texts of which the truth is known."""
-    from codec_bench.api.read_arguments import regrouped
+    from codec_bench.api.read_arguments import group_options
     from codec_bench.apps.judging.api import judge_check
     from codec_bench.benchmark.run_request import Terms
     from codec_bench.engine.running import Running
@@ -50,9 +50,9 @@ def check(
 
     with stopping() as stop, progress_line() as progress, redirect_stdout(sys.stderr):
         found = judge_check(
-            judge, parts=parts, rubrics=rubrics, per_kind=per_kind, repeats=repeats, seed=seed, out=out, options=regrouped(parse_settings(settings or []), [judge]),
+            judge, parts=parts, rubrics=rubrics, per_kind=per_kind, repeats=repeats, seed=seed, out=out, options=group_options(parse_settings(settings or []), [judge]),
             terms=Terms(wait=wait, anyway=anyway, max_cost_usd=max_cost_usd, max_hours=max_hours), dry_run=dry_run,
-            running=Running(device=device, progress=progress.tell, on_folder=stop.on_folder, on_estimate=talk),
+            running=Running(device=device, progress=progress.update, on_folder=stop.on_folder, on_estimate=talk),
         )  # fmt: skip
     for name, why in found.left_out:
         talk(f"left out: {name}: {why}")
@@ -96,7 +96,7 @@ def compare(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Let a new judge mark answers that an old one has marked, and say what changes."""
-    from codec_bench.api.read_arguments import regrouped
+    from codec_bench.api.read_arguments import group_options
     from codec_bench.apps.judging import words
     from codec_bench.apps.judging.compare import PAGE, judge_compare
     from codec_bench.benchmark.run_request import Terms
@@ -110,8 +110,8 @@ def compare(
     with stopping() as stop, progress_line() as progress, redirect_stdout(sys.stderr):
         stop.on_folder(out, f"folder of the copies: {out}")
         found = judge_compare(
-            list(runs), judges, out=out, benchmark=benchmark, options=regrouped(parse_settings(settings or []), judges), terms=Terms(max_cost_usd=max_cost_usd),
-            running=Running(device=device, progress=progress.tell, on_estimate=talk),
+            list(runs), judges, out=out, benchmark=benchmark, options=group_options(parse_settings(settings or []), judges), terms=Terms(max_cost_usd=max_cost_usd),
+            running=Running(device=device, progress=progress.update, on_estimate=talk),
         )  # fmt: skip
     if as_json:
         sys.stdout.write(json.dumps([one.as_dict() for one in found], ensure_ascii=False) + "\n")

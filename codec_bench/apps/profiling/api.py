@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from codec_bench.api.metric_groups import metrics_for
-from codec_bench.api.recorded_arguments import recorded_arguments
+from codec_bench.api.metric_groups import expand_metrics
+from codec_bench.api.recorded_arguments import record_arguments
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.apps.profiling.several_codecs import PROFILE, Asked, measure_codecs
 from codec_bench.apps.profiling.steps import OPTIONAL
@@ -132,7 +132,7 @@ def profile(
         systems=systems,
         data=data,
         source=source,
-        metrics=tuple(metrics_for(names(metrics), source, None, coded=True, options=given)[0]),
+        metrics=tuple(expand_metrics(names(metrics), source, None, coded=True, options=given)[0]),
         anchor=anchor,
         folder=Path(),
         device=resolve_devices(device)[0],
@@ -143,7 +143,7 @@ def profile(
         progress=progress,
         alignments=None if alignments is None else Path(alignments).expanduser().absolute(),
         skip=_left_out(names(skip or ())),
-        arguments=recorded_arguments(ProfileRequest, arguments, more=[settings]),
+        arguments=record_arguments(ProfileRequest, arguments, extra=[settings]),
     )
     # A misspelt metric is refused now and not after an hour of measuring.
     gpu = asked.device != "cpu"

@@ -30,7 +30,7 @@ def profile(request: ProfileRequest) -> None:
         made = profile_codecs(
             **arguments,
             on_folder=stop.on_folder,
-            progress=lambda name, step, done, total: progress.tell(f"{name}: {step}", done, total, 0, 0.0),
+            progress=lambda name, step, done, total: progress.update(f"{name}: {step}", done, total, 0, 0.0),
         )
     if request.json:
         sys.stdout.write(json.dumps(made.as_dict(), ensure_ascii=False) + "\n")

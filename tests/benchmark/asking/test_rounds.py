@@ -69,7 +69,7 @@ def heard(request):
 @pytest.fixture
 def assert_said_to_be_kept(tmp_path, monkeypatch, capsys):
     """Checks what a person reads who presses Ctrl-C now."""
-    monkeypatch.setattr("codec_bench.terminal.stopping.heed_no_more", lambda: None)  # Ctrl-C still ends the tests
+    monkeypatch.setattr("codec_bench.terminal.stopping.ignore_interrupts", lambda: None)  # Ctrl-C still ends the tests
 
     def check(words):
         with pytest.raises(SystemExit), stopping() as stop:

@@ -19,7 +19,7 @@ from local_http import Connection, LocalServer
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.api.show import show
-from codec_bench.api.trackers import material_of
+from codec_bench.api.trackers import collect_material
 from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.models import served_words
 from codec_bench.report.open_run import open_run
@@ -100,7 +100,7 @@ def shown(command, folder):
     for file in sorted((folder.parent / "figures").glob("*.csv")):
         found[file.name] = file.read_text("utf-8")
     with closing(open_run(folder)) as run:
-        found["trackers"] = str(material_of(run, summarise(run), set()).rows)
+        found["trackers"] = str(collect_material(run, summarise(run), set()).rows)
     found["summary"] = (folder / "summary.json").read_text("utf-8")
     for form in ((), ("--json",)):
         found[" ".join(("compare", *form))] = " ".join(command("compare", folder, folder, *form)[1].split())

@@ -9,24 +9,24 @@ from codec_bench.errors import UserError
 from codec_bench.models.cache import Kept, ResponseCache
 
 
-def kept_answers() -> list[Kept]:
+def list_cached_answers() -> list[Kept]:
     """How many answers of each model are kept, their size, and when one was last used.
 
     Raises:
         UserError: the file that holds them cannot be read.
     """
-    with _opened() as cache:
+    with _open_cache() as cache:
         return cache.kept()
 
 
-def forget_answers(model: str | None) -> int:
+def evict_answers(model: str | None) -> int:
     """Forgets the kept answers of a model, or of every model for None, so that other runs ask it again; returns how
     many.
 
     Raises:
         UserError: no answers of this model are kept, or the file that holds them cannot be read.
     """
-    with _opened() as cache:
+    with _open_cache() as cache:
         names = [one.model for one in cache.kept()]
         if model is not None and model not in names:
             raise UserError(f"no answers of a model '{model}' are kept", hint=f"there are {', '.join(names) or 'none'}")
@@ -34,7 +34,7 @@ def forget_answers(model: str | None) -> int:
 
 
 @contextmanager
-def _opened() -> Iterator[ResponseCache]:
+def _open_cache() -> Iterator[ResponseCache]:
     cache = ResponseCache.of_user()
     if cache.trouble is not None:
         raise UserError(cache.trouble)
