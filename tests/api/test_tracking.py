@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from codec_bench.api.trackers import parse_target, collect_material
+from codec_bench.api.trackers import collect_material, parse_target
 from codec_bench.api.tracking import Tracking, track
 from codec_bench.engine.running import Running
 from codec_bench.errors import MissingExtra, UserError
