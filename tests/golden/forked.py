@@ -28,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable
@@ -84,9 +85,14 @@ class Started:
     def Popen(
         self, command: list[str], *, pass_fds: list[int], env: dict[str, str], stdout: Any, stderr: Any, **other: Any
     ) -> Any:
-        """A worker of the server, or the process that `subprocess` starts."""
+        """A worker of the server, or the process that `subprocess` starts.
+
+        A process that leaves the number of its threads to the machine gets one, as on a machine of one core.
+        """
+        from codec_bench.engine.pool import thread_variables
+
         program, arguments = command[: len(WORKER)], command[len(WORKER) + 1 :]
-        if program != WORKER or _at_import(env) != _at_import(self._environment):
+        if program != WORKER or _at_import({**thread_variables(1), **env}) != _at_import(self._environment):
             return subprocess.Popen(command, pass_fds=pass_fds, env=env, stdout=stdout, stderr=stderr, **other)
         with open(os.devnull, "wb") as nowhere:
             files = [nowhere if file == subprocess.DEVNULL else file for file in (stdout, stderr)]
@@ -187,16 +193,20 @@ def prepare() -> None:
             importlib.import_module(module.name)
     # A forked process has none of the other threads, and what waits for them waits for ever. ONNX Runtime starts one
     # when imported.
-    threads = {
-        Path(task, "comm").read_text().strip()
-        for task in Path("/proc/self/task").iterdir()
-        if task.name != str(os.getpid())
-    }
-    assert threads <= FORK_SAFE, threads
+    until = time.monotonic() + 30
+    while not (threads := other_threads()) <= FORK_SAFE:  # a thread that has just started has no name yet
+        assert time.monotonic() < until, threads
+        time.sleep(0.01)
     gc.collect()
     gc.freeze()  # a search for garbage would write to the memory that the workers share
     gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
+
+
+def other_threads() -> set[str]:
+    """The names of this process's threads beside the main one."""
+    tasks = [task for task in Path("/proc/self/task").iterdir() if task.name != str(os.getpid())]
+    return {Path(task, "comm").read_text().strip() for task in tasks}
 
 
 def serve(asked: socket.socket) -> None:
