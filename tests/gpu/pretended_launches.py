@@ -88,8 +88,9 @@ class _Programs:
         """The places in this process of the addresses that a program uses, and whether they have memory."""
         mask = np.broadcast_to(mask, addresses.shape)
         places, real = np.zeros_like(addresses), True
-        for key in np.unique(addresses[mask] >> np.uint64(_BITS)):
-            own = mask & (addresses >> np.uint64(_BITS) == key)
+        keys = addresses >> np.uint64(_BITS)
+        for key in _distinct(keys[mask]):
+            own = mask & (keys == key)
             buffer = self.buffers.get(int(key))
             if buffer is None:
                 self.refuse(f"{what} at an address of no tensor")
@@ -119,12 +120,12 @@ class _Programs:
         """In place of the interpreter's masked store."""
         places, real = self.found(ptrs.data, mask.data, value.data.itemsize, "writes")
         own = np.broadcast_to(mask.data, places.shape)
-        used, first, back = np.unique(places[own], return_index=True, return_inverse=True)
         values = np.broadcast_to(value.data, places.shape)[own]
-        if used.size < values.size and not np.array_equal(
-            values[first][back], values, equal_nan=values.dtype.kind == "f"
-        ):
-            self.refuse("writes different numbers to one place")
+        used = _distinct(places[own])
+        if used.size < values.size:
+            _, first, back = np.unique(places[own], return_index=True, return_inverse=True)
+            if not np.array_equal(values[first][back], values, equal_nan=values.dtype.kind == "f"):
+                self.refuse("writes different numbers to one place")
         self._written.setdefault(self.now, []).append(used)
         if real:
             interpreter._interpreter.store(places, value.data, mask.data)
@@ -142,21 +143,38 @@ class _Programs:
 
     def check(self) -> None:
         """Raises an error if a program used what another wrote."""
-        written = {program: _joined(parts) for program, parts in self._written.items()}
-        everything, times = np.unique(np.concatenate([*written.values(), _joined([])]), return_counts=True)
-        if (times > 1).any():
-            raise Wrong(f"Triton's {self.kernel}: two programs write to the same place, {int((times > 1).sum())} times")
-        others = np.concatenate([everything, _joined(self._added)])
+        written = {program: _distinct(np.concatenate(parts)) for program, parts in self._written.items()}
+        everything = np.sort(np.concatenate([_NONE, *written.values()]))
+        if (twice := everything[1:][everything[1:] == everything[:-1]]).size:
+            raise Wrong(f"Triton's {self.kernel}: two programs write to the same place, {_distinct(twice).size} times")
+        others = np.sort(np.concatenate([everything, *self._added]))
         for program, parts in self._read.items():
-            foreign = np.setdiff1d(_joined(parts), written.get(program, _joined([])))
-            if np.isin(foreign, others).any():
+            own = written.get(program, _NONE)
+            if any(not _within(part[_within(part, others)], own).all() for part in parts):
                 raise Wrong(f"Triton's {self.kernel}: program {program} reads what another program writes")
-        if np.isin(_joined(self._added), everything).any():
+        if any(_within(part, everything).any() for part in self._added):
             raise Wrong(f"Triton's {self.kernel}: a place is added to and written")
 
 
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
-    return np.unique(np.concatenate([*parts, np.empty(0, np.uint64)]))
+_NONE = np.empty(0, np.uint64)
+
+
+def _distinct(values: np.ndarray) -> np.ndarray:
+    """As `np.unique`, which hashes: several times slower for as many addresses as a program uses."""
+    if not values.size or (values == values[0]).all():
+        return values[:1]
+    values = np.sort(values)
+    return values[np.append(True, values[1:] != values[:-1])]
+
+
+def _within(places: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Which places are among those of a sorted array."""
+    if not known.size:
+        return np.zeros(places.shape, bool)
+    found = (places >= known[0]) & (places <= known[-1])
+    near = places[found]
+    found[found] = known[np.searchsorted(known, near)] == near
+    return found
 
 
 class Called:
