@@ -1,9 +1,9 @@
-"""Makes the embedded speech: our own sentences read by Flite's free 16 kHz voices, as FLAC with a manifest; and the
-digits of listening tests.
+"""Makes the embedded speech: our own sentences read by free 16 kHz voices, as FLAC with manifests; and the digits of
+listening tests.
 
-Run it where Debian's `flite` is installed (`apt install flite`): `python scripts/make_embedded_speech.py`. Flite has no
-random state, so the same version of Flite gives the same samples on every run; the FLAC encoder is lossless, and two
-versions of it may pack the same samples into different bytes.
+Run it with Debian's `flite`, `festival`, `festvox-kdlpc16k`, `festlex-cmu` and `festlex-poslex`, and with the Python
+package `py-nanotts`. These programs have no random state, so the same versions give the same samples on every run. The
+FLAC encoder is lossless, and two versions of it may pack the same samples into different bytes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ import re
 import subprocess
 import sys
 import tempfile
+import wave
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codec_bench import Audio
 from codec_bench.audio.encode import write_flac
 
 FOLDER = Path(__file__).resolve().parent.parent / "codec_bench" / "data" / "embedded"
+VOICES_FOLDER = FOLDER.parent / "embedded_voices"
 DIGITS_FOLDER = FOLDER.parent.parent / "apps" / "listening" / "spoken_digits"
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 DIGITS_VOICE = "slt"
@@ -69,6 +72,18 @@ SENTENCES = {
         "Sunlight warmed the rough stones at the edge of the lake.",
     ),
 }
+# Sentences of the demo. PocketSphinx transcribes each of them without an error before it is coded.
+VOICE_SENTENCES = {
+    "awb": ("The road was wet after the rain.", "It began to rain before noon."),
+    "kal16": ("We need some milk and fresh bread.", "There was a strong wind from the north."),
+    "ked": ("The water in the lake is cold.", "They built a new school last year."),
+    "pico-gb": ("The church bells rang for an hour.", "Nobody knows what happened to the money."),
+    "pico-us": ("The bridge was closed for the winter.", "Can you help me move this table?"),
+    "rms": ("She found the letter under the bed.", "There is enough water for the horses."),
+    "slt": ("We should leave before it gets dark.", "Our teacher asked a difficult question."),
+}
+PICO = {"pico-gb": "en-GB", "pico-us": "en-US"}
+PICO_VOLUME = 0.6  # at 1 it clips
 
 
 def flite_version() -> str:
@@ -80,11 +95,11 @@ def flite_version() -> str:
     return match[0]
 
 
-def make(folder: Path) -> float:
-    """Writes every utterance and the manifest into `folder`; returns the seconds of speech."""
+def make(folder: Path, read: Mapping[str, Sequence[str]] = SENTENCES) -> float:
+    """Writes what each voice reads and the manifest into `folder`; returns the seconds of speech."""
     folder.mkdir(parents=True, exist_ok=True)
     rows, seconds = [], 0.0
-    for speaker, sentences in SENTENCES.items():
+    for speaker, sentences in read.items():
         for number, text in enumerate(sentences, 1):
             name = f"{speaker}_{number:02d}"
             seconds += say(speaker, text, folder / f"{name}.flac")
@@ -97,13 +112,27 @@ def make(folder: Path) -> float:
 def say(voice: str, text: str, path: Path) -> float:
     """Writes what a voice says as FLAC; returns its seconds."""
     with tempfile.TemporaryDirectory() as scratch:
-        wave = Path(scratch) / "said.wav"
-        subprocess.run(["flite", "-voice", voice, "-t", text, "-o", str(wave)], check=True)
-        audio = Audio.read(wave)
+        path_wav = Path(scratch) / "said.wav"
+        if voice in PICO:
+            _say_with_pico(voice, text, path_wav)
+        elif voice == "ked":
+            command = ["text2wave", "-eval", "(voice_ked_diphone)", "-o", str(path_wav)]
+            subprocess.run(command, input=text.encode(), check=True)
+        else:
+            subprocess.run(["flite", "-voice", voice, "-t", text, "-o", str(path_wav)], check=True)
+        audio = Audio.read(path_wav)
     if audio.sample_rate_hz != RATE_HZ or audio.channels != 1:
         raise SystemExit(f"voice {voice} gave {audio.channels} channels at {audio.sample_rate_hz} Hz")
     write_flac(path, audio)
     return audio.duration_s
+
+
+def _say_with_pico(voice: str, text: str, path: Path) -> None:
+    from py_nanotts import NanoTTS
+
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, RATE_HZ, 0, "NONE", ""))
+        file.writeframes(NanoTTS().speak(text, voice=PICO[voice], volume=PICO_VOLUME))
 
 
 def make_digits(folder: Path) -> None:
@@ -120,10 +149,16 @@ def main() -> None:
     parser.add_argument(
         "--digits", type=Path, default=DIGITS_FOLDER, help="folder of the digits (default: the package's own)"
     )
-    given = parser.parse_args()
-    out, seconds = given.out, make(given.out)
-    make_digits(given.digits)
-    sys.stderr.write(f"{flite_version()}: {sum(map(len, SENTENCES.values()))} utterances, {seconds:.1f} s, in {out}\n")
+    parser.add_argument(
+        "--voices", type=Path, default=VOICES_FOLDER, help="folder of the demo's speech (default: the package's own)"
+    )
+    arguments = parser.parse_args()
+    make_digits(arguments.digits)
+    for folder, read in ((arguments.out, SENTENCES), (arguments.voices, VOICE_SENTENCES)):
+        seconds = make(folder, read)
+        sys.stderr.write(
+            f"{flite_version()}: {sum(map(len, read.values()))} utterances, {seconds:.1f} s, in {folder}\n"
+        )
 
 
 if __name__ == "__main__":

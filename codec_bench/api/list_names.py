@@ -35,7 +35,7 @@ def list_names(what: str = "codecs", *, groups: bool = False, by: str | None = N
     Examples:
         >>> from codec_bench import list_names
         >>> [row["name"] for row in list_names("data")]
-        ['embedded']
+        ['embedded', 'embedded-voices']
     """
     for is_set, option in ((groups, "--groups"), (by, "--by")):
         if is_set and what != "metrics":

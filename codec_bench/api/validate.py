@@ -115,6 +115,7 @@ def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[s
     from codec_bench.benchmark.definition.loader import is_path
     from codec_bench.benchmark.definition.prompt import prompt_names
     from codec_bench.codecs import is_command_file
+    from codec_bench.data import REGISTERED
     from codec_bench.models import model_names
     from codec_bench.registry import Spec, load_attribute
     from codec_bench.store.record import DATABASE
@@ -146,7 +147,7 @@ def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[s
         return _check_codec(name, limits, options)
     if name in prompt_names() and not os.path.exists(name):
         return _check_prompt(name)
-    if name not in ("embedded",) and not os.path.exists(name):
+    if name not in REGISTERED and not os.path.exists(name):
         base = Spec.parse(name).name
         if base in metrics.REGISTRY.names() or base in metrics.GROUPS:
             return [f for member in metrics.expand([name]) for f in _check_metric(member, settings)]

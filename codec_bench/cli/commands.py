@@ -12,7 +12,7 @@ MEASURE, LOOK, BENCHMARKS, MACHINES, HOUSEKEEPING = GROUPS
 _CLI = "codec_bench.cli"
 
 COMMANDS = {
-    "demo": Command(MEASURE, "Run the main job on embedded speech: nine rows, every embedded metric, no network.", f"{_CLI}.evaluate:demo", True),
+    "demo": Command(MEASURE, "Run the main job on embedded speech: eight systems, embedded metrics, no network.", f"{_CLI}.evaluate:demo", True),
     "eval": Command(MEASURE, "Send audio through codecs and score what comes out.", f"{_CLI}.evaluate:evaluate", True),
     "score": Command(MEASURE, "Score audio that exists already: speech synthesis, voice conversion, another toolkit's reconstructions.", f"{_CLI}.evaluate:score", True),
     "report": Command(LOOK, "Write the page of a run again, or one page for several runs.", f"{_CLI}.report:report", True),

@@ -23,7 +23,7 @@ def demo(
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the choice of utterances.")] = None,
     cache: Cache = True, timings: Timings = False, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Run the main job on embedded speech: nine rows, every embedded metric, no network."""
+    """Run the main job on embedded speech: eight systems, embedded metrics, no network."""
     from codec_bench.api.evaluate import evaluate as evaluate_codecs
     from codec_bench.config import read_config
 

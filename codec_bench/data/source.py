@@ -35,7 +35,8 @@ from codec_bench.decoding.table import find_locator
 from codec_bench.errors import UserError
 from codec_bench.types import MEASURED_BY, Sample
 
-REGISTERED: Mapping[str, Path] = {"embedded": Path(__file__).resolve().parent / "embedded"}
+_HERE = Path(__file__).resolve().parent
+REGISTERED: Mapping[str, Path] = {"embedded": _HERE / "embedded", "embedded-voices": _HERE / "embedded_voices"}
 
 _FRONT = 16
 """How many sounds `Source.front` has at most."""
