@@ -31,7 +31,8 @@ from codec_bench.store.rows import doubt_text
 from codec_bench.store.rows import doubts_text as text_of
 
 __all__ = ["UNPROCESSED", "plain"]  # what writes numbers names the unprocessed audio too, and texts from data
-BOLD = "Bold is the best value of a column. ≈ marks values not distinguishable from it (paired test, Holm)"
+ALIKE = "≈ marks values not distinguishable from the best (paired test, Holm)"
+BOLD = f"Bold is the best value of a column. {ALIKE}"
 SUSPECT = " (suspect)"
 ARROWS = {True: "↑", False: "↓", None: ""}
 _OPERATING_POINT = re.compile(r"(?:@.*|[-_]\d+(?:\.\d+)?\s*(?:k|kbps|bps|kbit|cb|bit)?)$")

@@ -134,7 +134,7 @@ view("board", async (box, [key], state) => {
   if (board.benchmark) links.push(el("a", { href: address("benchmark", board.benchmark) }, "About the benchmark"));
   box.append(
     el("h1", null, boardTitle(about)),
-    el("p", { class: "lead" }, `${plural(board.samples, "sample")}. Values with their 95 % intervals: ± half the width, or [low, high] if the two sides differ. The best value of the newest runs is `, el("span", { class: "best-key" }, "marked"), "; ≈ is not distinguishable from it (paired test, Holm). A suspect system is not compared. Every number leads to its run, its protocol and its command."),
+    el("p", { class: "lead" }, `${plural(board.samples, "sample")}. Values with their 95 % intervals: ± half the width, or [low, high] if the two sides differ. The best value of the newest runs is `, el("span", { class: "best-key" }, "marked"), "; ≈ marks values not distinguishable from it (paired test, Holm). A suspect system is not compared. Every number leads to its run, its protocol and its command."),
     el("p", { class: "links" }, links),
     el(
       "div",
