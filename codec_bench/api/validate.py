@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -14,7 +15,7 @@ from codec_bench.api.finding import Finding, State
 from codec_bench.config import check_settings
 from codec_bench.config.limits import Limits
 from codec_bench.config.option import names as listed
-from codec_bench.errors import UserError
+from codec_bench.errors import Note, UserError, first_of
 from codec_bench.registry import declared_methods, is_own_code
 from codec_bench.types import Audio
 
@@ -185,10 +186,15 @@ def _check_model(name: str, options: Mapping[str, Any]) -> list[Finding]:
 
 def _check_data(name: str) -> list[Finding]:
     from codec_bench.data import open_source
+    from codec_bench.data.layouts.words import IGNORED, ignored_lines, layout_line
     from codec_bench.types import Audio
 
-    source = open_source(name)
-    out = [Finding(f"{name}: {id}", "wrong", reason) for id, reason in source.problems.items()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Note)  # what was ignored is in the table
+        source = open_source(name)
+    report = source.report
+    out = [] if report is None else [Finding(name, "ok", f"layout: {layout_line(report)}")]
+    out += [Finding(f"{name}: {id}", "wrong", reason) for id, reason in source.problems.items()]
     seconds, readable = 0.0, 0
     for sample in source:
         if sample.id in source.problems or sample.audio is None:
@@ -200,14 +206,21 @@ def _check_data(name: str) -> list[Finding]:
             out.append(Finding(f"{name}: {sample.id}", "wrong", error.message))
     texts = sum(s.text is not None for s in source)
     speakers = len({s.speaker for s in source if s.speaker})
-    out.append(
-        Finding(
-            name,
-            "ok" if readable == len(source) else "wrong",
-            f"{readable} of {len(source)} samples can be read, {seconds / 60:.1f} min, {texts} transcripts, {speakers} speakers",
-        )
-    )
+    languages = sorted({s.language for s in source if s.language})
+    facts = f"{readable} of {len(source)} samples can be read, {seconds / 60:.1f} min, {texts} transcripts, {speakers} speakers"
+    facts += f", {len(languages)} languages{f' ({first_of(languages, _FIRST)})' if languages else ''}"
+    out.append(Finding(name, "ok" if readable == len(source) else "wrong", facts))
+    ignored = {} if report is None else ignored_lines(report)
+    out += [Finding(f"{name}: {kind}", "note", line, IGNORED[kind]) for kind, line in ignored.items()]
+    for number, sample in enumerate(source.samples[:_FIRST], 1):
+        shown = {"speaker": sample.speaker, "language": sample.language, "text": sample.text}
+        row = "; ".join(f"{key}: {value}" for key, value in shown.items() if value is not None)
+        out.append(Finding(f"{name}: row {number}", "note", f"{sample.id}{f'; {row}' if row else ''}"))
     return out
+
+
+_FIRST = 3
+"""So many rows of data are shown."""
 
 
 def _check_metric(name: str, options: Mapping[str, Any]) -> list[Finding]:

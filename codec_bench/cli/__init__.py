@@ -4,7 +4,7 @@ Which file to open
     `app.py` is the program and its `--help`; `commands.py` is the table of the core's commands, by group.
     `evaluate.py` and `run.py` measure, and `finished.py` prints what they found.
     `compare.py`, `report.py`, `record.py` and `imports.py` are about runs that exist.
-    `check.py` has `doctor`, `validate` and `verify-batching`; `names.py` has `list` and `show`; `weights.py` and
+    `check.py` has `doctor`, `validate` and `verify-batching`; `names.py` has `list` and `show`; `data.py` converts data; `weights.py` and
     `answers.py` look after what is kept for other runs. Options are declared in `codec_bench/config`; what all commands
     share is in `codec_bench/terminal`.
 """

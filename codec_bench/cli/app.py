@@ -31,7 +31,7 @@ def build_command(name: str) -> Any:
     """A command as typer makes it of its function, or of its group of commands."""
     target = load_attribute(command_table()[name].path)
     if isinstance(target, typer.Typer):
-        return typer.main.get_command(target)
+        return typer.main.get_group(target)  # a group of one command too
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     single.command(name, cls=StrictCommand, context_settings=getattr(target, "context_settings", None))(target)
     return typer.main.get_command(single)

@@ -25,6 +25,7 @@ COMMANDS = {
     "show": Command(HOUSEKEEPING, "Show everything about one name.", f"{_CLI}.names:show", True),
     "doctor": Command(HOUSEKEEPING, "Check the installation; exits with 2 if something is wrong.", f"{_CLI}.check:doctor", True),
     "validate": Command(HOUSEKEEPING, "Check data, codecs, metrics, benchmarks, prompts and models before a long run; exits with 2 if something is wrong.", f"{_CLI}.check:validate", True),
+    "data": Command(HOUSEKEEPING, "Write data of any layout as a manifest.", f"{_CLI}.data:data_app"),
     "weights": Command(HOUSEKEEPING, "Published checkpoints: list, fetch and verify them, and show where they are.", f"{_CLI}.weights:weights_app", True),
     "answers": Command(HOUSEKEEPING, "Answers of models that are kept for other runs: list and forget them.", f"{_CLI}.answers:answers_app"),
     "import": Command(HOUSEKEEPING, "Read results of other toolkits in, so that old numbers stand beside new ones.", f"{_CLI}.imports:import_app"),

@@ -27,6 +27,7 @@ import numpy as np
 from codec_bench.errors import UserError
 
 _TIERS = ("phones", "phone")
+_WORD_TIERS = ("words", "word")
 _FORMATS = "a folder of TextGrid files, or a .TextGrid, .ctm or .json file"
 _TOKEN = re.compile(r'"((?:[^"]|"")*)"|(?<!\S)([-+]?\d[\d.]*(?:[eE][-+]?\d+)?)(?!\S)')
 """A text or a number that stands by itself. The words of Praat's long format are no part of its content."""
@@ -150,10 +151,7 @@ def _json(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
 
 def _text_grid(path: Path) -> Alignment:
     """The phones of a TextGrid in Praat's long or short format."""
-    try:
-        tiers = list(_tiers(path))
-    except (ValueError, OverflowError) as error:
-        raise UserError(f"the alignments '{path}' are no whole TextGrid of Praat's text formats") from error
+    tiers = _all_tiers(path)
     named = [rows for name, rows in tiers if name.lower() in _TIERS or name.lower().endswith("- phones")]
     if not named and len(tiers) == 1:
         named = [tiers[0][1]]
@@ -161,6 +159,27 @@ def _text_grid(path: Path) -> Alignment:
         names = ", ".join(f"'{name}'" for name, _ in tiers) or "none"
         raise UserError(f"the alignments '{path}' have no tier 'phones'; its tiers with intervals are: {names}")
     return _alignment(path, (row for rows in named for row in rows))
+
+
+def words_of(path: str) -> list[tuple[float, float, str]] | None:
+    """When each word of a TextGrid is said; None if it has no tier of words.
+
+    Raises:
+        UserError: it is no TextGrid, or a word does not end after it starts.
+    """
+    file = Path(path)
+    rows = next((rows for name, rows in _all_tiers(file) if name.lower() in _WORD_TIERS or name.lower().endswith("- words")), None)
+    if rows is None:
+        return None
+    found = _alignment(file, rows)
+    return list(zip(found.starts_s.tolist(), found.ends_s.tolist(), found.phones))
+
+
+def _all_tiers(path: Path) -> list[tuple[str, list[tuple[float, float, str]]]]:
+    try:
+        return list(_tiers(path))
+    except (ValueError, OverflowError) as error:
+        raise UserError(f"the alignments '{path}' are no whole TextGrid of Praat's text formats") from error
 
 
 def _tiers(path: Path) -> Iterator[tuple[str, list[tuple[float, float, str]]]]:

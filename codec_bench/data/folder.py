@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codec_bench.data.rows import Row, distinct_ids, without_suffix
 from codec_bench.decoding.decode import SUFFIXES
@@ -12,12 +12,12 @@ RECORD = "run.sqlite"
 """The file that makes a folder the folder of a run."""
 
 
-def sound_files(folder: str) -> Iterator[str]:
-    """The sound files below `folder`, told by their suffix. The paths are relative to `folder`, with `/`.
+def all_files(folder: str) -> Iterator[str]:
+    """The files below `folder`. The paths are relative to `folder`, with `/`.
 
     Links to folders are followed, and each folder is visited once. Names that begin with a dot are skipped: they are
-    thumbnails, version control, and the companion files that some systems write beside each file. So is the sound that
-    a run keeps (`audio` beside its record): a run folder below the data would make its estimates data of the next run.
+    thumbnails, version control, and the companion files that some systems write beside each file. So are the files of
+    a run (those beside its record, and `audio`): a run folder below the data would make its estimates data.
     """
     seen = set()
     for here, folders, files in os.walk(folder, followlinks=True):
@@ -31,17 +31,27 @@ def sound_files(folder: str) -> Iterator[str]:
             folders.remove("audio")
         inside = os.path.relpath(here, folder).replace(os.sep, "/")
         for name in files:
-            if not name.startswith(".") and os.path.splitext(name)[1].lower() in SUFFIXES:
+            if not name.startswith(".") and (RECORD not in files or is_sound(name)):
                 yield name if inside == "." else f"{inside}/{name}"
 
 
-def read_folder(folder: str) -> Iterator[Row]:
-    """One row per sound file, sorted by path.
+def is_sound(name: str) -> bool:
+    """Whether a name has the suffix of a sound file."""
+    return os.path.splitext(name)[1].lower() in SUFFIXES
+
+
+def sound_files(folder: str) -> Iterator[str]:
+    """The sound files below `folder`, recognised by their suffix, as `all_files` gives them."""
+    return filter(is_sound, all_files(folder))
+
+
+def read_folder(folder: str, names: Iterable[str] | None = None) -> Iterator[Row]:
+    """One row per sound file, sorted by path; `names` are those that are known already.
 
     The id is the path without its suffix. Files that differ only in the suffix keep it: `a.wav` and `a.flac` are two
     items. A file whose name is not UTF-8 gives a row with a problem.
     """
-    names = sorted(sound_files(folder))
+    names = sorted(sound_files(folder) if names is None else names)
     ids = distinct_ids(names, lambda name: (without_suffix(name), name))
     for number, (name, id) in enumerate(zip(names, ids), 1):
         problem = None

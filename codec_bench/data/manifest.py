@@ -136,19 +136,22 @@ def make_row(
     )
 
 
-def read_manifest(path: str, *, require_audio: bool, folder: str | None = None) -> Iterator[Row]:
+def read_manifest(
+    path: str, *, require_audio: bool, folder: str | None = None, kind: str | None = None
+) -> Iterator[Row]:
     """The rows of a manifest, in order.
 
     Args:
         path: absolute.
         folder: to which paths are relative, which may be a URL; None for the manifest's own.
+        kind: the suffix of its format; None for the path's own.
         require_audio: whether a row without reference audio is a problem. If not, a row needs audio, generated audio or
             a text.
 
     Raises:
         UserError: the file is of no known kind, cannot be read as its kind, or lacks a column that is needed.
     """
-    kind = os.path.splitext(path)[1].lower()
+    kind = kind or os.path.splitext(path)[1].lower()
     if kind not in READERS:
         raise UserError(
             f"'{path}' is neither a folder, a sound file nor a manifest ({', '.join(READERS)})",

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from unicodedata import normalize
 
+from codec_bench.data.layouts import FOLDER
 from codec_bench.data.rows import stem
 from codec_bench.data.source import Source, manifest_in, open_source, problem_of, sounds_in, with_problem
-from codec_bench.decoding.table import find_locator
+from codec_bench.decoding.read import file_of
 from codec_bench.errors import UserError, first_of
 from codec_bench.types import Sample
 
@@ -76,37 +77,58 @@ def open_generated(generated: str | os.PathLike[str] | Sequence[Sample]) -> Sour
     Raises:
         UserError: it cannot be opened; or a folder holds no sound file, and a manifest that names files elsewhere.
     """
-    folder = generated if isinstance(generated, str | os.PathLike) and os.path.isdir(generated) else None
-    manifest = manifest_in(os.fspath(folder)) if folder is not None else None
-    if folder is None or manifest is None:
+    if not (isinstance(generated, str | os.PathLike) and os.path.isdir(generated)):
         return open_source(generated, require_audio=False)
-    listed = open_source(manifest, require_audio=False)
-    paths = [path for s in listed if (path := s.estimate or s.audio) is not None]
-    elsewhere = next((path for path in paths if not _lies_in(path, os.fspath(folder))), None)
-    name = os.path.basename(manifest)
-    if elsewhere is None and any(map(_is_there, paths)):
-        listed.taken = f"the files that its {name} names"
+    folder = os.fspath(generated)
+    sounds = sounds_in(folder)
+    try:
+        listed = open_source(folder, require_audio=False)
+    except UserError:
+        if not len(sounds) or manifest_in(folder) is not None:
+            raise
+        return sounds  # a folder of two layouts, where the names of the sounds are enough
+    report = listed.report
+    if report is not None and report.layout == FOLDER:
         return listed
-    found = sounds_in(os.fspath(folder))
-    why = f"names '{elsewhere}', which is not in the folder" if elsewhere else "names no file that is in the folder"
-    if not len(found):
+    name = _list_name(folder, listed)
+    paths = [path for s in listed if (path := s.estimate or s.audio) is not None]
+    elsewhere = next((path for path in paths if not _lies_in(path, folder)), None)
+    if report is not None and report.role == "prompt":
+        why = "names the recordings of voices"
+    elif elsewhere is None and any(os.path.isfile(file_of(path)) for path in paths):
+        return _with_others(listed, sounds, f"the files that its {name} names")
+    else:
+        why = f"names '{elsewhere}', which is not in the folder" if elsewhere else "names no file that is in the folder"
+        if not len(sounds) and report is not None and paths:
+            return listed
+    if not len(sounds):
         raise UserError(
             f"the folder '{folder}' holds no sound file, and its {name} {why}",
-            hint=f"if that is the generated audio, name the manifest itself: {manifest}",
+            hint=f"if that is the generated audio, name the file itself: {os.path.join(folder, name)}",
         )
-    found.taken = f"the sound files in the folder; its {name} was left out, since it {why}"
-    return found
+    sounds.taken = f"the sound files in the folder; its {name} was left out, since it {why}"
+    return sounds
+
+
+def _with_others(listed: Source, sounds: Source, taken: str) -> Source:
+    """What a list names; of a layout also the sounds in the folder that its list lacks."""
+    files = {file_of(path) for s in listed if (path := s.estimate or s.audio) is not None}
+    more = [sample for sample in sounds if sample.audio not in files] if listed.report is not None else []
+    source = Source(listed.name, [*listed.samples, *more], listed.unmatched, listed.complete)
+    source.taken = taken
+    return source
+
+
+def _list_name(folder: str, listed: Source) -> str:
+    """What names the sounds of a folder: its manifest, or the first file of its layout."""
+    manifest = manifest_in(folder)
+    if manifest is not None:
+        return os.path.basename(manifest)
+    return listed.report.files[0] if listed.report is not None and listed.report.files else "layout"
 
 
 def _lies_in(path: str, folder: str) -> bool:
-    located = find_locator(path)
-    real = os.path.realpath(path if located is None else located.file)
-    return real.startswith(os.path.join(os.path.realpath(folder), ""))
-
-
-def _is_there(path: str) -> bool:
-    located = find_locator(path)
-    return os.path.isfile(path if located is None else located.file)
+    return os.path.realpath(file_of(path)).startswith(os.path.join(os.path.realpath(folder), ""))
 
 
 def stem_of_id(id: str) -> str:
@@ -115,8 +137,8 @@ def stem_of_id(id: str) -> str:
 
 
 def _file_stem(path: str | None) -> str | None:
-    """The stem of a sound file; None for a sound in a table, because that file holds other sounds too."""
-    return None if path is None or find_locator(path) is not None else stem(path)
+    """The stem of a sound file; None for a part of a file, which holds other sounds too."""
+    return None if path is None or file_of(path) != path else stem(path)
 
 
 def _match_stems(

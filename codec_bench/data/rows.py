@@ -22,10 +22,10 @@ from codec_bench.types import Sample
 
 ALIASES = {
     "id": ("id",),
-    "audio": ("audio", "path", "wav", "audio_path", "audio_filepath"),
+    "audio": ("audio", "path", "wav", "audio_path", "audio_filepath", "file_name", "audio_file_name"),
     "text": ("text", "transcript", "transcription", "sentence"),
-    "speaker": ("speaker", "speaker_id", "spk"),
-    "language": ("language", "lang"),
+    "speaker": ("speaker", "speaker_id", "spk", "client_id"),
+    "language": ("language", "lang", "locale"),
     "estimate": ("estimate", "generated", "hypothesis_audio"),
 }
 """The names that a column may have, by the field that it fills. The first name that is there is taken."""

@@ -11,6 +11,7 @@ import difflib
 import hashlib
 import os
 import posixpath
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -23,6 +24,8 @@ import numpy as np
 from codec_bench.data.columns import kept_columns
 from codec_bench.data.folder import read_folder
 from codec_bench.data.hub import PREFIX
+from codec_bench.data.layouts import LAYOUTS, Layout, Report, Tree, find_layout, read_layout_rows
+from codec_bench.data.layouts.words import ignored_lines
 from codec_bench.data.manifest import NAMES, read_manifest, unit_of
 from codec_bench.data.remote import fetched, joined, read_listing
 from codec_bench.data.rows import PROBLEM, Row, random_part, to_samples
@@ -31,8 +34,9 @@ from codec_bench.data.tars import names_tars, tar_rows
 from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.decoding.read import find_member
 from codec_bench.decoding.remote import is_url, shown
+from codec_bench.decoding.span import find_span
 from codec_bench.decoding.table import find_locator
-from codec_bench.errors import UserError
+from codec_bench.errors import Note, UserError
 from codec_bench.types import MEASURED_BY, Sample
 
 _HERE = Path(__file__).resolve().parent
@@ -72,9 +76,11 @@ class Source:
         numbers: the place of each sample in the whole data set, from 0.
         whole: how many samples the whole data set has.
         columns: the further columns that a record of these samples keeps; None for those that `kept_columns` gives.
+        report: what was recognised and ignored in a folder; None for other data.
     """
 
     taken: str = ""
+    report: Report | None = None
     shard: Shard | None = None
     columns: Sequence[str] | None = None
 
@@ -154,6 +160,8 @@ def _size(path: str | None) -> int | str | None:
     """
     if path is None:
         return None
+    if (span := find_span(path)) is not None:
+        return f"{_size(span.file)}{str(span).removeprefix(span.file)}"
     if (member := find_member(path)) is not None:
         return member.size
     if is_url(path):  # to ask for the size would take as long as to read a short sound
@@ -194,17 +202,21 @@ def open_source(
     front = limit if seed is None else None
     if isinstance(data, Source):
         source = Source(data.name, data.samples[:front], data.unmatched)
+        source.report = data.report
     elif isinstance(data, (str, os.PathLike)):
         source = _open_path(os.fspath(data), limit, seed, require_audio)
     else:
         rows = (_row_of(number, sample, require_audio) for number, sample in enumerate(data, 1))
         source = Source("samples", to_samples(rows, "the samples", unit="sample", limit=front))
     if limit is not None and seed is not None:
-        source = Source(
-            source.name, random_part(source.samples, lambda sample: sample.id, limit, seed), source.unmatched
-        )
+        report, chosen = source.report, random_part(source.samples, lambda sample: sample.id, limit, seed)
+        source = Source(source.name, chosen, source.unmatched)
+        source.report = report
     complete = limit is None or len(source) < limit
     source.complete = complete and (not isinstance(data, Source) or data.complete)
+    if source.report is not None and not isinstance(data, Source):
+        for line in ignored_lines(source.report).values():
+            warnings.warn(f"{source.name}: {line}", Note, stacklevel=2)
     if len(source.problems) == len(source):
         what = f"'{data}'" if isinstance(data, (str, os.PathLike)) else source.name
         if not len(source):
@@ -234,23 +246,45 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
     if os.path.isdir(path):
         manifest = manifest_in(path)
         if manifest is None:
-            samples = sounds_in(path, limit=front).samples
-            if not samples and _holds_tables(path):
-                return _open_table(path, limit, seed, require_audio)
-            if not samples:
-                raise UserError(
-                    f"the folder '{data}' holds no sound file and no {', '.join(NAMES)}",
-                    hint=f"sound files end in {', '.join(sorted(SUFFIXES))}",
-                )
-            return Source(name, samples)
+            return _open_folder(data, name, Tree(path), limit, seed, require_audio)
         path = manifest
     elif os.path.splitext(path)[1].lower() in SUFFIXES:
         row = Row(1, None, name, path)
         return Source(name, to_samples([row], name, unit="file", limit=front))
-    elif os.path.splitext(name)[0] == "manifest":
-        name = os.path.basename(os.path.dirname(path)) or name
+    else:
+        tree = Tree(os.path.dirname(path))
+        found = find_layout(tree, name)
+        if found is not None:
+            return _laid_out(name, tree, found, front, require_audio)
+        if os.path.splitext(name)[0] == "manifest":
+            name = os.path.basename(os.path.dirname(path)) or name
     rows = read_manifest(path, require_audio=require_audio)
     return Source(name, to_samples(rows, os.path.basename(path), unit=unit_of(path), limit=front))
+
+
+def _open_folder(
+    data: str, name: str, tree: Tree, limit: int | None, seed: int | None, require_audio: bool
+) -> Source:
+    """A folder without a manifest: in a layout, with sound files, or with tables of the hub."""
+    found = find_layout(tree)
+    if found is None and not tree.sounds:
+        if any(file.endswith(".parquet") for file in tree.files):
+            return _open_table(tree.root, limit, seed, require_audio)
+        raise UserError(
+            f"the folder '{data}' holds no sound file and no {', '.join(NAMES)}, and nothing of a known layout",
+            hint=f"sound files end in {', '.join(sorted(SUFFIXES))}; the layouts are {', '.join(one.name for one in LAYOUTS)}",
+        )
+    return _laid_out(name, tree, found, limit if seed is None else None, require_audio)
+
+
+def _laid_out(
+    name: str, tree: Tree, found: tuple[Layout, list[str]] | None, front: int | None, require_audio: bool
+) -> Source:
+    """The rows of a layout, with what was recognised and ignored."""
+    rows, report = read_layout_rows(tree, found, require_audio=require_audio)
+    source = Source(name, to_samples(rows, name, unit="file", limit=front))
+    source.report = report
+    return source
 
 
 def _whole(path: str) -> str:
@@ -301,11 +335,6 @@ def _open_table(data: str, limit: int | None, seed: int | None, require_audio: b
     table = open_table(data, limit=limit, seed=seed)
     rows = table_rows(table, require_audio=require_audio)
     return Source(table.name, to_samples(rows, table.name, unit="row", limit=None))
-
-
-def _holds_tables(folder: str) -> bool:
-    """Whether a folder holds a Parquet file at any depth."""
-    return any(name.endswith(".parquet") for _, _, names in os.walk(folder, followlinks=True) for name in names)
 
 
 def _path_of(path: Any, id: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from codec_bench.decoding.decode import Decoded, decode_bytes, read_file
 from codec_bench.decoding.remote import is_url, read_remote, shown
+from codec_bench.decoding.span import find_span, read_span
 from codec_bench.decoding.table import find_locator, read_located
 from codec_bench.errors import AudioError, UserError
 
@@ -54,6 +55,14 @@ def find_member(path: str) -> Member | None:
     return Member(match["file"], int(match["begin"]), int(match["size"]), match["name"])
 
 
+def file_of(path: str) -> str:
+    """The file that holds a sound: of a locator or a part of a sound its file, else the path itself."""
+    if (span := find_span(path)) is not None:
+        return file_of(span.file)
+    held = (find_locator(path) or find_member(path)) if "::" in path else None
+    return path if held is None else held.file
+
+
 def read_member(member: Member) -> Decoded:
     """Decodes a sound of a tar file: all channels, at its own rate.
 
@@ -88,7 +97,8 @@ def read_sound(path: str | os.PathLike[str]) -> Decoded:
     Args:
         path: the path of a file; a URL such as `s3://bucket/a.flac` (see `codec_bench.decoding.remote`); a locator such
             as `/data/test.parquet::audio::17` (see `codec_bench.decoding.table`) or
-            `/data/a.tar::1536+48044::clip1.flac` (see `codec_bench.decoding.read`).
+            `/data/a.tar::1536+48044::clip1.flac` (see `codec_bench.decoding.read`); a part of one of these, such as
+            `/data/a.wav#t=1.5,3.25` (see `codec_bench.decoding.span`).
 
     Raises:
         AudioError: the sound is missing, empty, truncated or not audio, or it holds no samples or samples that are not
@@ -99,6 +109,8 @@ def read_sound(path: str | os.PathLike[str]) -> Decoded:
         path = os.fsdecode(path)
     except TypeError as error:
         raise UserError(f"a sound is read from a path, a URL or a locator; got a {type(path).__name__}") from error
+    if (span := find_span(path)) is not None:
+        return read_span(span, read_sound)
     if "::" in path:
         locator = find_locator(path)
         if locator is not None:

@@ -1,4 +1,4 @@
-"""Sound inside a Parquet file. A string like a path names it, and it is read without writing a file.
+"""Sound inside a Parquet or Arrow file. A string like a path names it, and it is read without writing a file.
 
 A locator is `FILE::COLUMN::ROW`, such as `/data/test.parquet::audio::17`: row 17 (counted from 0) of the column
 `audio`. `ROW.ITEM` (`::17.2`) is one item of a column that holds lists of sounds. A cell is one of
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 MARK = "::"
+ARROW = ".arrow"
 RATES = ("sampling_rate", "sample_rate")
 KEPT_BYTES = 128 << 20
 """Memory for the decoded parts of all tables in one process."""
@@ -157,6 +158,8 @@ def _cell(locator: Locator) -> tuple[Any, float | None]:
     """The content of a cell (bytes, text, an array of samples, a dictionary of these, or None), and the row's rate or
     None.
     """
+    if locator.file.lower().endswith(ARROW):
+        return _arrow_cell(locator)
     table = _table(locator.file)
     if locator.column not in table.schema.names:
         columns = ", ".join(table.schema.names)
@@ -173,6 +176,25 @@ def _cell(locator: Locator) -> tuple[Any, float | None]:
             raise AudioError(f"'{locator}': the row has {len(items)} sounds there; there is no item {locator.item}")
         scalar = items[locator.item]
     return _plain(scalar), rate
+
+
+def _arrow_cell(locator: Locator) -> tuple[Any, float | None]:
+    """As `_cell`, of a stream of Arrow batches, which is mapped and not read."""
+    import pyarrow as pa
+
+    identity = (locator.file, file_state(locator.file) or object())
+    with _TABLES_LOCK:
+        if identity not in _ARROWS:
+            with pa.memory_map(locator.file) as file:
+                _ARROWS[identity] = pa.ipc.open_stream(file).read_all()
+            while len(_ARROWS) > _FILES_KEPT:
+                _ARROWS.popitem(last=False)
+        table = _ARROWS[identity]
+    if locator.column not in table.schema.names:
+        raise AudioError(f"'{locator.file}' has no column '{locator.column}'; it has {', '.join(table.schema.names)}")
+    if locator.row >= table.num_rows:
+        raise AudioError(f"'{locator.file}' has {table.num_rows} rows; there is no row {locator.row} (from 0)")
+    return _plain(table.column(locator.column)[locator.row]), None
 
 
 def _plain(scalar: pa.Scalar) -> Any:
@@ -215,6 +237,7 @@ class _Table:
 
 
 _TABLES: OrderedDict[tuple[str, object], _Table] = OrderedDict()
+_ARROWS: OrderedDict[tuple[str, object], pa.Table] = OrderedDict()
 _TABLES_LOCK = threading.Lock()
 
 

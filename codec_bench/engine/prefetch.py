@@ -17,8 +17,10 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from codec_bench.decoding.decode import Decoded, decode_bytes
 from codec_bench.decoding.read import Member, find_member
 from codec_bench.decoding.remote import is_url, read_remote, shown
+from codec_bench.decoding.span import cut_span, find_span
 from codec_bench.engine.systems import System
 from codec_bench.errors import UserError, describe
 from codec_bench.types import Sample
@@ -179,7 +181,9 @@ def _fetch(paths: Sequence[str], folder: str) -> list[Fetched]:
     members = [find_member(path) for path in paths]
     try:
         if members[0] is None:
-            return [Fetched(_kept(read_remote(paths[0]), paths[0], folder))]
+            if (span := find_span(paths[0])) is None:
+                return [Fetched(_kept(read_remote(paths[0]), paths[0], folder))]
+            return [Fetched(_segment(cut_span(span, decode_bytes(read_remote(span.file), shown(span.file))), folder))]
         there = [member for member in members if member is not None]
         return _cut(read_remote(there[0].file, there[0].begin, there[-1].end), there, folder)
     except UserError as error:
@@ -191,6 +195,15 @@ def _fetch(paths: Sequence[str], folder: str) -> list[Fetched]:
 def _cut(data: bytes, members: Sequence[Member], folder: str) -> list[Fetched]:
     start = members[0].begin
     return [Fetched(_kept(data[one.begin - start : one.end - start], one.name, folder)) for one in members]
+
+
+def _segment(sound: Decoded, folder: str) -> str:
+    import soundfile
+
+    handle, path = tempfile.mkstemp(dir=folder, suffix=".wav")
+    with open(handle, "wb") as file:
+        soundfile.write(file, sound.samples.T, sound.sample_rate_hz, subtype="FLOAT", format="WAV")
+    return path
 
 
 def _kept(data: bytes, name: str, folder: str) -> str:

@@ -1,0 +1,256 @@
+"""Lists of one utterance a line: LJSpeech, LibriSpeech, ESD, Seed-TTS, and the data folders of Kaldi and ESPnet.
+
+Formats
+    https://keithito.com/LJ-Speech-Dataset/ (its README), https://www.openslr.org/12,
+    https://github.com/HLTSingapore/Emotional-Speech-Data, https://github.com/BytedanceSpeech/seed-tts-eval,
+    https://kaldi-asr.org/doc/data_prep.html, https://espnet.github.io/espnet/espnet2_tutorial.html.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+
+from codec_bench.data.layouts.base import Reading
+from codec_bench.data.layouts.tree import Absent, Tree, Unclear, segment_of
+from codec_bench.data.rows import ALIASES, NOTHING, Row
+from codec_bench.types import SPOKEN
+
+_LIST_OF_PROMPTS = (4, 5)
+_KALDI_KNOWN = "spk2utt utt2dur utt2num_samples reco2dur spk2gender feats.scp cmvn.scp vad.scp utt2category utt2num_frames frame_shift"
+_PARENTS = 4
+
+
+def _row(tree: Tree, number: int, id: str, sound: str, where: str, folder: str = "", **fields: object) -> Row:
+    """A row whose sound is the file that a list names."""
+    try:
+        file = tree.find_sound(sound, folder)
+    except Unclear as problem:
+        kind = Absent if "no such" in str(problem) else str
+        return Row(number, id, sound, problem=kind(f"{where} {problem}"), **fields)  # type: ignore[arg-type]
+    return Row(number, id, file, tree.path(file), **fields)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------------------------------ LJSpeech
+
+
+def claims_ljspeech(tree: Tree, file: str) -> bool:
+    """Whether the first line is `ID|TEXT` or `ID|TEXT|NORMALISED TEXT`."""
+    fields = [field.strip() for field in tree.first_line(file).split("|")]
+    return len(fields) in (2, 3) and bool(fields[0]) and " " not in fields[0] and fields[0].lower() not in _HEADS
+
+
+_HEADS = {name for names in ALIASES.values() for name in names}
+
+
+def read_ljspeech(tree: Tree, files: Sequence[str]) -> Reading:
+    """`wavs/ID.wav` for each line `ID|TEXT|NORMALISED TEXT`; a third field is the text with its numbers written out."""
+    (file,) = files
+    folder = posixpath.dirname(file)
+
+    def rows() -> Iterator[Row]:
+        for number, line in tree.read_lines(file):
+            fields = [field.strip() for field in line.split("|")]
+            where = f"line {number} of {posixpath.basename(file)}"
+            name = posixpath.splitext(posixpath.basename(fields[0]))[0] if "." in fields[0] else fields[0]
+            if len(fields) not in (2, 3) or not fields[0]:
+                problem = f"{where} has {len(fields)} fields between bars; expected ID|TEXT or ID|TEXT|NORMALISED TEXT"
+                yield Row(number, name or None, problem=problem)
+                continue
+            extra = {SPOKEN: fields[2]} if len(fields) == 3 and fields[2] else NOTHING
+            yield _row(tree, number, name, fields[0], where, folder, text=fields[1], extra=extra)
+
+    return Reading(rows(), files)
+
+
+# ----------------------------------------------------------------------------------------------------------- LibriSpeech
+
+
+def claims_librispeech(tree: Tree, file: str) -> bool:
+    """Whether the first line is `SPEAKER-CHAPTER-NUMBER WORDS`."""
+    return re.match(r"\d+-\d+-\d+ ", tree.first_line(file)) is not None
+
+
+def read_librispeech(tree: Tree, files: Sequence[str]) -> Reading:
+    """A line `SPEAKER-CHAPTER-NUMBER WORDS` for each sound in the list's folder."""
+
+    def rows() -> Iterator[Row]:
+        count = 0
+        for file in files:
+            for number, line in tree.read_lines(file):
+                count += 1
+                id, _, text = line.partition(" ")
+                where = f"line {number} of {posixpath.basename(file)}"
+                yield _row(
+                    tree, count, id, id, where, posixpath.dirname(file), text=text.strip(), speaker=id.split("-")[0]
+                )
+
+    known = [file for file in tree.texts if re.search(r"(^|/)(SPEAKERS|CHAPTERS|BOOKS)\.TXT$", file)]
+    return Reading(rows(), files, known)
+
+
+# ------------------------------------------------------------------------------------------------------------------ ESD
+
+ESD_SPEAKERS = {"zh": range(1, 11), "en": range(11, 21)}
+"""The numbers of ESD's speakers of each language."""
+
+
+def esd_words(lines: Iterator[tuple[int, str]]) -> dict[str, tuple[int, str, str]]:
+    """The number, words and emotion of each recording, from lines `SPEAKER_NUMBER<tab>WORDS<tab>EMOTION`."""
+    fields = ((number, line.split("\t")) for number, line in lines)
+    return {
+        one[0].strip(): (number, one[1].strip(), one[2].strip() if len(one) > 2 else "")
+        for number, one in fields
+        if len(one) > 1
+    }
+
+
+def claims_esd(tree: Tree, file: str) -> bool:
+    """Whether the file is `0011/0011.txt` with lines `0011_000001<tab>WORDS<tab>EMOTION`."""
+    name = posixpath.splitext(posixpath.basename(file))[0]
+    return posixpath.basename(posixpath.dirname(file)) in (name, "") and tree.first_line(file).startswith(f"{name}_")
+
+
+def read_esd(tree: Tree, files: Sequence[str]) -> Reading:
+    """The recordings below each speaker's folder, with their emotions."""
+
+    def rows() -> Iterator[Row]:
+        count = 0
+        for file in files:
+            speaker = posixpath.splitext(posixpath.basename(file))[0]
+            language = next((code for code, of in ESD_SPEAKERS.items() if int(speaker) in of), None)
+            for id, (number, text, emotion) in esd_words(tree.read_lines(file)).items():
+                count += 1
+                extra = {"emotion": emotion} if emotion else NOTHING
+                where = f"line {number} of {posixpath.basename(file)}"
+                yield _row(
+                    tree, count, id, id, where, text=text, speaker=speaker, language=language, extra=extra
+                )
+
+    return Reading(rows(), files)
+
+
+# ------------------------------------------------------------------------------------------------------------- Seed-TTS
+
+SEED_TTS_FIELDS = ("name", "prompt_text", "audio", "text", "source_audio")
+
+
+def seed_tts_fields(line: str) -> dict[str, str | None] | None:
+    """The fields of `NAME|WORDS OF THE PROMPT|PROMPT|TEXT`, perhaps with `|RECORDING`; None for another line."""
+    fields = [field.strip() for field in line.split("|")]
+    if len(fields) not in _LIST_OF_PROMPTS or not fields[0]:
+        return None
+    return dict(zip(SEED_TTS_FIELDS, [*(field or None for field in fields), None]))
+
+
+def claims_seed_tts(tree: Tree, file: str) -> bool:
+    """Whether the first line has four or five fields."""
+    return seed_tts_fields(tree.first_line(file)) is not None
+
+
+def read_seed_tts(tree: Tree, files: Sequence[str]) -> Reading:
+    """The texts to be spoken, each with the recording of its voice. Paths begin at the list's folder."""
+    (file,) = files
+    folder = posixpath.dirname(file)
+
+    def rows() -> Iterator[Row]:
+        for number, line in tree.read_lines(file):
+            fields, where = seed_tts_fields(line), f"line {number} of {posixpath.basename(file)}"
+            if fields is None:
+                count = len(line.split("|"))
+                yield Row(number, None, problem=f"{where} has {count} fields between bars; expected 4 or 5")
+                continue
+            name = posixpath.splitext(fields["name"] or "")[0]
+            extra = {"prompt_text": fields["prompt_text"], TARGET: _target(tree, fields["source_audio"], folder)}
+            kept = {key: value for key, value in extra.items() if value}
+            yield _row(tree, number, name, fields["audio"] or "", where, folder, text=fields["text"], extra=kept)
+
+    return Reading(rows(), files, role="prompt")
+
+
+TARGET = "target_audio"
+"""The column of a recording of the same words, where the sound is that of the voice."""
+
+
+def _target(tree: Tree, named: str | None, folder: str) -> str | None:
+    try:
+        return tree.path(tree.find_sound(named, folder)) if named else None
+    except Unclear:
+        return None
+
+
+# ---------------------------------------------------------------------------------------------------------------- Kaldi
+
+
+def claims_always(tree: Tree, file: str) -> bool:
+    """For files that no other layout has."""
+    return True
+
+
+def read_kaldi(tree: Tree, files: Sequence[str]) -> Reading:
+    """`wav.scp` with `text`, `utt2spk`, `utt2lang` and `segments` next to it. Commands are not run."""
+    (file,) = files
+    folder = posixpath.dirname(file)
+    there = {name: posixpath.join(folder, name) for name in ("text", "utt2spk", "utt2lang", "segments")}
+    there = {name: path for name, path in there.items() if os.path.isfile(tree.path(path))}
+    values = {name: dict(_keyed(tree, path)) for name, path in there.items()}
+    texts, speakers, languages = (values.get(name, {}) for name in ("text", "utt2spk", "utt2lang"))
+
+    def rows() -> Iterator[Row]:
+        recordings = {id: (number, rest) for id, (number, rest) in _keyed(tree, file)}
+        segments = values.get("segments", {id: (number, "") for id, (number, _) in recordings.items()})
+        names = [*segments, *(id for id in texts if id not in segments)]
+        for at, id in enumerate(names, 1):
+            fields = {name: of[id][1] for name, of in (("speaker", speakers), ("language", languages)) if id in of}
+            audio, problem = None, None
+            try:
+                if id not in segments:
+                    raise Unclear(f"line {texts[id][0]} of text has the id '{id}', which {min(there.get('segments', 'wav.scp'), 'segments')} lacks")
+                audio = _kaldi_sound(tree, folder, id, segments[id], recordings, "segments" in values)
+            except Unclear as error:
+                problem = Absent(error)
+            text = texts[id][1] if id in texts else None
+            yield Row(at, id, id, audio, text, problem=problem, **fields)
+
+    known = [path for name in _KALDI_KNOWN.split() if os.path.isfile(tree.path(path := posixpath.join(folder, name)))]
+    return Reading(rows(), [file, *there.values()], known)
+
+
+def _keyed(tree: Tree, file: str) -> Iterator[tuple[str, tuple[int, str]]]:
+    for number, line in tree.read_lines(file):
+        id, _, rest = line.strip().partition(" ") if "\t" not in line.split(" ")[0] else line.strip().partition("\t")
+        yield id, (number, rest.strip())
+
+
+def _kaldi_sound(
+    tree: Tree, folder: str, id: str, segment: tuple[int, str], recordings: dict[str, tuple[int, str]], is_cut: bool
+) -> str:
+    if not is_cut:
+        return _kaldi_file(tree, folder, *recordings[id])
+    number, rest = segment
+    fields = rest.split()
+    try:
+        recording, begin, end = fields[0], float(fields[1]), float(fields[2])
+    except (IndexError, ValueError):
+        raise Unclear(f"line {number} of segments is not UTTERANCE RECORDING BEGIN END") from None
+    if recording not in recordings:
+        raise Unclear(f"line {number} of segments names the recording '{recording}', which wav.scp lacks")
+    path = _kaldi_file(tree, folder, *recordings[recording])
+    return segment_of(path, begin, None if end == -1 else end, f"line {number} of segments")
+
+
+def _kaldi_file(tree: Tree, folder: str, number: int, named: str) -> str:
+    """The file that a line of `wav.scp` names, from the folder, one of its parents, or the working folder."""
+    where = f"line {number} of wav.scp"
+    if named.endswith("|") or named.startswith("|"):
+        raise Unclear(f"{where} is a command ('{named}'), which is not run; write the sound to files and name these")
+    if re.search(r"\.ark:\d+$", named):
+        raise Unclear(f"{where} names an archive ('{named}'); expected a sound file")
+    place = tree.path(folder)
+    folders = [place, *(os.path.normpath(os.path.join(place, *[".."] * up)) for up in range(1, _PARENTS)), os.getcwd()]
+    found = next((path for one in folders if os.path.isfile(path := os.path.join(one, named))), None)
+    if found is None:
+        raise Unclear(f"{where} names '{named}', and there is no such sound file")
+    return os.path.abspath(found)

@@ -1,0 +1,95 @@
+"""Folders that `datasets.save_to_disk` wrote: Arrow files next to `dataset_info.json` and `state.json`.
+
+Format: https://huggingface.co/docs/datasets/process#save (`Dataset.save_to_disk`, `DatasetDict.save_to_disk`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from codec_bench.data.layouts.base import Reading
+from codec_bench.data.layouts.tree import Tree
+from codec_bench.data.manifest import Columns, Sound, make_row
+from codec_bench.data.rows import Row
+from codec_bench.decoding.table import Locator
+from codec_bench.errors import UserError, on_disk
+
+
+def claims_saved(tree: Tree, file: str) -> bool:
+    """Whether `state.json` lists Arrow files."""
+    return bool(_state(tree, file).get("_data_files"))
+
+
+def _state(tree: Tree, file: str) -> dict[str, Any]:
+    try:
+        with open(tree.path(file), encoding="utf-8") as opened:
+            held = json.load(opened)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return held if isinstance(held, dict) else {}
+
+
+def read_saved(tree: Tree, files: Sequence[str]) -> Reading:
+    """The rows of all splits; with several, the column `split` names each row's."""
+    tables = [
+        (posixpath.dirname(file), posixpath.join(posixpath.dirname(file), posixpath.basename(str(one.get("filename")))))
+        for file in files
+        for one in _state(tree, file)["_data_files"]
+        if isinstance(one, dict)
+    ]
+
+    def rows() -> Iterator[Row]:
+        count = 0
+        for folder, table in tables:
+            split = posixpath.basename(folder) if len(files) > 1 else None
+            for row in _rows_of(tree.path(table), tree.path(folder)):
+                count += 1
+                extra = {**row.extra, "split": split} if split else row.extra
+                yield row._replace(number=count, extra=extra)
+
+    known = [file for file in tree.texts if posixpath.basename(file) in ("dataset_info.json", "dataset_dict.json")]
+    return Reading(rows(), [*files, *(table for _, table in tables)], known)
+
+
+def _rows_of(path: str, folder: str) -> Iterator[Row]:
+    import pyarrow as pa
+
+    with on_disk(f"'{path}' cannot be read"):
+        try:
+            with pa.memory_map(path) as file, pa.ipc.open_stream(file) as stream:
+                yield from _rows_in(stream, path, folder)
+        except pa.ArrowException as error:
+            raise UserError(f"'{path}' cannot be read as Arrow: {str(error).splitlines()[0]}") from error
+
+
+def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:
+    import pyarrow as pa
+
+    names = tuple(stream.schema.names)
+    columns = Columns(names)
+    types = dict(zip(names, stream.schema.types))
+    fields = {names[at]: field for field, at in columns.at.items()}
+    sounds = [name for name in names if fields.get(name) in ("audio", "estimate") and pa.types.is_struct(types[name])]
+    plain = [name for name in names if name not in sounds and not pa.types.is_nested(types[name]) and not pa.types.is_binary(types[name])]
+    row = 0
+    for batch in stream:
+        batch.validate(full=True)
+        values = {name: batch.column(name).to_pylist() for name in plain}
+        paths = {name: batch.column(name).field("path").to_pylist() for name in sounds if "path" in _children(types[name])}
+        for at in range(batch.num_rows):
+            cells: list[Any] = [values[name][at] if name in values else None for name in names]
+            for name in sounds:
+                there = batch.column(name)[at].is_valid
+                cells[names.index(name)] = Sound(str(Locator(path, name, row)), paths.get(name, {at: None})[at]) if there else None
+            kept = make_row(row + 1, columns, names, cells, folder, ("audio", "text"))
+            problem = None if kept.problem is None else f"row {row + 1} of {os.path.basename(path)} {kept.problem}"
+            yield kept._replace(problem=problem)
+            row += 1
+
+
+def _children(kind: Any) -> list[str]:
+    return [kind.field(at).name for at in range(kind.num_fields)]

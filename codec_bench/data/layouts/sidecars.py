@@ -1,0 +1,157 @@
+"""Text files next to sound files: LibriTTS, VCTK, `a.wav` with `a.txt` or `a.lab`, and TextGrid files of words.
+
+Formats
+    https://www.openslr.org/60, https://datashare.ed.ac.uk/handle/10283/3443, Montreal Forced Aligner's corpora
+    (https://montreal-forced-aligner.readthedocs.io/en/latest/user_guide/corpus_structure.html).
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+
+from codec_bench.data.alignments import words_of
+from codec_bench.data.folder import read_folder
+from codec_bench.data.layouts.base import Reading
+from codec_bench.data.layouts.tree import Absent, Tree, decode_line
+from codec_bench.data.rows import NOTHING, Row, stem, without_suffix
+from codec_bench.errors import UserError, on_disk
+from codec_bench.types import SPOKEN, WORDS
+
+_TIMES = re.compile(r"\s*\d+\s+\d+\s+\S")
+_MICROPHONE = re.compile(r"(?P<id>.+)_(?P<mic>mic\d)")
+_TEXT_FOLDERS = ("txt", "text", "texts", "lab", "transcripts")
+
+
+def read_text(tree: Tree, file: str) -> str:
+    """The words of a file, with single spaces.
+
+    Raises:
+        UserError: it cannot be read, or is not UTF-8.
+    """
+    with on_disk(f"'{tree.path(file)}' cannot be read"), open(tree.path(file), "rb") as opened:
+        lines = [decode_line(raw, number, tree.path(file)) for number, raw in enumerate(opened, 1)]
+    return " ".join(" ".join(lines).split())
+
+
+def _with_text(tree: Tree, row: Row, file: str | None, **fields: object) -> Row:
+    """A row with the words of a text file; a file that is no text is the row's problem."""
+    try:
+        text = None if file is None else read_text(tree, file)
+    except UserError as error:
+        return row._replace(problem=error.message)
+    return row._replace(text=text, **fields)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------------------------------- LibriTTS
+
+_ORIGINAL, _NORMALISED = ".original.txt", ".normalized.txt"
+
+
+def claims_libritts(tree: Tree, file: str) -> bool:
+    """Whether the file is the text of a sound next to it."""
+    return file.removesuffix(_ORIGINAL).removesuffix(_NORMALISED) in tree.by_place
+
+
+def read_libritts(tree: Tree, files: Sequence[str]) -> Reading:
+    """`ID.original.txt` is the text, and `ID.normalized.txt` the text with its numbers written out."""
+    there = set(files)
+
+    def rows() -> Iterator[Row]:
+        for row in read_folder(tree.root, tree.sounds):
+            place = without_suffix(row.name or "")
+            found = [place + kind for kind in (_ORIGINAL, _NORMALISED) if place + kind in there]
+            id = posixpath.basename(place)
+            row = _with_text(tree, row, found[0] if found else None, id=id, speaker=id.split("_")[0])
+            if len(found) == 2:
+                row = row._replace(extra={SPOKEN: _with_text(tree, row, found[1]).text or ""})
+            yield row
+        yield from _without_sound(len(tree.sounds), tree, [file for file in files if not claims_libritts(tree, file)])
+
+    known = [file for file in tree.texts if re.search(r"(\.trans|\.book)\.tsv$|(^|/)(SPEAKERS|CHAPTERS|BOOKS|speakers)\.\w+$", file)]
+    return Reading(rows(), files, known, lists_sounds=False)
+
+
+def _without_sound(count: int, tree: Tree, files: Sequence[str]) -> Iterator[Row]:
+    for at, file in enumerate(files, count + 1):
+        id = posixpath.basename(file).split(".")[0]
+        yield _with_text(tree, Row(at, id, problem=Absent(f"'{file}' has no sound")), file)
+
+
+# ----------------------------------------------------------------------------------------------------------------- VCTK
+
+
+def claims_vctk(tree: Tree, file: str) -> bool:
+    """Whether the file lies in a folder of texts, and a sound of its name in another folder."""
+    return _is_in_text_folder(file) and bool(_vctk_sounds(tree, file))
+
+
+def _is_in_text_folder(file: str) -> bool:
+    return any(part in _TEXT_FOLDERS for part in file.lower().split("/")[:-1])
+
+
+def _vctk_sounds(tree: Tree, file: str) -> list[str]:
+    name = stem(file)
+    found = [sound for one in (name, f"{name}_mic1", f"{name}_mic2") for sound in tree.by_stem.get(one, [])]
+    return [sound for sound in found if posixpath.dirname(sound) != posixpath.dirname(file)]
+
+
+def read_vctk(tree: Tree, files: Sequence[str]) -> Reading:
+    """`txt/SPEAKER/ID.txt` is the text of `wav*/SPEAKER/ID.wav`, or of ID_mic1 and ID_mic2."""
+    known = [file for file in tree.texts if re.search(r"(^|/)(speaker-info|update|log)\.txt$", file)]
+    files = [file for file in files if _is_in_text_folder(file)]
+    texts = {stem(file): file for file in files}
+
+    def rows() -> Iterator[Row]:
+        for row in read_folder(tree.root, tree.sounds):
+            name = stem(row.name or "")
+            match = _MICROPHONE.fullmatch(name)
+            text = texts.get(name) or (texts.get(match["id"]) if match else None)
+            speaker = posixpath.basename(posixpath.dirname(text)) if text else None
+            speaker = None if speaker is not None and speaker.lower() in _TEXT_FOLDERS else speaker
+            extra = {"microphone": match["mic"]} if match else NOTHING
+            yield _with_text(tree, row, text, id=None, speaker=speaker, extra=extra)
+        yield from _without_sound(len(tree.sounds), tree, [file for file in files if not _vctk_sounds(tree, file)])
+
+    return Reading(rows(), files, known, lists_sounds=False)
+
+
+# ------------------------------------------------------------------------------------------------------------ wav + txt
+
+
+def claims_sidecar(tree: Tree, file: str) -> bool:
+    """Whether a sound next to the file has its name, and the file has words, not times of phones."""
+    return without_suffix(file) in tree.by_place and not _TIMES.match(tree.first_line(file))
+
+
+def read_sidecars(tree: Tree, files: Sequence[str]) -> Reading:
+    """`a.txt`, else `a.lab`, is the text of `a.wav`."""
+    of: dict[str, str] = {}
+    for file in sorted(files, reverse=True):  # .txt comes after .lab
+        if claims_sidecar(tree, file) or without_suffix(file) not in tree.by_place:
+            of[without_suffix(file)] = file
+
+    def rows() -> Iterator[Row]:
+        for row in read_folder(tree.root, tree.sounds):
+            yield _with_text(tree, row, of.get(without_suffix(row.name or "")))
+
+    used = [file for place, file in of.items() if place in tree.by_place]
+    return Reading(rows(), used, lists_sounds=False)
+
+
+# ------------------------------------------------------------------------------------------------------------- TextGrid
+
+
+def add_words(tree: Tree, row: Row) -> tuple[Row, str | None]:
+    """A row with the times of its words, and the TextGrid file next to its sound that says them."""
+    file = None if row.audio is None else os.path.splitext(row.audio)[0] + ".TextGrid"
+    if file is None or WORDS in row.extra or not os.path.isfile(file):
+        return row, None
+    name = os.path.relpath(file, tree.root).replace(os.sep, "/")
+    try:
+        words = words_of(file)
+    except UserError as error:
+        return row._replace(problem=error.message), name
+    return (row if words is None else row._replace(extra={**row.extra, WORDS: words})), name

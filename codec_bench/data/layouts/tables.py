@@ -1,0 +1,300 @@
+"""Tables and JSON lines: Hugging Face's audiofolder, Common Voice, NeMo's manifests, Lhotse's manifests, tar files.
+
+Formats
+    https://huggingface.co/docs/datasets/audio_dataset, https://github.com/common-voice/cv-dataset,
+    https://docs.nvidia.com/nemo-framework/user-guide/latest/nemotoolkit/asr/datasets.html,
+    https://lhotse.readthedocs.io/en/latest/corpus.html, https://github.com/webdataset/webdataset.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from codec_bench.data.layouts.base import Reading
+from codec_bench.data.layouts.tree import Absent, Tree, Unclear, segment_of
+from codec_bench.data.manifest import read_manifest
+from codec_bench.data.rows import ALIASES, NOTHING, Row, parse_json, without_suffix
+from codec_bench.data.tars import tar_rows
+from codec_bench.errors import UserError
+
+_FILE_NAMES = ("file_name", "audio_file_name")
+_COMMON_VOICE = ("validated.tsv", "train.tsv", "dev.tsv", "test.tsv")
+_SPLITS = {"train": "train", "training": "train", "valid": "validation", "validation": "validation", "val": "validation"}
+_SPLITS |= {"dev": "validation", "test": "test", "testing": "test", "eval": "test", "evaluation": "test"}
+
+
+def _first_object(tree: Tree, file: str) -> Mapping[str, Any]:
+    """The object in the first line of JSON lines; empty if there is none."""
+    try:
+        item = parse_json(tree.first_line(file))
+    except (ValueError, RecursionError):
+        return {}
+    return item if isinstance(item, dict) else {}
+
+
+def _columns(tree: Tree, file: str) -> list[str]:
+    """The columns of a table, or the keys of its first line."""
+    kind = posixpath.splitext(file)[1].lower()
+    if kind == ".jsonl":
+        return list(_first_object(tree, file))
+    if kind == ".parquet":
+        import pyarrow
+        import pyarrow.parquet as pq
+
+        try:
+            return list(pq.read_schema(tree.path(file)).names)
+        except (OSError, pyarrow.ArrowException):
+            return []
+    return [name.strip().strip('"') for name in tree.first_line(file).split("\t" if kind == ".tsv" else ",")]
+
+
+def _split_of(folder: str) -> str | None:
+    """The split that a folder's name says, as the `datasets` library reads it."""
+    return next((split for part in folder.lower().split("/") if (split := _SPLITS.get(part))), None)
+
+
+# ---------------------------------------------------------------------------------------------------------- audiofolder
+
+
+def claims_audiofolder(tree: Tree, file: str) -> bool:
+    """Whether the table has a column `file_name`."""
+    return any(name in _columns(tree, file) for name in _FILE_NAMES)
+
+
+def read_audiofolder(tree: Tree, files: Sequence[str]) -> Reading:
+    """Tables whose column `file_name` holds paths from the table's folder."""
+
+    def rows() -> Iterator[Row]:
+        count = 0
+        for file in files:
+            folder, split = posixpath.dirname(file), _split_of(posixpath.dirname(file))
+            for row in read_manifest(tree.path(file), require_audio=True):
+                count += 1
+                where = f"line {row.number} of {posixpath.basename(file)}"
+                extra = {**row.extra, "split": split} if split and "split" not in row.extra else row.extra
+                yield _inside(tree, row, folder, where)._replace(number=count, extra=extra)
+
+    return Reading(rows(), files)
+
+
+def _inside(tree: Tree, row: Row, folder: str, where: str) -> Row:
+    """A row of a manifest whose sound must be a file in the folder."""
+    if row.problem is not None or row.name is None or row.audio is None or not os.path.isabs(row.audio):
+        return row
+    name = os.path.relpath(row.audio, tree.path(folder)).replace(os.sep, "/")
+    try:
+        file = tree.find_sound(name, folder)
+    except Unclear as problem:
+        absent = "no such" in str(problem)
+        return row._replace(audio=None, problem=(Absent if absent else str)(f"{where} {problem}"))
+    return row._replace(name=file, audio=tree.path(file))
+
+
+# --------------------------------------------------------------------------------------------------------- Common Voice
+
+
+def claims_common_voice(tree: Tree, file: str) -> bool:
+    """Whether the table has the columns of Common Voice."""
+    return {"client_id", "path", "sentence"} <= set(_columns(tree, file))
+
+
+def read_common_voice(tree: Tree, files: Sequence[str]) -> Reading:
+    """`validated.tsv`, else `train.tsv`, `dev.tsv` and `test.tsv`, or the one that was named; sounds are in `clips`."""
+    named = {posixpath.basename(file): file for file in files}
+    chosen = [named[name] for name in _COMMON_VOICE if name in named]
+    chosen = chosen[:1] if chosen and posixpath.basename(chosen[0]) == _COMMON_VOICE[0] else chosen
+    chosen = chosen if chosen and len(files) > 1 else list(files)
+
+    def rows() -> Iterator[Row]:
+        count = 0
+        for file in chosen:
+            clips = posixpath.join(posixpath.dirname(file), "clips")
+            for row in read_manifest(tree.path(file), require_audio=True, folder=tree.path(clips)):
+                count += 1
+                name = posixpath.splitext(posixpath.basename(file))[0]
+                extra = {key: value for key, value in row.extra.items() if value not in ("", None)}
+                extra |= {"split": name} if len(chosen) > 1 else {}
+                where = f"line {row.number} of {posixpath.basename(file)}"
+                yield _inside(tree, row, clips, where)._replace(number=count, extra=extra)
+
+    return Reading(rows(), chosen)
+
+
+# ----------------------------------------------------------------------------------------------------------------- NeMo
+
+
+def claims_nemo(tree: Tree, file: str) -> bool:
+    """Whether the first line is an object with `audio_filepath` and `duration`."""
+    return {"audio_filepath", "duration"} <= _first_object(tree, file).keys()
+
+
+def read_nemo(tree: Tree, files: Sequence[str]) -> Reading:
+    """JSON lines; where there is an `offset`, the sound is from it on as long as `duration` says."""
+    (file,) = files
+
+    def rows() -> Iterator[Row]:
+        for row in read_manifest(tree.path(file), require_audio=True, kind=".jsonl"):
+            extra = {key: value for key, value in row.extra.items() if key not in ("offset", "duration")}
+            yield _nemo_segment(row, f"line {row.number} of {posixpath.basename(file)}")._replace(extra=extra)
+
+    return Reading(rows(), files)
+
+
+def _nemo_segment(row: Row, where: str) -> Row:
+    offset, duration = row.extra.get("offset"), row.extra.get("duration")
+    if row.problem is not None or row.audio is None:
+        return row
+    if os.path.isabs(row.audio) and not os.path.isfile(row.audio):
+        return row._replace(audio=None, problem=Absent(f"{where} names '{row.name}', and there is no such sound file"))
+    if offset is None:
+        return row
+    try:
+        begin, end = float(offset), float(offset) + float(duration)  # type: ignore[arg-type]
+        audio = segment_of(row.audio, begin, end, where)
+    except (TypeError, ValueError):
+        return row._replace(problem=f"{where} has the offset {offset!r} and duration {duration!r}; expected seconds")
+    except Unclear as problem:
+        return row._replace(problem=str(problem))
+    place = without_suffix(row.name or "")
+    return row._replace(audio=audio, name=f"{place}-{round(begin * 1000):07d}-{round(end * 1000):07d}.wav")
+
+
+# --------------------------------------------------------------------------------------------------------------- Lhotse
+
+
+def _kind_of(item: Mapping[str, Any]) -> str | None:
+    """Which manifest of Lhotse has such an object."""
+    if {"id", "recording_id", "start", "duration"} <= item.keys():
+        return "supervisions"
+    if {"id", "sources", "sampling_rate"} <= item.keys():
+        return "recordings"
+    return "cuts" if {"id", "start", "duration", "type"} <= item.keys() or "tracks" in item else None
+
+
+def kind_of_lhotse(tree: Tree, file: str) -> str | None:
+    """Whether a file holds `recordings`, `supervisions` or `cuts`; None for another file."""
+    return _kind_of(_first_object(tree, file))
+
+
+def claims_lhotse(tree: Tree, file: str) -> bool:
+    """Whether the first line is a recording, a supervision or a cut."""
+    return kind_of_lhotse(tree, file) is not None
+
+
+def read_lhotse(tree: Tree, files: Sequence[str]) -> Reading:
+    """Cuts, or else supervisions with their recordings; each supervision is a segment of a recording."""
+    kinds: dict[str, list[str]] = {}
+    for file in files:
+        kinds.setdefault(kind_of_lhotse(tree, file) or "", []).append(file)
+    if "cuts" not in kinds and "recordings" not in kinds:
+        raise UserError(f"'{files[0]}' holds supervisions, and no manifest of recordings is next to it")
+    used = kinds["cuts"] if "cuts" in kinds else [*kinds["recordings"], *kinds.get("supervisions", [])]
+    made = _cut_rows(tree, used) if "cuts" in kinds else _supervision_rows(tree, kinds)
+    return Reading((row._replace(number=at) for at, row in enumerate(made, 1)), used)
+
+
+def _objects(tree: Tree, file: str) -> Iterator[tuple[str, Any]]:
+    name = posixpath.basename(file)
+    for number, line in tree.read_lines(file):
+        where = f"line {number} of {name}"
+        try:
+            yield where, parse_json(line)
+        except (ValueError, RecursionError) as error:
+            yield where, f"{where} is not JSON: {error}"
+
+
+def _supervision_rows(tree: Tree, kinds: Mapping[str, Sequence[str]]) -> Iterator[Row]:
+    objects = [one for file in kinds["recordings"] for one in _objects(tree, file)]
+    recordings = {item["id"]: item for _, item in objects if isinstance(item, dict) and "id" in item}
+    yield from (Row(0, None, problem=item) for _, item in objects if isinstance(item, str))
+    if "supervisions" not in kinds:
+        for where, item in objects:
+            yield _lhotse_row(tree, where, item, item, {})
+        return
+    for file in kinds["supervisions"]:
+        for where, item in _objects(tree, file):
+            recording = recordings.get(item.get("recording_id")) if isinstance(item, dict) else None
+            yield _lhotse_row(tree, where, item, recording, item)
+
+
+def _cut_rows(tree: Tree, files: Sequence[str]) -> Iterator[Row]:
+    for file in files:
+        for where, item in _objects(tree, file):
+            held = item.get("supervisions") or [] if isinstance(item, dict) else []
+            one = held[0] if isinstance(held, list) and held and isinstance(held[0], dict) else {}
+            if isinstance(held, list) and len(held) > 1:
+                texts = [str(part.get("text") or "") for part in held if isinstance(part, dict)]
+                one = {**one, "text": " ".join(filter(None, texts))}
+            recording = item.get("recording") if isinstance(item, dict) else None
+            yield _lhotse_row(tree, where, item, recording, one)
+
+
+def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, said: Mapping[str, Any]) -> Row:
+    """A row of a recording, supervision or cut.
+
+    Args:
+        item: what has the id and the times. recording: its recording. said: what has the text and the speaker.
+    """
+    if not isinstance(item, dict) or not isinstance(item.get("id"), str):
+        return Row(0, None, problem=item if isinstance(item, str) else f"{where} is no object with an id")
+    fields = {name: value for name in ("text", "speaker", "language") if isinstance(value := said.get(name), str)}
+    try:
+        audio = _lhotse_sound(tree, where, item, recording)
+    except Unclear as problem:
+        return Row(0, item["id"], problem=Absent(problem), **fields)  # type: ignore[arg-type]
+    custom = said.get("custom")
+    taken = {name for names in ALIASES.values() for name in names}
+    plain = {k: v for k, v in custom.items() if isinstance(v, (str, int, float)) and k not in taken} if isinstance(custom, dict) else NOTHING
+    return Row(0, item["id"], item["id"], audio, extra=plain, **fields)  # type: ignore[arg-type]
+
+
+def _lhotse_sound(tree: Tree, where: str, item: Mapping[str, Any], recording: Any) -> str:
+    if item.get("type") not in (None, "MonoCut", "MultiCut", "Cut") or "tracks" in item:
+        raise Unclear(f"{where} is a cut of the type {item.get('type')}; write its sound to a file first")
+    if not isinstance(recording, dict):
+        raise Unclear(f"{where} names the recording '{item.get('recording_id')}', which no manifest here has")
+    sources = recording.get("sources")
+    source = sources[0] if isinstance(sources, list) and sources and isinstance(sources[0], dict) else {}
+    if source.get("type") == "url":
+        path = str(source.get("source"))
+    elif source.get("type") != "file" or recording.get("transforms"):
+        kind = "is changed when it is read" if recording.get("transforms") else f"is a {source.get('type')}"
+        raise Unclear(f"{where} has a recording that {kind}; expected a file")
+    else:
+        named = str(source.get("source"))
+        folders = [tree.root, os.getcwd(), os.path.dirname(tree.root)]
+        found = next((file for one in folders if os.path.isfile(file := os.path.join(one, named))), None)
+        if found is None:
+            raise Unclear(f"{where} names '{named}', and there is no such sound file")
+        path = os.path.abspath(found)
+    if item is recording:
+        return path
+    try:
+        begin, end = float(item["start"]), float(item["start"]) + float(item["duration"])
+        length = float(recording["duration"])
+    except (KeyError, TypeError, ValueError):
+        raise Unclear(f"{where} has no start and duration in seconds") from None
+    channel, channels = item.get("channel"), recording.get("channel_ids") or source.get("channels") or [0]
+    alone = channel if isinstance(channel, int) and len(channels) > 1 else None
+    if begin == 0 and abs(end - length) < 1e-6 and alone is None:
+        return path
+    return segment_of(path, begin, end, where, alone)
+
+
+# ----------------------------------------------------------------------------------------------------------- WebDataset
+
+
+def read_tars(tree: Tree, files: Sequence[str]) -> Reading:
+    """The samples of all tar files of a folder, in the order of their names."""
+
+    def rows() -> Iterator[Row]:
+        count = 0
+        for file in files:
+            for row in tar_rows(tree.path(file), require_audio=False):
+                count += 1
+                yield row._replace(number=count)
+
+    return Reading(rows(), files)

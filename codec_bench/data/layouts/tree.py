@@ -1,0 +1,172 @@
+"""The files of a folder, and what layouts ask of them: lines of a list, the sound that a name means."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import os
+import posixpath
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cached_property, lru_cache
+
+from codec_bench.data.folder import all_files, is_sound
+from codec_bench.data.rows import stem, without_suffix
+from codec_bench.decoding.span import SLACK_S, Span
+from codec_bench.errors import UserError, on_disk
+
+TEXT_SUFFIXES = frozenset(
+    ".txt .csv .tsv .json .jsonl .gz .lst .lab .scp .ctm .stm .textgrid .srt .vtt .xml .eaf .parquet .arrow .xlsx".split()
+)
+"""Files next to sound that may hold its texts."""
+_NO_TEXTS = ("readme", "license", "licence", "copying", "notice", "changelog", "requirements")
+_SOUND_FOLDERS = ("wavs", "wav", "audio", "clips")
+
+
+class Unclear(Exception):
+    """A name means no sound, or more than one; the message continues `line 3 of x.csv`."""
+
+
+class Absent(str):
+    """The reason why a row has no sound, where everything else of the row can be used."""
+
+    __slots__ = ()
+
+
+class Tree:
+    """The files below a folder; they are listed when they are first needed.
+
+    Args:
+        root: absolute path of the folder.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    @cached_property
+    def files(self) -> list[str]:
+        """Paths relative to the root, with `/`, sorted."""
+        return sorted(all_files(self.root))
+
+    @cached_property
+    def sounds(self) -> list[str]:
+        """Those that are sound files."""
+        return [file for file in self.files if is_sound(file)]
+
+    @cached_property
+    def others(self) -> list[str]:
+        """Those that are no sound files."""
+        return [file for file in self.files if not is_sound(file)]
+
+    @cached_property
+    def by_stem(self) -> dict[str, list[str]]:
+        """The sound files by their names without suffix."""
+        found: dict[str, list[str]] = {}
+        for file in self.sounds:
+            found.setdefault(stem(file), []).append(file)
+        return found
+
+    @cached_property
+    def by_place(self) -> dict[str, str]:
+        """The sound files by their paths without suffix."""
+        return {without_suffix(file): file for file in self.sounds}
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The files that may hold texts of the sounds."""
+        return [file for file in self.others if _may_hold_texts(file)]
+
+    def path(self, file: str) -> str:
+        """The absolute path of a file."""
+        return os.path.join(self.root, file)
+
+    def find_sound(self, name: str, folder: str = "") -> str:
+        """The sound file that a list names: by its path from `folder`, with or without suffix, or by its stem.
+
+        Raises:
+            Unclear: there is none, there are several, or the path leads out of the folder.
+        """
+        place = posixpath.normpath(posixpath.join(folder, name))
+        if posixpath.isabs(name):
+            place = os.path.relpath(name, self.root).replace(os.sep, "/")
+        if place.startswith("../"):
+            raise Unclear(f"names '{name}', which is outside the folder")
+        if is_sound(place) and os.path.isfile(self.path(place)):
+            return place
+        if place in self.by_place:
+            return self.by_place[place]
+        found = self.by_stem.get(stem(name) if is_sound(name) else posixpath.basename(name), [])
+        near = [one for one in found if posixpath.basename(posixpath.dirname(one)) in _SOUND_FOLDERS]
+        found = near if len(near) == 1 else found
+        if len(found) > 1:
+            raise Unclear(f"names '{name}', which may be '{found[0]}' or '{found[1]}'")
+        if not found:
+            raise Unclear(f"names '{name}', and there is no such sound file")
+        return found[0]
+
+    def read_lines(self, file: str) -> Iterator[tuple[int, str]]:
+        """The lines of a text file that are not empty, with their numbers from 1.
+
+        Raises:
+            UserError: it cannot be read, or is not UTF-8.
+        """
+        with on_disk(f"'{self.path(file)}' cannot be read"):
+            with gzip.open(self.path(file)) if file.endswith(".gz") else open(self.path(file), "rb") as opened:
+                for number, raw in enumerate(opened, 1):
+                    if (line := decode_line(raw, number, self.path(file)).strip("\r\n")).strip():
+                        yield number, line
+
+    def first_line(self, file: str) -> str:
+        """The first line of a text file that is not empty; an empty text if there is none or it is not text."""
+        try:
+            return next((line for _, line in self.read_lines(file)), "")
+        except (UserError, EOFError):
+            return ""
+
+
+def segment_of(path: str, begin_s: float, end_s: float | None, where: str, channel: int | None = None) -> str:
+    """The locator of a segment of a sound.
+
+    Raises:
+        Unclear: the segment is empty, or ends after the sound by its header.
+    """
+    if begin_s < 0 or (end_s is not None and end_s <= begin_s):
+        raise Unclear(f"{where} goes from {begin_s:g} to {end_s:g} s; expected a later end")
+    length_s = _length_s(path)
+    if end_s is not None and length_s is not None and end_s > length_s + SLACK_S:
+        raise Unclear(f"{where} goes to {end_s:g} s, and '{os.path.basename(path)}' ends at {length_s:.3f} s")
+    return str(Span(path, begin_s, end_s, channel))
+
+
+@lru_cache(maxsize=1024)
+def _length_s(path: str) -> float | None:
+    """How long a sound is by its header; None where the header does not say."""
+    import soundfile
+
+    with suppress(Exception):  # reading the sound says what is wrong with it
+        header = soundfile.info(path)
+        return header.frames / header.samplerate if 0 < header.frames else None
+    return None
+
+
+def decode_line(raw: bytes, number: int, path: str) -> str:
+    """A line of a text file.
+
+    Raises:
+        UserError: it is not UTF-8.
+    """
+    name, hint = os.path.basename(path), f"convert it: iconv -f ENCODING -t UTF-8 {path}"
+    if number == 1:
+        raw = raw.removeprefix(codecs.BOM_UTF8)
+        if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise UserError(f"line 1 of '{name}' is UTF-16; expected UTF-8", hint=hint)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise UserError(f"line {number} of '{name}' is not UTF-8 (byte {error.start + 1})", hint=hint) from None
+
+
+def _may_hold_texts(file: str) -> bool:
+    name = posixpath.basename(file).lower()
+    suffix = posixpath.splitext(name)[1]
+    return (suffix in TEXT_SUFFIXES or not suffix) and not name.startswith(_NO_TEXTS)

@@ -1,0 +1,114 @@
+"""A part of a sound: `FILE#t=BEGIN,END`, as W3C's Media Fragments name it, such as `/data/a.wav#t=1.5,3.25`.
+
+Times are in seconds. Without END the part goes to the end. `&channel=1` after them takes one channel, counted from 0.
+FILE may also be a locator of a row of a table or of a member of a tar file.
+
+Source: Media Fragments URI 1.0 (https://www.w3.org/TR/media-frags/), section 4.2.1.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from codec_bench.config.file_content import file_state
+from codec_bench.decoding.decode import Decoded
+from codec_bench.errors import AudioError
+
+MARK = "#t="
+SLACK_S = 0.02
+"""How far a part may end after its sound: tables round times."""
+KEPT_BYTES = 256 << 20
+_SPAN = re.compile(r"(?P<file>.+)#t=(?P<begin>\d+(?:\.\d+)?)(?:,(?P<end>\d+(?:\.\d+)?))?(?:&channel=(?P<channel>\d+))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a sound.
+
+    Args:
+        file: path or locator of the sound. begin_s, end_s: from when to when; None for the end of the sound.
+        channel: the channel alone, counted from 0; None for all.
+    """
+
+    file: str
+    begin_s: float = 0.0
+    end_s: float | None = None
+    channel: int | None = None
+
+    def __str__(self) -> str:
+        end = "" if self.end_s is None else f",{_seconds(self.end_s)}"
+        channel = "" if self.channel is None else f"&channel={self.channel}"
+        return f"{self.file}{MARK}{_seconds(self.begin_s)}{end}{channel}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.6f}".rstrip("0").rstrip(".")
+
+
+def find_span(path: str) -> Span | None:
+    """Reads a string as a part of a sound; None if it is none. If a file of exactly that name exists, it is a path."""
+    match = _SPAN.fullmatch(path) if MARK in path else None
+    if match is None or os.path.exists(path):
+        return None
+    end, channel = match["end"], match["channel"]
+    return Span(match["file"], float(match["begin"]), end and float(end), channel and int(channel))  # type: ignore[arg-type]
+
+
+def cut_span(span: Span, sound: Decoded) -> Decoded:
+    """The samples of a part. Its ends are rounded to the nearest samples.
+
+    Raises:
+        AudioError: the part is empty, begins or ends after the sound, or the sound has no such channel.
+    """
+    samples, rate_hz = sound
+    length = samples.shape[1]
+    begin, end = round(span.begin_s * rate_hz), length if span.end_s is None else round(span.end_s * rate_hz)
+    if end > length + SLACK_S * rate_hz or begin >= length:
+        what = f"to {_seconds(span.end_s)} s" if span.end_s is not None else f"from {_seconds(span.begin_s)} s"
+        raise AudioError(f"'{span}': the segment goes {what}, and the sound ends at {length / rate_hz:.3f} s")
+    if end <= begin:
+        raise AudioError(f"'{span}': the segment is empty")
+    if span.channel is not None:
+        if span.channel >= len(samples):
+            raise AudioError(f"'{span}': the sound has {len(samples)} channels; there is no channel {span.channel}")
+        samples = samples[span.channel : span.channel + 1]
+    return Decoded(samples[:, begin : min(end, length)].copy(), rate_hz)
+
+
+class _Latest:
+    """The sounds that were decoded last, so that the segments of a long recording decode it once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, str], Decoded] = OrderedDict()
+
+    def get(self, file: str, read: Callable[[str], Decoded]) -> Decoded:
+        state = file_state(file) if os.path.isfile(file) else None
+        if state is None:
+            return read(file)
+        with self._lock:
+            found = self._kept.pop((file, state), None) or read(file)
+            self._kept[file, state] = found
+            while len(self._kept) > 1 and sum(one.samples.nbytes for one in self._kept.values()) > KEPT_BYTES:
+                self._kept.popitem(last=False)
+        return found
+
+
+_LATEST = _Latest()
+
+
+def read_span(span: Span, read: Callable[[str], Decoded]) -> Decoded:
+    """Decodes a part of a sound.
+
+    Args:
+        span: the part. read: decodes the whole sound.
+
+    Raises:
+        AudioError: as `read` and `cut_span`.
+    """
+    return cut_span(span, _LATEST.get(span.file, read))
