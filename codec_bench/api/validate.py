@@ -193,7 +193,7 @@ def _check_data(name: str) -> list[Finding]:
         warnings.simplefilter("ignore", Note)  # what was ignored is in the table
         source = open_source(name)
     report = source.report
-    out = [] if report is None else [Finding(name, "ok", f"layout: {layout_line(report)}")]
+    out = [Finding(name, "ok", f"layout: {'manifest or table' if report is None else layout_line(report)}")]
     out += [Finding(f"{name}: {id}", "wrong", reason) for id, reason in source.problems.items()]
     seconds, readable = 0.0, 0
     for sample in source:

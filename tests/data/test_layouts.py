@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from layout_miniatures import MINIATURES, clips
+import soundfile
+from layout_miniatures import MINIATURES, clips, put, write
 
-from codec_bench.data import open_source
-from codec_bench.types import Audio
+from codec_bench.data import match_estimates, open_source
+from codec_bench.data.convert import convert_data
+from codec_bench.data.pairing import open_generated
+from codec_bench.errors import Note, UserError
+from codec_bench.types import Audio, Sample
+
+pytestmark = pytest.mark.filterwarnings("ignore::codec_bench.errors.Note")
 
 
 @pytest.mark.parametrize("name", MINIATURES)
@@ -29,3 +35,128 @@ def test_a_layout_gives_what_it_holds(tmp_path, name):
             continue
         assert audio.samples.shape == original.samples.shape
         assert np.abs(audio.samples - original.samples).max() < 1e-4
+
+
+def _replace(folder, file, old, new):
+    path = folder / file
+    data = path.read_bytes()
+    assert old in data
+    path.write_bytes(data.replace(old, new, 1))
+
+
+def _edit(name, file, old, new):
+    """A fault: other bytes in one text file of a miniature."""
+    return name, lambda folder: _replace(folder, file, old, new)
+
+
+FAULTS = {
+    "fields": (_edit("ljspeech", "metadata.csv", b"|A cold wind blew across the river before the morning came.|", b""), "line 2 of metadata.csv has 1 fields") ,
+    "latin-1": (_edit("ljspeech", "metadata.csv", b"morning", b"m\xf6rning"), "line 2 of 'metadata.csv' is not UTF-8"),
+    "utf-16": (("ljspeech", lambda f: (f / "metadata.csv").write_bytes("LJ001-0000|a".encode("utf-16"))), "line 1 of 'metadata.csv' is UTF-16"),
+    "leaves": (_edit("ljspeech", "metadata.csv", b"LJ001-0001|", b"../../LJ001-0001|"), "line 2 of metadata.csv names '../../LJ001-0001', which is outside the folder"),
+    "no sound": (("ljspeech", lambda f: (f / "wavs/LJ001-0002.wav").unlink()), "line 3 of metadata.csv names 'LJ001-0002', and there is no such sound file"),
+    "two sounds": (("librispeech", lambda f: [write(f, f"{d}/84-121123-0009.flac", clips()[0][1]) for d in "ab"] + [_replace(f, "test-clean/84/121123/84-121123.trans.txt", b"-0000 ", b"-0009 ")]), "line 1 of 84-121123.trans.txt names '84-121123-0009', which may be 'a/84-121123-0009.flac' or 'b/"),
+    "sidecar": (("text_files", lambda f: (f / "part/1.txt").write_bytes(b"ok\nb\xe9")), "line 2 of '1.txt' is not UTF-8"),
+    "pipe": (_edit("kaldi", "data/test/wav.scp", b"audio/meeting.flac", b"sph2pipe -f wav a.sph |"), "line 1 of wav.scp is a command ('sph2pipe -f wav a.sph |'), which is not run"),
+    "ark": (_edit("kaldi", "data/test/wav.scp", b"audio/meeting.flac", b"raw.ark:123"), "line 1 of wav.scp names an archive ('raw.ark:123')"),
+    "beyond": (_edit("kaldi", "data/test/segments", b"utt2 meeting 7.08", b"utt2 meeting 99.08"), "line 3 of segments goes from 99.08 to"),
+    "segment end": (("kaldi", lambda f: put(f, "data/test/segments", "utt0 meeting 0.5 99\n")), "line 1 of segments goes to 99 s, and 'meeting.flac' ends at 10.325 s"),
+    "segment form": (_edit("kaldi", "data/test/segments", b"utt1 meeting 3", b"utt1 meeting x3"), "line 2 of segments is not UTTERANCE RECORDING BEGIN END"),
+    "recording": (_edit("kaldi", "data/test/segments", b"utt1 meeting", b"utt1 lecture"), "line 2 of segments names the recording 'lecture', which wav.scp lacks"),
+    "offset": (_edit("nemo", "test_manifest.json", b'"offset": 1.0', b'"offset": "soon"'), "line 2 of test_manifest.json has the offset 'soon'"),
+    "nemo end": (_edit("nemo", "test_manifest.json", b'"offset": 1.0', b'"offset": 90.0'), "line 2 of test_manifest.json goes to 9"),
+    "json": (_edit("nemo", "test_manifest.json", b'{"audio_filepath": "wav/2', b'"audio_filepath": "wav/2'), "line 3 of test_manifest.json is not JSON"),
+    "lhotse recording": (_edit("lhotse", "toy_supervisions_train.jsonl", b'"recording_id": "rec1"', b'"recording_id": "rec9"'), "line 2 of toy_supervisions_train.jsonl names the recording 'rec9'"),
+    "lhotse command": (_edit("lhotse", "toy_recordings_train.jsonl", b'"type": "file"', b'"type": "command"'), "line 1 of toy_supervisions_train.jsonl has a recording that is a command; expected a file"),
+    "prompts": (_edit("seed_tts", "meta.lst", b"item1|", b"item1||"), "line 2 of meta.lst names"),
+    "few fields": (_edit("seed_tts", "meta.lst", b"|prompt-wavs/p1.wav|", b"|"), "line 2 of meta.lst has 3 fields between bars; expected 4 or 5"),
+    "metadata leaves": (_edit("audiofolder", "train/metadata.csv", b"0.wav", b"../../0.wav"), "line 2 of metadata.csv names '../../0.wav', which is outside the folder"),
+    "cells": (_edit("common_voice", "validated.tsv", b"\tid1\t", b"\t"), "line 3 of validated.tsv has 12 cells where the header has 13"),
+    "arrow": (("save_to_disk", lambda f: next(f.rglob("*.arrow")).write_bytes(b"\xff\xff\xff\xff" + b"x" * 99)), ".arrow' cannot be read as Arrow"),
+    "two layouts": (("ljspeech", lambda f: put(f, "wav.scp", "a wavs/LJ001-0000.wav\n")), "files of two layouts: LJSpeech (metadata.csv) and Kaldi and ESPnet (wav.scp)"),
+    "two lists": (("kaldi", lambda f: put(f, "data/dev/wav.scp", "a b.wav\n")), "2 lists of the layout Kaldi and ESPnet: data/dev/wav.scp, data/test/wav.scp"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_a_layout_is_one_sentence_with_its_file_and_line(tmp_path, fault):
+    (name, plant), says = FAULTS[fault]
+    MINIATURES[name][1](tmp_path)
+    plant(tmp_path)
+    try:
+        found = list(open_source(tmp_path).problems.values())
+    except UserError as error:
+        found = [error.message]
+    assert any(says in one for one in found), found
+    assert all("\n" not in one for one in found)
+
+
+def test_texts_without_sound_and_sounds_without_text_are_counted(tmp_path):
+    MINIATURES["ljspeech"][1](tmp_path)
+    (tmp_path / "wavs/LJ001-0002.wav").rename(tmp_path / "wavs/other.wav")
+    put(tmp_path, "wavs/notes.txt", "read by nobody")
+    with pytest.warns(Note):
+        report = open_source(tmp_path).report
+    assert (report.absent, report.unlisted, report.unread) == (["LJ001-0002"], ["wavs/other.wav"], ["wavs/notes.txt"])
+    texts = open_source(tmp_path, require_audio=False)
+    assert not texts.problems and [s.audio is None for s in texts] == [False, False, True]
+
+
+def test_text_files_next_to_sound_are_never_ignored_silently(tmp_path):
+    write(tmp_path, "a.wav", clips()[0][1])
+    put(tmp_path, "transcripts.tsv", "a\thello\n")
+    put(tmp_path, "README.md", "about")
+    with pytest.warns(Note, match="transcripts.tsv"):
+        assert open_source(tmp_path).report.unread == ["transcripts.tsv"]
+
+
+def test_a_named_file_decides_between_two_layouts(tmp_path):
+    expected = MINIATURES["ljspeech"][1](tmp_path)
+    put(tmp_path, "wav.scp", "only wavs/LJ001-0000.wav\n")
+    assert {s.id for s in open_source(tmp_path / "metadata.csv")} == set(expected)
+    assert [s.id for s in open_source(tmp_path / "wav.scp")] == ["only"]
+
+
+def test_words_come_from_a_text_grid_next_to_the_sound(tmp_path):
+    MINIATURES["text_files"][1](tmp_path)
+    grid = 'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n2\n<exists>\n1\n"IntervalTier"\n"words"\n0\n2\n3\n0\n0.5\n"the"\n0.5\n1.25\n""\n1.25\n2\n"farmer"\n'
+    put(tmp_path, "part/0.TextGrid", grid)
+    source = open_source(tmp_path)
+    assert source.samples[0].extra == {"words": [(0.0, 0.5, "the"), (1.25, 2.0, "farmer")]}
+    assert source.report.unread == []
+
+
+def test_a_channel_of_a_segment_is_read_alone(tmp_path):
+    """A supervision of one channel of a recording with two, as lhotse 1.33 writes it."""
+    left, right = (np.full(32000, value, np.float32) for value in (0.25, -0.5))
+    soundfile.write(tmp_path / "rec2.wav", np.stack([left, right], 1), 16000, subtype="FLOAT")
+    put(tmp_path, "recordings.jsonl", '{"id": "rec2", "sources": [{"type": "file", "channels": [0, 1], "source": "rec2.wav"}], "sampling_rate": 16000, "num_samples": 32000, "duration": 2.0, "channel_ids": [0, 1]}\n')  # fmt: skip
+    put(tmp_path, "supervisions.jsonl", '{"id": "utt3", "recording_id": "rec2", "start": 0.5, "duration": 1.0, "channel": 1, "text": "five", "language": "English", "speaker": "c"}\n')  # fmt: skip
+    audio = Audio.read(open_source(tmp_path).samples[0].audio)
+    assert audio.samples.shape == (1, 16000) and np.all(audio.samples == -0.5)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+@pytest.mark.parametrize("name", ["kaldi", "save_splits_to_disk", "libritts"])
+def test_a_converted_manifest_gives_the_same_rows(tmp_path, name, kind):
+    MINIATURES[name][1](tmp_path / name)
+    assert convert_data(tmp_path / name, tmp_path / f"manifest.{kind}") == (3, {})
+    before, after = open_source(tmp_path / name), open_source(tmp_path / f"manifest.{kind}")
+    for one, other in zip(before, after, strict=True):
+        assert (one.id, one.text, one.speaker, one.language, dict(one.extra)) == (
+            other.id, other.text, other.speaker, other.language, dict(other.extra),
+        )  # fmt: skip
+        assert np.array_equal(Audio.read(one.audio).samples, Audio.read(other.audio).samples)
+
+
+@pytest.mark.parametrize("name", ["kaldi", "common_voice", "save_to_disk", "webdataset", "seed_tts"])
+def test_generated_sound_in_a_layout_is_matched(tmp_path, name):
+    expected = MINIATURES[name][1](tmp_path / name)
+    generated = open_generated(tmp_path / name)
+    if name == "seed_tts":  # its list names prompts, so the folder's sounds are taken
+        assert {s.id for s in generated} == {f"prompt-wavs/p{n}" for n in range(3)}
+        return
+    assert {s.id for s in generated} == set(expected)
+    manifest = [Sample(id, None, text=text) for id, (text, _, _) in expected.items()]
+    matched = match_estimates(open_source(manifest, require_audio=False), tmp_path / name)
+    assert all(sample.estimate for sample in matched)

@@ -228,6 +228,7 @@ def webdataset(folder: Path) -> Expected:
     import io
     import tarfile
 
+    folder.mkdir(parents=True, exist_ok=True)
     for n, (text, audio) in enumerate(clips()):
         with tarfile.open(folder / f"part-{n:06d}.tar", "w") as tar:
             sound = io.BytesIO()

@@ -6,8 +6,9 @@ import codecs
 import gzip
 import os
 import posixpath
+import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache
 
 from codec_bench.data.folder import all_files, is_sound
@@ -20,6 +21,7 @@ TEXT_SUFFIXES = frozenset(
 )
 """Files next to sound that may hold its texts."""
 _NO_TEXTS = ("readme", "license", "licence", "copying", "notice", "changelog", "requirements")
+_HEAD_BYTES = 64 << 10
 _SOUND_FOLDERS = ("wavs", "wav", "audio", "clips")
 
 
@@ -110,18 +112,30 @@ class Tree:
         Raises:
             UserError: it cannot be read, or is not UTF-8.
         """
-        with on_disk(f"'{self.path(file)}' cannot be read"):
+        with on_disk(f"'{self.path(file)}' cannot be read"), _whole_gzip(self.path(file)):
             with gzip.open(self.path(file)) if file.endswith(".gz") else open(self.path(file), "rb") as opened:
                 for number, raw in enumerate(opened, 1):
                     if (line := decode_line(raw, number, self.path(file)).strip("\r\n")).strip():
                         yield number, line
 
     def first_line(self, file: str) -> str:
-        """The first line of a text file that is not empty; an empty text if there is none or it is not text."""
+        """The beginning of a text file up to its first line with words, whatever its encoding; empty if there is none."""
         try:
-            return next((line for _, line in self.read_lines(file)), "")
-        except (UserError, EOFError):
+            with gzip.open(self.path(file)) if file.endswith(".gz") else open(self.path(file), "rb") as opened:
+                head = opened.read(_HEAD_BYTES)
+        except (OSError, EOFError, zlib.error):
             return ""
+        is_wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = head.decode("utf-16" if is_wide else "utf-8-sig", "replace")
+        return next((line for line in text.splitlines() if line.strip()), "")
+
+
+@contextmanager
+def _whole_gzip(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, zlib.error) as error:
+        raise UserError(f"'{path}' is no whole gzip file: {error}", hint="copy it again") from error
 
 
 def segment_of(path: str, begin_s: float, end_s: float | None, where: str, channel: int | None = None) -> str:
