@@ -168,7 +168,10 @@ def words_of(path: str) -> list[tuple[float, float, str]] | None:
         UserError: it is no TextGrid, or a word does not end after it starts.
     """
     file = Path(path)
-    rows = next((rows for name, rows in _all_tiers(file) if name.lower() in _WORD_TIERS or name.lower().endswith("- words")), None)
+    rows = next(
+        (rows for name, rows in _all_tiers(file) if name.lower() in _WORD_TIERS or name.lower().endswith("- words")),
+        None,
+    )
     if rows is None:
         return None
     found = _alignment(file, rows)

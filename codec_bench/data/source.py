@@ -262,9 +262,7 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
     return Source(name, to_samples(rows, os.path.basename(path), unit=unit_of(path), limit=front))
 
 
-def _open_folder(
-    data: str, name: str, tree: Tree, limit: int | None, seed: int | None, require_audio: bool
-) -> Source:
+def _open_folder(data: str, name: str, tree: Tree, limit: int | None, seed: int | None, require_audio: bool) -> Source:
     """A folder without a manifest: in a layout, with sound files, or with tables of the hub."""
     found = find_layout(tree)
     if found is None and not tree.sounds:

@@ -23,7 +23,9 @@ MARK = "#t="
 SLACK_S = 0.02
 """How far a part may end after its sound: tables round times."""
 KEPT_BYTES = 256 << 20
-_SPAN = re.compile(r"(?P<file>.+)#t=(?P<begin>\d+(?:\.\d+)?)(?:,(?P<end>\d+(?:\.\d+)?))?(?:&channel=(?P<channel>\d+))?", re.DOTALL)
+_SPAN = re.compile(
+    r"(?P<file>.+)#t=(?P<begin>\d+(?:\.\d+)?)(?:,(?P<end>\d+(?:\.\d+)?))?(?:&channel=(?P<channel>\d+))?", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)

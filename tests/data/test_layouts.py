@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import soundfile
@@ -9,6 +11,7 @@ from layout_miniatures import MINIATURES, clips, put, write
 
 from codec_bench.data import match_estimates, open_source
 from codec_bench.data.convert import convert_data
+from codec_bench.data.layouts import LAYOUTS
 from codec_bench.data.pairing import open_generated
 from codec_bench.errors import Note, UserError
 from codec_bench.types import Audio, Sample
@@ -160,3 +163,9 @@ def test_generated_sound_in_a_layout_is_matched(tmp_path, name):
     manifest = [Sample(id, None, text=text) for id, (text, _, _) in expected.items()]
     matched = match_estimates(open_source(manifest, require_audio=False), tmp_path / name)
     assert all(sample.estimate for sample in matched)
+
+
+def test_the_page_has_a_line_for_every_layout():
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text("utf-8")
+    for layout in LAYOUTS:
+        assert f"| {layout.name} | {layout.form.replace('|', chr(92) + '|')} |" in page

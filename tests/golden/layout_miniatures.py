@@ -26,7 +26,9 @@ def write(folder: Path, name: str, audio: Audio) -> None:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     kind = {".wav": "WAV", ".flac": "FLAC", ".mp3": "MP3"}[path.suffix]
-    soundfile.write(path, audio.samples.T, audio.sample_rate_hz, format=kind, subtype="PCM_16" if kind != "MP3" else None)
+    soundfile.write(
+        path, audio.samples.T, audio.sample_rate_hz, format=kind, subtype="PCM_16" if kind != "MP3" else None
+    )
 
 
 def put(folder: Path, name: str, text: str) -> None:
@@ -119,7 +121,11 @@ def nemo(folder: Path) -> Expected:
         pad = np.zeros((1, 16000), np.float32)
         write(folder, f"wav/{n}.wav", Audio(np.concatenate([pad, audio.samples, pad], 1), 16000) if n == 1 else audio)
         part = {"offset": 1.0} if n == 1 else {}
-        lines.append(json.dumps({"audio_filepath": f"wav/{n}.wav", "duration": audio.duration_s, **part, "text": text, "lang": "en"}))
+        lines.append(
+            json.dumps(
+                {"audio_filepath": f"wav/{n}.wav", "duration": audio.duration_s, **part, "text": text, "lang": "en"}
+            )
+        )
     put(folder, "test_manifest.json", "\n".join(lines) + "\n")
     end = 1000 + round(clips()[1][1].duration_s * 1000)
     ids = ["0", f"1-0001000-{end:07d}", "2"]
@@ -233,7 +239,11 @@ def webdataset(folder: Path) -> Expected:
         with tarfile.open(folder / f"part-{n:06d}.tar", "w") as tar:
             sound = io.BytesIO()
             soundfile.write(sound, audio.samples.T, audio.sample_rate_hz, format="FLAC", subtype="PCM_16")
-            parts = {"flac": sound.getvalue(), "json": b'{"speaker": "s%d", "language": "en"}' % n, "txt": text.encode()}
+            parts = {
+                "flac": sound.getvalue(),
+                "json": b'{"speaker": "s%d", "language": "en"}' % n,
+                "txt": text.encode(),
+            }
             for kind, data in parts.items():
                 member = tarfile.TarInfo(f"clip{n}.{kind}")
                 member.size = len(data)

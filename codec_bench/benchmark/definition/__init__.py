@@ -5,7 +5,6 @@ Which file to open
     `loader.py`     finds definitions and fills in `matrix` and `extends`; `finding.py` places a mistake, `validate.py`
                     finds them all, `row_checks.py` those in the rows of data beside a definition.
     `questions.py`  rows as questions; `statistics.py` the data in numbers; `on_hub.py` what the hub has of them now.
-    `layouts.py`    data that are not tables; `pairs.py` and `emotions.py` are two of these, and `joined_tables.py`
-                    joins texts of another table.
+    `joined_tables.py`  joins texts of another table; data that are not tables are read by `data/layouts/benchmarks.py`.
     `prompt.py`     chooses and fills a prompt. `benchmark.py` all of it together; `base.py` what a question is.
 """

@@ -49,16 +49,3 @@ class Published:
     metric: str
     value: float
     source: str
-
-
-def cell_of(row: Mapping[str, Any], column: str) -> Any:
-    """The value of a column; `a.b` is the value `b`, or of a list the entry `b`, in the column `a`, if no column is
-    called so.
-    """
-    if column in row or "." not in column:
-        return row.get(column)
-    name, _, rest = column.partition(".")
-    inner = row.get(name)
-    if isinstance(inner, list):
-        inner = {str(at): value for at, value in enumerate(inner)}
-    return cell_of(inner, rest) if isinstance(inner, Mapping) else None

@@ -21,10 +21,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.definition.base import Question, cell_of
+from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.joined_tables import Joined, joined
 from codec_bench.benchmark.definition.schema import Data, Speaker
-from codec_bench.data.cells import SOUND_TYPE
+from codec_bench.data.cells import SOUND_TYPE, cell_of
 from codec_bench.data.hub import MIRROR_VARIABLE
 from codec_bench.data.rows import rank
 from codec_bench.errors import UserError
@@ -158,40 +158,21 @@ class QuestionStream:
                     columns = table.columns if data.join is None else (*table.columns, *data.join.columns)
                     yield Opened(_Apart(str(config), rows_of) if data.configs else rows_of, split, columns)
             return
-        from codec_bench.benchmark.definition.emotions import EXPRESSO_COLUMNS, open_esd, open_expresso
-        from codec_bench.benchmark.definition.layouts import (
-            open_air_bench,
-            open_listed,
-            open_minimax,
-            open_seed_tts,
-            open_tagged,
-            open_transcribed,
-            place_of,
-        )
-        from codec_bench.benchmark.definition.pairs import open_story_cloze, open_zerospeech
+        from codec_bench.data.layouts.benchmark_files import place_of
+        from codec_bench.data.layouts.benchmarks import BENCHMARK_LAYOUTS, BenchmarkData
 
-        place, config = place_of(where, data.revision, mirror), data.config or ""
-        if data.layout == "minimax":
-            read = open_minimax(place, language=data.language or "")
-        elif data.layout == "seed-tts":
-            read = open_seed_tts(place, listed=config)
-        elif data.layout == "transcribed":
-            read = open_transcribed(place, listed=config, folder=data.sounds)
-        elif data.layout == "esd":
-            read = open_esd(place, language=data.language or "", voice=config)
-        elif data.layout == "expresso":
-            told |= {"split": data.split, "columns": EXPRESSO_COLUMNS, "limit": None, "seed": None}
-            read = open_expresso(place, open_table(where, **told), voice=config, keep=self._is_wanted)
-        elif data.layout == "zerospeech":
-            read = open_zerospeech(place, part=config)
-        elif data.layout == "story-cloze":
-            read = open_story_cloze(place, part=config)
-        elif data.layout in ("listed", "tagged"):
-            sounds = tuple(column for name in SOUNDS for column in _listed(data.columns.get(name, [])))
-            opened = open_listed if data.layout == "listed" else open_tagged
-            read = opened(place, listed=config, folder=data.sounds, sounds=sounds, keep=self._is_wanted)
-        else:
-            read = open_air_bench(place, track=config, keep=self._is_wanted)
+        place = place_of(where, data.revision, mirror)
+        sounds = tuple(column for name in SOUNDS for column in _listed(data.columns.get(name, [])))
+        told |= {"split": data.split, "limit": None, "seed": None}
+        asked = BenchmarkData(
+            data.config or "",
+            data.language or "",
+            data.sounds,
+            sounds,
+            self._is_wanted,
+            partial(open_table, where, **told),
+        )
+        read = BENCHMARK_LAYOUTS[data.layout](place, asked)
         yield Opened(read.part(rows, seed), None, read.columns)
 
     def _is_wanted(self, row: Mapping[str, Any]) -> bool:

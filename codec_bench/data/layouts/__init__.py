@@ -3,7 +3,9 @@
 Which file to open
     `base.py`     what a layout is. `tree.py` is the folder and its lines. The table `LAYOUTS` stands here.
     `lists.py`    one utterance a line; `tables.py` tables and JSON lines; `sidecars.py` texts in files next to sounds;
-                  `saved.py` Arrow files of the `datasets` library.
+                  `saved.py` Arrow files of the `datasets` library. `words.py` says what was recognised.
+    `benchmarks.py`  the layouts that definitions of benchmarks name; `benchmark_files.py`, `benchmark_pairs.py` and
+                  `benchmark_styles.py` read them.
 """
 
 from __future__ import annotations
@@ -116,7 +118,9 @@ def _one_list(tree: Tree, layout: Layout, files: Sequence[str]) -> str:
     return (preferred or nearest)[0]
 
 
-def read_layout_rows(tree: Tree, found: tuple[Layout, list[str]] | None, *, require_audio: bool) -> tuple[list[Row], Report]:
+def read_layout_rows(
+    tree: Tree, found: tuple[Layout, list[str]] | None, *, require_audio: bool
+) -> tuple[list[Row], Report]:
     """The rows of a folder, and what was recognised and ignored in it.
 
     Args:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from codec_bench.data.layouts.base import Reading
 from codec_bench.data.layouts.tree import Absent, Tree, Unclear, segment_of
@@ -97,7 +98,7 @@ ESD_SPEAKERS = {"zh": range(1, 11), "en": range(11, 21)}
 """The numbers of ESD's speakers of each language."""
 
 
-def esd_words(lines: Iterator[tuple[int, str]]) -> dict[str, tuple[int, str, str]]:
+def esd_words(lines: Iterable[tuple[int, str]]) -> dict[str, tuple[int, str, str]]:
     """The number, words and emotion of each recording, from lines `SPEAKER_NUMBER<tab>WORDS<tab>EMOTION`."""
     fields = ((number, line.split("\t")) for number, line in lines)
     return {
@@ -125,9 +126,7 @@ def read_esd(tree: Tree, files: Sequence[str]) -> Reading:
                 count += 1
                 extra = {"emotion": emotion} if emotion else NOTHING
                 where = f"line {number} of {posixpath.basename(file)}"
-                yield _row(
-                    tree, count, id, id, where, text=text, speaker=speaker, language=language, extra=extra
-                )
+                yield _row(tree, count, id, id, where, text=text, speaker=speaker, language=language, extra=extra)
 
     return Reading(rows(), files)
 
@@ -137,7 +136,7 @@ def read_esd(tree: Tree, files: Sequence[str]) -> Reading:
 SEED_TTS_FIELDS = ("name", "prompt_text", "audio", "text", "source_audio")
 
 
-def seed_tts_fields(line: str) -> dict[str, str | None] | None:
+def seed_tts_fields(line: str) -> dict[str, Any] | None:
     """The fields of `NAME|WORDS OF THE PROMPT|PROMPT|TEXT`, perhaps with `|RECORDING`; None for another line."""
     fields = [field.strip() for field in line.split("|")]
     if len(fields) not in _LIST_OF_PROMPTS or not fields[0]:
@@ -207,7 +206,9 @@ def read_kaldi(tree: Tree, files: Sequence[str]) -> Reading:
             audio, problem = None, None
             try:
                 if id not in segments:
-                    raise Unclear(f"line {texts[id][0]} of text has the id '{id}', which {min(there.get('segments', 'wav.scp'), 'segments')} lacks")
+                    raise Unclear(
+                        f"line {texts[id][0]} of text has the id '{id}', which {min(there.get('segments', 'wav.scp'), 'segments')} lacks"
+                    )
                 audio = _kaldi_sound(tree, folder, id, segments[id], recordings, "segments" in values)
             except Unclear as error:
                 problem = Absent(error)

@@ -74,17 +74,25 @@ def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:
     types = dict(zip(names, stream.schema.types))
     fields = {names[at]: field for field, at in columns.at.items()}
     sounds = [name for name in names if fields.get(name) in ("audio", "estimate") and pa.types.is_struct(types[name])]
-    plain = [name for name in names if name not in sounds and not pa.types.is_nested(types[name]) and not pa.types.is_binary(types[name])]
+    plain = [
+        name
+        for name in names
+        if name not in sounds and not pa.types.is_nested(types[name]) and not pa.types.is_binary(types[name])
+    ]
     row = 0
     for batch in stream:
         batch.validate(full=True)
         values = {name: batch.column(name).to_pylist() for name in plain}
-        paths = {name: batch.column(name).field("path").to_pylist() for name in sounds if "path" in _children(types[name])}
+        paths = {
+            name: batch.column(name).field("path").to_pylist() for name in sounds if "path" in _children(types[name])
+        }
         for at in range(batch.num_rows):
             cells: list[Any] = [values[name][at] if name in values else None for name in names]
             for name in sounds:
                 there = batch.column(name)[at].is_valid
-                cells[names.index(name)] = Sound(str(Locator(path, name, row)), paths.get(name, {at: None})[at]) if there else None
+                cells[names.index(name)] = (
+                    Sound(str(Locator(path, name, row)), paths.get(name, {at: None})[at]) if there else None
+                )
             kept = make_row(row + 1, columns, names, cells, folder, ("audio", "text"))
             problem = None if kept.problem is None else f"row {row + 1} of {os.path.basename(path)} {kept.problem}"
             yield kept._replace(problem=problem)

@@ -70,7 +70,11 @@ def read_libritts(tree: Tree, files: Sequence[str]) -> Reading:
             yield row
         yield from _without_sound(len(tree.sounds), tree, [file for file in files if not claims_libritts(tree, file)])
 
-    known = [file for file in tree.texts if re.search(r"(\.trans|\.book)\.tsv$|(^|/)(SPEAKERS|CHAPTERS|BOOKS|speakers)\.\w+$", file)]
+    known = [
+        file
+        for file in tree.texts
+        if re.search(r"(\.trans|\.book)\.tsv$|(^|/)(SPEAKERS|CHAPTERS|BOOKS|speakers)\.\w+$", file)
+    ]
     return Reading(rows(), files, known, lists_sounds=False)
 
 

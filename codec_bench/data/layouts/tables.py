@@ -22,7 +22,13 @@ from codec_bench.errors import UserError
 
 _FILE_NAMES = ("file_name", "audio_file_name")
 _COMMON_VOICE = ("validated.tsv", "train.tsv", "dev.tsv", "test.tsv")
-_SPLITS = {"train": "train", "training": "train", "valid": "validation", "validation": "validation", "val": "validation"}
+_SPLITS = {
+    "train": "train",
+    "training": "train",
+    "valid": "validation",
+    "validation": "validation",
+    "val": "validation",
+}
 _SPLITS |= {"dev": "validation", "test": "test", "testing": "test", "eval": "test", "evaluation": "test"}
 
 
@@ -247,7 +253,11 @@ def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, said: Mapping
         return Row(0, item["id"], problem=Absent(problem), **fields)  # type: ignore[arg-type]
     custom = said.get("custom")
     taken = {name for names in ALIASES.values() for name in names}
-    plain = {k: v for k, v in custom.items() if isinstance(v, (str, int, float)) and k not in taken} if isinstance(custom, dict) else NOTHING
+    plain = (
+        {k: v for k, v in custom.items() if isinstance(v, (str, int, float)) and k not in taken}
+        if isinstance(custom, dict)
+        else NOTHING
+    )
     return Row(0, item["id"], item["id"], audio, extra=plain, **fields)  # type: ignore[arg-type]
 
 

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.definition.layouts import FileRows, text_of
 from codec_bench.data.hub import Place
+from codec_bench.data.layouts.benchmark_files import FileRows, text_of
 from codec_bench.data.streamed import ProblemRow
 from codec_bench.errors import UserError
 

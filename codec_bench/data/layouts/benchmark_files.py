@@ -28,7 +28,7 @@ have them in the column `TAGS`, between commas, and in `folder` the first folder
 (AISHELL-2's test part) or `ID|WORDS|MORE` lines (Opencpop), or else a folder of files `ID.txt` with the words, in UTF-8
 or Big5 (MIR-1K).
 
-Pairs of sounds in folders are read in `pairs.py`, and those of ESD in `emotions.py`.
+Pairs of sounds in folders are read in `benchmark_pairs.py`, and styles of speech in `benchmark_styles.py`.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.definition.base import cell_of
 from codec_bench.data.archives import is_archive
+from codec_bench.data.cells import cell_of
 from codec_bench.data.hub import PREFIX, Place, find_place, folder_place
+from codec_bench.data.layouts.lists import SEED_TTS_FIELDS, seed_tts_fields
 from codec_bench.data.rows import parse_json, random_part
 from codec_bench.data.streamed import ProblemRow
 from codec_bench.errors import UserError, on_disk
@@ -154,7 +155,7 @@ def open_seed_tts(place: Place, *, listed: str) -> FileRows:
         for at, line in enumerate(lines, 1)
         if line.strip()
     ]
-    return FileRows(place, SEED_TTS_COLUMNS, rows, lambda row: _with_voices(row, listed, place))
+    return FileRows(place, SEED_TTS_FIELDS, rows, lambda row: _with_voices(row, listed, place))
 
 
 def open_listed(
@@ -377,14 +378,9 @@ def _json_lines(text: str) -> Iterator[Any]:
                 raise ValueError(f"line {number} {error}") from error
 
 
-SEED_TTS_COLUMNS = ("name", "prompt_text", "audio", "text", "source_audio")
-
-
 def _seed_tts_row(line: str, where: str) -> dict[str, Any]:
-    parts = [part.strip() for part in line.split("|")]
-    if len(parts) not in (4, 5):
-        return ProblemRow(f"{where} has {len(parts)} fields between bars; expected 4 or 5")
-    return dict(zip(SEED_TTS_COLUMNS, [*(part or None for part in parts), None]))
+    fields = seed_tts_fields(line)
+    return fields or ProblemRow(f"{where} has {len(line.split('|'))} fields between bars; expected 4 or 5")
 
 
 def _with_voices(row: dict[str, Any], listed: str, place: Place) -> dict[str, Any]:

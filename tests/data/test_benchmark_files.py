@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from codec_bench.benchmark import benchmark_names, load_benchmark
-from codec_bench.benchmark.definition.layouts import (
+from codec_bench.data.layouts.benchmark_files import (
     COLUMNS,
     open_air_bench,
     open_listed,

@@ -5,8 +5,8 @@ import pytest
 import soundfile
 
 from codec_bench.benchmark import load_benchmark
-from codec_bench.benchmark.definition.layouts import place_of
-from codec_bench.benchmark.definition.pairs import open_story_cloze, open_zerospeech
+from codec_bench.data.layouts.benchmark_files import place_of
+from codec_bench.data.layouts.benchmark_pairs import open_story_cloze, open_zerospeech
 from codec_bench.data.streamed import ProblemRow
 from codec_bench.errors import UserError
 

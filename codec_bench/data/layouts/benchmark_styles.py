@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.definition.layouts import FileRows, text_of
 from codec_bench.data.hub import Place
+from codec_bench.data.layouts.benchmark_files import FileRows, text_of
+from codec_bench.data.layouts.lists import ESD_SPEAKERS, esd_words
 from codec_bench.errors import UserError
 from codec_bench.text.tags import without_tags
 
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
 COLUMNS = ("id", "text", "emotion", "audio", "prompt_text", "speaker")
 NEUTRAL = "neutral"
-SPEAKERS = {"zh": range(1, 11), "en": range(11, 21)}
-"""The numbers of ESD's speakers of each language."""
 TEST = range(21, 51)
 """The numbers of the sentences of ESD's test part."""
 _BEFORE = {NEUTRAL: 0, "angry": 350, "happy": 700, "sad": 1050, "surprised": 1400}
@@ -120,9 +119,9 @@ def open_esd(place: Place, *, language: str, voice: str) -> FileRows:
             sentence only with an emotion, so that no other recording can be its voice.
     """
     root = Path(place.root or "")
-    speakers = [name for name in (f"{number:04d}" for number in SPEAKERS[language]) if (root / name).is_dir()]
+    speakers = [name for name in (f"{number:04d}" for number in ESD_SPEAKERS[language]) if (root / name).is_dir()]
     if place.root is None or not speakers:
-        first, last = SPEAKERS[language][0], SPEAKERS[language][-1]
+        first, last = ESD_SPEAKERS[language][0], ESD_SPEAKERS[language][-1]
         raise UserError(f"'{place.name}' has no folder of a speaker from {first:04d} to {last:04d}")
     rows = [row for speaker in speakers for row in _of_esd(place, root, speaker).rows(_BEFORE, TEST, voice)]
     if not rows:
@@ -135,8 +134,8 @@ def open_esd(place: Place, *, language: str, voice: str) -> FileRows:
 
 def _of_esd(place: Place, root: Path, speaker: str) -> _Speaker:
     listed = f"{speaker}/{speaker}.txt"
-    lines = (line.split("\t") for line in text_of(place, listed).splitlines())
-    words = {fields[0].strip(): fields[1].strip() for fields in lines if len(fields) > 1}
+    lines = enumerate(text_of(place, listed).splitlines(), 1)
+    words = {name: text for name, (_, text, _) in esd_words(lines).items()}
     sounds = {file.stem: Clip(str(file)) for file in sorted((root / speaker).rglob("*.wav"))}
     return _Speaker(
         speaker,

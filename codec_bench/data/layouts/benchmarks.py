@@ -1,0 +1,60 @@
+"""The layouts of data sets that benchmarks read, by the names that definitions give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codec_bench.data.hub import Place
+from codec_bench.data.layouts.benchmark_files import (
+    FileRows,
+    open_air_bench,
+    open_listed,
+    open_minimax,
+    open_seed_tts,
+    open_tagged,
+    open_transcribed,
+)
+from codec_bench.data.layouts.benchmark_pairs import open_story_cloze, open_zerospeech
+from codec_bench.data.layouts.benchmark_styles import EXPRESSO_COLUMNS, open_esd, open_expresso
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BenchmarkData:
+    """Which part of a data set a definition reads.
+
+    Args:
+        config: the list, folder, part or track. language: of the part.
+        folder: the folder or archive in which paths of sounds begin.
+        sounds: the columns that name sounds.
+        keep: whether a row is one of those that the definition reads.
+        open_table: opens the data set as a table, with the columns that it is given.
+    """
+
+    config: str
+    language: str
+    folder: str | None
+    sounds: tuple[str, ...]
+    keep: Callable[[Mapping[str, Any]], bool]
+    open_table: Callable[..., Any]
+
+
+BENCHMARK_LAYOUTS: Mapping[str, Callable[[Place, BenchmarkData], FileRows]] = {
+    "air-bench": lambda place, data: open_air_bench(place, track=data.config, keep=data.keep),
+    "esd": lambda place, data: open_esd(place, language=data.language, voice=data.config),
+    "expresso": lambda place, data: open_expresso(
+        place, data.open_table(columns=EXPRESSO_COLUMNS), voice=data.config, keep=data.keep
+    ),
+    "listed": lambda place, data: open_listed(
+        place, listed=data.config, folder=data.folder, sounds=data.sounds, keep=data.keep
+    ),
+    "minimax": lambda place, data: open_minimax(place, language=data.language),
+    "seed-tts": lambda place, data: open_seed_tts(place, listed=data.config),
+    "story-cloze": lambda place, data: open_story_cloze(place, part=data.config),
+    "tagged": lambda place, data: open_tagged(
+        place, listed=data.config, folder=data.folder, sounds=data.sounds, keep=data.keep
+    ),
+    "transcribed": lambda place, data: open_transcribed(place, listed=data.config, folder=data.folder),
+    "zerospeech": lambda place, data: open_zerospeech(place, part=data.config),
+}
