@@ -4,7 +4,7 @@
 Which file to open
     `source.py`      whatever `--data` names becomes samples here; `shard.py` is the part of one machine, `pairing.py`
                      generated audio.
-    `layouts/`       folders as toolkits leave them: what is recognised, and how it is read. `convert.py` writes manifests.
+    `layouts/`       folders as toolkits leave them. `convert.py` writes manifests.
     `manifest.py`    JSON lines, CSV, TSV and Parquet; `rows.py` gives rows their ids. `folder.py`, `remote.py` and
                      `tars.py` are folders, URLs and tar files; `archives.py` unpacks archives. `embedded/` is the
                      speech that comes with the package.

@@ -270,7 +270,8 @@ def _open_folder(data: str, name: str, tree: Tree, limit: int | None, seed: int 
             return _open_table(tree.root, limit, seed, require_audio)
         raise UserError(
             f"the folder '{data}' holds no sound file and no {', '.join(NAMES)}, and nothing of a known layout",
-            hint=f"sound files end in {', '.join(sorted(SUFFIXES))}; the layouts are {', '.join(one.name for one in LAYOUTS)}",
+            hint=f"sound files end in {', '.join(sorted(SUFFIXES))}; "
+            f"the layouts are {', '.join(one.name for one in LAYOUTS)}",
         )
     return _laid_out(name, tree, found, limit if seed is None else None, require_audio)
 

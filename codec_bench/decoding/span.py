@@ -58,7 +58,12 @@ def find_span(path: str) -> Span | None:
     if match is None or os.path.exists(path):
         return None
     end, channel = match["end"], match["channel"]
-    return Span(match["file"], float(match["begin"]), end and float(end), channel and int(channel))  # type: ignore[arg-type]
+    return Span(
+        match["file"],
+        float(match["begin"]),
+        None if end is None else float(end),
+        None if channel is None else int(channel),
+    )
 
 
 def cut_span(span: Span, sound: Decoded) -> Decoded:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from codec_bench.data.folder import read_folder
@@ -30,7 +30,15 @@ _MOST_NAMED = 3
 _MOST_TRIED = 1000
 
 
-def _layout(name: str, form: str, pattern: str, claims, read, several: bool = False, preferred: str = "") -> Layout:  # type: ignore[no-untyped-def]
+def _layout(
+    name: str,
+    form: str,
+    pattern: str,
+    claims: Callable[[Tree, str], bool],
+    read: Callable[[Tree, Sequence[str]], Reading],
+    several: bool = False,
+    preferred: str = "",
+) -> Layout:
     return Layout(name, form, re.compile(rf"(?:.*/)?(?:{pattern})", re.IGNORECASE), claims, read, several, preferred)
 
 
@@ -57,7 +65,7 @@ LAYOUTS = (
             r"[^/]*\.lst", lists.claims_seed_tts, lists.read_seed_tts, preferred="meta.lst"),
     _layout("ESD", "`0011/0011.txt` with `ID<tab>TEXT<tab>EMOTION`, `0011/EMOTION/ID.wav`",
             r"\d{4}\.txt", lists.claims_esd, lists.read_esd, several=True),
-    _layout("audiofolder", "`metadata.csv`, `.jsonl` or `.parquet` with a column `file_name`, also in folders of splits",
+    _layout("audiofolder", "`metadata.csv`, `.jsonl` or `.parquet` with a column `file_name`; folders of splits",
             r"metadata\.(?:csv|tsv|jsonl|parquet)", tables.claims_audiofolder, tables.read_audiofolder, several=True),
     _layout("datasets.save_to_disk", "`state.json` and Arrow files, also in folders of splits",
             r"state\.json", saved.claims_saved, saved.read_saved, several=True),
@@ -112,7 +120,8 @@ def _one_list(tree: Tree, layout: Layout, files: Sequence[str]) -> str:
     preferred = [file for file in nearest if posixpath.basename(file) == layout.preferred]
     if len(nearest) > 1 and len(preferred) != 1:
         raise UserError(
-            f"the folder '{tree.root}' has {len(nearest)} lists of the layout {layout.name}: {first_of(nearest, _MOST_NAMED)}",
+            f"the folder '{tree.root}' has {len(nearest)} lists of the layout {layout.name}: "
+            f"{first_of(nearest, _MOST_NAMED)}",
             hint=f"name one, such as {tree.path(nearest[0])}",
         )
     return (preferred or nearest)[0]
@@ -150,7 +159,7 @@ def read_layout_rows(
     return rows, report
 
 
-def _with_words(tree: Tree, rows: Iterator[Row] | Sequence[Row], used: set[str]) -> Iterator[Row]:
+def _with_words(tree: Tree, rows: Iterable[Row], used: set[str]) -> Iterator[Row]:
     for row in rows:
         row, file = sidecars.add_words(tree, row)
         if file is not None:

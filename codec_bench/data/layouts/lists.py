@@ -20,7 +20,10 @@ from codec_bench.data.rows import ALIASES, NOTHING, Row
 from codec_bench.types import SPOKEN
 
 _LIST_OF_PROMPTS = (4, 5)
-_KALDI_KNOWN = "spk2utt utt2dur utt2num_samples reco2dur spk2gender feats.scp cmvn.scp vad.scp utt2category utt2num_frames frame_shift"
+_KALDI_KNOWN = (
+    "spk2utt utt2dur utt2num_samples reco2dur spk2gender feats.scp cmvn.scp vad.scp utt2category utt2num_frames "
+    "frame_shift"
+)
 _PARENTS = 4
 
 
@@ -202,18 +205,17 @@ def read_kaldi(tree: Tree, files: Sequence[str]) -> Reading:
         segments = values.get("segments", {id: (number, "") for id, (number, _) in recordings.items()})
         names = [*segments, *(id for id in texts if id not in segments)]
         for at, id in enumerate(names, 1):
-            fields = {name: of[id][1] for name, of in (("speaker", speakers), ("language", languages)) if id in of}
+            speaker, language = (of[id][1] if id in of else None for of in (speakers, languages))
             audio, problem = None, None
             try:
                 if id not in segments:
-                    raise Unclear(
-                        f"line {texts[id][0]} of text has the id '{id}', which {min(there.get('segments', 'wav.scp'), 'segments')} lacks"
-                    )
+                    lacks = "segments" if "segments" in values else "wav.scp"
+                    raise Unclear(f"line {texts[id][0]} of text has the id '{id}', which {lacks} lacks")
                 audio = _kaldi_sound(tree, folder, id, segments[id], recordings, "segments" in values)
             except Unclear as error:
                 problem = Absent(error)
             text = texts[id][1] if id in texts else None
-            yield Row(at, id, id, audio, text, problem=problem, **fields)
+            yield Row(at, id, id, audio, text, speaker, language, problem=problem)
 
     known = [path for name in _KALDI_KNOWN.split() if os.path.isfile(tree.path(path := posixpath.join(folder, name)))]
     return Reading(rows(), [file, *there.values()], known)

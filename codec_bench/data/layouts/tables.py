@@ -258,7 +258,7 @@ def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, said: Mapping
         if isinstance(custom, dict)
         else NOTHING
     )
-    return Row(0, item["id"], item["id"], audio, extra=plain, **fields)  # type: ignore[arg-type]
+    return Row(0, item["id"], item["id"], audio, extra=plain, **fields)
 
 
 def _lhotse_sound(tree: Tree, where: str, item: Mapping[str, Any], recording: Any) -> str:

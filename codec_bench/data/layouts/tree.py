@@ -17,7 +17,7 @@ from codec_bench.decoding.span import SLACK_S, Span
 from codec_bench.errors import UserError, on_disk
 
 TEXT_SUFFIXES = frozenset(
-    ".txt .csv .tsv .json .jsonl .gz .lst .lab .scp .ctm .stm .textgrid .srt .vtt .xml .eaf .parquet .arrow .xlsx".split()
+    ".txt .csv .tsv .json .jsonl .gz .lst .lab .scp .ctm .stm .textgrid .srt .vtt .xml .eaf .parquet .arrow".split()
 )
 """Files next to sound that may hold its texts."""
 _NO_TEXTS = ("readme", "license", "licence", "copying", "notice", "changelog", "requirements")
@@ -119,7 +119,7 @@ class Tree:
                         yield number, line
 
     def first_line(self, file: str) -> str:
-        """The beginning of a text file up to its first line with words, whatever its encoding; empty if there is none."""
+        """The first line with words of a text file in any encoding; empty if there is none."""
         try:
             with gzip.open(self.path(file)) if file.endswith(".gz") else open(self.path(file), "rb") as opened:
                 head = opened.read(_HEAD_BYTES)
