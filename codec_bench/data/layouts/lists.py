@@ -2,7 +2,7 @@
 
 Formats
     https://keithito.com/LJ-Speech-Dataset/ (its README), https://www.openslr.org/12,
-    https://github.com/HLTSingapore/Emotional-Speech-Data, https://github.com/BytedanceSpeech/seed-tts-eval,
+    https://hltsingapore.github.io/ESD/, https://github.com/BytedanceSpeech/seed-tts-eval,
     https://kaldi-asr.org/doc/data_prep.html, https://espnet.github.io/espnet/espnet2_tutorial.html.
 """
 
