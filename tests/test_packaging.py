@@ -99,7 +99,8 @@ class Environment:
 
     def install(self, wheel: Path) -> None:
         pip = (sys.executable, "-P", "-m", "pip", "--python", self.bin / "python", "--disable-pip-version-check")
-        execute(*pip, "install", "-q", "--no-deps", "--no-index", "--ignore-installed", wheel, cwd=self.elsewhere)
+        options = ("--no-deps", "--no-index", "--no-compile", "--ignore-installed")
+        execute(*pip, "install", "-q", *options, wheel, cwd=self.elsewhere)
 
     def python(self, code: str) -> object:
         """What a snippet prints as JSON, run from a folder that is not the repository."""
