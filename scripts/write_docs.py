@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -88,10 +89,16 @@ def left_over(wanted: dict[Path, str]) -> list[Path]:
 
 def listed(*words: str) -> Any:
     """What `codec-bench WORDS --json` prints. The command line is what a reader can check a page against."""
+    return json.loads(printed(*words))
+
+
+@cache
+def printed(*words: str) -> str:
+    """The output of `codec-bench WORDS --json`."""
     done = typer.testing.CliRunner().invoke(app, [*words, "--json"], catch_exceptions=False)
     if done.exit_code:
         sys.exit(f"codec-bench {' '.join(words)} --json ended with {done.exit_code}: {done.output}")
-    return json.loads(done.stdout)
+    return str(done.stdout)
 
 
 def own(kind: str) -> list[dict[str, Any]]:
@@ -213,12 +220,17 @@ def family_page(name: str, family: Any) -> str:
 
 def page_of_metric(name: str) -> str:
     """The link to the page that describes a metric: the one that has it in its title, or first in a table."""
-    best: tuple[int, str] | None = None
-    for page in sorted((DOCS / "metrics").glob("*.md")):
-        for place, line in enumerate(page.read_text("utf-8").splitlines()):
-            if re.match(rf"(# .*|\| )`{re.escape(name)}[`\[]", line) and (best is None or place < best[0]):
-                best = (place, page.stem)
+    named = re.compile(rf"(# .*|\| )`{re.escape(name)}[`\[]")
+    best = min(((place, page) for page, place, line in headings() if named.match(line)), default=None)
     return f"[{best[1]}](../metrics/{best[1]}.md)" if best else ""
+
+
+@cache
+def headings() -> list[tuple[str, int, str]]:
+    """The titles and the rows of tables in the pages of metrics: (page, number of the line, line)."""
+    pages = [(page.stem, page.read_text("utf-8")) for page in (DOCS / "metrics").glob("*.md")]
+    lines = [(page, place, line) for page, text in pages for place, line in enumerate(text.splitlines())]
+    return [one for one in lines if one[2].startswith(("# ", "| `"))]
 
 
 def languages(told: Any) -> str:
@@ -361,7 +373,8 @@ def compared(tests: Path) -> dict[str, set[str]]:
     names = [*metrics.REGISTRY.names(), *features.REGISTRY.names()]
     found: dict[str, set[str]] = {}
     for file in sorted(tests.rglob("test_*.py")):
-        for test in ast.walk(ast.parse(file.read_text("utf-8"))):
+        text = file.read_text("utf-8")
+        for test in ast.walk(ast.parse(text)) if "compares" in text else ():
             for mark in test.decorator_list if isinstance(test, ast.FunctionDef) else ():
                 if not (isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.compares"):
                     continue
