@@ -98,7 +98,7 @@ def prepare(
     """Reads the arguments of `evaluate`, and opens the data.
 
     Args:
-        begun: `out` if the run may grow. arguments: all of them, for the record.
+        growing: `out` if the run may grow. arguments: all of them, for the record.
     """
     systems, requested = read_systems(codec), chosen_metrics(metrics, preset)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)

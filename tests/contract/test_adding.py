@@ -16,7 +16,7 @@ NEW_LINE = {
         '    "wordwise": "codec_bench.codecs.classical.wordwise:Wordwise",\n',
     ),
     "codec_bench/metrics/__init__.py": ("TABLE = {\n", '    "loudest": "codec_bench.metrics.loudest:Loudest",\n'),
-    "codec_bench/features/__init__.py": ("TABLE = {\n", '    "peak": "codec_bench.features.peak:Peak",\n'),
+    "codec_bench/features/__init__.py": ("TABLE = {\n", '    "crest": "codec_bench.features.crest:Crest",\n'),
     "tests/engine/test_silence.py": ("MEANT = {\n", '    "loudest": None,\n'),
     "CHANGELOG.md": ("### Added\n", "- One more of everything.\n"),
 }
@@ -115,7 +115,7 @@ def test_the_difference_of_two_peaks():
 """,
     },
     "A feature": {
-        "codec_bench/features/peak.py": '''"""The loudest sample of a signal."""
+        "codec_bench/features/crest.py": '''"""The loudest sample of a signal."""
 
 from __future__ import annotations
 
@@ -126,10 +126,10 @@ import numpy as np
 from codec_bench.features.base import Feature, Result, Unavailable
 
 
-class Peak(Feature):
+class Crest(Feature):
     """The loudest sample.
 
-    Result: `{"peak": float}`. Reference implementation: `numpy.abs(x).max()`.
+    Result: `{"crest": float}`. Reference implementation: `numpy.abs(x).max()`.
 
     Args:
         device: always computed on the CPU.
@@ -137,24 +137,24 @@ class Peak(Feature):
         point: there is none.
     """
 
-    name = "peak"
-    protocol = "peak/1"
+    name = "crest"
+    protocol = "crest/1"
     rate_hz = 16_000
     where = "cpu"
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         """One result per signal `(samples,)`."""
-        return [{"peak": float(np.abs(s).max())} if s.size else Unavailable("it holds no samples") for s in signals]
+        return [{"crest": float(np.abs(s).max())} if s.size else Unavailable("it holds no samples") for s in signals]
 ''',
-        "tests/features/test_peak.py": """import numpy as np
+        "tests/features/test_crest.py": """import numpy as np
 import pytest
 
 from codec_bench.features import load_feature
 
 
-@pytest.mark.compares("peak", weights="none")
+@pytest.mark.compares("crest", weights="none")
 def test_the_loudest_sample():
-    assert load_feature("peak").compute([np.array([0.1, -0.5], np.float32)]) == [{"peak": 0.5}]
+    assert load_feature("crest").compute([np.array([0.1, -0.5], np.float32)]) == [{"crest": 0.5}]
 """,
     },
     "A learned scorer": {file: (ROOT / file).read_text("utf-8") for file in SCORER},
@@ -240,7 +240,7 @@ def touched_by(kind: str) -> list[str]:
 
 def pattern_of(file: str) -> str:
     """How CONTRIBUTING names a file: the new thing's own name is a placeholder."""
-    file = re.sub(r"classical/wordwise|loudest|peak|twice|distillmos(?=\.py)", "<stem>", file)
+    file = re.sub(r"classical/wordwise|loudest|crest|twice|distillmos(?=\.py)", "<stem>", file)
     return re.sub(r"few-capitals|my-endpoint|wordwise|distillmos-v7", "<name>", file).replace("qa/", "<kind>/")
 
 
@@ -321,7 +321,7 @@ def test_no_other_file_is_touched(grown):
 
 
 NAMED_AFTER_IT = (
-    "tests/codecs/test_contract.py", "tests/features/test_contract.py", "tests/features/test_peak.py", "tests/metrics/test_loudest.py",
+    "tests/codecs/test_contract.py", "tests/features/test_contract.py", "tests/features/test_crest.py", "tests/metrics/test_loudest.py",
     "tests/kernels/test_twice.py", "tests/contract/test_benchmarks.py",
 )  # fmt: skip
 OVER_ALL_NAMES = (
@@ -337,7 +337,7 @@ OF_THE_SCORER = (
     "tests/test_notice.py",
 )
 CHOSEN = (
-    "wordwise or peak or loudest or twice or few-capitals or every_entry_of",
+    "wordwise or crest or loudest or twice or few-capitals or every_entry_of",
     *(Path(file).name for file in OVER_ALL_NAMES),
     "(test_docs.py and (family or links or exist))",
     "distillmos or is_forgotten or every_feature_of or every_network_is or every_repository",

@@ -26,7 +26,7 @@ AIR_BENCH = ("air-bench-foundation", "air-bench-foundation-official")
 CHECKED = [
     name
     for name in NAMES
-    if load_benchmark(name).entry.family not in AIR_BENCH
+    if miniature.load(name).entry.family not in AIR_BENCH
     or name.startswith(("air-bench-speaker-gender", "air-bench-audio-gr"))
     if not miniature.like_another(name)
 ]
@@ -56,17 +56,18 @@ def mirror(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mirror")
     for name in NAMES:
         miniature.build(name, folder)
-    return folder
+    with miniature.layouts_read_once():
+        yield folder
 
 
 @pytest.fixture(scope="module")
 def questions_of(mirror):
     """The questions of a benchmark by its name, read once."""
-    return cache(lambda name: list(load_benchmark(name).questions(mirror=mirror)))
+    return cache(lambda name: list(miniature.load(name).questions(mirror=mirror)))
 
 
 def test_every_entry_of_ultraeval_audio_is_defined_once():
-    named = [upstream for name in NAMES if (upstream := load_benchmark(name).spec.upstream) is not None]
+    named = [upstream for name in NAMES if (upstream := miniature.load(name).spec.upstream) is not None]
     assert sorted(named) == sorted(row["name"] for row in UPSTREAM)
     assert len(set(named)) == 160
 
@@ -76,7 +77,7 @@ def test_every_entry_of_ultraeval_audio_is_defined_once():
     [
         name
         for name in NAMES
-        if (data := load_benchmark(name).data).speaker is not None and data.join is None
+        if (data := miniature.load(name).data).speaker is not None and data.join is None
         if data.layout
         not in (
             "transcribed",
@@ -90,7 +91,7 @@ def test_speakers_are_read_where_the_data_name_them(questions_of, name):
     first, second, nobody = speakers[:3]
     assert first and second and first != second and nobody is None
     assert speakers[:3] == speakers[3:6]
-    assert "speaker" not in load_benchmark(name).asked["data"]["optional"]
+    assert "speaker" not in miniature.load(name).asked["data"]["optional"]
 
 
 @pytest.mark.parametrize("row", UPSTREAM, ids=lambda row: row["name"])
@@ -124,7 +125,7 @@ def test_an_entry_reads_what_ultraeval_audio_reads(row):
 @pytest.mark.parametrize("file", definitions(), ids=lambda file: Path(str(file)).parent.name)
 def test_a_definition_has_no_mistake(file):
     assert [str(finding) for finding in validate_benchmark(str(file))] == []
-    kinds = {load_benchmark(entry.name).kind for entry in read_definition(str(file))}
+    kinds = {miniature.load(entry.name).kind for entry in read_definition(str(file))}
     assert kinds == {Path(str(file)).parent.parent.name}
 
 
@@ -134,7 +135,7 @@ def test_a_prompt_has_no_mistake_and_is_used(name):
     assert load_prompt(name).summary
     # These are chosen with --set NAME.prompt=..., as a README and docs/benchmarks.md say.
     offered = {"speak-as-instructed-in-voice", "audiobench/figure-2", "reworded-choice"}
-    used = {str(load_benchmark(one).spec.prompt) for one in NAMES} | offered
+    used = {str(miniature.load(one).spec.prompt) for one in NAMES} | offered
     assert name.removesuffix("-zh") in used  # the Chinese wordings are taken with --set NAME.prompt=...
 
 
@@ -147,7 +148,7 @@ def test_a_suite_names_benchmarks(name):
 @pytest.mark.parametrize("name", CHECKED)
 def test_questions_of_the_miniature(name, mirror, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_DATA", str(mirror))
-    benchmark = load_benchmark(name)
+    benchmark = miniature.load(name)
     stream = benchmark.questions()
     questions = list(stream)
     assert stream.total in (None, len(questions))
@@ -178,7 +179,7 @@ def one_of_each_layout():
     for name in NAMES:
         if miniature.like_another(name):
             continue
-        data = load_benchmark(name).data
+        data = miniature.load(name).data
         split = "several" if data.splits else "one" if data.split else "all"
         told = (
             data.layout,
@@ -196,7 +197,7 @@ def one_of_each_layout():
 @pytest.mark.parametrize("name", one_of_each_layout())
 def test_a_part_of_the_questions(name, mirror, monkeypatch, questions_of):
     monkeypatch.setenv("CODEC_BENCH_DATA", str(mirror))
-    benchmark, every = load_benchmark(name), [question.id for question in questions_of(name)]
+    benchmark, every = miniature.load(name), [question.id for question in questions_of(name)]
     first = [question.id for question in benchmark.questions(limit=2)]
     assert first == every[:2] or benchmark.data.splits
     drawn = [question.id for question in benchmark.questions(limit=3, seed=5)]
@@ -204,9 +205,9 @@ def test_a_part_of_the_questions(name, mirror, monkeypatch, questions_of):
     assert len(drawn) == 3 and set(drawn) <= set(every)
 
 
-@pytest.mark.parametrize("name", [name for name in CHECKED if load_benchmark(name).kind != "codec"])
+@pytest.mark.parametrize("name", [name for name in CHECKED if miniature.load(name).kind != "codec"])
 def test_prompts_for_a_text_model_and_for_a_synthesiser(name, questions_of):
-    benchmark = load_benchmark(name)
+    benchmark = miniature.load(name)
     question = next(question for question in questions_of(name) if question.problem is None)
     prompt = benchmark.prompt_for(TEXT_MODEL)
     request = prompt.render(question)
@@ -236,9 +237,9 @@ def test_prompts_for_a_text_model_and_for_a_synthesiser(name, questions_of):
     json.dumps([benchmark.asked, benchmark.scored, benchmark.described, prompt.identity])
 
 
-@pytest.mark.parametrize("name", [name for name in CHECKED if load_benchmark(name).kind in ("understanding", "qa")])
+@pytest.mark.parametrize("name", [name for name in CHECKED if miniature.load(name).kind in ("understanding", "qa")])
 def test_a_right_answer_scores_best_and_a_wrong_or_empty_one_does_not(name, questions_of):
-    benchmark = load_benchmark(name)
+    benchmark = miniature.load(name)
     prompt = benchmark.prompt_for(TEXT_MODEL)
     questions = [question for question in questions_of(name) if question.problem is None]
     questions = [q for q in questions if q.references or "reference" not in benchmark.data.columns]
@@ -282,7 +283,7 @@ def _values(metric, chain, questions, answers):
 
 
 def test_published_numbers_are_in_the_metrics_unit():
-    numbers = [(load_benchmark(name), published) for name in NAMES for published in load_benchmark(name).published]
+    numbers = [(miniature.load(name), published) for name in NAMES for published in miniature.load(name).published]
     assert len(numbers) > 250
     assert all(published.metric in benchmark.metrics and published.source for benchmark, published in numbers)
     told = {(benchmark.name, p.model, p.metric): p.value for benchmark, p in numbers}

@@ -22,7 +22,7 @@ MODEL = ModelInfo("a-text-model", reads="messages")
 NAMES = [
     name
     for name in benchmark_names()
-    if load_benchmark(name).kind in ("understanding", "qa") and not miniature.like_another(name)
+    if miniature.load(name).kind in ("understanding", "qa") and not miniature.like_another(name)
 ]
 
 

@@ -16,7 +16,6 @@ from codec_bench.api.run_benchmark import run_benchmark, run_codecs
 from codec_bench.benchmark import benchmark_names, load_benchmark
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
-from codec_bench.data import table
 from codec_bench.errors import MissingResource
 from codec_bench.features import REGISTRY
 from codec_bench.models.base import ModelInfo
@@ -75,7 +74,7 @@ class Judge(Model):
         return Response(text="Very good. [[10]]" if "[[5]]" in asked else "5")
 '''
 NAMES = [name for name in benchmark_names() if not miniature.like_another(name)]
-CODECS = [name for name in NAMES if load_benchmark(name).kind == "codec"]
+CODECS = [name for name in NAMES if miniature.load(name).kind == "codec"]
 ASKED = [name for name in NAMES if name not in CODECS]
 
 
@@ -83,7 +82,7 @@ def one_of_each(names):
     """Of benchmarks that differ in their rows alone, one: the same prompt, columns, metrics and steps."""
     kinds = {}
     for name in names:
-        one = load_benchmark(name)
+        one = miniature.load(name)
         data = one.data
         rows = (data.columns, data.layout, data.expand, data.splits is None, data.data_dir is None)
         told = (one.kind, one.spec.prompt, one.spec.fields, rows, one.own_steps, one.process, one.primary, one.language)
@@ -91,7 +90,7 @@ def one_of_each(names):
     return list(kinds.values())
 
 
-SPOKEN = [name for name in ASKED if load_benchmark(name).wants == "audio"]
+SPOKEN = [name for name in ASKED if miniature.load(name).wants == "audio"]
 
 
 @pytest.fixture(scope="module")
@@ -101,17 +100,7 @@ def place(tmp_path_factory):
     for name in NAMES:
         miniature.build(name, folder / "mirror")
     (folder / "models.py").write_text(MODELS)
-    found, reading = {}, table.read_layout
-
-    def once(place, *part):
-        # The datasets library takes longer to find the files of a benchmark than all else in a run takes. They stay the
-        # same, and the run reads the rows itself.
-        if (place.root, *part) not in found:
-            found[place.root, *part] = reading(place, *part)
-        return found[place.root, *part]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table, "read_layout", once)
+    with miniature.layouts_read_once():
         yield folder
 
 

@@ -10,10 +10,13 @@ nothing in the column of the reference.
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import math
 import tarfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ import pyarrow.parquet as pq
 import soundfile
 
 from codec_bench.benchmark import Benchmark, Question, benchmark_names, load_benchmark
+from codec_bench.data import table
 from codec_bench.store.answers import SOUNDS
 
 ROWS = 6
@@ -84,9 +88,15 @@ FLEURS_SHOWN = (
 )
 
 
+@cache
+def load(name: str) -> Benchmark:
+    """A benchmark of the project, read once. Nobody changes it."""
+    return load_benchmark(name)
+
+
 def like_another(name: str) -> bool:
     """Whether a benchmark is one of FLEURS's languages that differ from those which are checked in their rows alone."""
-    one = load_benchmark(name)
+    one = load(name)
     return one.entry.family in ("fleurs", "fleurs-st") and one.spec.upstream is None and name not in FLEURS_SHOWN
 
 
@@ -98,7 +108,7 @@ def build(name: str, folder: Path) -> Path:
     """
     if like_another(name):  # there is no sentence in its language
         return Path(folder)
-    benchmark = load_benchmark(name)
+    benchmark = load(name)
     data = benchmark.data
     root = Path(folder) / str(data.repository)
     if data.layout == "minimax":
@@ -156,6 +166,26 @@ def build(name: str, folder: Path) -> Path:
     return Path(folder)
 
 
+@contextmanager
+def layouts_read_once() -> Iterator[None]:
+    """Inside, the datasets library finds the files of a benchmark once. The rows are read each time.
+
+    It takes longer to find them than all else takes, and they stay the same.
+    """
+    found, reading = {}, table.read_layout
+
+    def once(place: Any, *part: Any) -> Any:
+        if (place.root, *part) not in found:
+            found[place.root, *part] = reading(place, *part)
+        return found[place.root, *part]
+
+    table.read_layout = once
+    try:
+        yield
+    finally:
+        table.read_layout = reading
+
+
 def right_answer(question: Question, prompt: Any = None) -> str:
     """What a perfect model writes, or says where it is to speak.
 
@@ -208,7 +238,7 @@ def tone(index: int, seconds: float = 0.1) -> np.ndarray:
 
 @cache
 def _all() -> dict[str, Benchmark]:
-    return {name: load_benchmark(name) for name in benchmark_names()}
+    return {name: load(name) for name in benchmark_names()}
 
 
 @cache
@@ -400,6 +430,7 @@ def _sentence(language: str | None, index: int) -> str:
     return sentences[index % len(sentences)]
 
 
+@cache
 def _wav(index: int) -> bytes:
     file = io.BytesIO()
     soundfile.write(file, tone(index), RATE_HZ, format="WAV", subtype="PCM_16")
@@ -409,11 +440,12 @@ def _wav(index: int) -> bytes:
 def _write_card(root: Path) -> None:
     """The data set's card, which says what its configurations and splits are."""
     lines = ["---", "configs:"]
-    for folder in sorted(folder for folder in root.iterdir() if any(folder.glob("*.parquet"))):
-        lines += [f"- config_name: {'default' if folder.name == 'data' else folder.name}", "  data_files:"]
-        for file in sorted(folder.glob("*.parquet")):
+    files = sorted(root.glob("*/*.parquet"))
+    for folder, of_folder in itertools.groupby(files, lambda file: file.parent.name):
+        lines += [f"- config_name: {'default' if folder == 'data' else folder}", "  data_files:"]
+        for file in of_folder:
             split = file.name.split("-00000-of-")[0]
-            lines += [f"  - split: {split}", f"    path: {folder.name}/{split}-*"]
+            lines += [f"  - split: {split}", f"    path: {folder}/{split}-*"]
     (root / "README.md").write_text("\n".join([*lines, "---", ""]), encoding="utf-8")
 
 
