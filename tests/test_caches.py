@@ -21,14 +21,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
+import yaml
 
+from codec_bench import evaluate, run_benchmark, score
 from codec_bench.audio.clip import Clip
 from codec_bench.config import file_content
 from codec_bench.config.file_content import file_hash, file_state, path_hash
 from codec_bench.data import open_source
 from codec_bench.data.archives import unpacked
 from codec_bench.decoding.table import Locator, read_located
+from codec_bench.engine import recorded_sounds
 from codec_bench.engine.plan import build_plan
+from codec_bench.errors import RunMismatch
 from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import load_attribute
 from codec_bench.types import Audio, Message, Request, Response
@@ -52,6 +56,9 @@ CACHES = {
     "workers/environment.py": "environments, named by the content of their lists: tests/workers/test_environment.py",
     "store/judge_tests.py": "tests of judges, named by the content of a judge's own file: tests/benchmark/judge/test_tested.py",
     "store/judge_successions.py": "comparisons of judges, as above",
+    "engine/recorded_sounds.py": "the finished items of a run",
+    "benchmark/asking/question_sounds.py": "the answers of a run",
+    "apps/profiling/several_codecs.py": "the codecs of a profile that was stopped, by the content of its clips",
 }
 """Where each cache is, and what it holds."""
 NO_CACHE = {"config/paths.py", "api/doctor.py"}
@@ -116,6 +123,7 @@ def old(*paths: Path) -> None:
 
 
 def sound(path: Path, hz: float) -> Path:
+    path.parent.mkdir(exist_ok=True)
     soundfile.write(path, 0.3 * np.sin(2 * np.pi * hz * np.arange(RATE) / RATE), RATE, subtype="PCM_16")
     old(path)
     return path
@@ -372,3 +380,87 @@ def test_own_code(tmp_path, exchange):
     assert read() == [[1, 2]] * 2
     exchange(*paths)
     assert read() == [[2, 1]] * 2
+
+
+def test_a_run_is_not_continued_with_other_estimates_of_the_same_size(tmp_path, exchange):
+    reference = sound(tmp_path / "reference" / "a.wav", 300)
+    made, other = sound(tmp_path / "made" / "a.wav", 310), sound(tmp_path / "other" / "a.wav", 900)
+    asked = {"data": str(reference.parent), "metrics": "si_sdr", "out": tmp_path / "run", "page": False, "workers": 1}
+    before = {s.id: s.value for s in score(generated=made.parent, **asked).scores()}
+    again = {s.id: s.value for s in score(generated=made.parent, **asked).scores()}
+    exchange(made, other)
+    with pytest.raises(RunMismatch, match="'a'"):
+        score(generated=made.parent, **asked)
+    exchange(made, other)  # other states of the same contents
+    assert before == again == {s.id: s.value for s in score(generated=made.parent, **asked).scores()}
+    shutil.copytree(tmp_path / "made", tmp_path / "copy")
+    assert before == {s.id: s.value for s in score(generated=tmp_path / "copy", **asked).scores()}
+    old(*(tmp_path / "reference").iterdir())
+    exchange(reference, other)
+    with pytest.raises(RunMismatch, match="'a'"):
+        score(generated=made.parent, **asked)
+
+
+def test_a_run_whose_files_are_as_they_were_reads_none_again(tmp_path, monkeypatch):
+    reference = sound(tmp_path / "reference" / "a.wav", 300)
+    asked = {
+        "codec": "g711-ulaw",
+        "data": str(reference.parent),
+        "metrics": "snr",
+        "out": tmp_path / "run",
+        "page": False,
+    }
+    evaluate(**asked, workers=1)
+    monkeypatch.setattr(recorded_sounds, "_sound", lambda entry: pytest.fail("it is read again"))
+    evaluate(**asked, workers=1)
+
+
+EAR = """
+import numpy as np
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Response
+
+class Ear(Model):
+    info = ModelInfo("ear", inputs=("text", "audio"), outputs=("text",))
+    identity = {"ear": "1"}
+
+    async def ask(self, request):
+        heard = next(part for part in request.messages[-1].content if not isinstance(part, str)).read()
+        return Response(text="low" if np.argmax(abs(np.fft.rfft(heard.samples[0]))) < 600 else "high")
+"""
+TONES = {
+    "version": 1, "title": "Tones", "summary": "Low or high.", "category": "QA", "kind": "qa", "language": "en",
+    "data": {"path": "rows.jsonl", "id": "id", "columns": {"audio": "audio", "reference": "right"}},
+    "prompt": {"messages": [{"content": [{"audio": "audio"}, "low or high?"]}]},
+    "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_run_is_not_continued_with_other_sounds_of_its_questions(tmp_path, exchange, packed):
+    folder = tmp_path / "tones"
+    low, high = sound(folder / "low.wav", 300), sound(folder / "high.wav", 900)
+    rows = [{"id": name, "audio": f"{name}.wav", "right": name} for name in ("low", "high")]
+    if packed:
+        for name in ("a", "b"):
+            cells = [{"bytes": (low if name == "a" else high).read_bytes(), "path": None}]
+            pq.write_table(pa.table({"id": ["low"], "audio": cells, "right": ["low"]}), folder / f"{name}.parquet")
+        low, high = folder / "a.parquet", folder / "b.parquet"
+        old(low, high)
+    else:
+        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    held = {**TONES, "data": {**TONES["data"], "path": "a.parquet" if packed else "rows.jsonl"}}
+    (folder / "benchmark.yaml").write_text(yaml.safe_dump(held))
+    (tmp_path / "ear.py").write_text(EAR)
+    asked = {"benchmark": str(folder), "model": f"{tmp_path / 'ear.py'}:Ear", "out": tmp_path / "run", "page": False}
+
+    def values():
+        (run,) = run_benchmark(**asked).runs.values()
+        return {s.value for s in run.scores()}
+
+    assert values() == {1.0} and values() == {1.0}
+    exchange(low, high)
+    with pytest.raises(RunMismatch):
+        values()
+    exchange(low, high)
+    assert values() == {1.0}

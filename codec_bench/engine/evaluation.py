@@ -21,6 +21,7 @@ from codec_bench.data import Shard, Source, part_of
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.extend import GROWN, held_samples
 from codec_bench.engine.plan import NATIVE, Plan, build_plan, features_read
+from codec_bench.engine.recorded_sounds import check_sounds
 from codec_bench.engine.run import Engine
 from codec_bench.engine.running import Running, Workers, kept_numbers, run_on, working_engine
 from codec_bench.engine.timings import listed
@@ -201,6 +202,7 @@ def _run(
     finished = writer.begin(systems, metric_facts(plan), source, source.numbers, source.columns)
     if running.retry_failed and writer.forget_failures():
         finished = writer.begin(systems, metric_facts(plan), source, source.numbers, source.columns)
+    check_sounds(writer, plan, source, running.progress)
     total = len(source) * len(plan.systems)
     started = datetime.now(UTC).isoformat(timespec="milliseconds")  # two runs begun in one second differ
     writer.set_meta(

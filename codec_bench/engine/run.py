@@ -55,7 +55,7 @@ WRITE_S = 1.0
 FETCHED_S = 0.02  # how often it is looked for sound that was fetched
 _READ_AT_FIRST = 8
 _EMPTY = EMPTY_ABOVE.split("{")[0]
-_SOUND_DIGITS = 16  # 64 bits of a hash: of a million sounds, two that differ share them once in forty million runs
+SOUND_DIGITS = 16  # 64 bits of a hash: of a million sounds, two that differ share them once in forty million runs
 _RECENT = 64  # over so many samples, about, the mean size of a sample is taken
 
 
@@ -469,7 +469,12 @@ class Engine:
             duration_s=shown.duration_s if shown is not None else None,
             sample_rate_hz=shown.sample_rate_hz if shown is not None else None,
             channels=loaded.channels if shown is not None else None,
-            sound=reference.content_hash[:_SOUND_DIGITS] if reference is not None else None,
+            sound=reference.content_hash[:SOUND_DIGITS] if reference is not None else None,
+            estimate_sound=(
+                estimate.content_hash[:SOUND_DIGITS]
+                if estimate is not None and outcome.system.kind == "files"
+                else None
+            ),
         )
         self._records.append((loaded.number, record))
         self._spent.items += 1

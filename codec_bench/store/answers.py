@@ -36,7 +36,7 @@ TOO_LONG = "too_long"
 """
 SOUNDS = ("audio", "other_audio", "prompt_audio", "reference_audio", "source_audio")
 """Names of fields that hold sounds. `audio` may hold several."""
-_SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels")
+_SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels", "sound")
 _QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio", "draw_of", "draw")
 _READINGS = ("number", "transcript", "parsed", "reason", "turns", "code")
 _ANSWERS = ("number", *(one.name for one in fields(Answered)))
@@ -55,6 +55,7 @@ class QuestionRecord:
         source: path of the sound as the data names it, or None.
         audio: path of the copy of the sound, relative to the run folder, or None.
         duration_s, sample_rate_hz, channels: of the sound, if it was decoded.
+        sound: a hash of the sounds that the question is about; None if there is none.
         speaker: who speaks in the sound, or None.
         draw_of, draw: where several answers are drawn to a question, the question's id and which of them this one is,
             from 0; else None.
@@ -75,6 +76,7 @@ class QuestionRecord:
     speaker: str | None = None
     draw_of: str | None = None
     draw: int | None = None
+    sound: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +134,6 @@ class AnswerWriter(RunWriter):
     def _scored(self) -> bool:
         return self._db.execute("SELECT 1 FROM items LIMIT 1").fetchone() is not None
 
-    def meta(self, key: str) -> Any:
-        """An entry of `Run.meta`, or None if there is none."""
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else self._json_cell(row[0], f"its entry '{key}'")
-
     def first_texts(self, most: int) -> dict[int, str]:
         """The first written answers of the record, by the question's number."""
         query = "SELECT number, text FROM answers WHERE status = 'ok' AND audio IS NULL AND text != '' ORDER BY number LIMIT ?"
@@ -156,6 +153,10 @@ class AnswerWriter(RunWriter):
     def answered(self) -> dict[int, str]:
         """The status of every recorded answer, by the question's number."""
         return dict(self._db.execute("SELECT number, status FROM answers").fetchall())
+
+    def question_sounds(self) -> dict[int, str]:
+        """The hashes of the sounds that answered questions are about, by the question's number."""
+        return dict(self._db.execute("SELECT number, sound FROM samples WHERE sound IS NOT NULL").fetchall())
 
     def asked_anything(self) -> bool:
         """Whether an answer is recorded, or one waits in a batch of a service."""
@@ -241,7 +242,7 @@ class AnswerWriter(RunWriter):
         samples, questions, answers = [], [], []
         for q, a in pairs:
             id, text = storable(q.id), storable(q.expected[0] if q.expected else None)
-            about = (q.language, q.duration_s, q.sample_rate_hz, q.channels)
+            about = (q.language, q.duration_s, q.sample_rate_hz, q.channels, q.sound)
             samples.append((q.number, id, q.source, text, storable(q.speaker), *about))
             said = (_json(q.fields), _json(q.expected), _json(q.subsets), storable(q.prompt))
             questions.append((q.number, *said, q.audio, storable(q.draw_of), q.draw))

@@ -41,7 +41,7 @@ from codec_bench.store.tables import (
     row_checksum,
 )
 
-SCHEMA = 4
+SCHEMA = 5
 DATABASE = "run.sqlite"
 SEAL = "run.seal"
 SMALL = ("meta", "systems", "metrics")

@@ -312,7 +312,11 @@ class Run:
         return samples, sounds, every
 
     def other_sounds(self, other: Run) -> tuple[int, int]:
-        """Under how many ids another run heard another sound, and of how many ids both runs know the sound."""
+        """Under how many ids another run heard another sound, and of how many ids both runs know the sound; of
+        questions nothing is known.
+        """
+        if self.has_questions:
+            return 0, 0
         asked = "SELECT id, sound FROM samples WHERE sound IS NOT NULL"
         held = dict(self._rows(asked))
         both = [held[id] != sound for id, sound in other._rows(asked) if id in held]

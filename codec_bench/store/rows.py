@@ -84,6 +84,7 @@ class ItemRecord:
         notes: remarks that are not failures, such as "3 samples beyond full scale were cut".
         duration_s, sample_rate_hz, channels: of the reference audio, or None if it could not be read.
         sound: a hash of the reference's samples; None if there is no reference.
+        estimate_sound: a hash of the samples of an estimate that was read from a file; else None.
     """
 
     system: str
@@ -98,6 +99,7 @@ class ItemRecord:
     sample_rate_hz: int | None = None
     channels: int | None = None
     sound: str | None = None
+    estimate_sound: str | None = None
 
 
 class Results(Protocol):

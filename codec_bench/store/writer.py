@@ -22,7 +22,7 @@ from codec_bench.store.tables import IDENTITY, TABLES, Rows, address, gather, id
 from codec_bench.types import Sample, Score
 
 SCORES = ("system", "metric", "sample", "value", "status", "reason", "numerator", "denominator", "detail")
-_ITEMS = ("system", "sample", "status", "reason", "bits", "notes", "audio")
+_ITEMS = ("system", "sample", "status", "reason", "bits", "notes", "audio", "sound")
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _AT_ONCE = 10_000
 """How many scores are in memory while they are flagged."""
@@ -218,7 +218,8 @@ class RunWriter:
         items, scores, samples = [], [], []
         for number, r in records:
             notes = json_text(list(r.notes)) if r.notes else None
-            items.append((self._systems[r.system], number, r.status, storable(r.reason), r.bits, notes, r.audio))
+            about = (r.status, storable(r.reason), r.bits, notes, r.audio, r.estimate_sound)
+            items.append((self._systems[r.system], number, *about))
             scores += [self._score_row(r.system, name, number, s) for name, s in r.scores.items()]
             if r.duration_s is not None:
                 samples.append((number, r.duration_s, r.sample_rate_hz, r.channels, r.sound))
@@ -303,6 +304,21 @@ class RunWriter:
             )
         except sqlite3.Error as error:
             raise self._trouble(error) from error
+
+    def meta(self, key: str) -> Any:
+        """An entry of `Run.meta`, or None if there is none."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else self._json_cell(row[0], f"its entry '{key}'")
+
+    def sounds(self) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
+        """The hashes of the sounds of finished items: of references by the sample's number, and of estimates that were
+        read from files by the numbers of system and sample.
+        """
+        references = self._db.execute(
+            "SELECT number, sound FROM samples WHERE sound IS NOT NULL AND number IN (SELECT sample FROM items)"
+        )
+        estimates = self._db.execute("SELECT system, sample, sound FROM items WHERE sound IS NOT NULL")
+        return dict(references.fetchall()), {(system, sample): sound for system, sample, sound in estimates}
 
     def count(self, table: str) -> int:
         """How many rows a table has."""

@@ -17,11 +17,12 @@ from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.canaries import Watch
+from codec_bench.benchmark.asking.question_sounds import sounds_hash
 from codec_bench.benchmark.asking.rounds import Conversation, still_there
 from codec_bench.benchmark.asking.sending import AskSome
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
-from codec_bench.errors import AudioError, UserError
+from codec_bench.errors import AudioError, RunMismatch, UserError
 from codec_bench.models import takes, told_by
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
@@ -97,6 +98,8 @@ class Asking:
         self._unproven: dict[
             str, list[AnswerRecord]
         ] = {}  # what was said before the turns that no answer has proven yet
+        self._sounds: dict[int, str] = {}
+        """The hashes of the sounds of answered questions, by number."""
         self._last_write = perf_counter()
         self._proven = False
         self._empty = 0
@@ -117,6 +120,7 @@ class Asking:
         """
         start = perf_counter()
         try:
+            self._sounds = self._writer.question_sounds() if answered else {}
             requests = self._requests(questions, answered, shard)
             first = next(requests, None)
             if first is not None:
@@ -159,6 +163,7 @@ class Asking:
             if shard is not None and not shard.holds(question.draw_of or question.id):
                 continue
             if number in answered:
+                self._check_sounds(number, question)
                 continue
             if question.problem is not None:
                 self._take(number, question, None, self._record(number, None, Response.failed(question.problem)))
@@ -175,6 +180,15 @@ class Asking:
                 continue
             said = self._said(question.id) if self._in_rounds else []
             yield self._asked(Conversation(number, question, whole, self._writer.folder, said))
+
+    def _check_sounds(self, number: int, question: Question) -> None:
+        """Refuses a question whose sounds have another content than when it was answered."""
+        before = self._sounds.get(number)
+        if before is not None and before != sounds_hash(question):
+            raise RunMismatch(
+                f"the sound of question '{question.id}' has changed since it was answered in '{self._writer.folder}'",
+                hint="give another --out, or the data that it was begun with",
+            )
 
     def _said(self, id: str) -> list[AnswerRecord]:
         """What the record holds of a conversation, without what must be asked again because a sound of it is lost."""
@@ -266,6 +280,7 @@ class Asking:
             number, question.id, plain_fields(question.fields), question.references, dict(question.subsets), question.language,
             shown(request) if request is not None else None, source if isinstance(source, str) else None, kept, *about,
             speaker=question.speaker, draw_of=question.draw_of, draw=question.draw if question.draw_of else None,
+            sound=sounds_hash(question),
         )  # fmt: skip
 
     def _keep(self, number: int, audio: Audio, turn: int | None = None) -> tuple[str | None, str | None]:

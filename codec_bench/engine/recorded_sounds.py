@@ -1,0 +1,95 @@
+"""Whether the files of a run that is continued are those that its finished items were computed from.
+
+Conventions
+    The record holds a hash of the samples of every reference and every estimate that was read from a file, and one hash
+    of the states of all files. While the states are as they were, no file is read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from codec_bench.audio.hash import content_hash
+from codec_bench.config.file_content import file_state
+from codec_bench.data.source import Source
+from codec_bench.decoding.read import file_of
+from codec_bench.decoding.remote import is_url, shown
+from codec_bench.engine.plan import Plan
+from codec_bench.engine.run import SOUND_DIGITS
+from codec_bench.engine.running import Progress
+from codec_bench.errors import RunMismatch, UserError
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Audio
+
+_FILES = "files"
+"""The entry of the record that holds the hash of the states of the files."""
+_THREADS = 8
+
+
+def check_sounds(writer: RunWriter, plan: Plan, source: Source, progress: Progress) -> None:
+    """Checks that the files of finished items hold the same samples as before, and notes their states.
+
+    Raises:
+        RunMismatch: a file holds another sound, or cannot be read any more.
+    """
+    now = _states(plan, source)
+    references, estimates = writer.sounds()
+    if (references or estimates) and (now is None or now != writer.meta(_FILES)):
+        recorded = {(None, number): sound for number, sound in references.items()} | estimates
+        changed = [(recorded[key], id, path) for key, id, path in _paths(plan, source) if key in recorded]
+        with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
+            try:
+                for done, (sound, (before, id, path)) in enumerate(zip(pool.map(_sound, changed), changed)):
+                    progress("checking the sounds of finished items", done, len(changed), 0, 0.0)
+                    if sound != before:
+                        raise _changed(writer, id, path, sound)
+            finally:
+                pool.shutdown(cancel_futures=True)
+    writer.set_meta(**{_FILES: now})
+
+
+def _changed(writer: RunWriter, id: str, path: str, sound: str | None) -> RunMismatch:
+    what = "cannot be read any more" if sound is None else f"has changed since '{writer.folder}' was begun"
+    return RunMismatch(
+        f"the sound '{shown(path)}' of sample '{id}' {what}",
+        hint="give another --out, or the data that it was begun with",
+    )
+
+
+def _paths(plan: Plan, source: Source) -> Iterator[tuple[tuple[int | None, int], str, str]]:
+    """The files of the references and estimates on this machine: the numbers of system (None for the reference) and
+    sample, the sample's id, and the path.
+    """
+    files = [(place, system) for place, system in enumerate(plan.systems) if system.kind == "files"]
+    for number, sample in zip(source.numbers, source.samples, strict=True):
+        paths = [(None, sample.audio), *((place, system.sample(number, sample).estimate) for place, system in files)]
+        for system_number, path in paths:
+            if path is not None and not is_url(path):
+                yield (system_number, number), sample.id, path
+
+
+def _states(plan: Plan, source: Source) -> str | None:
+    """A hash of the states of all files; None if one was changed a moment ago."""
+    digest, known = hashlib.blake2b(digest_size=20), dict[str, str | None]()
+    for key, _, path in _paths(plan, source):
+        file = file_of(path)
+        if file not in known:
+            try:
+                known[file] = file_state(file)
+            except (OSError, ValueError):
+                known[file] = "missing"
+        if (state := known[file]) is None:
+            return None
+        digest.update(f"{key}:{state}\n".encode())
+    return digest.hexdigest()
+
+
+def _sound(entry: tuple[str, str, str]) -> str | None:
+    try:
+        audio = Audio.read(entry[2])
+    except UserError:
+        return None
+    return content_hash(audio.samples, audio.sample_rate_hz)[:SOUND_DIGITS]
