@@ -46,6 +46,7 @@ CACHES = {
     "data/tars.py": "where the members of tar files are",
     "data/archives.py": "unpacked archives",
     "decoding/table.py": "footers and decoded rows of Parquet files, in a process",
+    "decoding/span.py": "the sounds that segments were cut from last, in a process",
     "engine/running.py": "features (engine/cache.py), by the content of the audio and of the weights (engine/plan.py)",
     "weights/find.py": "the folder of fetched weights, whose identity is their content",
     "models/isolated.py": "what tells models in their own environments apart: the content of the files that they load",
@@ -270,6 +271,13 @@ def test_tables(tmp_path, exchange):
     assert read() == [("300", 300), ("700", 700)] == read()
     exchange(*paths)
     assert read() == [("700", 700), ("300", 300)]
+
+
+def test_segments(tmp_path, exchange):
+    low, high = sound(tmp_path / "low.wav", 300), sound(tmp_path / "high.wav", 900)
+    assert [pitch(Audio.read(f"{path}#t=0,0.5")) for path in (low, high)] == [300, 900]
+    exchange(low, high)
+    assert [pitch(Audio.read(f"{path}#t=0,0.5")) for path in (low, high)] == [900, 300]
 
 
 def test_features(tmp_path, exchange):

@@ -6,6 +6,7 @@ Which file to open
                      continued.
     `executor.py`    whether a run is for this machine or for a cluster, and `extend.py` a run that is continued with
                      more samples.
+    `recorded_sounds.py`  whether the files of a run that is continued hold what its finished items were computed from.
     `systems.py`     the systems of a run and their names; `plan.py` decides what is computed for them.
     `running.py`     the options that change no number, and the workers and the cache that are started by them.
 

@@ -5,6 +5,7 @@ Which file to open
                         questions.
     `question_loop.py`  one benchmark: its questions one after the other, what is written of each, and sounds that are
                         too long.
+    `question_sounds.py`  what an answered question's sounds hold, so that no answer to others is taken for one to it.
     `rounds.py`         a question of several rounds, in which the model's own answers are turns.
     `variants.py`       several draws of a question, their seeds, and the orders of its options.
     `extend.py`         the places of answers in a record that is continued with more questions or draws.
