@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from codec_bench.apps.agreement.stability import metric_stability
     from codec_bench.apps.building.api import build
     from codec_bench.apps.conversation.api import converse
+    from codec_bench.apps.gating.api import gate_calibrate, gate_check, gate_freeze
     from codec_bench.apps.judging.api import judge_check
     from codec_bench.apps.judging.compare import judge_compare
     from codec_bench.apps.judging.strengths import judge_strengths
@@ -76,6 +77,9 @@ __all__ = [
     "evaluate",
     "export",
     "export_listening",
+    "gate_calibrate",
+    "gate_check",
+    "gate_freeze",
     "import_listening",
     "interval",
     "judge_check",
@@ -131,6 +135,7 @@ _HOMES = {
     "codec_bench.api.load_metric": ("load_metric",),
     "codec_bench.api.merge": ("merge",),
     "codec_bench.apps.agreement.metrics_api": ("metric_agreement",),
+    "codec_bench.apps.gating.api": ("gate_calibrate", "gate_check", "gate_freeze"),
     "codec_bench.apps.judging.api": ("judge_check",),
     "codec_bench.apps.judging.compare": ("judge_compare",),
     "codec_bench.apps.judging.strengths": ("judge_strengths",),

@@ -7,6 +7,6 @@ What every application has
     `__init__.py` the tables by which the core finds what it adds (`registry.applications`): `COMMANDS`, a
                   `registry.Command` by the name that is typed, and `EXECUTORS`, by the value of `--executor`.
 Its statistics, words, page and files lie beside them. They are `profiling/`, `listening/`, `agreement/`, `judging/`,
-`leaderboards/`, `site/`, `building/`, `cluster/` and `conversation/`. Applications import the core. Of each other only
+`leaderboards/`, `site/`, `building/`, `cluster/`, `conversation/` and `gating/`. Applications import the core. Of each other only
 `building` imports `listening`, whose sheets its reviewers fill in, and `site` imports `leaderboards`, which it shows.
 """

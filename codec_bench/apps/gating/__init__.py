@@ -1,0 +1,24 @@
+"""Regression gates: whether a system got worse than a baseline, on the same items, by more than chance.
+
+Which file to open
+    `api.py`           the verbs `gate_freeze`, `gate_calibrate` and `gate_check`.
+    `run_scores.py`    what a gate reads of a run: scores of one system, and what makes two runs comparable.
+    `baseline.py`      the Parquet file of a baseline. `spec.py` is the YAML file with margins and limits.
+    `repeats.py`       the statistics: differences against a margin, the spread of repeats, detectable regressions.
+    `verdicts.py`      the verdict on each metric, and the limits.
+    `words.py`         sentences of codes, and the table. `formats.py` writes JUnit XML and Markdown.
+    `page/`            the page, with the audio of the items that moved most.
+    `command.py`       the command line. `pytest_plugin.py` is the fixture `codec_bench_gate`.
+"""
+
+from __future__ import annotations
+
+from codec_bench.registry import Command
+
+COMMANDS = {
+    "gate": Command(
+        "Look at results",
+        "Fail a build when quality regresses: freeze a baseline, calibrate margins, check a run.",
+        "codec_bench.apps.gating.command:gate_app",
+    ),
+}

@@ -1,0 +1,176 @@
+"""The statistics of a gate: a difference against a margin, the spread of repeats, and the detectable regression.
+
+Methods
+    difference       that of `stats.paired` on the means over repeats: clustered t (CR2), Newcombe or bootstrap.
+    repeats          the variance of a run's value over repeats, less what independent items explain (method of
+                     moments), is the variance that whole runs share.
+    interval         the interval over items and that over runs, combined by MOVER (Zou and Donner 2008).
+    verdict          non-inferiority: a regression is an interval of the loss that lies beyond the margin
+                     (CONSORT; Piaggio et al. 2012).
+
+References: Zou and Donner 2008, "Construction of confidence limits about effect measures"; Piaggio et al. 2012,
+"Reporting of noninferiority and equivalence randomized trials".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from codec_bench.stats.bounds import Bounds
+from codec_bench.stats.cluster_variance import degrees_of_freedom, left_out_error, t_quantile
+from codec_bench.stats.intervals import Fold, folded, unit_sums
+from codec_bench.stats.paired import paired_parts
+
+_STEPS, _LOG_ODDS = 28, 27.0
+"""Of the bisection for p, and its largest log odds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The spread of a metric's value, as standard deviations in its unit.
+
+    Args:
+        items: standard error over the items of one run.
+        repeats: of the value over repeats of the run; None with one run. runs: the part of it that is common to all
+            items of a run.
+        units: independent units (speakers, or items of unknown speaker).
+        freedom: degrees of freedom over units.
+        count: repeats.
+    """
+
+    items: float
+    repeats: float | None
+    runs: float
+    units: int
+    freedom: float
+    count: int
+
+    def detectable(self, level: float, power: float, *, repeats: int | None = None, items: float = 1.0) -> float | None:
+        """The regression that a check of one run finds with this power; None if the spread of repeats is unknown.
+
+        Args:
+            level: of the two-sided interval whose lower end is compared. power: with which it is found.
+            repeats: of the baseline, in place of those that there are. items: so many times the items.
+        """
+        if self.repeats is None:
+            return None
+        factor = 1 + 1 / (repeats or self.count)
+        noise = (self.repeats**2 - self.runs**2) * factor / items
+        shared = self.runs**2 * factor
+        reach = math.hypot(
+            t_quantile(level, self.freedom) * math.sqrt(noise),
+            t_quantile(level, (repeats or self.count) - 1) * math.sqrt(shared) if shared else 0.0,
+        )
+        return reach + t_quantile(2 * power - 1, math.inf) * math.sqrt(noise + shared)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """How much worse a run is than a baseline; positive is worse.
+
+    Args:
+        loss: in the metric's unit. low, high: its interval. p: one-sided, of no loss beyond the margin.
+        units: independent units. method: of the interval over items.
+    """
+
+    loss: float
+    low: float
+    high: float
+    p: float
+    units: int
+    method: str
+
+
+def measure_spread(fold: Fold, repeats: Sequence[np.ndarray], codes: np.ndarray | None) -> Spread | None:
+    """The spread over items and over repeats.
+
+    Args:
+        fold: turns summed parts into the value. repeats: each run's parts, `(items, k)`, in one order.
+        codes: of the units from `unit_codes`.
+
+    Returns:
+        None if a value is not defined.
+    """
+    values = [folded(fold, run) for run in repeats]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    units = unit_sums(repeats[0], codes)
+    sizes = units[:, 1]
+    over_items = left_out_error(fold(units.sum(axis=0) - units), known[0], sizes)
+    if over_items is None:
+        return None
+    count, freedom = len(units), degrees_of_freedom(sizes)
+    if len(repeats) == 1:
+        return Spread(over_items, None, 0.0, count, freedom, 1)
+    noise = float(np.mean([_paired_error(fold, a, b, codes) ** 2 / 2 for a, b in combinations(repeats, 2)]))
+    total = float(np.var(known, ddof=1))
+    runs = math.sqrt(max(0.0, total - noise))
+    return Spread(over_items, math.sqrt(noise + runs**2), runs, count, freedom, len(repeats))
+
+
+def _paired_error(fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | None) -> float:
+    """The standard error CR2 of the difference of two runs over the same items."""
+    units_a, units_b = unit_sums(a, codes), unit_sums(b, codes)
+    left_out = fold(units_a.sum(axis=0) - units_a) - fold(units_b.sum(axis=0) - units_b)
+    difference = float((fold(units_a.sum(axis=0)[None]) - fold(units_b.sum(axis=0)[None]))[0])
+    return left_out_error(left_out, difference, (units_a[:, 1] + units_b[:, 1]) / 2) or 0.0
+
+
+def measure_loss(
+    fold: Fold,
+    baseline: Sequence[np.ndarray],
+    candidate: Sequence[np.ndarray],
+    codes: np.ndarray | None,
+    *,
+    higher_is_better: bool,
+    margin: float,
+    level: float,
+    bounds: Bounds | None = None,
+    seed: int = 0,
+) -> Loss | None:
+    """The loss of a run against a baseline, with its interval, and the p of a loss beyond the margin.
+
+    Args:
+        baseline, candidate: the parts of each repeat, `(items, k)`, in one order of items.
+        codes: of the units from `unit_codes`. level: of the two-sided interval.
+        margin: the largest loss that is accepted. bounds: of the values. seed: of the bootstrap.
+
+    Returns:
+        None if one of the two has no value, or no method gives an interval.
+    """
+    before, after = np.mean(baseline, axis=0), np.mean(candidate, axis=0)
+    worse, better = (before, after) if higher_is_better else (after, before)
+    spread = measure_spread(fold, baseline, codes) if len(baseline) > 1 else None
+    shared = spread.runs * math.sqrt(1 / len(baseline) + 1 / len(candidate)) if spread else 0.0
+
+    def at(level: float) -> tuple[float, float, float, int, str] | None:
+        found = paired_parts(fold, worse, better, codes, seed=seed, level=level, bounds=bounds)
+        if found.difference is None or found.low is None or found.high is None:
+            return None
+        reach = t_quantile(level, len(baseline) - 1) * shared if shared else 0.0
+        low = found.difference - math.hypot(found.difference - found.low, reach)
+        high = found.difference + math.hypot(found.high - found.difference, reach)
+        return found.difference, low, high, found.units, found.method
+
+    shown = at(level)
+    if shown is None:
+        return None
+    loss, low, high, units, method = shown
+
+    def is_beyond(tail: float) -> bool:
+        """Whether the one-sided bound at this tail lies beyond the margin."""
+        ends = at(max(abs(1 - 2 * tail), 1e-9))
+        return ends is not None and (ends[1] if tail < 0.5 else ends[2]) > margin
+
+    # The bound rises with the tail: p is the tail at which it meets the margin, searched on the scale of log odds.
+    below, above = -_LOG_ODDS, _LOG_ODDS
+    for _ in range(_STEPS):
+        middle = (below + above) / 2
+        below, above = (below, middle) if is_beyond(1 / (1 + math.exp(-middle))) else (middle, above)
+    return Loss(loss, low, high, 1 / (1 + math.exp(-above)), units, method)

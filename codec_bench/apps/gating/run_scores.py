@@ -1,0 +1,196 @@
+"""What a gate reads of a run: the scores of one system, and what makes two runs comparable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.stats.bounds import Bounds, declared_bounds
+from codec_bench.stats.identity import hashed, identity_of, question_hashes
+from codec_bench.stats.intervals import Fold
+from codec_bench.stats.paired import ItemParts
+from codec_bench.stats.recorded import Recorded
+from codec_bench.stats.sets import SETS, item_fold
+from codec_bench.store.answers import has_answers
+from codec_bench.store.record import Run
+
+FINISHED = (None, "answered", "finished")
+"""States of a run that is complete; an imported run has none."""
+CUT_OFF = ("truncated", "endless")
+"""Ways in which an answer lacks its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatedMetric:
+    """The facts of a metric that two runs must share.
+
+    Args:
+        protocol: its protocol id. unit: of its values. higher_is_better: its direction.
+        aggregate: how items become one value. bounds: of an item's value, or None.
+        judge: the model that gives the scores, with the names by which its service answered; "" without a judge.
+    """
+
+    protocol: str
+    unit: str
+    higher_is_better: bool
+    aggregate: str
+    bounds: tuple[float | None, float | None] | None
+    judge: str = ""
+
+    def fold(self, name: str) -> Fold:
+        """How the summed parts of items become the value."""
+        return item_fold(name, self.aggregate)
+
+    @property
+    def value_bounds(self) -> Bounds | None:
+        """The bounds as the statistics take them."""
+        return self.bounds
+
+
+@dataclass(frozen=True, slots=True)
+class ItemScore:
+    """The score of one item.
+
+    Args:
+        value: None unless `status` is `ok`. parts: what the item adds to the sums of the value.
+        transcript: of a recogniser, or None.
+    """
+
+    value: float | None
+    status: str
+    parts: tuple[float, ...] | None
+    transcript: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunScores:
+    """The scores of one system of a run.
+
+    Args:
+        system: its name. metrics: their facts by name.
+        contents: by item id, a hash of what the item is: its reference audio, text, question and expected answer.
+        units: by item id its independent unit (the speaker), or None. texts: by item id its reference text, or None.
+        scores: by metric and item id.
+        identity: what the run must share with a baseline, as a hash or name for each part: data, prompt, decoding, ...
+        failed, silent, truncated: how many items have no estimate, a silent one, an answer without its end.
+        seed: of the run.
+    """
+
+    system: str
+    metrics: Mapping[str, GatedMetric]
+    contents: Mapping[str, str]
+    units: Mapping[str, str | None]
+    texts: Mapping[str, str | None]
+    scores: Mapping[str, Mapping[str, ItemScore]]
+    identity: Mapping[str, str]
+    failed: int
+    silent: int
+    truncated: int
+    seed: int | None = None
+
+    def items(self, metric: str) -> list[ItemParts]:
+        """The scores of a metric, as the statistics take them."""
+        return [ItemParts(id, one.value, one.parts, self.units[id]) for id, one in self.scores[metric].items()]
+
+
+def read_scores(run: Run, system: str | None = None) -> RunScores:
+    """Reads the scores of one system.
+
+    Args:
+        run: a complete run. system: its name; None for the only one.
+
+    Raises:
+        UserError: the run is not complete, has several systems and none is named, or has no metric with scores by item.
+        UnknownName: the run has no such system.
+    """
+    names = list(run.systems)
+    if system is None and len(names) != 1:
+        raise UserError(
+            f"'{run.folder}' has {len(names)} systems: {', '.join(names)}", hint="name one of them with --system"
+        )
+    name = names[0] if system is None else system
+    if name not in names:
+        raise UnknownName(f"system in '{run.folder}'", name, names)
+    meta = run.meta
+    counts = run.counts()
+    if meta.get("state") not in FINISHED or counts["finished"] < counts["items"]:
+        raise UserError(
+            f"'{run.folder}' is not complete: {counts['finished']} of {counts['items']} items are finished",
+            hint="run the same command again, which continues it",
+        )
+    metrics = {
+        metric: _gated(run, metric, facts)
+        for metric, facts in run.metrics.items()
+        if facts.get("aggregate") not in SETS and facts.get("higher_is_better") is not None
+    }
+    if not metrics:
+        raise UserError(
+            f"'{run.folder}' has no metric whose items have scores and a direction",
+            hint="score it with a metric such as wer, stoi or utmos",
+        )
+    held = Recorded(run).items(name)
+    without = {item.id: item.status for item in run.items(name) if item.status != "ok"}
+    samples = {sample.id: sample for sample in run.samples()}
+    sounds = dict(run.query("SELECT id, sound FROM samples"))
+    questions = question_hashes(run) if has_answers(run) else {}
+    scores: dict[str, dict[str, ItemScore]] = {
+        metric: {id: ItemScore(None, without.get(id, "not_scored"), None) for id in samples} for metric in metrics
+    }
+    for row in run.scores(name):
+        if row.metric in metrics:
+            scores[row.metric][row.id] = _item_score(row)
+    return RunScores(
+        name,
+        metrics,
+        {id: hashed([sounds[id], sample.text, questions.get(id)]) for id, sample in samples.items()},
+        run.units(),
+        {id: sample.text for id, sample in samples.items()},
+        scores,
+        _identity(run),
+        len(held.lost),
+        held.silent,
+        sum(bool(ways.intersection(CUT_OFF)) for ways in held.noted.values()),
+        (meta.get("config") or {}).get("seed"),
+    )
+
+
+def _gated(run: Run, metric: str, facts: Mapping[str, Any]) -> GatedMetric:
+    judge = " / ".join([facts["judge"], *run.served(metric)]) if facts.get("judge") else ""
+    return GatedMetric(
+        str(facts.get("protocol", "")), facts.get("unit", ""), bool(facts["higher_is_better"]),
+        facts.get("aggregate") or "", declared_bounds(facts), judge,
+    )  # fmt: skip
+
+
+def _item_score(row: Any) -> ItemScore:
+    parts = None if row.numerator is None or row.denominator is None else (row.numerator, row.denominator)
+    counts = row.detail.get("counts", parts)
+    transcript = row.detail.get("transcript", row.detail.get("hypothesis"))
+    return ItemScore(
+        row.value,
+        row.status,
+        None if counts is None else tuple(map(float, counts)),
+        transcript if isinstance(transcript, str) else None,
+    )
+
+
+def _identity(run: Run) -> dict[str, str]:
+    """The parts of a run that a baseline and a run to check must share, beside items and metrics."""
+    found = identity_of(run)
+    parts = {name: getattr(found, name) for name in ("data", "prompt", "reading", "choices", "precision", "control")}
+    fingerprint = run.meta.get("fingerprint") or {}
+    asked = fingerprint.get("asked") or {}
+    benchmark = (run.meta.get("benchmark") or {}).get("name")
+    decoding = asked.get("decoding")
+    return {
+        name: value
+        for name, value in {
+            **parts,
+            "benchmark": benchmark,
+            "decoding": None if decoding is None else json.dumps(decoding, sort_keys=True, default=str),
+        }.items()
+        if value
+    }

@@ -1,0 +1,268 @@
+"""The verdict of a gate on each metric, and its limits.
+
+A metric is `worse` if its loss is beyond the margin at the gate's rate of false alarms (Holm over metrics), `better` if
+its interval lies beyond the margin on the other side, `same` if the interval ends below the margin, and else
+`cannot_tell`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from codec_bench.apps.gating.repeats import Loss, measure_loss
+from codec_bench.apps.gating.run_scores import RunScores
+from codec_bench.apps.gating.spec import GateSpec, MetricSpec
+from codec_bench.errors import UserError
+from codec_bench.stats.intervals import FEW_UNITS, folded, unit_codes
+from codec_bench.stats.paired import holm
+from codec_bench.store.statuses import FAILURES
+
+Verdict = Literal["better", "same", "worse", "cannot_tell"]
+MOST_MOVED = 10
+HALF = 0.5
+"""Above it an error rate is counted by `items_above_50`."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovedItem:
+    """An item whose score changed.
+
+    Args:
+        id: of the item. loss: how much worse it is; negative is better. before, after: mean scores over repeats.
+        text: the reference text. transcript_before, transcript_after: of a recogniser; None for other metrics.
+    """
+
+    id: str
+    loss: float
+    before: float
+    after: float
+    text: str | None
+    transcript_before: str | None
+    transcript_after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricVerdict:
+    """The verdict on one metric.
+
+    Args:
+        metric, unit: its name and unit. higher_is_better: its direction.
+        verdict: see the module. baseline, value: of the items that both have scores for.
+        margin: the largest loss that is accepted. loss: with its interval; None if a value is not defined.
+        p_holm: of a loss beyond the margin, adjusted for all metrics of the gate.
+        items: compared. few_speakers: whether items are the units because there are fewer than six speakers.
+        lost: ids with a score in the baseline and none in the run.
+        moved: the items that lost most.
+    """
+
+    metric: str
+    unit: str
+    higher_is_better: bool
+    verdict: Verdict
+    baseline: float | None
+    value: float | None
+    margin: float
+    loss: Loss | None
+    p_holm: float | None
+    items: int
+    few_speakers: bool
+    lost: tuple[str, ...]
+    moved: tuple[MovedItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitCheck:
+    """A limit and the number that it is compared with.
+
+    Args:
+        code: `max`, `min`, `failed`, `silent`, `truncated` or `items_above_50`. metric: None for one of the whole run.
+        limit: of the spec, or of the baseline where the spec has none. value: of the run. passed: whether it holds.
+    """
+
+    code: str
+    metric: str | None
+    limit: float
+    value: float | None
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """What a gate found.
+
+    Args:
+        system: of the run. repeats: of the baseline. alpha: the rate of false alarms.
+        metrics: a verdict for each. limits: those that were checked.
+        fail_undecided: whether a metric that cannot be told fails the gate.
+    """
+
+    system: str
+    repeats: int
+    alpha: float
+    metrics: tuple[MetricVerdict, ...]
+    limits: tuple[LimitCheck, ...]
+    fail_undecided: bool
+
+    @property
+    def regressed(self) -> bool:
+        """Whether a metric is worse or a limit does not hold."""
+        return any(one.verdict == "worse" for one in self.metrics) or not all(one.passed for one in self.limits)
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 1 regressed, 3 if an undecided metric fails the gate."""
+        if self.regressed:
+            return 1
+        return 3 if self.fail_undecided and any(one.verdict == "cannot_tell" for one in self.metrics) else 0
+
+    @property
+    def passed(self) -> bool:
+        """Whether the gate is passed."""
+        return self.exit_code == 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {**asdict(self), "regressed": self.regressed, "passed": self.passed, "exit_code": self.exit_code}
+
+
+def judge_run(baseline: Sequence[RunScores], candidate: Sequence[RunScores], spec: GateSpec) -> GateResult:
+    """Compares a run, or repeats of it, with a baseline over the same items.
+
+    Raises:
+        UserError: a metric has scores of fewer than six items.
+    """
+    names = list(spec.metrics) or list(baseline[0].metrics)
+    compared = [_compare(baseline, candidate, name, spec.metrics.get(name, MetricSpec()), spec) for name in names]
+    adjusted = holm([None if one.loss is None else one.loss.p for one in compared])
+    verdicts = tuple(_with_verdict(one, p, spec.alpha) for one, p in zip(compared, adjusted))
+    limits = [
+        *_run_limits(baseline, candidate, spec),
+        *(check for one in verdicts for check in _metric_limits(baseline, candidate, one, spec.metrics)),
+    ]
+    return GateResult(
+        candidate[0].system, len(baseline), spec.alpha, verdicts, tuple(limits), spec.cannot_tell == "fail"
+    )
+
+
+def shared_parts(runs: Sequence[RunScores], metric: str) -> tuple[list[str], list[np.ndarray]]:
+    """The ids that every run has a score for, sorted, and each run's parts of them, `(items, k)`."""
+    held = [run.scores[metric] for run in runs]
+    ids = sorted(id for id in held[0] if all(of[id].value is not None and of[id].parts for of in held))
+    return ids, [
+        np.asarray([of[id].parts for id in ids], np.float64).reshape(len(ids), -1 if ids else 2) for of in held
+    ]
+
+
+def find_units(run: RunScores, metric: str, ids: Sequence[str]) -> tuple[np.ndarray | None, bool]:
+    """The independent units of items: speakers, or the items themselves if there are fewer than six speakers.
+
+    Returns:
+        The codes of the units (see `stats.intervals.unit_codes`), and whether there were too few speakers.
+
+    Raises:
+        UserError: there are fewer than six items.
+    """
+    if len(ids) < FEW_UNITS:
+        raise UserError(
+            f"{metric} has scores of {len(ids)} items in every run; a gate needs {FEW_UNITS}",
+            hint="use more items, or leave the metric out of the spec",
+        )
+    codes = unit_codes([run.units[id] for id in ids], len(ids))
+    few = codes is not None and len(set(codes.tolist())) < FEW_UNITS
+    return (None if few else codes), few
+
+
+def _compare(
+    baseline: Sequence[RunScores], candidate: Sequence[RunScores], metric: str, wanted: MetricSpec, spec: GateSpec
+) -> MetricVerdict:
+    facts = baseline[0].metrics[metric]
+    ids, parts = shared_parts([*baseline, *candidate], metric)
+    codes, few_speakers = find_units(baseline[0], metric, ids)
+    before, after = parts[: len(baseline)], parts[len(baseline) :]
+    fold = facts.fold(metric)
+    loss = measure_loss(
+        fold, before, after, codes, higher_is_better=facts.higher_is_better, margin=wanted.margin,
+        level=1 - 2 * spec.alpha, bounds=facts.value_bounds,
+    )  # fmt: skip
+    scored = {id for run in baseline for id, one in run.scores[metric].items() if one.value is not None}
+    lost = {id for run in candidate for id, one in run.scores[metric].items() if one.value is None}
+    return MetricVerdict(
+        metric, facts.unit, facts.higher_is_better, "cannot_tell",
+        folded(fold, np.mean(before, axis=0)), folded(fold, np.mean(after, axis=0)), wanted.margin, loss, None, len(ids), few_speakers,
+        tuple(sorted(scored & lost)), _moved(baseline, candidate, metric, ids, facts.higher_is_better),
+    )  # fmt: skip
+
+
+def _with_verdict(one: MetricVerdict, p: float | None, alpha: float) -> MetricVerdict:
+    verdict: Verdict = "cannot_tell"
+    if one.loss is not None and p is not None:
+        if p < alpha:
+            verdict = "worse"
+        elif one.loss.high < -one.margin:
+            verdict = "better"
+        elif one.loss.high <= one.margin:
+            verdict = "same"
+    return replace(one, verdict=verdict, p_holm=p)
+
+
+def _moved(
+    baseline: Sequence[RunScores], candidate: Sequence[RunScores], metric: str, ids: Sequence[str], higher: bool
+) -> tuple[MovedItem, ...]:
+    def mean(runs: Sequence[RunScores]) -> np.ndarray:
+        return np.mean(np.array([[run.scores[metric][id].value for id in ids] for run in runs], np.float64), axis=0)
+
+    before, after = mean(baseline), mean(candidate)
+    loss = before - after if higher else after - before
+    first, last = baseline[0], candidate[0]
+    return tuple(
+        MovedItem(
+            ids[k], float(loss[k]), float(before[k]), float(after[k]), first.texts[ids[k]],
+            first.scores[metric][ids[k]].transcript, last.scores[metric][ids[k]].transcript,
+        )
+        for k in np.argsort(-loss, kind="stable")[:MOST_MOVED] if loss[k] > 0
+    )  # fmt: skip
+
+
+def _run_limits(baseline: Sequence[RunScores], candidate: Sequence[RunScores], spec: GateSpec) -> list[LimitCheck]:
+    checks = []
+    for code in ("failed", "silent", "truncated"):
+        given = getattr(spec.limits, code)
+        limit = max(getattr(run, code) for run in baseline) if given is None else given
+        value = max(getattr(run, code) for run in candidate)
+        checks.append(LimitCheck(code, None, limit, value, value <= limit))
+    return checks
+
+
+def _metric_limits(
+    baseline: Sequence[RunScores], candidate: Sequence[RunScores], one: MetricVerdict, specs: Any
+) -> list[LimitCheck]:
+    wanted = specs.get(one.metric, MetricSpec())
+    limit = max(count_failed(run, one.metric) for run in baseline) if wanted.failed is None else wanted.failed
+    value = max(count_failed(run, one.metric) for run in candidate)
+    checks = [LimitCheck("failed", one.metric, limit, value, value <= limit)]
+    if wanted.max is not None:
+        checks.append(
+            LimitCheck("max", one.metric, wanted.max, one.value, one.value is not None and one.value <= wanted.max)
+        )
+    if wanted.min is not None:
+        checks.append(
+            LimitCheck("min", one.metric, wanted.min, one.value, one.value is not None and one.value >= wanted.min)
+        )
+    if wanted.items_above_50 is not None:
+        above = max(
+            sum(score.value is not None and score.value > HALF for score in run.scores[one.metric].values())
+            for run in candidate
+        )
+        checks.append(
+            LimitCheck("items_above_50", one.metric, wanted.items_above_50, above, above <= wanted.items_above_50)
+        )
+    return checks
+
+
+def count_failed(run: RunScores, metric: str) -> int:
+    """How many items of a run failed to get a score."""
+    return sum(one.status in FAILURES for one in run.scores[metric].values())

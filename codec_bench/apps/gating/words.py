@@ -1,0 +1,114 @@
+"""The sentences of a gate's codes, and the rows of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codec_bench.apps.gating.api import Calibration
+from codec_bench.apps.gating.verdicts import GateResult, LimitCheck, MetricVerdict
+from codec_bench.report.numbers import plain
+
+VERDICTS = {"better": "better", "same": "same", "worse": "worse", "cannot_tell": "cannot tell"}
+LIMITS = {
+    "max": "value at most {limit:g}",
+    "min": "value at least {limit:g}",
+    "failed": "at most {limit:g} items without a score",
+    "silent": "at most {limit:g} silent outputs",
+    "truncated": "at most {limit:g} truncated answers",
+    "items_above_50": "at most {limit:g} items above 50 %",
+}
+NOTES = {
+    "one_run": "The spread between repeats is unknown: the baseline has one run. Freeze several runs with other seeds to calibrate margins.",
+    "undefined": "{metrics} has no value in the baseline and is not in the gate.",
+    "items_as_units": "Too few speakers to count as units for {metrics}: the intervals are about these speakers.",
+    "margin_zero": "No spec was given: every margin is 0, and a difference that is not significant cannot be told.",
+}
+CHECK_HEADS = ("metric", "verdict", "baseline", "run", "loss", "interval", "margin", "p", "items")
+CALIBRATE_HEADS = ("metric", "value", "SE items", "SD repeats", "finds", "margin")
+
+
+def limit_text(check: LimitCheck) -> str:
+    """A limit as a sentence, with the number that was found."""
+    name = "run" if check.metric is None else plain(check.metric)
+    found = "no value" if check.value is None else f"{check.value:.6g}"
+    return f"{name}: {LIMITS[check.code].format(limit=check.limit)}; found {found}"
+
+
+def check_rows(result: GateResult) -> list[list[str]]:
+    """The rows of a check, one for each metric."""
+    return [_check_row(one) for one in result.metrics]
+
+
+def _check_row(one: MetricVerdict) -> list[str]:
+    loss = one.loss
+    return [
+        plain(one.metric),
+        VERDICTS[one.verdict],
+        number(one.baseline),
+        number(one.value),
+        number(None if loss is None else loss.loss, signed=True),
+        "–" if loss is None else f"[{number(loss.low, signed=True)}, {number(loss.high, signed=True)}]",
+        number(one.margin),
+        "–" if one.p_holm is None else "<0.001" if one.p_holm < 0.001 else f"{one.p_holm:.3f}",
+        f"{one.items:,}",
+    ]
+
+
+def check_notes(result: GateResult) -> list[str]:
+    """What to know below the table: limits that do not hold, and lost items."""
+    notes = [limit_text(check) for check in result.limits if not check.passed]
+    if fixed := [plain(one.metric) for one in result.metrics if one.few_speakers]:
+        notes.append(NOTES["items_as_units"].format(metrics=", ".join(fixed)))
+    for one in result.metrics:
+        if one.lost:
+            notes.append(f"{plain(one.metric)}: {len(one.lost)} items lost their score, such as '{plain(one.lost[0])}'")
+    return notes
+
+
+def conclusion(result: GateResult) -> str:
+    """The result in a line."""
+    worse = [plain(one.metric) for one in result.metrics if one.verdict == "worse"]
+    undecided = [plain(one.metric) for one in result.metrics if one.verdict == "cannot_tell"]
+    limits = sum(not one.passed for one in result.limits)
+    if result.exit_code == 1:
+        parts = [f"worse: {', '.join(worse)}"] if worse else []
+        parts += [f"{limits} limit{'s' if limits > 1 else ''} exceeded"] if limits else []
+        return f"regressed ({'; '.join(parts)})"
+    if undecided:
+        return f"{'failed' if result.exit_code else 'passed'} (cannot tell: {', '.join(undecided)})"
+    return "passed"
+
+
+def calibrate_rows(found: Calibration) -> list[list[str]]:
+    """The rows of a calibration, one for each metric."""
+    return [
+        [plain(name), number(one.value), number(one.spread.items), number(one.spread.repeats),
+         number(one.detectable), number(one.margin)]
+        for name, one in found.metrics.items()
+    ]  # fmt: skip
+
+
+def calibrate_notes(found: Calibration) -> list[str]:
+    """What to know below the table, with what more repeats and more items would give."""
+    notes = [NOTES["one_run"]] if found.repeats == 1 else []
+    if found.undefined:
+        notes.append(NOTES["undefined"].format(metrics=", ".join(map(plain, found.undefined))))
+    for name, one in found.metrics.items():
+        more = [f"{k} repeats {number(v)}" for k, v in one.with_repeats.items()]
+        more += [f"{k} times the items {number(v)}" for k, v in one.with_items.items()]
+        if one.detectable:
+            notes.append(f"{plain(name)} finds: {', '.join(more)}")
+    return notes
+
+
+def number(value: float | None, *, signed: bool = False) -> str:
+    """A number with four significant digits."""
+    if value is None:
+        return "–"
+    return f"{value:+.4g}" if signed else f"{value:.4g}"
+
+
+def moved_metric(result: GateResult) -> MetricVerdict | None:
+    """The metric whose items are shown: a worse one before others, the smallest p first."""
+    shown: Sequence[MetricVerdict] = [one for one in result.metrics if one.moved]
+    return min(shown, key=lambda one: (one.verdict != "worse", 1.0 if one.p_holm is None else one.p_holm), default=None)

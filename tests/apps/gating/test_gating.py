@@ -1,0 +1,313 @@
+"""Gates: baselines, calibration, verdicts, limits, what is refused, and the files that are written."""
+
+from __future__ import annotations
+
+import json
+import math
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+from codec_bench import gate_calibrate, gate_check, gate_freeze
+from codec_bench.apps.gating.formats import junit_xml, markdown
+from codec_bench.apps.gating.repeats import measure_loss, measure_spread
+from codec_bench.apps.gating.spec import GateSpec, MetricSpec
+from codec_bench.errors import UserError
+from codec_bench.stats.intervals import ratios
+from codec_bench.store.rows import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
+
+FACTS = {
+    "mos": {"protocol": "mos/1", "unit": "", "higher_is_better": True, "aggregate": "mean"},
+    "wer": {"protocol": "wer/1", "unit": "%", "higher_is_better": False, "aggregate": "ratio", "bounds": [0, None]},
+}
+WORDS = 20
+
+
+def write_run(
+    folder,
+    mos,
+    errors=None,
+    *,
+    speakers=None,
+    protocol="mos/1",
+    state="finished",
+    texts=None,
+    system="tts",
+    finished=None,
+):
+    """A run with a mean score, and error rates of 20 words if `errors` are given. NaN is an item without an output."""
+    facts = {name: dict(one) for name, one in FACTS.items() if name == "mos" or errors is not None}
+    facts["mos"]["protocol"] = protocol
+    samples = [
+        Sample(f"s{n:03d}", None, text=texts[n] if texts else f"sentence {n}", speaker=speakers and speakers[n])
+        for n in range(len(mos))
+    ]
+    writer = RunWriter(folder, {"of": "a test"})
+    writer.begin({system: {}}, facts, samples)
+    rows = []
+    for n, sample in enumerate(samples[:finished]):
+        if math.isnan(mos[n]):
+            rows.append((n, ItemRecord(system, sample.id, "failed", "no output", {})))
+            continue
+        scores = {"mos": Score.ok(float(mos[n]), protocol)}
+        if errors is not None:
+            scores["wer"] = Score.ok(
+                errors[n] / WORDS, "wer/1", numerator=float(errors[n]), denominator=float(WORDS),
+                detail={"hypothesis": f"heard {errors[n]} @all <b>|"},
+            )  # fmt: skip
+        rows.append((n, ItemRecord(system, sample.id, "ok", None, scores)))
+    writer.write(rows)
+    writer.set_meta(state=state, config={"seed": 0}, data={"name": "made"})
+    writer.close()
+    return folder
+
+
+@pytest.fixture
+def repeats(tmp_path):
+    """Three repeats of a system over 60 items, and what draws another one with a loss."""
+    rng = np.random.default_rng(3)
+    base = rng.normal(4.0, 0.4, 60)
+
+    def draw(name, loss=0.0, **more):
+        errors = rng.binomial(WORDS, 0.1 + loss, 60)
+        return write_run(tmp_path / name, base - loss + rng.normal(0, 0.1, 60), errors, **more)
+
+    return [draw(f"r{n}") for n in range(3)], draw
+
+
+def test_an_unchanged_system_passes_and_a_worse_one_does_not(repeats, tmp_path):
+    runs, draw = repeats
+    frozen = gate_freeze(runs, out=tmp_path / "b.parquet")
+    assert (frozen.system, frozen.items, frozen.repeats, frozen.metrics) == ("tts", 60, 3, ("mos", "wer"))
+    found = gate_calibrate(frozen.file, out=tmp_path / "gate.yaml")
+    assert found.metrics["mos"].margin >= found.metrics["mos"].detectable > 0
+    same = gate_check(draw("same"), against=frozen.file, spec=tmp_path / "gate.yaml")
+    assert [one.verdict for one in same.metrics] == ["same", "same"] and same.exit_code == 0
+    loss = 3 * found.metrics["mos"].margin
+    worse = gate_check(draw("worse", loss), against=frozen.file, spec=tmp_path / "gate.yaml")
+    assert {one.metric: one.verdict for one in worse.metrics}["mos"] == "worse" and worse.exit_code == 1
+    better = gate_check(draw("better", -0.09), against=frozen.file)
+    assert [one.verdict for one in better.metrics] == ["better", "better"]
+
+
+def test_the_interval_is_that_of_the_paired_t_test():
+    rng = np.random.default_rng(0)
+    before, after = rng.normal(4, 1, 40), rng.normal(3.9, 1, 40)
+    parts = [np.stack([values, np.ones(40)], axis=1) for values in (before, after)]
+    found = measure_loss(ratios, parts[:1], parts[1:], None, higher_is_better=True, margin=0.0, level=0.98)
+    theirs = stats.ttest_rel(before, after, alternative="greater")
+    low, high = stats.ttest_rel(before, after).confidence_interval(0.98)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-9)
+    assert found.p == pytest.approx(theirs.pvalue, abs=1e-6)
+    shifted = measure_loss(ratios, parts[:1], parts[1:], None, higher_is_better=True, margin=-0.2, level=0.98)
+    assert shifted.p == pytest.approx(stats.ttest_rel(before, after - 0.2, alternative="greater").pvalue, abs=1e-6)
+
+
+def test_the_spread_is_that_of_a_two_way_analysis_of_variance():
+    rng = np.random.default_rng(1)
+    items, runs = 400, 6
+    table = rng.normal(size=(1, items)) + 0.3 * rng.normal(size=(runs, items)) + 0.2 * rng.normal(size=(runs, 1))
+    found = measure_spread(ratios, [np.stack([row, np.ones(items)], axis=1) for row in table], None)
+    residual = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
+    mean_square = (residual**2).sum() / ((runs - 1) * (items - 1))
+    between = items * table.mean(axis=1).var(ddof=1)
+    assert found.runs**2 == pytest.approx((between - mean_square) / items, rel=1e-6)
+    assert found.items == pytest.approx(stats.sem(table[0]))
+
+
+def test_the_detectable_regression_is_that_of_the_t_test():
+    rng = np.random.default_rng(2)
+    table = rng.normal(size=(1, 80)) + 0.3 * rng.normal(size=(3, 80))
+    spread = measure_spread(ratios, [np.stack([row, np.ones(80)], axis=1) for row in table], None)
+    size = spread.detectable(0.98, 0.8)
+    error = np.sqrt((spread.repeats**2) * (1 + 1 / 3))
+    if spread.runs == 0:
+        power = stats.nct.sf(stats.t.ppf(0.99, 79), 79, size / error)
+        assert power == pytest.approx(0.8, abs=0.01)
+    assert spread.detectable(0.98, 0.8, items=4) < size and spread.detectable(0.98, 0.8, repeats=10) < size
+
+
+def test_runs_that_share_a_shift_widen_the_interval():
+    rng = np.random.default_rng(4)
+    hard = rng.normal(size=300)
+    draw = lambda: np.stack([hard + 0.3 * rng.normal() + 0.1 * rng.normal(size=300), np.ones(300)], axis=1)  # noqa: E731
+    baseline, run = [draw() for _ in range(4)], draw()
+    options = {"higher_is_better": True, "margin": 0.0, "level": 0.98}
+    alone = measure_loss(ratios, [np.mean(baseline, axis=0)], [run], None, **options)
+    together = measure_loss(ratios, baseline, [run], None, **options)
+    assert together.high - together.low > 5 * (alone.high - alone.low)
+
+
+def test_one_run_says_that_the_spread_is_unknown(repeats, tmp_path):
+    runs, _ = repeats
+    gate_freeze(runs[0], out=tmp_path / "b.parquet")
+    found = gate_calibrate(tmp_path / "b.parquet")
+    assert found.metrics["mos"].detectable is None and found.metrics["mos"].margin == 0
+    assert found.repeats == 1 and found.metrics["mos"].spread.repeats is None
+
+
+def test_a_run_equal_to_its_baseline_is_the_same(repeats, tmp_path):
+    runs, _ = repeats
+    gate_freeze(runs[0], out=tmp_path / "b.parquet")
+    found = gate_check(runs[0], against=tmp_path / "b.parquet")
+    assert [(one.verdict, one.loss.loss, one.loss.high) for one in found.metrics] == [("same", 0.0, 0.0)] * 2
+
+
+def test_speakers_are_units_where_there_are_six(tmp_path):
+    rng = np.random.default_rng(5)
+    values = rng.normal(4, 0.3, 60)
+    moved = values - np.repeat(rng.normal(0.05, 0.1, 6), 10)
+    for many, units in ((6, 6), (3, 60)):
+        speakers = [f"p{n * many // 60}" for n in range(60)]
+        gate_freeze(write_run(tmp_path / f"a{many}", values, speakers=speakers), out=tmp_path / "b.parquet")
+        found = gate_check(write_run(tmp_path / f"b{many}", moved, speakers=speakers), against=tmp_path / "b.parquet")
+        assert found.metrics[0].loss.units == units
+        assert found.metrics[0].few_speakers == (many < 6)
+
+
+@pytest.mark.parametrize(
+    ("limit", "code"),
+    [
+        (MetricSpec(max=3.0, margin=9), "max"),
+        (MetricSpec(min=4.9, margin=9), "min"),
+        (MetricSpec(items_above_50=10, margin=9), "items_above_50"),
+    ],
+)
+def test_limits_of_a_metric(repeats, tmp_path, limit, code):
+    runs, _ = repeats
+    gate_freeze(runs[:2], out=tmp_path / "b.parquet")
+    found = gate_check(runs[2], against=tmp_path / "b.parquet", spec=GateSpec(metrics={"mos": limit}))
+    broken = [check for check in found.limits if not check.passed]
+    assert [(check.code, check.metric) for check in broken] == [(code, "mos")] and found.exit_code == 1
+
+
+def test_items_that_fail_are_a_regression(tmp_path):
+    values = np.linspace(3, 4, 30)
+    gate_freeze(write_run(tmp_path / "a", values), out=tmp_path / "b.parquet")
+    failing = values.copy()
+    failing[[3, 7]] = math.nan
+    found = gate_check(write_run(tmp_path / "c", failing), against=tmp_path / "b.parquet")
+    assert found.metrics[0].lost == ("s003", "s007") and found.metrics[0].verdict == "same"
+    assert {(check.code, check.metric) for check in found.limits if not check.passed} == {
+        ("failed", None),
+        ("failed", "mos"),
+    }
+    assert found.exit_code == 1
+    spec = GateSpec.model_validate({"limits": {"failed": 2}, "metrics": {"mos": {"failed": 2}}})
+    assert gate_check(tmp_path / "c", against=tmp_path / "b.parquet", spec=spec).exit_code == 0
+
+
+def test_an_undecided_metric_fails_where_the_spec_says_so(repeats, tmp_path):
+    runs, draw = repeats
+    gate_freeze(runs, out=tmp_path / "b.parquet")
+    run = draw("another")
+    undecided = {"metrics": {"mos": {"margin": 0.0001}}}
+    for policy, code in (("pass", 0), ("fail", 3)):
+        spec = GateSpec.model_validate({**undecided, "cannot_tell": policy})
+        found = gate_check(run, against=tmp_path / "b.parquet", spec=spec)
+        assert (found.metrics[0].verdict, found.exit_code) == ("cannot_tell", code)
+
+
+def test_what_cannot_be_compared_is_refused(repeats, tmp_path):
+    runs, _ = repeats
+    values = np.linspace(3, 4, 60)
+    file = gate_freeze(runs, out=tmp_path / "b.parquet").file
+    refused = {
+        "other protocol": (write_run(tmp_path / "p", values, [1] * 60, protocol="mos/2"), "mos/2"),
+        "fewer items": (write_run(tmp_path / "f", values[:50], [1] * 50), "lacks 10 items"),
+        "more items": (write_run(tmp_path / "m", [*values, 3.0], [1] * 61), "adds 1 items"),
+        "other texts": (write_run(tmp_path / "t", values, [1] * 60, texts=["x"] * 60), "60 items"),
+        "no error rate": (write_run(tmp_path / "n", values), "wer"),
+        "not complete": (write_run(tmp_path / "u", values, [1] * 60, state="running", finished=40), "40 of 60"),
+        "no run": (tmp_path / "nothing", "nothing"),
+    }
+    for name, (run, fragment) in refused.items():
+        with pytest.raises(UserError, match=fragment):
+            gate_check(run, against=file)
+            pytest.fail(name)
+    with pytest.raises(UserError, match="twice"):
+        gate_freeze([runs[0], runs[0]], out=tmp_path / "c.parquet")
+    with pytest.raises(UserError, match="expected 'tts'"):
+        gate_freeze([runs[0], write_run(tmp_path / "o", values, [1] * 60, system="other")], out=tmp_path / "c.parquet")
+    few = gate_freeze(write_run(tmp_path / "few", values[:5]), out=tmp_path / "few.parquet").file
+    for call in (gate_calibrate, lambda file: gate_check(tmp_path / "few", against=file)):
+        with pytest.raises(UserError, match="5 items"):
+            call(few)
+
+
+def test_a_baseline_that_is_not_whole_is_refused(repeats, tmp_path):
+    runs, _ = repeats
+    file = gate_freeze(runs, out=tmp_path / "b.parquet").file
+    whole = file.read_bytes()
+    for cut in (0, 10, len(whole) // 2, len(whole) - 1):
+        file.write_bytes(whole[:cut])
+        with pytest.raises(UserError, match=r"b\.parquet"):
+            gate_calibrate(file)
+    file.write_bytes(whole)
+    table = pq.read_table(file)
+    values = table.column("value").to_pylist()
+    changed = table.set_column(
+        table.schema.get_field_index("value"), "value", [[values[0] + 0.5, *values[1:]]]
+    ).replace_schema_metadata(table.schema.metadata)
+    pq.write_table(changed, file)
+    with pytest.raises(UserError, match="checksum"):
+        gate_calibrate(file)
+    pq.write_table(table.replace_schema_metadata({}), file)
+    with pytest.raises(UserError, match="no baseline"):
+        gate_calibrate(file)
+
+
+@pytest.mark.parametrize(
+    "document",
+    ["alpha: 2", "metrics: {mos: {margin: -1}}", "metrics: {moss: {}}", "margins: {}", "[", "a", "schema: 2"],
+)
+def test_a_wrong_spec_is_refused(repeats, tmp_path, document):
+    runs, _ = repeats
+    gate_freeze(runs[0], out=tmp_path / "b.parquet")
+    (tmp_path / "gate.yaml").write_text(document)
+    with pytest.raises(UserError):
+        gate_check(runs[1], against=tmp_path / "b.parquet", spec=tmp_path / "gate.yaml")
+
+
+def test_files_for_continuous_integration(repeats, tmp_path):
+    runs, draw = repeats
+    gate_freeze(runs, out=tmp_path / "b.parquet")
+    found = gate_check(draw("worse", 0.4), against=tmp_path / "b.parquet")
+    suite = ElementTree.fromstring(junit_xml(found))
+    failed = {case.get("name") for case in suite if case.find("failure") is not None}
+    assert failed == {"mos", "wer"} and suite.get("failures") == "2"
+    assert int(suite.get("tests")) == len(found.metrics) + len(found.limits) == len(suite)
+    text = markdown(found)
+    table = [line for line in text.splitlines() if line.startswith("| s")]
+    assert len(table) == 10 and "<b>" not in text and "@all" not in text
+
+
+def test_the_command_line(repeats, tmp_path, cli):
+    runs, draw = repeats
+    worse = draw("worse", 0.4)
+    code, out, err = cli("gate", "freeze", *runs, "--out", "b.parquet", "--json")
+    assert code == 0 and json.loads(out)["repeats"] == 3, err
+    assert cli("gate", "calibrate", "b.parquet", "--out", "gate.yaml")[0] == 0
+    options = ("--against", "b.parquet", "--spec", "gate.yaml", "--json")
+    code, out, _ = cli("gate", "check", runs[0], *options, "--junit", "j.xml", "--markdown", "m.md", "--page", "p.html")
+    assert code == 0 and json.loads(out)["passed"]
+    assert all((tmp_path / name).is_file() for name in ("j.xml", "m.md", "p.html"))
+    code, out, _ = cli("gate", "check", worse, *options)
+    assert code == 1 and json.loads(out)["regressed"]
+    code, out, err = cli("gate", "check", worse, "--against", "nothing.parquet")
+    assert (code, out) == (2, "") and "nothing.parquet" in err
+
+
+def test_the_fixture_of_pytest(repeats, tmp_path):
+    from codec_bench.apps.gating.pytest_plugin import Gate
+
+    runs, draw = repeats
+    gate_freeze(runs, out=tmp_path / "b.parquet")
+    assert Gate().check(runs[0], tmp_path / "b.parquet").passed
+    with pytest.raises(pytest.fail.Exception):
+        Gate().check(draw("worse", 0.4), tmp_path / "b.parquet")
