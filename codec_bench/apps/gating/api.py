@@ -100,7 +100,6 @@ def gate_freeze(runs: PathLike | Sequence[PathLike], *, out: PathLike, system: s
         >>> frozen.system, frozen.items, frozen.repeats
         ('g722', 8, 1)
     """
-    from codec_bench import __version__
     from codec_bench.apps.gating.baseline import write_baseline
 
     folders = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
@@ -111,7 +110,7 @@ def gate_freeze(runs: PathLike | Sequence[PathLike], *, out: PathLike, system: s
                 f"'{folder}' holds the system '{other.system}'; expected '{repeats[0].system}', as in '{folders[0]}'"
             )
         _check_comparable(repeats[0], other, str(folder))
-    write_baseline(repeats, Path(out), __version__)
+    write_baseline(repeats, Path(out))
     return Baseline(Path(out), repeats[0].system, len(repeats[0].contents), len(repeats), tuple(repeats[0].metrics))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.gating.run_scores import GatedMetric, ItemScore, RunScores
+from codec_bench.environment import package_version
 from codec_bench.errors import UserError, on_disk
 
 SCHEMA = 1
@@ -21,11 +22,11 @@ KEY = b"codec_bench_gate"
 _HINT = "make it again with: codec-bench gate freeze RUN --out FILE"
 
 
-def write_baseline(repeats: Sequence[RunScores], file: Path, version: str) -> None:
+def write_baseline(repeats: Sequence[RunScores], file: Path) -> None:
     """Writes repeats of one system over the same items, whole or not at all.
 
     Args:
-        repeats: of one system; the caller has checked that they are comparable. version: of this package.
+        repeats: of one system; the caller has checked that they are comparable.
 
     Raises:
         UserError: the file cannot be written.
@@ -42,7 +43,7 @@ def write_baseline(repeats: Sequence[RunScores], file: Path, version: str) -> No
     columns = list(zip(*rows))
     head = {
         "schema": SCHEMA,
-        "version": version,
+        "version": package_version("codec-bench"),
         "system": first.system,
         "identity": dict(first.identity),
         "metrics": {name: asdict(facts) for name, facts in first.metrics.items()},
