@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, Typ
 import numpy as np
 
 from codec_bench.decoding.decode import check_audio, decoded
+from codec_bench.messages import Diagnostic, as_reason, as_remark
 
 if TYPE_CHECKING:
     import os
@@ -381,6 +382,15 @@ class Answered(Generic[Spoken]):
     sound_s: float | None = None
     reasoning: str | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", as_reason(self.reason))
+        object.__setattr__(self, "notes", tuple(map(as_remark, self.notes)))
+
+    @property
+    def code(self) -> str | None:
+        """The code of the reason."""
+        return self.reason.code if isinstance(self.reason, Diagnostic) else None
+
     @property
     def state(self) -> str:
         """What the service called the model that answered, with the state that it named; "" if it named neither."""
@@ -394,7 +404,7 @@ class Response(Answered[Audio]):
     Args:
         status: `ok`; `failed` (the model or the connection to it failed); `refused` (the model does not take this
         request).
-        reason: one sentence for every status except `ok`.
+        reason: a `Diagnostic` for every status except `ok`; a text becomes one with the code `error`.
         text: the written answer, or None.
         audio: the spoken answer, or None.
         usage: counts that were reported or derived: `input_tokens`, `output_tokens`, `cost_usd`. Where a service does
@@ -406,7 +416,7 @@ class Response(Answered[Audio]):
         finish: why the answer ended, as the model reports it (`stop`, `length`, ...), or None.
         cut_s: seconds of input audio that the model was not given; 0 if it was given all of it.
         attempts: how often the model was asked. cached: whether the answer came from the cache.
-        notes: remarks that are not failures.
+        notes: remarks that are not failures, as `Diagnostic`; a text becomes one with the code `remark`.
         served: what the service said of itself with this answer: `model`, `revision` (its `system_fingerprint` or the
             like), `request` (the id of the request); empty if it said nothing, or if no service answered.
         sound_s: seconds of input audio in all, those of `cut_s` included; None if it is not known.
@@ -437,11 +447,13 @@ class Score:
         status: `ok`; `undefined` (the metric has no value for this item, such as STOI of 50 ms of audio); `failed`
             (computing it failed); `refused` (the metric does not apply to this item); `unparsed` (the answer could not
             be read).
-        reason: one sentence for every status except `ok`.
+        reason: a `Diagnostic` for every status except `ok`; a text becomes one with the code `error`. `code` and
+            `parameters` are its code and parameters, and as a text it is a sentence.
         protocol: the exact measurement, such as `stoi/pystoi-0.4`.
         numerator, denominator: what this item adds to a corpus ratio (errors and words, bits and seconds);
             for a plain mean, the value and 1, which a score with a value has if neither is given.
-        detail: further numbers about this item (hits, substitutions, ...), kept in the run record.
+        detail: further numbers about this item (hits, substitutions, ...), kept in the run record. Its `flag` is a
+            `Diagnostic` that says why the value is in doubt; a text becomes one with the code `remark`.
 
     Examples:
         >>> score = Score.ok(0.2, "wer/mine-1", numerator=1, denominator=5)
@@ -461,6 +473,20 @@ class Score:
         if self.value is not None and self.numerator is None and self.denominator is None:
             object.__setattr__(self, "numerator", self.value)
             object.__setattr__(self, "denominator", 1.0)
+        object.__setattr__(self, "reason", as_reason(self.reason))
+        flag = self.detail.get("flag")
+        if isinstance(flag, str) and not isinstance(flag, Diagnostic):
+            object.__setattr__(self, "detail", {**self.detail, "flag": as_remark(flag)})
+
+    @property
+    def code(self) -> str | None:
+        """The code of the reason; None for a score that is ok."""
+        return self.reason.code if isinstance(self.reason, Diagnostic) else None
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The parameters of the reason."""
+        return self.reason.parameters if isinstance(self.reason, Diagnostic) else {}
 
     @classmethod
     def ok(

@@ -21,7 +21,7 @@ LINKED = ("benchmarks", "configs", "kernels")
 
 # From the bottom up: a package (a room) imports from its own layer and from those below it.
 LAYERS = (
-    ("errors", "environment", "memory", "process_state", "programs", "config"),
+    ("messages", "errors", "environment", "memory", "process_state", "programs", "config"),
     ("decoding",),
     ("types", "registry"),
     ("audio", "text", "data", "weights", "kernels", "workers"),
@@ -33,12 +33,12 @@ LAYERS = (
 )
 # Rooms that see less than their layer allows.
 ONLY = {
-    "types": {"decoding"},
+    "types": {"decoding", "messages"},
     "decoding": {"errors", "config"},
     "kernels": set(),
-    "networks": {"kernels", "errors", "memory", "types"},
-    "stats": {"kernels", "store", "types", "errors"},
-    "report": {"store", "stats", "types", "errors"},
+    "networks": {"kernels", "messages", "errors", "memory", "types"},
+    "stats": {"kernels", "store", "types", "messages", "errors"},
+    "report": {"store", "stats", "types", "messages", "errors"},
     "cli": {room for layer in LAYERS for room in layer} - {"apps"},
 }
 # Applications import the core, and each other only so.

@@ -18,6 +18,7 @@ from codec_bench.engine.stage import Fault, compute_features, compute_scores
 from codec_bench.engine.systems import UNPROCESSED
 from codec_bench.errors import UserError
 from codec_bench.features import load_feature
+from codec_bench.messages import of_error
 from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import NOT_COMPARED, Compared, Metric, compared, flagged, inputs_or_score
 from codec_bench.text.language import base_language
@@ -140,7 +141,7 @@ class LoadedMetric:
             results = compute_features(feature, [prepare(a, feature.rate_hz) for a in once], [spoken] * len(once))
             of = {id(audio): result for audio, result in zip(once, results)}
             for row, result in zip(rows, (of[id(audio)] for audio in audios)):
-                row[name] = Fault(str(result), "undefined") if isinstance(result, Exception) else result
+                row[name] = Fault(of_error(result), "undefined") if isinstance(result, Exception) else result
         return rows
 
 

@@ -25,7 +25,8 @@ from codec_bench.engine.pool import Batch, Died, Done, Pool
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, StageSpec
 from codec_bench.engine.stage_queue import Waiting, Work
 from codec_bench.engine.worker import run_batch
-from codec_bench.errors import DeviceUnusable, UserError, describe
+from codec_bench.errors import DeviceUnusable, UserError
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.networks.batch_shapes import rows_of, rung_s
 
 CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that all workers finish at about one time
@@ -84,8 +85,8 @@ class Stage(Budget):
     hung: int = 0
     killed: int = 0
     gave: int = 0
-    failed: tuple[str, int] = ("", 0)
-    refusal: str | None = None
+    failed: tuple[Diagnostic | None, int] = (None, 0)
+    refusal: Diagnostic | None = None
     here: CodecStage | CheckStage | None = None
     first: bool = False
     on_ladder: InitVar[bool] = False
@@ -264,7 +265,7 @@ class Dispatcher:
         try:
             done = Done(batch, *run_batch(lambda: stage.here, works, self._memory, batch.device))
         except SystemExit as error:  # of the codec; an interrupt is of the caller
-            done = Done(batch, Fault(describe(error)), 0.0, 0.0, {})
+            done = Done(batch, Fault(of_error(error)), 0.0, 0.0, {})
         self._on_done(done)
         return any(s.here is not None and s.waiting for s in self.stages.values())
 
@@ -326,17 +327,17 @@ class Dispatcher:
             for work, result in zip(batch.works, event.outcome):
                 work.done(result)
         else:
-            oom = Fault("out of memory with a batch of one")
+            oom = Fault(Diagnostic("out_of_memory"))
             batch.works[0].done(oom if event.outcome == "oom" else event.outcome)
             if event.outcome != "oom" and batch.device != "cpu":
                 self._count_failed(stage, event.outcome.reason, batch.device)
 
-    def _count_failed(self, stage: Stage, reason: str, device: str) -> None:
+    def _count_failed(self, stage: Stage, reason: Diagnostic, device: str) -> None:
         """Ends a stage whose first items all fail on a GPU that itself works: the others would fail too."""
         stage.failed = (reason, stage.failed[1] + 1 if stage.failed[0] == reason else 1)
         if not stage.gave and stage.failed[1] >= _FAILED_AT_FIRST and stage.refusal is None:
-            stage.refusal = (
-                f"{stage.name} was given up: its first {stage.failed[1]} items all failed on '{device}' ({reason})"
+            stage.refusal = Diagnostic(
+                "failed_on_device", stage=stage.name, items=stage.failed[1], device=device, cause=reason
             )
 
     def _on_death(self, event: Died) -> None:
@@ -396,19 +397,19 @@ class Dispatcher:
     def _give_up(self, work: Work, batch: Batch, event: Died) -> None:
         stage = self.stages[batch.key]
         if not event.late:
-            often = f" {stage.tries} times" if stage.tries > 1 else ""
-            work.done(Fault(f"the worker process died{often} ({event.reason}) while computing {stage.name}"))
+            died = Diagnostic("worker_died", stage=stage.name, cause=event.reason, times=stage.tries)
+            work.done(Fault(died))
             stage.killed += 1
             if stage.refusal is None and stage.killed >= _KILLED_AT_FIRST and not stage.gave and stage.spec.owner:
-                stage.refusal = f"{stage.name} was given up: its process died at each of its first {stage.killed} items ({event.reason})"
+                stage.refusal = Diagnostic("stage_given_up", stage=stage.name, items=stage.killed, cause=event.reason)
             return
-        often = ", twice" if stage.tries > 1 else ""
-        work.done(Fault(f"{stage.name} took longer than its limit of {batch.limit_s:g} s{often}"))
+        late = Diagnostic("time_limit", stage=stage.name, limit_s=batch.limit_s, times=stage.tries)
+        work.done(Fault(late))
         stage.hung += 1
         if stage.refusal is None and stage.hung >= _HUNG_AT_FIRST and (self._impatient or not stage.items):
             # If no item has ever come back, waiting for the time limit of every further item would be in vain.
-            few = f"{stage.hung} items did not come" if stage.items else f"none of the first {stage.hung} items came"
-            stage.refusal = f"{stage.name} was given up: {few} back within its limit of {batch.limit_s:g} s"
+            code = "hung" if stage.items else "hung_at_first"
+            stage.refusal = Diagnostic(code, stage=stage.name, items=stage.hung, limit_s=batch.limit_s)
 
 
 def _padded_s(works: list[Work]) -> float:

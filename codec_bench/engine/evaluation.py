@@ -228,7 +228,7 @@ def _run(
     rule: dict[str, Any] = {
         "check": DELAY,
         "metrics": [n for n, made in plan.metrics.items() if made.waveform],
-        "flag": ALIGNMENT_UNKNOWN,
+        "flag": ALIGNMENT_UNKNOWN.as_dict(),
     }
     writer.set_meta(flag_unchecked=rule)
     if source.shard is None:  # the shards of a run are flagged alike when they are merged, by the checks of all of them

@@ -19,6 +19,7 @@ from codec_bench.engine.prefetch import Entry, SamplePrefetch
 from codec_bench.engine.reading import READ_AT_ONCE, READING, Heard, ReadResult, ReadWork, Wanted
 from codec_bench.engine.stage import Fault
 from codec_bench.engine.systems import System
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.types import Sample
 
 LEAST_ROOM = 4 << 20
@@ -48,7 +49,7 @@ class Signal:
     num_samples: int
     content_hash: str
     audio: Region | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
     features: dict[str, Any] = field(default_factory=dict)
     holders: int = 0
 
@@ -89,8 +90,8 @@ class Loaded:
     sample: Sample
     reference: Signal | None
     channels: int
-    reason: str | None
-    estimates: Mapping[str, Signal | str]
+    reason: Diagnostic | None
+    estimates: Mapping[str, Signal | Diagnostic]
 
 
 class Feed:
@@ -156,27 +157,27 @@ class Feed:
         return True
 
     def _request(self, number: int, sample: Sample, systems: list[System]) -> None:
-        reason = problem_of(sample)
+        reason = as_reason(problem_of(sample))
         from_files = [system for system in systems if system.kind == "files"]
         if reason is None and sample.audio is None and len(from_files) < len(systems):
-            reason = "the data names no reference audio for this sample"
+            reason = Diagnostic("no_reference_audio")
         if reason is not None:
             self._admit(Loaded(number, sample, None, 1, reason, {}), systems)
             return
-        missing: dict[str, str] = {}
+        missing: dict[str, Diagnostic] = {}
         estimates: dict[str, Wanted] = {}
         for system in from_files:
             made = system.sample(number, sample)
             if made.estimate is None:
-                missing[system.name] = problem_of(made) or "there is no generated audio for this sample"
+                missing[system.name] = as_reason(problem_of(made)) or Diagnostic("no_generated_audio")
             else:
                 wanted = self._wanted(number, made.estimate, system.folder)
-                if isinstance(wanted, str):
+                if isinstance(wanted, Diagnostic):
                     missing[system.name] = wanted
                 else:
                     estimates[system.name] = wanted
         reference = None if sample.audio is None else self._wanted(number, sample.audio, "reference")
-        if isinstance(reference, str):
+        if isinstance(reference, Diagnostic):
             self._ahead.drop(number)
             self._admit(Loaded(number, sample, None, 1, reference, {}), systems)
             return
@@ -186,11 +187,11 @@ class Feed:
             lambda result: self._on_read(number, sample, systems, missing, result),
         )
 
-    def _wanted(self, number: int, path: str, folder: str) -> Wanted | str:
+    def _wanted(self, number: int, path: str, folder: str) -> Wanted | Diagnostic:
         """A file to read, or why it could not be fetched; `folder` takes a copy of it, if one is kept."""
         fetched = self._ahead.file(number, path)
         if fetched.path is None:
-            return fetched.reason or f"'{shown(path)}' could not be fetched"
+            return as_reason(fetched.reason) or Diagnostic("not_fetched", path=shown(path))
         return Wanted(fetched.path, self._kept(folder, number), path)
 
     def _kept(self, folder: str, number: int) -> str | None:
@@ -213,19 +214,26 @@ class Feed:
         self._dispatcher.put(READING, work, 1.0, done)
 
     def _on_read(
-        self, number: int, sample: Sample, systems: list[System], missing: dict[str, str], result: ReadResult | Fault
+        self,
+        number: int,
+        sample: Sample,
+        systems: list[System],
+        missing: dict[str, Diagnostic],
+        result: ReadResult | Fault,
     ) -> None:
         self.reading -= 1
         self._ahead.drop(number)
         if isinstance(result, Fault):
-            self._admit(Loaded(number, sample, None, 1, f"it cannot be read: {result.reason}", {}), systems)
+            self._admit(Loaded(number, sample, None, 1, Diagnostic("unreadable", cause=result.reason), {}), systems)
             return
-        if isinstance(result.reference, str):
+        if isinstance(result.reference, Diagnostic):
             self._admit(Loaded(number, sample, None, 1, result.reference, {}), systems)
             return
         reference = _signal(result.reference) if result.reference is not None else None
         channels = result.reference.channels if result.reference is not None else 1
-        estimates = {name: one if isinstance(one, str) else _signal(one) for name, one in result.estimates.items()}
+        estimates = {
+            name: one if isinstance(one, Diagnostic) else _signal(one) for name, one in result.estimates.items()
+        }
         self._admit(Loaded(number, sample, reference, channels, None, {**estimates, **missing}), systems)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.content import content_of
+from codec_bench.audio.content import Content, content_of
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.level_checks import loudest_levels
 from codec_bench.audio.resample import mono, resampled_length, to_signal
@@ -26,8 +26,8 @@ from codec_bench.decoding.decode import MOST_BYTES
 from codec_bench.decoding.remote import shown
 from codec_bench.engine.arena import Region, Segments, rounded
 from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
-from codec_bench.errors import UserError, describe
-from codec_bench.store.rows import AROUND, EMPTY_ABOVE, EMPTY_CHANNELS
+from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 READING = "decode and resample"
@@ -96,7 +96,7 @@ class Heard:
     num_samples: int
     channels: int
     content_hash: str
-    notes: tuple[str, ...]
+    notes: tuple[Diagnostic, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +110,8 @@ class ReadResult:
             has.
     """
 
-    reference: Heard | str | None
-    estimates: Mapping[str, Heard | str]
+    reference: Heard | Diagnostic | None
+    estimates: Mapping[str, Heard | Diagnostic]
     used: int
     needs: int = 0
 
@@ -152,7 +152,7 @@ class ReadStage:
         reference, rate_hz = None, None
         if work.reference is not None:
             reference = _hear(work.reference, self._options["reference"], None, room, self._options["with_audio"])
-            if isinstance(reference, str):
+            if isinstance(reference, Diagnostic):
                 return ReadResult(reference, {}, 0)
             rate_hz = reference.sample_rate_hz
         estimates = {
@@ -182,7 +182,7 @@ class ReadStage:
         return total
 
 
-def content_notes(audio: Audio, levels: np.ndarray) -> tuple[str, ...]:
+def content_notes(audio: Audio, levels: np.ndarray) -> tuple[Diagnostic, ...]:
     """What is worth knowing of a recording before it is measured: much silence around it, a band that is mostly empty,
     empty channels.
 
@@ -197,10 +197,18 @@ def content_notes(audio: Audio, levels: np.ndarray) -> tuple[str, ...]:
     around = found.around_s >= max(MUCH_SILENCE_S, found.sound_s)
     empty = found.top_hz <= max(NARROW_HZ, MOST_EMPTY * rate_hz / 2)
     return (
-        *((AROUND.format(found.around_s, found.sound_s),) if around else ()),
-        *((EMPTY_ABOVE.format(found.top_hz / 1000, rate_hz / 1000),) if empty else ()),
-        *((EMPTY_CHANNELS.format(heard, audio.channels),) if heard < audio.channels else ()),
+        *((_silence_around(found),) if around else ()),
+        *((_empty_band(found.top_hz, rate_hz),) if empty else ()),
+        *((Diagnostic("empty_channels", heard=heard, channels=audio.channels),) if heard < audio.channels else ()),
     )
+
+
+def _silence_around(found: Content) -> Diagnostic:
+    return Diagnostic("silence_around", silence_s=round(found.around_s, 1), sound_s=round(found.sound_s, 1))
+
+
+def _empty_band(top_hz: float, rate_hz: int) -> Diagnostic:
+    return Diagnostic("empty_band", top_khz=round(top_hz / 1000, 1), rate_khz=float(f"{rate_hz / 1000:g}"))
 
 
 def _header(path: str, least_bytes: int) -> Any:
@@ -217,7 +225,9 @@ def _header(path: str, least_bytes: int) -> Any:
     return None
 
 
-def _hear(wanted: Wanted, rates: Iterable[int], native_hz: int | None, room: _Room, with_audio: bool) -> Heard | str:
+def _hear(
+    wanted: Wanted, rates: Iterable[int], native_hz: int | None, room: _Room, with_audio: bool
+) -> Heard | Diagnostic:
     """Reads a file; a reason if that cannot be done, since no other sample is to be affected.
 
     Args:
@@ -240,7 +250,9 @@ def _hear(wanted: Wanted, rates: Iterable[int], native_hz: int | None, room: _Ro
         if wanted.keep is not None:
             keep_audio(wanted.keep, audio)
     except UserError as error:
-        return wanted.words(error.message)
+        return Diagnostic("error", type="", message=wanted.words(error.message))
     except Exception as error:  # a decoder may raise anything for a broken file; only this sample fails
-        return wanted.words(f"'{wanted.path}' cannot be read: {describe(error)}")
+        message = wanted.words(" ".join(str(error).split()))
+        cause = Diagnostic("error", type=type(error).__name__, message=message)
+        return Diagnostic("unreadable_file", path=wanted.words(wanted.path), cause=cause)
     return heard

@@ -44,8 +44,9 @@ from codec_bench.engine.stage import (
 from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, phase_of, timings
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import NOT_COMPARED, Compared, compared, flagged, inputs_or_score
-from codec_bench.store.rows import EMPTY_ABOVE, IN_REFERENCE, OF_ANOTHER, OTHER_RATE, SAME, SILENT, ItemRecord, Results
+from codec_bench.store.rows import SILENT, ItemRecord, Results
 from codec_bench.store.statuses import FAILURES
 from codec_bench.text.language import base_language
 from codec_bench.types import ESTIMATE_WORDS, SPOKEN, TRIALS, WORDS, Sample, Score
@@ -54,7 +55,6 @@ WRITE_ITEMS = 256
 WRITE_S = 1.0
 FETCHED_S = 0.02  # how often it is looked for sound that was fetched
 _READ_AT_FIRST = 8
-_EMPTY = EMPTY_ABOVE.split("{")[0]
 SOUND_DIGITS = 16  # 64 bits of a hash: of a million sounds, two that differ share them once in forty million runs
 _RECENT = 64  # over so many samples, about, the mean size of a sample is taken
 
@@ -276,7 +276,7 @@ class Engine:
             elif system.kind == "files":
                 outcome.audio = self._kept(system, loaded.number)
                 estimate = loaded.estimates[system.name]
-                if isinstance(estimate, str):
+                if isinstance(estimate, Diagnostic):
                     self._no_estimate(outcome, estimate)
                 else:
                     self._on_estimate(outcome, estimate)
@@ -316,7 +316,7 @@ class Engine:
         work = CodecWork(reference.audio, rate, regions, keep)
         self._dispatcher.put(stage.key, work, reference.duration_s, done)
 
-    def _no_estimate(self, outcome: _Outcome, reason: str) -> None:
+    def _no_estimate(self, outcome: _Outcome, reason: Diagnostic) -> None:
         for name, metric in self.plan.metrics.items():
             outcome.scores[name] = Score.failed(reason, metric.protocol)
         outcome.audio = None
@@ -453,7 +453,7 @@ class Engine:
         if len(outcome.scores) == len(self.plan.metrics):
             self._finish(outcome, None)
 
-    def _finish(self, outcome: _Outcome, reason: str | None) -> None:
+    def _finish(self, outcome: _Outcome, reason: Diagnostic | None) -> None:
         item, estimate = outcome.item, outcome.estimate
         loaded, reference = item.loaded, item.loaded.reference
         shown = reference or estimate
@@ -524,29 +524,29 @@ class Engine:
             self._progress(*now, self._failed, self._spent.audio_s)
 
 
-def _notes(outcome: _Outcome) -> tuple[str, ...]:
+def _notes(outcome: _Outcome) -> tuple[Diagnostic, ...]:
     """What is worth knowing of an item's signals. That a reference is silent is no fault of the item."""
     estimate, reference, made = outcome.estimate, outcome.item.loaded.reference, outcome.system.kind == "files"
     if estimate is None:
         return ()
     if reference is estimate:
         return estimate.notes
-    another = () if outcome.of_another is None else (f"{OF_ANOTHER}{outcome.of_another}",)
+    another = () if outcome.of_another is None else (Diagnostic("same_as_system", system=outcome.of_another),)
     if reference is None:
         return (*another, *estimate.notes)
     told = outcome.told.lacks if made else outcome.told.unlike
     same = SILENT not in estimate.notes and estimate.content_hash == reference.content_hash
     return (
-        *((SAME,) if same else another),
+        *((Diagnostic("same_as_reference"),) if same else another),
         *((told,) if told and SILENT not in estimate.notes else ()),
         *(_other_rate(estimate, reference) if made else ()),
         # A narrow band beside a reference is what the system made of it, and no fact of the data.
-        *(note for note in estimate.notes if not note.startswith(_EMPTY)),
-        *(f"{note}{IN_REFERENCE}" for note in reference.notes if note != SILENT),
+        *(note for note in estimate.notes if note.code != "empty_band"),
+        *(Diagnostic("reference", note=note) for note in reference.notes if note != SILENT),
     )
 
 
-def _other_rate(estimate: Signal, reference: Signal) -> tuple[str, ...]:
+def _other_rate(estimate: Signal, reference: Signal) -> tuple[Diagnostic, ...]:
     """A note if a file has as many samples as its reference, to half a percent, at a rate that differs by a twentieth
     or more.
     """
@@ -556,7 +556,8 @@ def _other_rate(estimate: Signal, reference: Signal) -> tuple[str, ...]:
         or abs(estimate.num_samples - reference.num_samples) > 0.005 * reference.num_samples
     ):
         return ()
-    return (OTHER_RATE.format(rate / 1000, right / 1000),)
+    at = {"rate_khz": float(f"{rate / 1000:g}"), "reference_khz": float(f"{right / 1000:g}")}
+    return (Diagnostic("other_rate", **at),)
 
 
 def _of_another(outcome: _Outcome, estimate: Signal) -> str | None:

@@ -23,11 +23,12 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.audio.level_checks import all_silent, is_folded, loudest_levels
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.engine.arena import Region, Segments
-from codec_bench.errors import UserError, describe
+from codec_bench.errors import UserError
 from codec_bench.features.base import PreparedFeature
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.process_state import end_if_forked, preserved_torch_state
 from codec_bench.registry import lent, load_attribute
-from codec_bench.store.rows import CUT, FOLDED, SILENT
+from codec_bench.store.rows import SILENT
 from codec_bench.types import Audio, Score
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class StageSpec:
 class Fault:
     """Why an item has no result: `failed` (something broke) or `undefined` (there is nothing to compute)."""
 
-    reason: str
+    reason: Diagnostic
     status: Literal["failed", "undefined"] = "failed"
 
 
@@ -80,7 +81,7 @@ class CodecResult:
     bits: float | None
     no_bits: str | None
     content_hash: str
-    notes: tuple[str, ...]
+    notes: tuple[Diagnostic, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +204,7 @@ class CodecStage:
         hashed = content_hash(estimate.samples, estimate.sample_rate_hz)
         notes = signal_notes(estimate, loudest_levels(estimate))
         if is_folded(segments.view(work.audio), estimate.samples):
-            notes = (*notes, FOLDED.format(estimate.channels))
+            notes = (*notes, Diagnostic("folded_channels", channels=estimate.channels))
         return CodecResult(coded.bits, coded.no_bits, hashed, notes)
 
 
@@ -288,7 +289,7 @@ class FeatureStage:
             results = of_signals(self.feature, self.feature.compute, batch, [w.language for w in works])
         if len(results) != len(works):
             raise RuntimeError(f"{self.feature.name} returned {len(results)} results for {len(works)} signals")
-        return [Fault(str(r), "undefined") if isinstance(r, Exception) else r for r in results], {}
+        return [Fault(of_error(r), "undefined") if isinstance(r, Exception) else r for r in results], {}
 
 
 def compute_features(feature: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Any]:
@@ -356,7 +357,7 @@ def compute_scores(metric: Any, batch: Sequence[Any]) -> list[Score]:
         raise
     except Exception as error:  # a metric may raise anything; the item fails with it as the reason
         if len(batch) == 1:
-            return [Score.failed(describe(error), metric.protocol)]
+            return [Score.failed(of_error(error), metric.protocol)]
         return [compute_scores(metric, [item])[0] for item in batch]
 
 
@@ -381,11 +382,11 @@ def keep_audio(path: str, audio: Audio) -> None:
     os.replace(temporary, target)
 
 
-def signal_notes(audio: Audio, levels: np.ndarray) -> tuple[str, ...]:
+def signal_notes(audio: Audio, levels: np.ndarray) -> tuple[Diagnostic, ...]:
     """A note if samples lie beyond full scale, since most metrics get them cut, and one if all are silent by
     `loudest_levels`.
     """
     if all_silent(levels):
         return (SILENT,)
     beyond = int(np.count_nonzero(np.abs(audio.samples) > 1.0))
-    return (f"{beyond} {CUT}",) if beyond else ()
+    return (Diagnostic("clipped", samples=beyond),) if beyond else ()

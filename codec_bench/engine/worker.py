@@ -35,6 +35,7 @@ from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec, StepStage
 from codec_bench.errors import DeviceUnusable, UserError, describe
 from codec_bench.memory import device_lost, give_back, out_of_memory, placed
+from codec_bench.messages import of_error
 from codec_bench.registry import load_attribute
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
@@ -227,7 +228,7 @@ def run_batch(
     except DeviceUnusable as error:  # it says nothing of the items
         outcome = error
     except (Exception, SystemExit) as error:  # the batch has failed; its items are sent again one by one
-        outcome = "oom" if out_of_memory(error) else Fault(describe(error))
+        outcome = "oom" if out_of_memory(error) else Fault(of_error(error))
     if outcome == "oom":
         give_back(device)
     return outcome, perf_counter() - start, process_time() - start_cpu, steps, memory

@@ -19,6 +19,7 @@ import numpy as np
 from codec_bench.audio.level_checks import INCONCLUSIVE, lacks_speech, unlike
 from codec_bench.audio.resample import cut, fit_length
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.store.rows import NO_SPEECH, SHORT_INCONCLUSIVE, SILENT_ESTIMATE
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
@@ -228,8 +229,8 @@ def correlation(x: np.ndarray, y: np.ndarray) -> float:
     return min(1.0, max(-1.0, float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))))
 
 
-SILENT_REFERENCE = "a value of a reference that is silent"
-ALIGNMENT_UNKNOWN = "alignment unknown: a short delay of this codec cannot be told, and it would move the value"
+SILENT_REFERENCE = Diagnostic("silent_reference")
+ALIGNMENT_UNKNOWN = Diagnostic("alignment_unknown")
 
 
 class Compared(NamedTuple):

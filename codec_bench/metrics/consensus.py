@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic, as_reason, as_remark
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.metrics.error_rate import RECOGNISERS, Wer
 from codec_bench.registry import Spec, is_own_code
@@ -152,8 +153,10 @@ class _OfRates(_Consensus):
     def _of_item(self, scores: Mapping[str, Score]) -> Score:
         for name, score in scores.items():
             if score.status != "ok":
-                return Score(None, score.status, _named(name, score.reason or ""), self.protocol)
-        flags = [_named(name, str(score.detail["flag"])) for name, score in scores.items() if "flag" in score.detail]
+                return Score(None, score.status, _named(name, as_reason(score.reason)), self.protocol)
+        flags = [
+            _named(name, as_remark(score.detail["flag"])) for name, score in scores.items() if "flag" in score.detail
+        ]
         made = self._score(scores)
         return replace(made, detail={**made.detail, "flag": flags[0]}) if flags else made
 
@@ -230,7 +233,9 @@ class WerBetween(_Consensus):
         for place, row in enumerate(zip(*heard, strict=True)):
             for name, said in zip(self._each, row):
                 if isinstance(said, Score):
-                    scores.setdefault(place, Score(None, said.status, _named(name, said.reason or ""), self.protocol))
+                    scores.setdefault(
+                        place, Score(None, said.status, _named(name, as_reason(said.reason)), self.protocol)
+                    )
         whole = [place for place in range(len(batch)) if place not in scores]
         items = [batch[place] for place in whole]
         pairs: dict[str, list[Any]] = {}
@@ -257,6 +262,12 @@ class WerBetween(_Consensus):
         return Score.ok(errors / words, self.protocol, numerator=errors, denominator=words, detail=detail)
 
 
-def _named(recogniser: str, reason: str) -> str:
-    """A reason that names its recogniser."""
-    return reason if reason.startswith(recogniser) else f"{recogniser}: {reason}"
+def _named(recogniser: str, cause: Diagnostic | None) -> Diagnostic:
+    """A reason or flag that names its recogniser."""
+    if cause is None:
+        return Diagnostic("unknown")
+    return (
+        cause
+        if recogniser in cause.parameters.values()
+        else Diagnostic("of_recogniser", recogniser=recogniser, cause=cause)
+    )

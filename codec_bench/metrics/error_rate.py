@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.registry import Spec
 from codec_bench.text.language import base_language
@@ -235,7 +236,7 @@ class _RecognisedErrorRate(Metric):
         if "no_speech_prob" in result:
             detail["no_speech_prob"] = float(result["no_speech_prob"])
             if detail["no_speech_prob"] >= NO_SPEECH and compared.estimate:
-                detail["flag"] = "words heard where the recogniser hears no speech"
+                detail["flag"] = Diagnostic("words_without_speech")
         if compared.hallucinated:
             detail["flag"] = HALLUCINATED
         return detail

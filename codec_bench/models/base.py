@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Request, Response, Wants
 
 Modality = Literal["text", "audio"]
 """What a model takes."""
-EMPTY = "the answer is empty"
+EMPTY = Diagnostic("answer_empty")
 """The note of a response whose answer holds neither text nor sound."""
 
 

@@ -30,6 +30,7 @@ from codec_bench.config.bounded_cache import BoundedCache
 from codec_bench.config.file_content import file_state
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import UserError
+from codec_bench.messages import as_remark, read
 from codec_bench.types import Audio, Request, Response
 
 FILE = "responses.sqlite"
@@ -274,7 +275,7 @@ def _text(value: Any, digest: Callable[[Clip], str]) -> str:
 def pack(response: Response) -> tuple[str, bytes | None]:
     """An answer as JSON with a checksum before it, and its sound as bytes if it has one."""
     head = {name: getattr(response, name) for name in _KEPT}
-    head |= {"usage": dict(response.usage), "notes": list(response.notes)}
+    head |= {"usage": dict(response.usage), "notes": [as_remark(note).as_dict() for note in response.notes]}
     audio = None
     if response.audio is not None:
         head["rate_hz"], head["channels"] = response.audio.sample_rate_hz, response.audio.channels
@@ -297,7 +298,7 @@ def unpack(head: str, audio: bytes | None) -> Response:
     if audio is not None:
         sound = _unpack_sound(kept, audio)
     return Response(
-        audio=sound, cached=True, attempts=0, **{**{name: kept.get(name) for name in _KEPT}, "notes": tuple(kept["notes"])}
+        audio=sound, cached=True, attempts=0, **{**{name: kept.get(name) for name in _KEPT}, "notes": tuple(map(read, kept["notes"]))}
     )  # fmt: skip
 
 

@@ -8,14 +8,15 @@ Conventions
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from codec_bench.errors import plain
+from codec_bench.messages import Diagnostic, in_common
 from codec_bench.report.data_warnings import warned_notes
-from codec_bench.stats.notes import IN_GENERAL, Note
 from codec_bench.stats.summary_types import (
     BITRATE,
     UNPROCESSED,
@@ -213,7 +214,7 @@ def grouped_reasons(reasons: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
     """The reasons of a summary, with equal reasons of several systems as one: it has `systems`, and counts are added."""
     groups: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in reasons:
-        key = (row["metric"], row["status"], row["reason"])
+        key = (row["metric"], row["status"], json.dumps(row["reason_code"]))
         group = groups.setdefault(key, {**row, "systems": [], "count": 0})
         group["systems"].append(row["system"])
         group["count"] += row["count"]
@@ -280,28 +281,24 @@ def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) 
         entries: (system, metric, entry of the summary), of all systems.
     """
     told: dict[tuple[str, str], dict[str, list[str]]] = {}
-    texts: dict[tuple[str, str], dict[str, None]] = {}
+    texts: dict[tuple[str, str], dict[Diagnostic, None]] = {}
     every: dict[str, list[str]] = {}
     for system, metric, entry in entries:
         if entry.value is None and not entry.n:
             continue
         every.setdefault(plain(metric), []).append(plain(system))
-        judged = entry.judging.tested if isinstance(entry, MetricSummary) and entry.judging else ""
-        note = (entry.note or "").removesuffix(judged).removesuffix("; ")
-        if judged:
-            key = ("* judge", judged)
-            texts.setdefault(key, {})[judged] = None
-            told.setdefault(key, {}).setdefault(plain(metric), []).append(plain(system))
-        code = entry.note_code["code"] if isinstance(entry, MetricSummary) and entry.note_code else ""
-        # The rate of a codec with a fixed one is known, however few items there are.
-        if note and not (metric == BITRATE and note == Note("all_equal")):
-            key = ("no value" if entry.value is None else "*" if entry.ci95 else "–", code or note)
+        judged = entry.judging.tested if isinstance(entry, MetricSummary) and entry.judging else None
+        for note in entry.note.parts if entry.note else ():
+            # The rate of a codec with a fixed one is known, however few items there are.
+            if metric == BITRATE and note.code == "all_equal":
+                continue
+            mark = "no value" if entry.value is None else "*" if entry.ci95 else "–"
+            # A judge's test is one note for each of its results, other notes one for each code.
+            said = json.dumps(note.as_dict()) if note == judged or note.code == "remark" else note.code
+            key = ("* judge" if note == judged else mark, said)
             texts.setdefault(key, {})[note] = None
             told.setdefault(key, {}).setdefault(plain(metric), []).append(plain(system))
-    return [
-        f"{mark}{_about(where, every)}: {next(iter(texts[mark, what])) if len(texts[mark, what]) == 1 else IN_GENERAL.get(what, what)}"
-        for (mark, what), where in told.items()
-    ]
+    return [f"{mark}{_about(where, every)}: {in_common(texts[mark, what])}" for (mark, what), where in told.items()]
 
 
 MOST_NOTES = 4

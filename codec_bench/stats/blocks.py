@@ -16,6 +16,7 @@ import numpy as np
 
 from codec_bench.stats.cluster_variance import t_quantile
 from codec_bench.stats.intervals import LEVEL, Interval
+from codec_bench.stats.notes import Note
 
 BLOCKS = 8
 FEWEST_BLOCKS = 4
@@ -39,7 +40,7 @@ class SetValue:
     interval: Interval
     items: int
     extrapolated: float | None = None
-    note: str | None = None
+    note: Note | None = None
 
 
 def block_of(unit: str) -> int:
@@ -52,7 +53,7 @@ def left_out(value: float, without: Sequence[float | None], level: float = LEVEL
     found = np.asarray([one for one in without if one is not None])
     blocks = len(found)
     if blocks < FEWEST_BLOCKS:
-        note = f"there are {blocks} blocks with items; an interval needs {FEWEST_BLOCKS}"
+        note = Note("few_blocks", blocks=blocks, needed=FEWEST_BLOCKS)
         return Interval(None, None, blocks, "", note, level)
     error = math.sqrt((blocks - 1) / blocks * float(((found - found.mean()) ** 2).sum()))
     width = t_quantile(level, blocks - 1) * error

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
+from codec_bench.messages import together
 from codec_bench.stats.blocks import SetValue
 from codec_bench.stats.bounds import Bounds, declared_bounds, is_rate
 from codec_bench.stats.corpus import FOLDS
@@ -178,7 +179,7 @@ class SetParts(Parts):
         """The 95 % interval over blocks of units, with what is to be known of the value as its note."""
         found = self.found
         notes = (found.note, found.interval.note if found.interval.note != found.note else None)
-        return replace(found.interval, note="; ".join(filter(None, notes)) or None)
+        return replace(found.interval, note=together(*notes))
 
     @property
     def extrapolated(self) -> float | None:

@@ -20,6 +20,7 @@ import numpy as np
 from codec_bench.stats.answers import cost_of
 from codec_bench.stats.breakdown import Parts, Subsets
 from codec_bench.stats.intervals import folded, interval_of, ratios, unit_codes
+from codec_bench.stats.notes import Note
 from codec_bench.stats.recorded import Scores
 from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import (
@@ -142,11 +143,8 @@ def judging_of(scores: Scores, facts: Mapping[str, Any], tests: Mapping[str, Any
     )  # fmt: skip
 
 
-def failing(judging: Judging | None) -> str | None:
-    """A sentence on a judge that gave no verdict on more than 5 % of the answers; None if it gave enough."""
+def failing(judging: Judging | None) -> Note | None:
+    """A note on a judge that gave no verdict on more than 5 % of the answers; None if it gave enough."""
     if not judging or judging.share <= MOST_FAILED:
         return None
-    return (
-        f"the judge gave no verdict on {judging.failed:,} of {judging.asked:,} answers ({100 * judging.share:.1f} %), "
-        "more than 5 %"
-    )
+    return Note("judge_silent", failed=judging.failed, asked=judging.asked)

@@ -21,6 +21,7 @@ from typing import Any
 from codec_bench.errors import UserError
 from codec_bench.stats.bounds import declared_bounds
 from codec_bench.stats.intervals import is_share
+from codec_bench.stats.notes import Note
 from codec_bench.stats.paired import compare_items, in_common, parts_table
 from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import SETS, item_fold
@@ -206,11 +207,7 @@ def beside_control(given: Run, under: Run, control: Control, why: str | None) ->
     for metric in sorted((name for name in facts if name in others), key=lambda name: name != primary):
         if facts[metric].get("aggregate") in SETS:
             continue
-        other = (
-            "the two were scored by different protocols"
-            if facts[metric]["protocol"] != others[metric]["protocol"]
-            else None
-        )
+        other = Note("other_protocols") if facts[metric]["protocol"] != others[metric]["protocol"] else None
         if (note := why or other) is not None:
             yield Controlled(**told, metric=metric, note=note)
         else:

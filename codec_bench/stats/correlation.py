@@ -35,12 +35,13 @@ import numpy as np
 
 from codec_bench.stats.cluster_variance import t_quantile
 from codec_bench.stats.intervals import LEVEL
+from codec_bench.stats.notes import Note
 
 FEWEST_ROWS = 10
 STRONGEST_TAU = 0.8
 ROWS_OF_A_CORRELATION = 3
-FLAT = "the rows are all equal in one of the two columns, so there is nothing to correlate"
-TOO_STRONG = f"no interval holds for a tau of {STRONGEST_TAU} or more"
+FLAT = Note("constant_column", of="rows")
+TOO_STRONG = Note("strong_tau", limit=STRONGEST_TAU)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +115,7 @@ def pearson(x: np.ndarray, y: np.ndarray) -> Coefficient:
 def _unfit(x: np.ndarray, y: np.ndarray) -> Coefficient | None:
     """Why two columns have no correlation; None if they have one."""
     if len(x) < ROWS_OF_A_CORRELATION:
-        note = f"{len(x)} rows have a cell in both columns; a correlation needs {ROWS_OF_A_CORRELATION}"
-        return Coefficient(None, note=note)
+        return Coefficient(None, note=Note("few_rows", rows=len(x), of="rows", needed=ROWS_OF_A_CORRELATION))
     return Coefficient(None, note=FLAT) if np.ptp(x) == 0 or np.ptp(y) == 0 else None
 
 
@@ -154,13 +154,13 @@ def _of_ties(x: np.ndarray, y: np.ndarray) -> float:
 
 def _on_fishers_scale(value: float, reach: float) -> Coefficient:
     if abs(value) > 1 - 1e-12:
-        return Coefficient(value, note="the two columns order the rows alike, and how sure that is cannot be said")
+        return Coefficient(value, note=Note("same_order", of="rows"))
     middle = math.atanh(value)
     return Coefficient(value, math.tanh(middle - reach), math.tanh(middle + reach))
 
 
-def _too_few(rows: int) -> str:
-    return f"there are {rows} rows with a cell in both columns; an interval needs at least {FEWEST_ROWS}"
+def _too_few(rows: int) -> Note:
+    return Note("few_rows_for_interval", rows=rows, of="rows", needed=FEWEST_ROWS)
 
 
 def similar_first(pairs: list[Pair], columns: int) -> list[int]:

@@ -25,9 +25,7 @@ from codec_bench.stats.notes import Note
 from codec_bench.stats.paired import POWER, PairedTest
 
 _CANCELLED = 1e-3
-CANCELLED = (
-    "the ratings of each person and of each sound have nearly the same mean, which says nothing of the spread of either"
-)
+CANCELLED = Note("cancelled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Spread:
     error: float | None
     freedom: float
     units: int
-    note: str | None = None
+    note: Note | None = None
 
     def reach(self, level: float) -> float | None:
         """Half the width of the interval."""
@@ -71,7 +69,7 @@ def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: 
     fewest = min(sizes)
     for size, name in zip(sizes, ("raters", "speakers or items")):
         if size < FEWEST_UNITS:
-            note = f"there are {size} {name}; an interval over raters and items needs at least {FEWEST_UNITS}, and the value holds for these alone"
+            note = Note("few_crossed", size=size, of=name, needed=FEWEST_UNITS)
             return Spread(mean, None, 0.0, fewest, note)
     if np.ptp(numbers) == 0:
         return Spread(mean, 0.0, float(fewest - 1), fewest, Note("all_equal"))

@@ -7,7 +7,6 @@ the record (`metrics.sensitivity`). This module brings the two together.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,31 +14,20 @@ from typing import Any
 import numpy as np
 
 from codec_bench.stats.summary_json import UNSET, SummaryPart
-from codec_bench.store.rows import AROUND, EMPTY_ABOVE, EMPTY_CHANNELS, FOLDED, OF_ANOTHER, OTHER_RATE
 
 LEAST_SHARE = 0.05
 """A smaller share of items with a note is not worth a warning."""
 TELEPHONE_KHZ = 4.2
 CHANGES = {"around": ("zeros around", "noise around"), "narrow": ("narrow band",), "empty": ("rate",)}
 """The kinds of changes of `metrics.sensitivity` that are like what is found in data."""
-_NUMBER = r"(\d+(?:\.\d+)?)"
-_FORMS = {
-    kind: re.compile(re.escape(form).replace(r"\{:\.1f\}", _NUMBER).replace(r"\{:g\}", _NUMBER))
-    for kind, form in (
-        ("around", AROUND),
-        ("empty", EMPTY_ABOVE),
-        ("rate", OTHER_RATE),
-        ("channels", EMPTY_CHANNELS),
-        ("folded", FOLDED),
-    )
+_KINDS = {
+    "silence_around": "around",
+    "empty_band": "empty",
+    "other_rate": "rate",
+    "empty_channels": "channels",
+    "folded_channels": "folded",
 }
-_FIGURES = {
-    "around": ("silence_s", "sound_s"),
-    "empty": ("top_khz", "rate_khz"),
-    "rate": ("rate_khz", "reference_khz"),
-    "channels": ("heard", "channels"),
-    "folded": ("channels",),
-}
+"""The codes of notes that are counted, and the kinds of the warnings."""
 _WRONG_RATE_SHARE = 0.5
 """Chance gives a few items as many samples as their references."""
 
@@ -70,30 +58,30 @@ class Tally:
     """Counts the notes of a system's items that metrics may meet badly."""
 
     def __init__(self) -> None:
-        self._found: dict[str, list[tuple[float, ...]]] = {}
+        self._found: dict[str, list[Mapping[str, float]]] = {}
         self._others: dict[str, int] = {}
 
-    def add(self, notes: Sequence[str]) -> None:
-        """Takes the notes of one item.
+    def add(self, notes: Sequence[Mapping[str, Any]]) -> None:
+        """Takes the notes of one item, as the record holds them.
 
         One about the estimate stands before that about the reference, and is counted in its place.
         """
-        taken = set()
+        counted = set()
         for note in notes:
-            if note.startswith(OF_ANOTHER):
-                other = note.removeprefix(OF_ANOTHER)
-                self._others[other] = self._others.get(other, 0) + 1
-            for kind, form in _FORMS.items():
-                if kind not in taken and (match := form.match(note)):
-                    taken.add(kind)
-                    self._found.setdefault(kind, []).append(tuple(map(float, match.groups())))
+            if note["code"] == "same_as_system":
+                self._others[note["system"]] = self._others.get(note["system"], 0) + 1
+            of = note["note"] if note["code"] == "reference" else note
+            kind = _KINDS.get(of["code"])
+            if kind is not None and kind not in counted:
+                counted.add(kind)
+                self._found.setdefault(kind, []).append({name: of[name] for name in of if name != "code"})
 
     def warned(self, of: int, metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Warned]:
         """What is to be told of a system, of which `of` items have audio; `metrics` are the facts of the run's metrics."""
         for other, count in self._others.items():
             yield Warned("another", count, of, other=other)
         for kind, found in self._found.items():
-            figures = dict(zip(_FIGURES[kind], np.mean(found, axis=0).tolist()))
+            figures = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
             if kind in ("channels", "folded"):
                 yield Warned(kind, len(found), of, figures)
                 continue

@@ -20,9 +20,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from codec_bench.messages import together
 from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, block_of, left_out
 from codec_bench.stats.intervals import LEVEL, Interval
 from codec_bench.stats.kernel_distance import MOST_ITEMS, key_of
+from codec_bench.stats.notes import Note
 
 Trials = Sequence[tuple[str, str, bool]]
 """Listed trials: the names of the enrolment and of the test, and whether one speaker is in both."""
@@ -90,11 +92,7 @@ def listed_error_rates(
     """
     place = {name: number for number, name in enumerate(names)}
     known = [(place[one], place[other], same) for one, other, same in trials if one in place and other in place]
-    why = (
-        f"none of {len(trials):,} listed trials is about two items with a value"
-        if trials
-        else "no trials were listed (--trials)"
-    )
+    why = Note("no_known_trial", trials=len(trials)) if trials else Note("no_listed_trial")
     if not known:
         return SetValue(None, Interval(None, None, 0, "", why, level), len(names), None, why)
     enrolment, test, same = np.array(known, np.int64).T
@@ -109,39 +107,36 @@ def listed_error_rates(
         rest = (blocks[enrolment] != block) & (blocks[test] != block)
         each.append(_of_listed(scores[rest], same[rest] == 1)[0])
     lost = (
-        f"{len(trials) - len(known):,} of {len(trials):,} trials are left out, because an item has no value"
+        Note("excluded_trials", excluded=len(trials) - len(known), trials=len(trials))
         if len(known) < len(trials)
         else None
     )
     return SetValue(value, left_out(value, each, level), len(names), None, lost)
 
 
-def _of_listed(scores: np.ndarray, same: np.ndarray) -> tuple[float | None, str | None]:
+def _of_listed(scores: np.ndarray, same: np.ndarray) -> tuple[float | None, Note | None]:
     """The rate of listed trials, or why there is none."""
     if same.all() or not same.any():
-        return None, "all listed trials are of one speaker each, or all of two"
+        return None, Note("one_kind_of_trial")
     return equal_error_rate(scores[same], scores[~same]), None
 
 
-def _rate(scores: np.ndarray, same: np.ndarray, trial: np.ndarray) -> tuple[float | None, str | None]:
+def _rate(scores: np.ndarray, same: np.ndarray, trial: np.ndarray) -> tuple[float | None, Note | None]:
     """The rate, or why there is none."""
     own, other = scores[same & trial], scores[~same]
     if not own.size:
-        return (
-            None,
-            f"no speaker has {FEWEST_ITEMS} items, so that there is no trial of one speaker; the data must name speakers",
-        )
+        return None, Note("no_own_trial", needed=FEWEST_ITEMS)
     if not other.size:
-        return None, "all items are of one speaker, so that there is no trial of two"
+        return None, Note("one_speaker")
     return equal_error_rate(own, other), None
 
 
-def _note(items: int, kept: int, own: np.ndarray) -> str | None:
+def _note(items: int, kept: int, own: np.ndarray) -> Note | None:
     count = int(own.sum())
-    notes = [f"over {kept} of {items} items, chosen by a hash of their names"] if kept < items else []
-    if count < FEW_TRIALS:
-        notes.append(f"it rests on {count} trials of one speaker")
-    return "; ".join(notes) or None
+    return together(
+        Note("chosen_items", items=kept, seen=items) if kept < items else None,
+        Note("few_trials", trials=count) if count < FEW_TRIALS else None,
+    )
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ import numpy as np
 
 from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, at_infinity, block_of, left_out
 from codec_bench.stats.intervals import LEVEL, Interval
+from codec_bench.stats.notes import Note
 
 ONE_THREAD = 512
 """Up to so many dimensions, the distance is computed on one thread."""
@@ -123,16 +124,14 @@ class FrechetSums:
     def _found(self, level: float) -> SetValue:
         value = self.value()
         if value is None:
-            why = f"a Fréchet distance needs a covariance, so at least {FEWEST_ITEMS} items; there are {self.items}"
+            why = Note("few_items", needed=FEWEST_ITEMS, items=self.items)
             return SetValue(None, Interval(None, None, 0, "", why, level), self.items, None, why)
         present = np.flatnonzero(self.counts)
         each = [self.value(np.setdiff1d(present, block)) for block in present]
         note, extrapolated = None, None
         if self.items < 4 * (self.dimensions + 1):
-            note = (
-                f"{self.items} items are few for {self.dimensions} dimensions: the value is too large by chance, and "
-                f"extrapolating it takes {4 * (self.dimensions + 1)}"
-            )
+            needed = 4 * (self.dimensions + 1)
+            note = Note("biased_value", items=self.items, dimensions=self.dimensions, needed=needed)
         else:
             extrapolated = at_infinity(self._mean_of_parts)
         return SetValue(value, left_out(value, each, level), self.items, extrapolated, note)

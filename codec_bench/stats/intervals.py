@@ -68,7 +68,7 @@ class Interval:
     high: float | None
     units: int
     method: str
-    note: str | None = None
+    note: Note | None = None
     level: float = LEVEL
 
     @property

@@ -27,6 +27,7 @@ import numpy as np
 
 from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, block_of, left_out
 from codec_bench.stats.intervals import LEVEL, Interval
+from codec_bench.stats.notes import Note
 
 MOST_ITEMS = 2000
 SCALE = 100.0
@@ -74,7 +75,7 @@ class KernelSample:
         """The value and its interval."""
         items = len(self.keys)
         if items < FEWEST_ITEMS:
-            why = f"a kernel distance needs pairs of items, so at least {FEWEST_ITEMS} items; there are {items}"
+            why = Note("few_items", needed=FEWEST_ITEMS, items=items)
             return SetValue(None, Interval(None, None, 0, "", why, level), items, None, why)
         table, counts = self._sums()
         value = _value(table.sum(), counts.sum())
@@ -82,7 +83,7 @@ class KernelSample:
         for block in np.flatnonzero(counts):
             rest = np.arange(BLOCKS) != block
             each.append(_value(table[np.ix_(rest, rest)].sum(), counts[rest].sum()))
-        note = None if self.seen <= items else f"over {items} of {self.seen} items, chosen by a hash of their names"
+        note = None if self.seen <= items else Note("chosen_items", items=items, seen=self.seen)
         return SetValue(
             value,
             left_out(value, [one for one in each if one is not None and np.isfinite(one)], level),

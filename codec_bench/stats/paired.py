@@ -83,7 +83,7 @@ class PairedTest:
     high: float | None
     p: float | None
     units: int
-    note: str | None = None
+    note: Note | None = None
     detectable: float | None = None
     level: float = LEVEL
     method: str = ""

@@ -30,6 +30,7 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval, too_few, unit_codes
+from codec_bench.stats.notes import Note
 
 DRAWS = 1000
 ORDERS = 100
@@ -147,7 +148,7 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
     spread, each = elo_spread(duels, seed=seed), {name: sum(name in duel[:2] for duel in duels) for name in names}
     whole = table.sum(axis=0)[None]
     if not _finite(whole, sides, len(names))[0]:
-        told = "some systems won or lost all of their comparisons with the others, ties aside, so that no finite strength explains them"
+        told = Note("infinite_strengths")
         return Strengths(
             [Strength(name, None, None, None, *spread[name], each[name]) for name in names],
             0.0,

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from codec_bench.errors import UnknownName
+from codec_bench.messages import Diagnostic
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.data_warnings import Tally
 from codec_bench.stats.paired import ItemParts
 from codec_bench.store.answers import CALLS, draws_of, has_answers
 from codec_bench.store.draws import draw_counts
 from codec_bench.store.record import Run
-from codec_bench.store.rows import CUT, NO_ANSWER, NO_SPEECH, SAME, SILENT, SPEECHLESS, counted_from
+from codec_bench.store.rows import NO_ANSWER, counted_from
 
 JUDGED = ("answer", "rating")
 """The kinds of the metrics of answers."""
@@ -27,7 +28,7 @@ BESIDE = ("chance", "stage", "of_reference", "won", "tied", "first_minus_second"
 """What the detail of an answer's score says that stands beside the value (see `stats.chance_level`)."""
 _MARKS = ("chance", "stage", "won")
 """One of these is in every detail that has any of `BESIDE`."""
-_WAYS = {note: way for way, note in NO_ANSWER.items()}
+_WAYS = {note.code: way for way, note in NO_ANSWER.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Items:
     """
 
     finished: Sequence[int]
-    lost: Mapping[int, tuple[str, str | None]]
+    lost: Mapping[int, tuple[str, Diagnostic | None]]
     silent: int
     partial: int
     unlike: int
@@ -85,14 +86,14 @@ class Scores:
     numbers: Sequence[int]
     sums: np.ndarray
     units: Sequence[str]
-    lost: Sequence[tuple[int, str, str | None]]
-    flags: Mapping[str, tuple[int, int]]
+    lost: Sequence[tuple[int, str, Diagnostic | None]]
+    flags: Mapping[Diagnostic, tuple[int, int]]
     details: Mapping[int, Mapping[str, Any]]
 
     @property
     def speechless(self) -> int:
         """How many values are of estimates or answers without the speech that they should be."""
-        return sum(count for flag, (count, _) in self.flags.items() if flag in SPEECHLESS)
+        return sum(count for flag, (count, _) in self.flags.items() if flag.severity == "error")
 
 
 class Recorded:
@@ -160,16 +161,17 @@ class Recorded:
         ):
             finished.append(number)
             if status != "ok":
-                lost[number] = (status, reason)
+                lost[number] = (status, self.run.diagnostic(reason, str(number)))
             if text:
                 notes = self.run.json(text, f"the notes of sample {number}")
-                silent += SILENT in notes
-                partial += NO_SPEECH["partial"] in notes or NO_SPEECH["lacking"] in notes
-                unlike += NO_SPEECH["unlike"] in notes
-                clipped += any(note.endswith(CUT) for note in notes)
-                same += SAME in notes
+                codes = {note["code"] for note in notes}
+                silent += "silent" in codes
+                partial += "partial" in codes or "lacking" in codes
+                unlike += "unlike" in codes
+                clipped += "clipped" in codes
+                same += "same_as_reference" in codes
                 tally.add(notes)
-                if ways := {_WAYS[note] for note in notes if note in _WAYS}:
+                if ways := {_WAYS[code] for code in codes & _WAYS.keys()}:
                     noted[number] = ways
             channels, seconds = self.samples.several.get(number, (None, None))
             if channels and seconds and bits is not None:
@@ -186,10 +188,11 @@ class Recorded:
             (self._number("systems", "system", system), self._number("metrics", "metric", metric)),
         )
         is_scored = [row[1] == "ok" for row in rows]
-        lost = [(row[0], row[1], row[4]) for row in rows if row[1] != "ok"]
+        lost = [(row[0], row[1], self.run.diagnostic(row[4], str(row[0]))) for row in rows if row[1] != "ok"]
         details: dict[int, dict[str, Any]] = {}
         flags: dict[str, tuple[int, int]] = {}
         few: dict[str, float] = {}
+        known: dict[str, Diagnostic] = {}
         rank = self.samples.rank
         for number, status, *_, text in rows:
             if text is None:
@@ -198,17 +201,20 @@ class Recorded:
             if not isinstance(held, Mapping):
                 continue
             details[number] = {name: held[name] for name in names if held.get(name) is not None}
-            if status == "ok" and (flag := held.get("flag")) is not None:
+            if status == "ok" and held.get("flag") is not None:
+                flag = json.dumps(held["flag"], sort_keys=True)
                 count, first = flags.get(flag, (0, number))
                 flags[flag] = (count + 1, min(first, number, key=lambda one: rank[one]))
                 few[flag] = counted_from(held)
-        flags = {flag: told for flag, told in flags.items() if told[0] > few[flag] * sum(is_scored)}
+                if flag not in known:
+                    known[flag] = self.run.diagnostic_of(held["flag"], str(number))
+        counted = {known[flag]: flags[flag] for flag in sorted(flags) if flags[flag][0] > few[flag] * sum(is_scored)}
         numbers = np.fromiter((row[0] for row in compress(rows, is_scored)), np.int64)
         sums = np.asarray([row[2:4] for row in compress(rows, is_scored)], np.float64).reshape(-1, 2)
         order = np.argsort(rank[numbers])
         by_id = array("q", numbers[order].tobytes())
         units = self.samples.units
-        return Scores(by_id, sums[order], [units[n] for n in by_id], lost, dict(sorted(flags.items())), details)
+        return Scores(by_id, sums[order], [units[n] for n in by_id], lost, counted, details)
 
     def _names_of(self, metric: str) -> list[str]:
         """What is read of the details of a metric's scores."""

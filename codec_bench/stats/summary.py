@@ -10,20 +10,21 @@ Conventions
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from codec_bench.messages import VARIES, Diagnostic, read, together
 from codec_bench.stats.answers import answers_of, ways_by_wording, ways_of, wordings_of
 from codec_bench.stats.breakdown import Parts, Subsets, finished_only, parts_in, subsets_of
 from codec_bench.stats.chance_level import beside, failing, judging_of, policies
 from codec_bench.stats.controls import Controlled, control_of
 from codec_bench.stats.data_warnings import Warned, implausible, shared
 from codec_bench.stats.draws import RULES, by_draw
-from codec_bench.stats.notes import Note
 from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
 from codec_bench.stats.robustness import robustness
 from codec_bench.stats.rows_taken import other_data, rows_taken
@@ -207,12 +208,8 @@ def _entry(
     entry = MetricSummary(
         value=parts.value,
         ci95=interval.ends if interval else None,
-        note="; ".join(
-            filter(None, (interval.note if interval else None, failing(judging), judging.tested if judging else None))
-        )
-        or None,
+        note=together(interval.note if interval else None, failing(judging), judging.tested if judging else None),
         method=interval.method if interval else "",
-        note_code=interval.note.as_dict() if interval and isinstance(interval.note, Note) else UNSET,
         units=interval.units if interval else 0,
         n=scored,
         failed=len(system.items.finished) - scored,
@@ -272,15 +269,15 @@ def _missing(system: _System, metric: str, scores: Scores, reasons: _Reasons) ->
             missing["no_estimate"] = missing.get("no_estimate", 0) + no_estimate
         if unrecorded > no_estimate:
             missing["not_scored"] = unrecorded - no_estimate
-            reasons.add(name, metric, "not_scored", "the record holds no score", None, unrecorded - no_estimate)
+            reasons.add(name, metric, "not_scored", Diagnostic("no_score"), None, unrecorded - no_estimate)
     return dict(sorted(missing.items(), key=lambda item: _ORDER.get(item[0], 9)))
 
 
 class _Reasons:
-    """Groups equal reasons of different items."""
+    """Groups reasons of different items that have one code."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._groups: dict[tuple[Any, ...], _Group] = {}
 
     def add_items(self, system: _System) -> None:
         """Adds why items of a system have no estimate."""
@@ -288,18 +285,25 @@ class _Reasons:
             self.add(system.name, None, status, reason, number)
 
     def add(
-        self, system: str, metric: str | None, status: str, reason: str | None, example: int | None, count: int = 1
+        self,
+        system: str,
+        metric: str | None,
+        status: str,
+        reason: Diagnostic | None,
+        example: int | None,
+        count: int = 1,
     ) -> None:
         """Adds a reason; `example` is the number of a sample that has it."""
-        text = " ".join((reason or "no reason was recorded").replace("\0", "�").split())[:MAX_REASON_CHARACTERS]
-        slots = _SLOT.findall(text)
-        key = (system, metric, status, _SLOT.sub("\0", text))
+        reason = reason or Diagnostic("unknown")
+        slots: list[Any] = []
+        shape = _shape(reason, slots)
+        key = (system, metric, status, json.dumps(shape))
         group = self._groups.get(key)
         if group is None:
-            self._groups[key] = {"slots": slots, "count": count, "example": example}
+            self._groups[key] = _Group(shape, slots, count, example)
             return
-        group["count"] += count
-        group["slots"] = [a if a == b else "…" for a, b in zip(group["slots"], slots)]
+        group.count += count
+        group.slots = [a if a == b else VARIES for a, b in zip(group.slots, slots)]
 
     def rows(self, recorded: Recorded, systems: Sequence[str]) -> list[Failure]:
         """The reasons of whole items, then failures, then undefined and refused scores; frequent ones first.
@@ -308,13 +312,14 @@ class _Reasons:
             recorded: knows the ids of the samples. systems: in their order, which reasons of the same kind and count
                 have too.
         """
-        ids = recorded.ids({group["example"] for group in self._groups.values() if group["example"] is not None})
-        rows = []
-        for (system, metric, status, skeleton), group in self._groups.items():
-            # The skeleton has a NUL in the place of each number and quoted word.
-            pieces = skeleton.split("\0")
-            reason = pieces[0] + "".join(slot + piece for slot, piece in zip(group["slots"], pieces[1:]))
-            rows.append(Failure(system, metric, status, reason, group["count"], ids.get(group["example"], "")))
+        ids = recorded.ids({group.example for group in self._groups.values() if group.example is not None})
+        rows = [
+            Failure(
+                system, metric, status, read(_filled(group.shape, iter(group.slots))), group.count,
+                "" if group.example is None else ids.get(group.example, ""),
+            )
+            for (system, metric, status, _), group in self._groups.items()
+        ]  # fmt: skip
         place = {name: n for n, name in enumerate(systems)}
         rows.sort(key=lambda r: (r.metric is not None, _ORDER.get(r.status, 9), -r.count, place[r.system]))
         if len(rows) <= MAX_REASONS:
@@ -324,5 +329,44 @@ class _Reasons:
         for row in rest:
             key = (row.system, row.metric, row.status)
             before = others[key].count if key in others else 0
-            others[key] = replace(others.get(key, row), reason="other reasons", count=before + row.count)
+            others[key] = replace(others.get(key, row), reason=Diagnostic("other_reasons"), count=before + row.count)
         return kept + list(others.values())
+
+
+@dataclass(slots=True)
+class _Group:
+    """Reasons that differ in their numbers and quoted words alone, which are in `slots` in their order."""
+
+    shape: Any
+    slots: list[Any]
+    count: int
+    example: int | None
+
+
+def _shape(value: Any, slots: list[Any]) -> Any:
+    """A reason with None in the place of what varies from item to item, which is added to `slots`.
+
+    Numbers vary, and so do the numbers and quoted words of texts of other programs.
+    """
+    if isinstance(value, Diagnostic):
+        held = {name: _shape(one, slots) for name, one in value.parameters.items()}
+        return {"code": value.code, **held}
+    if isinstance(value, list):
+        return [_shape(one, slots) for one in value]
+    if isinstance(value, str):
+        text = " ".join(value.replace("\0", "\ufffd").split())[:MAX_REASON_CHARACTERS]
+        slots += _SLOT.findall(text)
+        return _SLOT.sub("\0", text)
+    slots.append(value)
+    return None
+
+
+def _filled(shape: Any, slots: Iterator[Any]) -> Any:
+    """The JSON values of a reason from its shape and what stands in its places."""
+    if isinstance(shape, Mapping):
+        return {name: one if name == "code" else _filled(one, slots) for name, one in shape.items()}
+    if isinstance(shape, list):
+        return [_filled(one, slots) for one in shape]
+    if shape is None:
+        return next(slots)
+    return re.sub("\0", lambda _: str(next(slots)), shape)

@@ -1,6 +1,8 @@
 """How a part of a run's summary is written as JSON, and read back.
 
 Conventions
+    A `Diagnostic` is written twice: as a sentence under the name of its field, and as its code with parameters under
+    that name with `_code`. Only the code is read back.
     The fields stand in the order in which `summary.json` has them. None is a number that does not exist, with a reason
     beside it. `UNSET` is what a summary says nothing about, because it does not apply (msgspec's word for it); it is
     false, and JSON leaves it out.
@@ -13,6 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+
+from codec_bench.messages import Diagnostic, read
+
+CODE = "_code"
 
 
 class _Unset:
@@ -36,7 +42,9 @@ class SummaryPart:
     def as_dict(self) -> dict[str, Any]:
         """The part as `summary.json` holds it."""
         held = {name: getattr(self, name) for name in _kinds(type(self))}  # type: ignore[arg-type]
-        return {name: _plain(value) for name, value in held.items() if value is not UNSET}
+        told = {name: value for name, value in held.items() if value is not UNSET}
+        codes = {f"{name}{CODE}": value.as_dict() for name, value in told.items() if isinstance(value, Diagnostic)}
+        return {name: _plain(value) for name, value in told.items()} | codes
 
     @classmethod
     def from_dict(cls, held: Mapping[str, Any]) -> Self:
@@ -45,7 +53,9 @@ class SummaryPart:
         Raises:
             TypeError: an entry is missing, or is not of its kind.
         """
-        return cls(**{name: _read(kind, held[name]) for name, kind in _kinds(cls).items() if name in held})  # type: ignore[arg-type]
+        kinds = _kinds(cls)  # type: ignore[arg-type]
+        codes = {name: read(held[f"{name}{CODE}"]) for name in kinds if isinstance(held.get(f"{name}{CODE}"), Mapping)}
+        return cls(**{name: _read(kind, held[name]) for name, kind in kinds.items() if name in held} | codes)
 
 
 @cache
@@ -56,6 +66,8 @@ def _kinds(part: type[SummaryPart]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Diagnostic):
+        return str(value)
     if isinstance(value, SummaryPart):
         return value.as_dict()
     if isinstance(value, Mapping):

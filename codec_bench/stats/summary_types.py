@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from codec_bench.messages import Diagnostic
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned
 from codec_bench.stats.summary_json import UNSET, SummaryPart
@@ -28,7 +29,7 @@ class Estimate(SummaryPart):
 
     value: float | None = None
     ci95: Ends = None
-    note: str | None = None
+    note: Diagnostic | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Spread(SummaryPart):
 
     value: float | None
     ci95: Ends = None
-    note: ClassVar[str | None] = None
+    note: ClassVar[Diagnostic | None] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Extreme(SummaryPart):
     wording: str
     value: float | None
     ci95: Ends = None
-    note: ClassVar[str | None] = None
+    note: ClassVar[Diagnostic | None] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Standing(SummaryPart):
 
     best: bool
     compared: bool
-    why: str | None = None
+    why: Diagnostic | None = None
     alike: bool = False
 
 
@@ -133,7 +134,7 @@ class Judging(SummaryPart):
     cost_usd: float | None
     served: Sequence[str]
     cost_range_usd: tuple[float, float] = UNSET
-    tested: str = NOT_TESTED
+    tested: Diagnostic = NOT_TESTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,7 @@ class Robustness(SummaryPart):
     sd_by_chance: float | None
     mean: Spread
     units: int
-    note: str | None
+    note: Diagnostic | None
     sd: Spread
     range: Spread
     worst: Extreme | None
@@ -238,8 +239,7 @@ class MetricSummary(Estimate):
     """One metric of one system: the result over all samples with a score, over independent `units`.
 
     Args:
-        method: of the interval (see `stats.intervals`). note_code: the code of the note with its parameters; unset if it
-            has none.
+        method: of the interval (see `stats.intervals`).
         n, failed: finished items with and without a score; where several answers were drawn to each question, answers.
         missing: the items without a score by status. Beside the statuses of scores there are `no_estimate` (the system
             gave nothing to score) and `not_scored` (the record holds no score).
@@ -257,7 +257,6 @@ class MetricSummary(Estimate):
     """
 
     method: str = ""
-    note_code: Mapping[str, Any] = UNSET
     units: int = 0
     n: int = 0
     failed: int = 0
@@ -356,14 +355,14 @@ class SystemSummary(SummaryPart):
 class Failure(SummaryPart):
     """Why `count` items or scores of a system have no value, or what was flagged (status `flagged`).
 
-    Reasons that differ only in numbers and quoted words are one, with `…` in the place of these. `metric` is None for
+    Reasons that differ only in numbers and quoted words are one, with `…` in the place of these (`stats.summary`). `metric` is None for
     whole items; `example` is the id of a sample.
     """
 
     system: str
     metric: str | None
     status: str
-    reason: str
+    reason: Diagnostic
     count: int
     example: str
 

@@ -24,6 +24,7 @@ import numpy as np
 from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, block_of, left_out
 from codec_bench.stats.frechet import FrechetSums, distance, threads_for
 from codec_bench.stats.intervals import LEVEL, Interval
+from codec_bench.stats.notes import Note
 
 SIDES = ("reference", "estimate", "uniform", "normal", "ones", "zeros")
 """The embeddings of an item, in order. All but the first two are of noise (`codec_bench.audio.noises`)."""
@@ -42,7 +43,7 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str], le
     """
     items, _, dimensions = embeddings.shape
     if items < FEWEST_ITEMS:
-        why = f"a distance of distributions needs at least {FEWEST_ITEMS} items; there are {items}"
+        why = Note("few_items", needed=FEWEST_ITEMS, items=items)
         return SetValue(None, Interval(None, None, 0, "", why, level), items, None, why)
     blocks = np.fromiter((block_of(unit) for unit in units), np.int64, items)
     apart = _sorted_apart(embeddings[:, :, 0], blocks) if dimensions == 1 else _frechet_apart(embeddings, units)
@@ -51,14 +52,11 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str], le
         present = np.flatnonzero(np.bincount(blocks, minlength=BLOCKS))
         each = [_score(apart(np.setdiff1d(present, block))) for block in present]
     if value is None:
-        why = "the estimates are the references and a noise at once, so that there is no score"
+        why = Note("both_equal")
         return SetValue(None, Interval(None, None, 0, "", why, level), items, None, why)
     note = None
     if dimensions > 1 and items <= dimensions:
-        note = (
-            f"{items} items are few for {dimensions} dimensions: the covariances do not have full rank, and the distance from the "
-            f"references is too large by chance; compare sets of one size"
-        )
+        note = Note("low_rank", items=items, dimensions=dimensions)
     return SetValue(value, left_out(value, each, level), items, None, note)
 
 

@@ -26,9 +26,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.stats.breakdown import Parts, SetParts
 from codec_bench.stats.intervals import LEVEL, unit_codes
-from codec_bench.stats.notes import Note
 from codec_bench.stats.paired import holm, paired_parts
 from codec_bench.stats.summary_types import Standing
 
@@ -37,8 +37,8 @@ WHOLE = 0.9
 HALF = 0.5
 FEWEST_TO_COMPARE = 6
 """Units, for a comparison with the best."""
-SUSPECT = "its checks found something"
-LACKING = "it has values for too few samples"
+SUSPECT = Diagnostic("suspect")
+LACKING = Diagnostic("few_samples")
 K = TypeVar("K", bound=Hashable)
 
 
@@ -57,8 +57,8 @@ class Verdict(Generic[K]):
     common: np.ndarray
     best: frozenset[K] = frozenset()
     alike: frozenset[K] = frozenset()
-    barred: Mapping[K, str] = field(default_factory=dict)
-    reason: str | None = None
+    barred: Mapping[K, Diagnostic] = field(default_factory=dict)
+    reason: Diagnostic | None = None
 
     def standing(self, name: K) -> Standing:
         """How one system stands."""
@@ -83,14 +83,13 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
     if higher_is_better is None:
         return Verdict(common, barred=found)
     if len(compared) < 2:
-        return Verdict(common, barred=found, reason="fewer than two systems can be compared")
+        return Verdict(common, barred=found, reason=Diagnostic("few_systems"))
     if len(common) < HALF * most:
-        few = f"only {len(common):,} of {most:,}" if len(common) else "none"
-        return Verdict(common, barred=found, reason=f"the systems have {few} of their samples in common")
+        return Verdict(common, barred=found, reason=Diagnostic("few_common", common=len(common), most=most))
     within = {name: _among(parts, common) for name, parts in compared.items()}
     values = {name: value for name, parts in within.items() if (value := parts.value) is not None}
     if len(values) < 2:
-        return Verdict(common, barred=found, reason="fewer than two systems have a value over the common samples")
+        return Verdict(common, barred=found, reason=Diagnostic("few_values"))
     sign = 1 if higher_is_better else -1
     top = max(values, key=lambda name: sign * values[name])
     best = {name for name, value in values.items() if value == values[top]}
@@ -98,24 +97,23 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
     beaten = max((own[name] for name in own if name not in best), default=-np.inf)
     marked = frozenset(name for name in best if own[name] >= beaten)
     if not marked:
-        reason = "over the samples of each system, others have better values than over the common ones"
-        return Verdict(common, barred=found, reason=reason)
+        return Verdict(common, barred=found, reason=Diagnostic("beaten"))
     alike = _alike({name: within[name] for name in values}, top)
-    if isinstance(alike, Note):
+    if isinstance(alike, Diagnostic):
         return Verdict(common, marked, barred=found, reason=alike)
     return Verdict(common, marked, frozenset(alike - best), found)
 
 
-def speechless(count: int, n: int) -> str | None:
+def speechless(count: int, n: int) -> Diagnostic | None:
     """Why a system with so many values of estimates without speech, of `n` in all, is compared with no other; None if
     they are few.
     """
     if n - count >= WHOLE * n:
         return None
-    return f"{count:,} of its {n:,} values are of sound that is not the speech that it should be"
+    return Diagnostic("speechless", speechless=count, n=n)
 
 
-def barred(counts: Mapping[K, int], out: Mapping[K, str]) -> dict[K, str]:
+def barred(counts: Mapping[K, int], out: Mapping[K, Diagnostic]) -> dict[K, Diagnostic]:
     """The systems that are compared with no other, each with the reason.
 
     Args:
@@ -142,7 +140,7 @@ def _among(parts: Parts, common: np.ndarray) -> Parts:
     return parts.at(np.flatnonzero(np.isin(np.asarray(parts.numbers, np.int64), common)))
 
 
-def _alike(within: Mapping[K, Parts], top: K) -> set[K] | Note:
+def _alike(within: Mapping[K, Parts], top: K) -> set[K] | Diagnostic:
     """The systems that are not distinguishable from the one with the best value; a note where that cannot be asked."""
     best, others = within[top], [name for name in within if name != top]
     if isinstance(best, SetParts):  # no item adds a part of its own, so that only the intervals say something
@@ -151,7 +149,7 @@ def _alike(within: Mapping[K, Parts], top: K) -> set[K] | Note:
     codes = unit_codes([unit or None for unit in best.units], len(best.units))
     units = len(best.numbers) if codes is None else len(np.unique(codes))
     if units < FEWEST_TO_COMPARE:
-        return Note("too_few_to_compare", units=units, needed=FEWEST_TO_COMPARE)
+        return Diagnostic("too_few_to_compare", units=units, needed=FEWEST_TO_COMPARE)
     p = [paired_parts(best.fold, best.sums, within[name].sums, codes, seed=0, bounds=best.bounds).p for name in others]
     return {name for name, one in zip(others, holm(p)) if one is None or one > 1 - LEVEL}
 

@@ -14,16 +14,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from codec_bench.errors import RunMismatch
+from codec_bench.messages import Diagnostic, as_reason, as_remark
+from codec_bench.store import integrity
+from codec_bench.store.integrity import DATABASE
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
-from codec_bench.store.tables import QUESTIONS, TABLES, json_text, storable
+from codec_bench.store.tables import QUESTIONS, TABLES, json_text, notes_text, reason_text, storable
 from codec_bench.store.writer import SCORES, RunWriter, set_entries
 from codec_bench.types import Answered, Score
 
@@ -177,7 +180,9 @@ class AnswerWriter(RunWriter):
     def turns(self, id: str) -> list[AnswerRecord]:
         """The answers of a question of several rounds that were given before its last one."""
         row = self._db.execute("SELECT answers FROM turns WHERE id = ?", (storable(id),)).fetchone()
-        return [] if row is None else _turns(self._json_cell(row[0], f"the turns of '{id}'"))
+        where = f"the turns of '{id}'"
+        read = partial(integrity.diagnostic_of, path=self.folder / DATABASE, where=where)
+        return [] if row is None else _turns(self._json_cell(row[0], where), read)
 
     def write_turns(self, id: str, said: Sequence[AnswerRecord]) -> None:
         """Writes the answers of a question of several rounds that were given before its last one, in place of those
@@ -187,7 +192,7 @@ class AnswerWriter(RunWriter):
             if not said:
                 rows.delete("turns", "id = ?", [(storable(id),)])
                 return
-            held = json_text([asdict(one) for one in said])
+            held = json_text([{**asdict(one), **_codes(one)} for one in said])
             rows.insert("turns", ("id", "answers"), [(storable(id), held)], clash="replace")
 
     def questions(self) -> dict[str, tuple[int, str]]:
@@ -247,7 +252,7 @@ class AnswerWriter(RunWriter):
             said = (_json(q.fields), _json(q.expected), _json(q.subsets), storable(q.prompt))
             questions.append((q.number, *said, q.audio, storable(q.draw_of), q.draw))
             cells = {
-                "reason": storable(a.reason), "text": storable(a.text), "usage": _json(a.usage), "notes": _json(a.notes),
+                "reason": reason_text(a.reason), "text": storable(a.text), "usage": _json(a.usage), "notes": notes_text(a.notes),
                 "served": _json(a.served) if a.served else None, "reasoning": storable(a.reasoning),
             }  # fmt: skip
             answers.append((q.number, *(cells[n] if n in cells else getattr(a, n) for n in _ANSWERS[1:])))
@@ -279,7 +284,7 @@ class AnswerWriter(RunWriter):
                 n,
                 storable(r.transcript),
                 storable(r.parsed),
-                storable(r.reason),
+                reason_text(r.reason),
                 _json(r.turns) if r.turns else None,
                 r.code,
             )
@@ -394,18 +399,39 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
         asked = QuestionRecord(row[0], row[1], cell(row[2]), tuple(cell(row[3])), cell(row[4]), *row[5:13], *row[30:32])
         usage, cached, notes, who = row[17], row[23], row[24], row[25]
         served = cell(who) if who is not None else {}
-        cells = (*row[13:17], cell(usage), *row[18:23], bool(cached), tuple(cell(notes)), served, *row[35:37])
+        told = [run.diagnostic_of(one, row[1]) for one in (cell(notes) if notes else ())]
+        said = (row[13], run.diagnostic(row[14], row[1]), *row[15:17])
+        cells = (*said, cell(usage), *row[18:23], bool(cached), tuple(told), served, *row[35:37])
         answer = AnswerRecord(*cells)
         turns = tuple(cell(row[32])) if row[32] is not None else ()
-        reading = Reading(row[27], row[28], row[29], turns, row[34]) if row[26] is not None else None
-        said = _turns(cell(row[33])) if row[33] is not None else []
-        before = tuple((one, run.kept(one.audio) if one.audio else None) for one in said)
+        why = run.diagnostic(row[29], row[1])
+        reading = Reading(row[27], row[28], why, turns, row[34]) if row[26] is not None else None
+        earlier = _turns(cell(row[33]), partial(run.diagnostic_of, sample=row[1])) if row[33] is not None else []
+        before = tuple((one, run.kept(one.audio) if one.audio else None) for one in earlier)
         kept = run.kept(answer.audio) if answer.audio else None
         yield Exchange(asked, answer, reading, _sound(run, asked), kept, before)
 
 
-def _turns(held: Sequence[Mapping[str, Any]]) -> list[AnswerRecord]:
-    return [AnswerRecord(**{**one, "notes": tuple(one["notes"])}) for one in held]
+def _codes(answer: AnswerRecord) -> dict[str, Any]:
+    """The reason and the notes of an answer as JSON values."""
+    reason = as_reason(answer.reason)
+    return {
+        "reason": None if reason is None else reason.as_dict(),
+        "notes": [as_remark(note).as_dict() for note in answer.notes],
+    }
+
+
+def _turns(held: Sequence[Mapping[str, Any]], read: Callable[[Any], Diagnostic]) -> list[AnswerRecord]:
+    return [
+        AnswerRecord(
+            **{
+                **one,
+                "reason": None if one["reason"] is None else read(one["reason"]),
+                "notes": tuple(map(read, one["notes"])),
+            }
+        )
+        for one in held
+    ]
 
 
 def _sound(run: Run, question: QuestionRecord) -> Path | None:

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import DamagedRecord, UserError, on_disk
+from codec_bench.messages import Diagnostic, read
 from codec_bench.store.files import write_json
 from codec_bench.store.tables import (
     CHECKSUM,
@@ -41,7 +42,7 @@ from codec_bench.store.tables import (
     row_checksum,
 )
 
-SCHEMA = 5
+SCHEMA = 6
 DATABASE = "run.sqlite"
 SEAL = "run.seal"
 SMALL = ("meta", "systems", "metrics")
@@ -154,6 +155,18 @@ def json_cell(text: Any, path: Path, where: str) -> Any:
         return json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise damaged(path, f"{where} is not JSON ({str(error).splitlines()[0]})") from error
+
+
+def diagnostic_of(held: Any, path: Path, where: str) -> Diagnostic:
+    """A reason, note or flag from what a cell holds of it as JSON.
+
+    Raises:
+        DamagedRecord: it is no code with parameters; the message says `where` it is.
+    """
+    try:
+        return read(held)
+    except ValueError as error:
+        raise damaged(path, f"{where}: {error}") from error
 
 
 # ---------------------------------------------------------------------------------------------- when a record is opened

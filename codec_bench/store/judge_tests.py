@@ -17,11 +17,13 @@ from typing import Any
 
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import Diagnostic
+from codec_bench.messages.judges import figure_text
 from codec_bench.store.files import read_json, write_json
 
 HEARING = "hearing"
 """The part of a test that asks about sounds; the other parts are called by the protocols of their rubrics."""
-NOT_TESTED = "this judge was not tested"
+NOT_TESTED = Diagnostic("judge_not_tested")
 SCHEMA = 1
 
 
@@ -44,10 +46,7 @@ class Figure:
     @property
     def words(self) -> str:
         """The figure as text: `0.62 [0.50, 0.70]`."""
-        if self.value is None:
-            return "unknown"
-        ends = f" [{self.low:.2f}, {self.high:.2f}]" if self.low is not None and self.high is not None else ""
-        return f"{self.value:.2f}{ends}".replace("-0.00", "0.00")
+        return figure_text(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +137,7 @@ def keep_test(test: JudgeTest) -> Path:
 
 def judge_words(
     judge: str | None, protocol: str, hears: bool, served: Sequence[str] = (), recorded: Mapping[str, Any] | None = None
-) -> str:
+) -> Diagnostic:
     """What stands beside a number that rests on a judge: `judge tested 2026-11-24: J 0.62 [0.50, 0.70]`, or that it was
     not tested.
 
@@ -155,7 +154,7 @@ def judge_words(
         return NOT_TESTED
     part = parts.get(HEARING if hears else "/".join(protocol.split("/")[:2]))
     if part is None:
-        return f"{NOT_TESTED} {'on sounds' if hears else 'with this rubric'}"
+        return Diagnostic("judge_not_tested_on_sounds" if hears else "judge_not_tested_by_rubric")
     other = bool(served and part.served) and not set(served) <= set(part.served)
-    told = f" of {' and '.join(part.served)}, and {' and '.join(served)} gave these verdicts" if other else ""
-    return f"judge tested {part.date}: J {part.j.words}{told}"
+    models = {"tested": list(part.served), "served": list(served)} if other else {}
+    return Diagnostic("judge_tested", date=part.date, j=part.j.value, low=part.j.low, high=part.j.high, **models)

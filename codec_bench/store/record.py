@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UnknownName, UserError, optional_package
+from codec_bench.messages import Diagnostic
 from codec_bench.store import integrity
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.judge_tests import judge_words
@@ -140,9 +141,9 @@ class Run:
                 name,
                 sample,
                 status,
-                reason,
+                self.diagnostic(reason, sample),
                 bits,
-                self.json(notes, f"the notes of '{sample}'") if notes else [],
+                self._notes(notes, sample),
                 self.kept(audio) if audio else None,
             )
 
@@ -188,8 +189,13 @@ class Run:
             + "ORDER BY c.system, c.metric, c.sample",
             (system, metric, without_value, *(() if samples is None else (json.dumps(list(samples)),))),
         ):
-            held = self.json(detail, f"the detail of '{sample}'") if detail else {}
-            yield ScoreRow(name, sample, of, value, status, reason, protocols[of], num, den, held)
+            held = self._detail(detail, sample) if detail else {}
+            for key in held.keys() & {"flag", "note"}:
+                if isinstance(held[key], Mapping):
+                    held[key] = self.diagnostic_of(held[key], sample)
+            yield ScoreRow(
+                name, sample, of, value, status, self.diagnostic(reason, sample), protocols[of], num, den, held
+            )
 
     def served(self, metric: str) -> tuple[str, ...]:
         """What the service of a metric's judge called the models that gave the verdicts."""
@@ -217,7 +223,7 @@ class Run:
         made = [(place, column.made) for place, column in enumerate(columns) if column.made]
         protocols = {name: facts.get("protocol", "") for name, facts in self.metrics.items()}
         judges = {name: self.judge(name) or None for name in protocols}
-        held = Cells(protocols, judges, self.meta.get("checks") or {}, self._detail)
+        held = Cells(protocols, judges, self.meta.get("checks") or {}, self._detail, self._reason)
         # The joins are nested in the order of the result, so that SQLite neither sorts nor stores it.
         for row in self._rows(
             f"SELECT p.id, {cells} FROM systems s CROSS JOIN metrics m "
@@ -231,6 +237,24 @@ class Run:
             for place, make in made:
                 told[place] = make(held, told[place])
             yield TableRow._make(told)
+
+    def diagnostic(self, text: str | None, sample: str) -> Diagnostic | None:
+        """Why an item or a score of a sample has no value, from the text of its cell."""
+        return None if text is None else self._reason(text, sample)
+
+    def diagnostic_of(self, held: Any, sample: str) -> Diagnostic:
+        """A reason or note of a sample from its JSON value."""
+        return integrity.diagnostic_of(held, self._path, f"what is recorded of '{sample}'")
+
+    def _reason(self, text: str, sample: str) -> Diagnostic:
+        return self.diagnostic_of(self.json(text, f"the reason of '{sample}'"), sample)
+
+    def _notes(self, text: str | None, sample: str) -> list[Diagnostic]:
+        where = f"the notes of '{sample}'"
+        held = self.json(text, where) if text else []
+        if not isinstance(held, list):
+            raise integrity.damaged(self._path, f"{where} are no list")
+        return [self.diagnostic_of(one, sample) for one in held]
 
     def _detail(self, text: str, sample: str) -> dict[str, Any]:
         """The detail of a score."""

@@ -8,65 +8,27 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Protocol, get_args, get_type_hints
 
 from codec_bench.errors import plain
+from codec_bench.messages import Diagnostic
 from codec_bench.types import FLAG_FROM, Score
 
 SOUND = "<audio>"
 """What stands for a sound in the text that a model was given (`QuestionRecord.prompt`)."""
-SILENT = "the audio is silent: no 20 ms of it are louder than -70 dBFS"
+SILENT = Diagnostic("silent")
 """The note of an item whose estimate holds no sound (`audio.level_checks.is_silent`)."""
-SILENT_ESTIMATE = "a value of an estimate that is silent"
+SILENT_ESTIMATE = Diagnostic("silent_estimate")
 """The flag of the scores of such an item."""
-SAME = "the estimate is the reference, sample by sample"
-"""The note of an item of audio made elsewhere that equals its reference."""
-CUT = "samples beyond full scale were cut"
-"""The end of the note of an item whose estimate was louder than full scale; their number stands before it."""
-OF_ANOTHER = "the estimate is that of another system, sample by sample: "
-"""The begin of the note of an item of audio made elsewhere that equals what another system made; that system's name
-follows.
-"""
-AROUND = "{:.1f} s of silence lie around {:.1f} s of sound"
-"""The note of an item whose sound, or whose reference's, has more silence before and after it than sound."""
-EMPTY_ABOVE = "it holds nothing above {:.1f} kHz, at a rate of {:g} kHz"
-"""The note of an item whose recording holds the band of a telephone at the most, or leaves most of what its rate can
-hold empty.
-"""
-OTHER_RATE = "it has as many samples as its reference, at {:g} in place of {:g} kHz"
-"""The note of an item of audio made elsewhere whose file seems to state a wrong rate."""
-EMPTY_CHANNELS = "it has sound in {:g} of {:g} channels"
-FOLDED = "its {:g} channels came back as one sound"
-"""The note of an item whose channels differ, and those of its estimate do not."""
-IN_REFERENCE = " in the reference"
-"""The end of an item's note that is about its reference."""
-NO_SPEECH = {
-    "partial": "more than 25% of the reference's loud frames are missing in the estimate",
-    "lacking": "the share of loud frames in the estimate is less than 60% of that in the reference",
-    "unlike": "the estimate does not follow the levels of its reference: it is noise, another sound, or shifted in time",
-}
+NO_SPEECH = {way: Diagnostic(way) for way in ("partial", "lacking", "unlike")}
 """The notes of items whose estimates are no coded speech, by the way in which each is none (`audio.level_checks`); also
 the flags of their scores.
 """
-SHORT_INCONCLUSIVE = "whether it is the sound of its reference cannot be told, as it is short"
+SHORT_INCONCLUSIVE = Diagnostic("short_inconclusive")
 """The note of such an estimate that is not plainly that sound; also the flag of its scores. It counts as speech."""
-NO_SPOKEN_ANSWER = {
-    "short": "a spoken answer of less than 0.3 s",
-    "silent": "a spoken answer that is silent",
-    "steady": "a spoken answer that is noise or a steady tone",
-    "copy": "a spoken answer that is a copy of the question",
-}
+NO_SPOKEN_ANSWER = {way: Diagnostic(f"spoken_answer_{way}") for way in ("short", "silent", "steady", "copy")}
 """The flags of verdicts on sound that is no answer, by the way in which it is none."""
-SPEECHLESS = frozenset([SILENT_ESTIMATE, *NO_SPEECH.values(), *NO_SPOKEN_ANSWER.values()])
-"""All flags of values that say nothing of a system, because what they rest on is not the speech that it should be."""
-IGNORED_FORMAT = "the answer ignores the format that was asked for"
+IGNORED_FORMAT = Diagnostic("ignored_format")
 """The flag of a score of an answer that is plain text where the prompt asks for JSON."""
-NO_ANSWER = {
-    "empty": "the answer is empty",
-    "endless": "the answer has no end: it ran into the limit of length, or repeats itself",
-    "copy": "the answer is a copy of what was asked",
-    "phonemes": "the answer is in phonemes",
-    "language": "the answer is in another language or script than was expected",
-    "truncated": "the answer ends inside of its reasoning",
-    "refusal": "the model declines to answer",
-}
+WAYS = ("empty", "endless", "copy", "phonemes", "language", "truncated", "refusal")
+NO_ANSWER = {way: Diagnostic(f"answer_{way}") for way in WAYS}
 """The notes of answers that are none, by the way in which each is none (`codec_bench.text.degenerate_answers.WAYS`)."""
 
 
@@ -81,7 +43,7 @@ class ItemRecord:
         scores: by metric name.
         bits: how many bits the codec sent, or None.
         audio: path of the kept estimate, relative to the run folder, or None.
-        notes: remarks that are not failures, such as "3 samples beyond full scale were cut".
+        notes: remarks that are not failures, such as `Diagnostic("clipped", samples=3)`.
         duration_s, sample_rate_hz, channels: of the reference audio, or None if it could not be read.
         sound: a hash of the reference's samples; None if there is no reference.
         estimate_sound: a hash of the samples of an estimate that was read from a file; else None.
@@ -90,7 +52,7 @@ class ItemRecord:
     system: str
     sample: str
     status: str
-    reason: str | None
+    reason: str | None  # `messages.as_reason` takes it
     scores: Mapping[str, Score]
     bits: float | None = None
     audio: str | None = None
@@ -124,7 +86,7 @@ class ScoreRow:
     metric: str
     value: float | None
     status: str
-    reason: str | None
+    reason: Diagnostic | None
     protocol: str
     numerator: float | None
     denominator: float | None
@@ -152,7 +114,8 @@ class Cells:
 
     Args:
         protocols, judges: by metric. checks: what a record says of them, by system. read_detail: reads a score's
-            detail, given with the id of its sample; it is a mapping, or an error says not.
+            detail, given with the id of its sample; it is a mapping, or an error says not. read_reason: reads why an
+            item or score has no value, given in the same way.
     """
 
     def __init__(
@@ -161,11 +124,12 @@ class Cells:
         judges: Mapping[str, str | None],
         checks: Mapping[str, Any],
         read_detail: Callable[[str, str], Mapping[str, Any]],
+        read_reason: Callable[[str, str], Diagnostic],
     ) -> None:
         self.protocols, self.judges = protocols, judges
         self.doubts = {name: doubts_text((found or {}).get("findings", ())) for name, found in checks.items()}
         self.sample = ""
-        self._read = read_detail
+        self._read, self._read_reason = read_detail, read_reason
         self._last: tuple[str, str, Mapping[str, Any]] = ("", "", {})
 
     def detail(self, text: str | None) -> Mapping[str, Any]:
@@ -175,6 +139,15 @@ class Cells:
         if self._last[:2] != (self.sample, text):
             self._last = (self.sample, text, self._read(text, self.sample))
         return self._last[2]
+
+    def diagnostic(self, text: str | None) -> Diagnostic | None:
+        """Why the row has no value."""
+        return None if text is None else self._read_reason(text, self.sample)
+
+    def sentence(self, text: str | None) -> str | None:
+        """Why the row has no value, in words."""
+        found = self.diagnostic(text)
+        return None if found is None else str(found)
 
     def transcript(self, text: str | None) -> str | None:
         """What a recogniser heard.
@@ -208,6 +181,10 @@ class TableColumn(NamedTuple):
     made: Callable[[Cells, Any], Any] | None = None
 
 
+_REASON = (
+    "CASE WHEN c.status IS NOT NULL THEN c.reason "
+    """WHEN i.status = 'ok' THEN '{"code": "no_score"}' ELSE i.reason END"""
+)
 _EXTRA = "COALESCE(extras.columns, '{}')"
 _OF_QUESTION = f"json_patch({_EXTRA}, COALESCE(questions.subsets, '{{}}'))"
 
@@ -227,12 +204,17 @@ class TableRow(NamedTuple):
             "CASE WHEN c.status IS NULL AND i.status = 'ok' THEN 'not_scored' ELSE COALESCE(c.status, i.status) END",
         ),
     ]
-    reason: Annotated[
+    code: Annotated[
         str | None,
         TableColumn(
-            "One sentence, unless `status` is `ok`.",
-            "CASE WHEN c.status IS NOT NULL THEN c.reason WHEN i.status = 'ok' THEN 'the record holds no score' ELSE i.reason END",
+            "The code of the reason, unless `status` is `ok`.",
+            _REASON,
+            made=lambda cells, text: getattr(cells.diagnostic(text), "code", None),
         ),
+    ]
+    reason: Annotated[
+        str | None,
+        TableColumn("One sentence, unless `status` is `ok`.", _REASON, made=Cells.sentence),
     ]
     protocol: Annotated[
         str,
@@ -323,9 +305,9 @@ class ItemRow:
     system: str
     id: str
     status: str
-    reason: str | None
+    reason: Diagnostic | None
     bits: float | None
-    notes: Sequence[str]
+    notes: Sequence[Diagnostic]
     audio: Path | None
 
 

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
 
+from codec_bench.messages import Diagnostic, as_reason, as_remark
+
 _HALVES = re.compile("[\ud800-\udfff]")
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -39,6 +41,24 @@ def json_text(value: Any) -> str:
 def storable(text: str | None) -> str | None:
     """A text as the record can hold it: halves of surrogate pairs, as in an answer that was cut, become U+FFFD."""
     return text if text is None or text.isascii() else _HALVES.sub("\ufffd", text)
+
+
+def reason_text(reason: str | None) -> str | None:
+    """Why something has no value, as the record holds it: its code with its parameters."""
+    found = as_reason(reason)
+    return None if found is None else json_text(found.as_dict())
+
+
+def notes_text(notes: Iterable[str]) -> str | None:
+    """Notes as the record holds them; None if there are none."""
+    held = [as_remark(note).as_dict() for note in notes]
+    return json_text(held) if held else None
+
+
+def detail_text(detail: Mapping[str, Any]) -> str | None:
+    """The detail of a score as the record holds it; None if it is empty."""
+    held = {name: value.as_dict() if isinstance(value, Diagnostic) else value for name, value in detail.items()}
+    return json_text(held) if held else None
 
 
 CHECKSUM = "checksum"

@@ -18,7 +18,18 @@ from codec_bench.store.folders import FolderLock
 from codec_bench.store.integrity import DATABASE, GENERATION, SCHEMA
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
-from codec_bench.store.tables import IDENTITY, TABLES, Rows, address, gather, identity_of, json_text, storable
+from codec_bench.store.tables import (
+    IDENTITY,
+    TABLES,
+    Rows,
+    address,
+    detail_text,
+    gather,
+    identity_of,
+    json_text,
+    notes_text,
+    reason_text,
+)
 from codec_bench.types import Sample, Score
 
 SCORES = ("system", "metric", "sample", "value", "status", "reason", "numerator", "denominator", "detail")
@@ -217,8 +228,7 @@ class RunWriter:
         """
         items, scores, samples = [], [], []
         for number, r in records:
-            notes = json_text(list(r.notes)) if r.notes else None
-            about = (r.status, storable(r.reason), r.bits, notes, r.audio, r.estimate_sound)
+            about = (r.status, reason_text(r.reason), r.bits, notes_text(r.notes), r.audio, r.estimate_sound)
             items.append((self._systems[r.system], number, *about))
             scores += [self._score_row(r.system, name, number, s) for name, s in r.scores.items()]
             if r.duration_s is not None:
@@ -239,18 +249,20 @@ class RunWriter:
             )
 
     def _score_row(self, system: str, metric: str, sample: int, s: Score) -> tuple[Any, ...]:
-        detail = json_text(dict(s.detail)) if s.detail else None
         numbers = (self._systems[system], self._metrics[metric], sample)
-        return (*numbers, s.value, s.status, storable(s.reason), s.numerator, s.denominator, detail)
+        return (*numbers, s.value, s.status, reason_text(s.reason), s.numerator, s.denominator, detail_text(s.detail))
 
-    def flag_unchecked(self, checks: Mapping[str, Any], *, check: str, metrics: Sequence[str], flag: str) -> None:
+    def flag_unchecked(
+        self, checks: Mapping[str, Any], *, check: str, metrics: Sequence[str], flag: Mapping[str, Any]
+    ) -> None:
         """Flags the scores of the systems of which a check could say nothing, and takes this flag from those of all
         others.
 
         Only scores that have a value and no other flag are flagged.
 
         Args:
-            checks: what was found, by system. check: the name of the check. metrics: whose scores. flag: the text.
+            checks: what was found, by system. check: the name of the check. metrics: whose scores. flag: its code and
+            parameters.
 
         Raises:
             UserError: it cannot be written.
@@ -260,7 +272,7 @@ class RunWriter:
             for metric in metrics:
                 self._flag((self._systems[system], self._metrics[metric]), flag, unchecked)
 
-    def _flag(self, key: tuple[int, int], flag: str, wanted: bool) -> None:
+    def _flag(self, key: tuple[int, int], flag: Mapping[str, Any], wanted: bool) -> None:
         asked = (
             "SELECT sample, detail FROM scores WHERE system = ? AND metric = ? AND sample > ? AND status = 'ok' "
             f"AND instr(COALESCE(detail, ''), ?) {'=' if wanted else '>'} 0 ORDER BY sample LIMIT {_AT_ONCE}"

@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from codec_bench.errors import MissingExtra, UserError
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.text.error_rate import ErrorRate, Unit, compound_error_rates, error_rates
 from codec_bench.text.language import base_language, script_language
 from codec_bench.text.normalise import get_normaliser
@@ -20,8 +21,8 @@ from codec_bench.text.open_asr import joined_pairs
 from codec_bench.text.tags import FEW_TAGGED, REMOVED, SAID, without_tags
 from codec_bench.types import FLAG_FROM
 
-EMPTY_REFERENCE = "nothing is left of the reference after normalisation"
-HALLUCINATED = "words heard where the reference has none"
+EMPTY_REFERENCE = Diagnostic("empty_reference")
+HALLUCINATED = Diagnostic("hallucinated")
 """The flag of a score whose reference is empty and whose estimate is not."""
 
 
@@ -47,7 +48,7 @@ class Compared:
     counts: ErrorRate
     value: float | None
     weight: float = 0.0
-    note: str = ""
+    note: Diagnostic | None = None
     tags: str = ""
     tag_count: int = 0
 
@@ -271,7 +272,7 @@ class Rule:
         for place, (reference, estimate, language) in enumerate(zip(references, estimates, languages)):
             recipe = self.recipe(language, reference)
             if recipe is None:
-                note = f"the rule knows {' and '.join(self.languages)} only, and the language is '{language}'"
+                note = Diagnostic("unknown_language", languages=self.languages, language=language)
                 results[place] = Compared(reference, estimate, "word", ErrorRate.zero(), None, 0.0, note)
                 continue
             if self.fixed and unit not in (None, recipe.unit):
@@ -289,7 +290,7 @@ class Rule:
             except UserError:
                 raise
             except Exception as error:  # any text may come in, and the libraries of some steps may fail on it
-                note = f"the text cannot be normalised: {type(error).__name__}: {error}"
+                note = Diagnostic("not_normalised", cause=of_error(error))
                 results[place] = Compared(reference, estimate, counted, ErrorRate.zero(), None, 0.0, note)
                 continue
             by_unit.setdefault((counted, "compounds" in recipe.joined), []).append(place)
@@ -347,5 +348,7 @@ def _apply(steps: tuple[str, ...], text: str) -> str:
 def _better(text: Compared, spoken: Compared) -> Compared:
     """The result with the lower value; without a value if one of the references is empty, as in the source."""
     if text.value is None or spoken.value is None:
-        return replace(text, value=None, note=text.note or f"{spoken.note} (its spoken form)")
+        return replace(
+            text, value=None, note=text.note or (spoken.note and Diagnostic("spoken_form", note=spoken.note))
+        )
     return spoken if spoken.value < text.value else text

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import re
 
+from codec_bench.messages import Diagnostic
+
 PREFIX = "untagged/"
 """Before the name of a rule: both texts lose their tags, and then the rule compares them."""
-SAID = "the reference holds a tag, which the rule compares as words"
+SAID = Diagnostic("tags_as_words")
 """The flag of a score whose rule takes a tag for words."""
 FEW_TAGGED = 0.01
 """Up to this share of the scores of a metric the flag `SAID` is not counted beside its value."""
-REMOVED = "tags of the reference were not compared"
+REMOVED = Diagnostic("tags_removed")
 """The flag of a score of a rule that removes tags, whose reference has some."""
 _TAG = re.compile(
     r"\[[^\[\]\n]{0,200}\]|<[^<>\s][^<>\n]{0,199}>|\([a-z\u00df-\u00f6\u00f8-\u00ff]+(?: [a-z\u00df-\u00f6\u00f8-\u00ff]+){0,2}\)|\([\u4e00-\u9fff]{1,4}\)"

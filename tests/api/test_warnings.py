@@ -20,7 +20,6 @@ from codec_bench.engine.reading import content_notes
 from codec_bench.report.table import summary_notes
 from codec_bench.stats.data_warnings import Tally
 from codec_bench.stats.summary import summarise
-from codec_bench.store.rows import AROUND, EMPTY_ABOVE, IN_REFERENCE
 from codec_bench.store.writer import RunWriter
 
 LIMIT = 4
@@ -156,7 +155,7 @@ def test_a_narrow_band_in_a_wide_file_is_told(tmp_path):
 def test_networks_that_hear_more_than_the_data_hold_are_named():
     tally = Tally()
     for _ in range(8):
-        tally.add([EMPTY_ABOVE.format(3.9, 8) + IN_REFERENCE])
+        tally.add([{"code": "reference", "note": {"code": "empty_band", "top_khz": 3.9, "rate_khz": 8.0}}])
     wide = {name: {"hears_hz": 48_000, "moved_by": None} for name in ("nisqa_mos", "sigmos_ovrl")}
     facts = {**wide, "dnsmos_ovrl": {"hears_hz": 16_000, "moved_by": {"narrow band": 0.8}}, "stoi": {"hears_hz": 10_000, "moved_by": {"narrow band": 0.0}},
              "pesq_nb": {"hears_hz": 8_000, "moved_by": None}, "bitrate": {}}  # fmt: skip
@@ -169,7 +168,8 @@ def test_networks_that_hear_more_than_the_data_hold_are_named():
 
 def test_an_item_counts_once_where_both_sides_are_silent():
     tally = Tally()
-    tally.add([AROUND.format(7, 2), AROUND.format(5, 2) + IN_REFERENCE])
+    around = {"code": "silence_around", "silence_s": 7.0, "sound_s": 2.0}
+    tally.add([around, {"code": "reference", "note": {**around, "silence_s": 5.0}}])
     (one,) = tally.warned(1, {"lsd": {"hears_hz": 0, "moved_by": {"zeros around": 3.4}}})
     assert (one.n, one.figures) == (1, {"silence_s": 7.0, "sound_s": 2.0})
 

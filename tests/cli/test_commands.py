@@ -173,7 +173,7 @@ def test_show_validate_and_export_of_a_run(command, run, tmp_path):
     code, out, _ = command("export", run.folder)
     rows = list(csv.DictReader(io.StringIO(out)))
     assert len(rows) == 2 * 6 * 3
-    header = "system,id,metric,value,status,reason,protocol,numerator,denominator,speaker,language,duration_s,text,transcript,detail,extra,suspect,judge"
+    header = "system,id,metric,value,status,code,reason,protocol,numerator,denominator,speaker,language,duration_s,text,transcript,detail,extra,suspect,judge"
     assert out.startswith(header + "\n")
     code, out, _ = command("export", run.folder, "--format", "parquet", "--out", "x.parquet")
     assert code == 0 and (tmp_path / "x.parquet").stat().st_size > 1000

@@ -228,9 +228,11 @@ def test_languages_are_subsets_where_there_are_several(tmp_path):
     rows = {"a": Score.ok(1.0, "p"), "b": Score.ok(3.0, "p"), "c": lost([0.0, 1.0])}
     run = write_run(tmp_path, rows, languages={"a": "en", "b": "zh", "c": "zh"})
     entry = summarise(run).as_dict()["systems"]["model"]["metrics"]["m"]
+    note = too_few(1, 3, "an interval")
+    few = {"note": note, "note_code": note.as_dict()}
     assert entry["subsets"]["language"] == {
-        "en": {"value": 1.0, "ci95": None, "note": too_few(1, 3, "an interval"), "n": 1, "failed": 0},
-        "zh": {"value": 3.0, "ci95": None, "note": too_few(1, 3, "an interval"), "n": 1, "failed": 1},
+        "en": {"value": 1.0, "ci95": None, **few, "n": 1, "failed": 0},
+        "zh": {"value": 3.0, "ci95": None, **few, "n": 1, "failed": 1},
     }
     assert entry["counting_failures"] == {"value": pytest.approx(4 / 3), "n": 3, "uncounted": 0}
     assert (entry["value"], entry["n"], entry["failed"], entry["missing"]) == (2.0, 2, 1, {"unparsed": 1})
@@ -245,14 +247,13 @@ def test_a_column_of_names_is_no_subset(tmp_path):
 def test_a_subset_in_which_all_failed_has_no_value():
     parts = Parts([0], np.asarray([[1.0, 1.0]]), [""], {}, FOLDS["bleu"], {"failed": 1})
     empty = parts.by_subset({"x": {"none": [1], "nobody": []}})["x"]
-    assert empty["none"].as_dict() == {"value": None, "ci95": None, "note": "no item has a value", "n": 0, "failed": 1}
-    assert empty["nobody"].as_dict() == {
-        "value": None,
-        "ci95": None,
-        "note": "no item has a value",
-        "n": 0,
-        "failed": 0,
-    }
+    assert (empty["none"].value, empty["none"].note.code, empty["none"].n, empty["none"].failed) == (
+        None,
+        "no_value",
+        0,
+        1,
+    )
+    assert (empty["nobody"].value, empty["nobody"].n, empty["nobody"].failed) == (None, 0, 0)
 
 
 def answered(folder, *answers):

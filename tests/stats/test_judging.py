@@ -13,6 +13,7 @@ from codec_bench.stats.recorded import Recorded
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Judging
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
+from codec_bench.store.judge_tests import NOT_TESTED
 from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Score
 
@@ -62,7 +63,7 @@ def test_calls_tokens_and_cost_add_up(tmp_path):
         assert judging_of(run, "m", NAME) == {
             "judge": "gpt", "rubric": "mine", "asked": 3, "failed": 1, "share": pytest.approx(1 / 3), "calls": 5, "cached": 1,
             "usage": {"input_tokens": 200, "output_tokens": 14}, "cost_usd": 0.5, "served": ["a"],
-            "tested": "this judge was not tested",
+            "tested": NOT_TESTED, "tested_code": {"code": "judge_not_tested"},
         }  # fmt: skip
 
 

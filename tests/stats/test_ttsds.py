@@ -115,7 +115,7 @@ def test_no_value_is_said(rng):
     embeddings, names = drawn(rng, 9, 20)
     assert "9 items are few for 20 dimensions" in ttsds(embeddings, names, names).note
     one = ttsds(embeddings[:1], names[:1], names[:1])
-    assert one.value is None and one.note == "a distance of distributions needs at least 2 items; there are 1"
+    assert one.value is None and one.note.as_dict() == {"code": "few_items", "needed": 2, "items": 1}
     same = ttsds(np.ones((9, 6, 1), np.float32), names, names)
     assert same.value is None and "are the references and a noise at once" in same.note and same.interval.low is None
     assert score_of(0.0, [0.0, 1.0]) is None and score_of(1.0, [3.0, 5.0]) == 75.0

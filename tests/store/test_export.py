@@ -31,7 +31,7 @@ from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample, Score
 
 OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
-ASKED = "system,id,metric,value,status,reason,protocol,numerator,denominator,speaker,language,duration_s,text,transcript,detail,extra,suspect,judge"
+ASKED = "system,id,metric,value,status,code,reason,protocol,numerator,denominator,speaker,language,duration_s,text,transcript,detail,extra,suspect,judge"
 FACTS = {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": True, "aggregate": "mean"}
 HOSTILE = (
     "=1+1",

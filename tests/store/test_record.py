@@ -170,8 +170,11 @@ def test_every_export_has_the_same_rows(tmp_path, capsys):
     fill(tmp_path / "run").close()
     run = open_run(tmp_path / "run")
     expected = [tuple(row) for row in run.rows()]
-    scores = [(r.system, r.id, r.metric, r.value, r.status, r.reason, r.protocol) for r in run.scores()]
-    assert [row[:7] for row in expected] == scores and len(scores) == 6
+    scores = [
+        (r.system, r.id, r.metric, r.value, r.status, r.reason and r.reason.code, r.reason, r.protocol)
+        for r in run.scores()
+    ]
+    assert [row[:8] for row in expected] == scores and len(scores) == 6
     export_run(run, "csv", None)
     table = list(csv.reader(io.StringIO(capsys.readouterr().out)))
     assert tuple(table[0]) == COLUMNS

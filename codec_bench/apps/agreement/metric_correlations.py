@@ -28,6 +28,7 @@ from codec_bench.apps.agreement.coefficients import PairAgreement, agreement_of
 from codec_bench.apps.agreement.p1401 import Standard
 from codec_bench.apps.agreement.score_columns import Scored
 from codec_bench.stats.correlation import Coefficient, alike, pearson, spearman
+from codec_bench.stats.notes import renamed
 
 LEAST = 0.9
 COEFFICIENTS = ("spearman", "pearson")
@@ -176,5 +177,4 @@ def _pair(scored: Scored, a: int, b: int, units: np.ndarray, least: float) -> Me
 
 def _of_systems(found: Coefficient) -> Coefficient:
     """A correlation over systems, whose notes say systems for rows."""
-    said = (found.note or "").replace("with a cell in both columns", "with values of both").replace("rows", "systems")
-    return replace(found, note=said or None)
+    return replace(found, note=renamed(found.note, "systems"))

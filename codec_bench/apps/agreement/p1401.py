@@ -39,6 +39,7 @@ import numpy as np
 from codec_bench.stats.cluster_variance import t_quantile
 from codec_bench.stats.correlation import Coefficient, spearman
 from codec_bench.stats.intervals import LEVEL
+from codec_bench.stats.notes import renamed
 
 DEGREES = {"none": 1, "first": 2, "third": 4}
 """The mappings, and how many degrees of freedom each takes."""
@@ -286,7 +287,7 @@ def _fit(metric: Values, points: Points, lost: int, level: str, scale: tuple[flo
     of_ranks = (
         Coefficient(None, note=_too_few(n, level, FEWEST))
         if ranks is None
-        else replace(ranks, note=ranks.note and ranks.note.replace("rows", level))
+        else replace(ranks, note=renamed(ranks.note, level))
     )
     mapped = tuple(_mapped(metric, points, mapping, level, scale) for mapping in DEGREES)
     return Fit(metric.name, metric.better is False, level, n, lost, of_ranks, mapped, points)

@@ -38,7 +38,7 @@ from codec_bench.stats.identity import hashed
 from codec_bench.stats.intervals import Interval
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import SystemSummary
-from codec_bench.stats.verdict import barred
+from codec_bench.stats.verdict import SUSPECT, barred
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
 
@@ -321,7 +321,7 @@ def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: i
     _, data, metric, protocol = key
     facts = held.facts
     doubted = {name: point.doubt for name, point in held.points.items() if point.doubt}
-    out = barred({name: point.n or 0 for name, point in held.points.items()}, doubted)
+    out = barred({name: point.n or 0 for name, point in held.points.items()}, dict.fromkeys(doubted, SUSPECT))
     points = tuple(
         replace(point, doubt=point.doubt or out.get(point.name))
         for point in sorted(held.points.values(), key=_in_order)

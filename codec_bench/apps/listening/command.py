@@ -217,10 +217,12 @@ def _ends(ends: Sequence[float] | None, places: int) -> str:
 
 def _notes(found: ListeningOutcome) -> list[str]:
     """Why intervals are missing, and what post-screening did."""
-    notes = [interval.note for one in found.systems for interval in (one.interval, one.over_raters, one.over_items)]
+    notes: list[str | None] = [
+        interval.note for one in found.systems for interval in (one.interval, one.over_raters, one.over_items)
+    ]
     notes += [pair.test.note for pair in found.pairs]
     notes += [found.strengths.note] if found.strengths is not None else []
-    told = list(dict.fromkeys(note for note in notes if note))
+    told: list[str] = list(dict.fromkeys(note for note in notes if note))
     rules = ", ".join(found.screening) or "none"
     told.append(
         f"left out by the screening {rules}: {sum(bool(one.left_out) for one in found.raters)} of {len(found.raters)} raters"

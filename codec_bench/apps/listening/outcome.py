@@ -28,6 +28,7 @@ from codec_bench.apps.listening.kinds import Kind, kind_of
 from codec_bench.apps.listening.ratings import USED, Rating, asked, counted
 from codec_bench.apps.listening.screening import Finding, apart, unapplied
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.stats.crossed import crossed_interval, crossed_test
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval_of, item_table, ratios, unit_codes
 from codec_bench.stats.paired import PairedTest, holm
@@ -260,8 +261,7 @@ def _over(key: Key, kind: Kind, scores: Sequence[float], clusters: Sequence[str]
     codes = unit_codes(clusters, len(scores))
     made = interval_of(ratios, item_table(scores), codes, share=kind.is_share, bounds=kind.bounds(key.scale))
     if made.ends is None and len(scores) and made.units < FEWEST_UNITS:
-        told = f"there are {made.units} {what}; an interval needs at least {FEWEST_UNITS}"
-        return replace(made, note=told)
+        return replace(made, note=Diagnostic("few_of", units=made.units, of=what, needed=FEWEST_UNITS))
     return made
 
 

@@ -33,6 +33,7 @@ from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.base import OFFICIAL
 from codec_bench.benchmark.reading.choices import chance_of, choices_of
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models import served_words, successor
 from codec_bench.registry import Spec
 from codec_bench.store.answers import CALLS
@@ -257,7 +258,7 @@ class JudgeMetric:
         if not answer.references:
             return Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol)
         if not answer.text.strip():
-            return replace(self.worst(answer), detail={"flag": "an empty answer is like no option"})
+            return replace(self.worst(answer), detail={"flag": Diagnostic("empty_answer_no_option")})
         fields = {"text": answer.text, "texts": tuple(options)}
         return [Request(f"{answer.id}{_SEPARATOR}0", (), fields, "text", dict(self.rubric.parameters))]
 

@@ -28,6 +28,7 @@ from codec_bench.benchmark.judge import published
 from codec_bench.benchmark.judge.own_words import BRACKETED, ECHO, LABELLED, NUMBER, WHOLE, OwnWords
 from codec_bench.benchmark.reading.words import plain
 from codec_bench.errors import MissingExtra, UnknownName
+from codec_bench.messages import Diagnostic
 
 P = ParamSpec("P")
 SHOWN = 80
@@ -49,7 +50,7 @@ _CONCLUDES_YES_NO = re.compile(
 )
 _BY_CONCLUSION = 240
 """A conclusion counts only if it stands in so many characters before the end of the reasoning."""
-ALSO_SAYS = "a judge's reply that also says another verdict"
+ALSO_SAYS = Diagnostic("also_says")
 """The flag of a verdict beside which the reply holds another one of a kind that counts less."""
 MOST_PAIRS = 8
 """How many different lines may be pairs. Each is searched for in the answer; if there are more, none counts."""

@@ -33,16 +33,17 @@ from codec_bench.benchmark.reading.number import read_number
 from codec_bench.benchmark.reading.option import labels_of
 from codec_bench.benchmark.reading.words import contains, plain, words
 from codec_bench.errors import UnknownName
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Score, Status
 
 _ARTICLES = frozenset(("a", "an", "the"))
-DOUBLED = "the right choice stands more than once among the choices of the question"
+DOUBLED = Diagnostic("doubled_choice")
 """The flag of a score whose question holds its answer twice.
 
 An answer that names either is right by the project's own rules.
 """
 
-NO_LABEL = "the expected answer is none of the labels of the question"
+NO_LABEL = Diagnostic("no_such_label")
 """The flag of a score whose question cannot be answered rightly with any of its labels; mostly the data spell it
 otherwise.
 """

@@ -11,10 +11,11 @@ import math
 from collections.abc import Sequence
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.messages import Diagnostic
 from codec_bench.models.likelihood import PAIR
 from codec_bench.types import Score
 
-TIED = "both sounds of a pair are equally likely to the model; such a pair counts as half"
+TIED = Diagnostic("tied_pair")
 """The flag of a score of a tie."""
 
 

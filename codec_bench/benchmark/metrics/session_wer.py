@@ -8,13 +8,14 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.messages import Diagnostic
 from codec_bench.text.rules import get_rule
 from codec_bench.types import Score
 
 RULE = "official/open-asr/2026-06-22"
 SESSION, PART = "session", "part"
 """The names of the fields that say which session an answer is a part of, and which part of it."""
-GAPS = "parts of the session are missing, and their words count as errors of the others"
+GAPS = Diagnostic("missing_parts")
 """The flag of the scores of a session whose parts are not 0, 1, 2, ... without a gap."""
 
 

@@ -30,6 +30,7 @@ from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
 from codec_bench.engine.run import Engine
 from codec_bench.engine.timings import RUNNING
 from codec_bench.errors import AudioError
+from codec_bench.messages import Diagnostic
 from codec_bench.registry import lent
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.kept_sounds import check_sound
@@ -111,14 +112,14 @@ class AnswerScorer:
         declined = [NO_ANSWER[REFUSAL]] if reading.code == REFUSAL else []
         notes = list(dict.fromkeys([*answer.notes, *_no_answer(exchange), *declined]))
         if answer.cut_s:
-            notes.append(f"{answer.cut_s:.1f} s of its audio were not heard by the model")
+            notes.append(Diagnostic("not_heard", s=round(answer.cut_s, 1)))
         return ItemRecord(
             system=self._system, sample=question.id, status=answer.status, reason=answer.reason,
             scores=scores, audio=answer.audio, notes=notes,
         )  # fmt: skip
 
 
-def _no_answer(exchange: Exchange) -> list[str]:
+def _no_answer(exchange: Exchange) -> list[Diagnostic]:
     """Notes on a written answer that is none: empty, endless, a copy of the prompt, phonemes, another language."""
     answer, question = exchange.answer, exchange.question
     if answer.status != "ok" or answer.text is None or answer.audio is not None:

@@ -200,7 +200,7 @@ class Gemini(BatchableModel):
             reason = f"the service stopped the answer: {finish}" + (f" ({said})" if said else "")
             return Response.refused(reason, text=text or None, **about)
         sounds = [part["inlineData"] for part in parts if part.get("inlineData")]
-        notes = [] if text or sounds else [EMPTY]
+        notes: list[str] = [] if text or sounds else [EMPTY]
         if reasoning := "".join(part.get("text") or "" for part in parts if part.get("thought")):
             notes.append(f"{len(reasoning)} characters of reasoning are not part of the answer")
             about["reasoning"] = reasoning

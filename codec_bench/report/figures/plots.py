@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from codec_bench.messages import together
 from codec_bench.report import numbers
 from codec_bench.report.breakdown.rows import columns_of as broken_down_by
 from codec_bench.report.breakdown.rows import shown_name, subsets_of
@@ -187,7 +188,7 @@ class _SideBySide:
                 held = subsets_of(entry).get(by, {}).get(name)
                 if held is not None:
                     judged = entry.judging.tested if entry.judging else None
-                    yield name, place, system, replace(held, note="; ".join(filter(None, (held.note, judged))) or None)
+                    yield name, place, system, replace(held, note=together(held.note, judged))
 
     def points(self, metric: _Metric, by: str = "") -> Iterator[Point]:
         """The values that there are."""

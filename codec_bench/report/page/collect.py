@@ -18,6 +18,7 @@ from urllib.parse import quote
 import numpy as np
 
 from codec_bench.errors import beginning
+from codec_bench.messages import Diagnostic
 from codec_bench.report import numbers
 from codec_bench.report.page.chosen_samples import choose_rows, worth_hearing
 from codec_bench.report.page.column_heads import column_heads, stand_together
@@ -213,7 +214,7 @@ def _samples(
 
 def _items(
     runs: Sequence[Run], systems: Sequence[System], places: Sequence[Mapping[str, int]]
-) -> tuple[list[set[int]], list[tuple[int, int, str, str | None, Sequence[str]]]]:
+) -> tuple[list[set[int]], list[tuple[int, int, str, Diagnostic | None, Sequence[Diagnostic]]]]:
     """The finished samples of each system, and the items that failed or have notes."""
     finished: list[set[int]] = []
     trouble = []

@@ -1,0 +1,220 @@
+"""Diagnostics: a code with parameters that records and results hold, and the sentence that people read.
+
+Which file to open
+    `engine.py` signals, items and stages; `metrics.py` scores of sounds; `text.py` texts that are compared;
+    `benchmark.py` questions, answers and verdicts; `judges.py` tests of judges; `models.py` answers of models;
+    `stats.py` values, intervals, tests and marks; `general.py` what several rooms use.
+
+Conventions
+    Every room has one catalogue: a module of this package that lists the room's codes by severity. Code decides by
+    `Diagnostic.code` and its parameters. Sentences are for the terminal, pages and exports, and decide nothing.
+    The sentence of a code is a format string over its parameters, or a function of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+from codec_bench.messages import benchmark, engine, general, judges, metrics, models, stats, text
+
+Severity = Literal["info", "warning", "error"]
+"""`info`: worth knowing, nothing is wrong. `warning`: a value may mislead. `error`: there is no value, or none that says
+something of the system.
+"""
+Sentence = str | Callable[..., str]
+Catalogue = Mapping[Severity, Mapping[str, Sentence]]
+
+
+VARIES = "…"
+"""In the place of a parameter that differs in diagnostics that are counted as one."""
+
+
+class _Varying(str):
+    """A parameter that differs: a sentence takes it for a number, and shows it as it is."""
+
+    def __format__(self, form: str) -> str:
+        return VARIES
+
+    def __gt__(self, other: object) -> bool:
+        return True
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def _same(self, *others: object) -> _Varying:
+        return self
+
+    __abs__ = __mul__ = __rmul__ = __add__ = __radd__ = __sub__ = __rsub__ = __truediv__ = __rtruediv__ = _same
+
+
+class Entry(NamedTuple):
+    """One code of a catalogue."""
+
+    room: str
+    severity: Severity
+    sentence: Sentence
+
+
+_ENTRIES: dict[str, Entry] = {}
+
+
+def register(room: str, catalogue: Mapping[Any, Mapping[str, Sentence]]) -> None:
+    """Adds the catalogue of a room.
+
+    Raises:
+        ValueError: another room has one of its codes.
+    """
+    for severity, sentences in catalogue.items():
+        for code, sentence in sentences.items():
+            if code in _ENTRIES and _ENTRIES[code].room != room:
+                raise ValueError(f"the code '{code}' is in the catalogues of {_ENTRIES[code].room} and {room}")
+            _ENTRIES[code] = Entry(room, severity, sentence)
+
+
+def catalogue() -> Mapping[str, Entry]:
+    """All codes."""
+    return dict(_ENTRIES)
+
+
+class Diagnostic(str):
+    """A code with parameters; as a text its sentence.
+
+    Two of them are equal if their codes and parameters are. Their sentences are not compared.
+
+    Args:
+        code: of a catalogue. parameters: JSON values, or further diagnostics.
+
+    Examples:
+        >>> found = Diagnostic("clipped", samples=3)
+        >>> found.as_dict(), str(found)
+        ({'code': 'clipped', 'samples': 3}, '3 samples beyond full scale were cut')
+    """
+
+    code: str
+    parameters: dict[str, Any]
+
+    def __new__(cls, code: str, /, **parameters: Any) -> Diagnostic:
+        """Makes the diagnostic of a code.
+
+        Raises:
+            KeyError: no catalogue has the code.
+        """
+        sentence, held = _ENTRIES[code].sentence, {name: _json(value) for name, value in parameters.items()}
+        return cls._with(sentence(**held) if callable(sentence) else sentence.format(**held), code, held)
+
+    @classmethod
+    def _with(cls, sentence: str, code: str, parameters: dict[str, Any]) -> Diagnostic:
+        made = super().__new__(cls, sentence)
+        made.code, made.parameters = code, parameters
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Diagnostic):
+            return self.code == other.code and self.parameters == other.parameters
+        return str.__eq__(self, other) if isinstance(other, str) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return read, (self.as_dict(),)
+
+    def __str__(self) -> str:
+        return str.__str__(self)
+
+    @property
+    def severity(self) -> Severity:
+        """Of its code; `warning` if no catalogue of this process has it."""
+        entry = _ENTRIES.get(self.code)
+        return entry.severity if entry else "warning"
+
+    @property
+    def parts(self) -> tuple[Diagnostic, ...]:
+        """The diagnostics of which it consists; itself, if it is no `several`."""
+        return tuple(self.parameters["notes"]) if self.code == "several" else (self,)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values: the code with its parameters."""
+        return {"code": self.code, **{name: _plain(value) for name, value in self.parameters.items()}}
+
+
+def _json(value: Any) -> Any:
+    """A parameter as a JSON value, which may hold diagnostics."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [_json(one) for one in value]
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Diagnostic):
+        return value.as_dict()
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def read(held: Any) -> Diagnostic:
+    """The diagnostic that `as_dict` wrote. A code that no catalogue of this process has is shown as it is.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    if not isinstance(held, Mapping) or not isinstance(held.get("code"), str):
+        raise ValueError(f"{str(held)[:80]!r} is no code with parameters")
+    code = held["code"]
+    parameters = {str(name): _read_parameter(value) for name, value in held.items() if name != "code"}
+    try:
+        return Diagnostic(code, **parameters)
+    except (LookupError, ValueError, TypeError, AttributeError):
+        told = ", ".join(f"{name}={value}" for name, value in parameters.items())
+        return Diagnostic._with(f"{code} ({told})" if told else code, code, parameters)
+
+
+def _read_parameter(value: Any) -> Any:
+    if isinstance(value, Mapping) and isinstance(value.get("code"), str):
+        return read(value)
+    if value == VARIES:
+        return _Varying(value)
+    return [_read_parameter(one) for one in value] if isinstance(value, list) else value
+
+
+def as_reason(text: str | None) -> Diagnostic | None:
+    """A reason as a diagnostic. A text of somebody else's code is an `error` with that message."""
+    return text if text is None or isinstance(text, Diagnostic) else Diagnostic("error", type="", message=str(text))
+
+
+def as_remark(text: str) -> Diagnostic:
+    """A note or flag as a diagnostic. A text of somebody else's code is a `remark` with that message."""
+    return text if isinstance(text, Diagnostic) else Diagnostic("remark", message=str(text))
+
+
+def of_error(error: BaseException) -> Diagnostic:
+    """Why something failed, from the exception: the diagnostic that it carries, or its type and its message."""
+    carried = getattr(error, "message", None) or next(iter(error.args), None)
+    if isinstance(carried, Diagnostic):
+        return carried
+    return Diagnostic("error", type=type(error).__name__, message=" ".join(str(error).split()))
+
+
+def in_common(found: Iterable[Diagnostic]) -> Diagnostic:
+    """Diagnostics of one code as one; a parameter that differs is `VARIES`."""
+    first, *others = found
+    same = {
+        name: value for name, value in first.parameters.items() if all(o.parameters.get(name) == value for o in others)
+    }
+    return read(
+        {"code": first.code, **dict.fromkeys(first.parameters, VARIES), **{n: _plain(v) for n, v in same.items()}}
+    )
+
+
+def together(*notes: Diagnostic | None) -> Diagnostic | None:
+    """Several diagnostics as one; None if there is none."""
+    found = [part for note in notes if note is not None for part in note.parts]
+    return (found[0] if len(found) == 1 else Diagnostic("several", notes=found)) if found else None
+
+
+for _room in (benchmark, engine, general, judges, metrics, models, stats, text):
+    register(_room.__name__.rpartition(".")[2], _room.SENTENCES)

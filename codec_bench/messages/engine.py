@@ -1,0 +1,52 @@
+"""Codes of signals, items and stages, which the engine and the store write."""
+
+from __future__ import annotations
+
+SENTENCES = {
+    "info": {
+        "reference": "{note} in the reference",
+        "same_as_reference": "the estimate is the reference, sample by sample",
+    },
+    "warning": {
+        # Of signals.
+        "clipped": "{samples} samples beyond full scale were cut",
+        "same_as_system": "the estimate is that of another system, sample by sample: {system}",
+        "silence_around": "{silence_s:.1f} s of silence lie around {sound_s:.1f} s of sound",
+        "empty_band": "it holds nothing above {top_khz:.1f} kHz, at a rate of {rate_khz:g} kHz",
+        "other_rate": "it has as many samples as its reference, at {rate_khz:g} in place of {reference_khz:g} kHz",
+        "empty_channels": "it has sound in {heard:g} of {channels:g} channels",
+        "folded_channels": "its {channels:g} channels came back as one sound",
+        "short_inconclusive": "whether it is the sound of its reference cannot be told, as it is short",
+        # Flags of scores.
+        "silent_reference": "a value of a reference that is silent",
+        "alignment_unknown": "alignment unknown: a short delay of this codec cannot be told, and it would move the value",
+    },
+    "error": {
+        # Of signals; also flags of scores.
+        "silent": "the audio is silent: no 20 ms of it are louder than -70 dBFS",
+        "silent_estimate": "a value of an estimate that is silent",
+        "partial": "more than 25% of the reference's loud frames are missing in the estimate",
+        "lacking": "the share of loud frames in the estimate is less than 60% of that in the reference",
+        "unlike": "the estimate does not follow the levels of its reference: it is noise, another sound, or shifted in time",
+        # Of items and scores.
+        "no_score": "the record holds no score",
+        "no_reference_audio": "the data names no reference audio for this sample",
+        "unreadable": "it cannot be read: {cause}",
+        "unreadable_file": "'{path}' cannot be read: {cause}",
+        "no_generated_audio": "there is no generated audio for this sample",
+        "failed_on_device": "{stage} was given up: its first {items} items all failed on '{device}' ({cause})",
+        "hung_at_first": (
+            "{stage} was given up: none of the first {items} items came back within its limit of {limit_s:g} s"
+        ),
+        "hung": "{stage} was given up: {items} items did not come back within its limit of {limit_s:g} s",
+        "not_fetched": "'{path}' could not be fetched",
+        "out_of_memory": "out of memory with a batch of one",
+        "stage_given_up": "{stage} was given up: its process died at each of its first {items} items ({cause})",
+        "worker_died": lambda stage, cause, times: (
+            f"the worker process died{f' {times} times' if times > 1 else ''} ({cause}) while computing {stage}"
+        ),
+        "time_limit": lambda stage, limit_s, times: (
+            f"{stage} took longer than its limit of {limit_s:g} s{', twice' if times > 1 else ''}"
+        ),
+    },
+}

@@ -1,0 +1,76 @@
+"""Codes of values, intervals, tests and verdicts."""
+
+from __future__ import annotations
+
+SENTENCES = {
+    "info": {
+        "all_equal": "all values are equal",
+        "equal_systems": "the two are equal in every unit",
+        "constant_difference": "every unit gives the same difference",
+        "few_common": lambda common, most: (
+            f"the systems have {f'only {common:,} of {most:,}' if common else 'none'} of their samples in common"
+        ),
+        "few_systems": "fewer than two systems can be compared",
+        "few_values": "fewer than two systems have a value over the common samples",
+        "beaten": "over the samples of each system, others have better values than over the common ones",
+        "other_reasons": "other reasons",
+        "chosen_items": "over {items} of {seen} items, chosen by a hash of their names",
+    },
+    "warning": {
+        "few_units": "only {units} independent units (speakers, or items of unknown speaker)",
+        "dominant_unit": "one speaker or item carries more than half of the variance",
+        "ceiling": "{at_bound} of {items} items are at the best or the least possible value; the interval rests on the other {rest}",
+        "heavy_tail": "{items} items have an error rate above 100 %",
+        "sparse_tail": "few values lie beyond this quantile",
+        "too_few_to_compare": "too few speakers to compare: {units}, and a comparison with the best needs {needed}",
+        "excluded_trials": "{excluded:,} of {trials:,} trials are left out, because an item has no value",
+        "few_trials": "it rests on {trials} trials of one speaker",
+        "biased_value": (
+            "{items} items are few for {dimensions} dimensions: the value is too large by chance, and extrapolating it takes {needed}"
+        ),
+        "low_rank": (
+            "{items} items are few for {dimensions} dimensions: the covariances do not have full rank, and the distance from "
+            "the references is too large by chance; compare sets of one size"
+        ),
+        "judge_silent": lambda failed, asked: (
+            f"the judge gave no verdict on {failed:,} of {asked:,} answers ({100 * failed / asked:.1f} %), more than 5 %"
+        ),
+        # Why a system is not compared.
+        "suspect": "its checks found something",
+        "few_samples": "it has values for too few samples",
+        "speechless": "{speechless:,} of its {n:,} values are of sound that is not the speech that it should be",
+    },
+    "error": {
+        "no_value": "no item has a value",
+        "few_of": "there are {units} {of}; an interval needs at least {needed}",
+        "few_blocks": "there are {blocks} blocks with items; an interval needs {needed}",
+        "few_items": "a distance of sets needs at least {needed} items; there are {items}",
+        "no_known_trial": "none of {trials:,} listed trials is about two items with a value",
+        "no_listed_trial": "no trials were listed (--trials)",
+        "one_kind_of_trial": "all listed trials are of one speaker each, or all of two",
+        "both_equal": "the estimates are the references and a noise at once, so that there is no score",
+        "no_own_trial": (
+            "no speaker has {needed} items, so that there is no trial of one speaker; the data must name speakers"
+        ),
+        "one_speaker": "all items are of one speaker, so that there is no trial of two",
+        "few_rows": "{rows} {of} have a cell in both columns; a correlation needs {needed}",
+        "few_rows_for_interval": "there are {rows} {of} with a cell in both columns; an interval needs at least {needed}",
+        "constant_column": "the {of} are all equal in one of the two columns, so there is nothing to correlate",
+        "strong_tau": "no interval holds for a tau of {limit} or more",
+        "same_order": "the two columns order the {of} alike, and how sure that is cannot be said",
+        "cancelled": (
+            "the ratings of each person and of each sound have nearly the same mean, which says nothing of the spread of either"
+        ),
+        "few_crossed": (
+            "there are {size} {of}; an interval over raters and items needs at least {needed}, and the value holds for these alone"
+        ),
+        "infinite_strengths": (
+            "some systems won or lost all of their comparisons with the others, ties aside, so that no finite strength explains them"
+        ),
+        "other_protocols": "the two were scored by different protocols",
+        "zero_denominator": "the denominators (words, for an error rate) add up to 0, and a ratio over nothing has no value",
+        "one_without_value": "one of the two systems has no value on these items",
+        "too_few_units": "{units} independent units (speakers, or items of unknown speaker); {what} needs at least {needed}",
+        "single_unit": "without one of the units no value is left, so the spread is unknown",
+    },
+}
