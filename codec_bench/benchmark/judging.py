@@ -41,6 +41,7 @@ from codec_bench.benchmark.run_request import RunRequest, labelled_judges, start
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import answer_of, answer_text, unread_score
 from codec_bench.errors import AudioError, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models import check_served, served_words
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
@@ -188,17 +189,17 @@ class _Verdicts:
         if not metric.prefers:
             return metric.requests(answer, sound, self._seed, earlier=earlier)
         if self._baseline is not None and self._baseline.folder.resolve() == self._run.folder.resolve():
-            return Score.refused("the answer is the baseline's own", metric.protocol)
+            return Score.refused(Diagnostic("is_baseline"), metric.protocol)
         beside = None
         if self._baseline is not None:
             if (beside := self._baseline.of(exchange)) is None:
-                return Score.refused("the baseline has no answer to the same question", metric.protocol)
+                return Score.refused(Diagnostic("baseline_without_answer"), metric.protocol)
         elif column == "audio":
             beside = Beside("", None if exchange.audio_path is None else Clip(str(check_sound(exchange.audio_path))))
         elif column is not None and isinstance(text := answer.fields.get(column), str):
             beside = Beside(text)
         elif column is not None:
-            return Score.refused(f"the question has no text in '{column}'", metric.protocol)
+            return Score.refused(Diagnostic("no_text_in_column", column=column), metric.protocol)
         return metric.requests(answer, sound, self._seed, beside)
 
     def _answer(self, exchange: Exchange, reading: Reading) -> Answer:
@@ -210,7 +211,7 @@ class _Verdicts:
 
         A judge that hears is given the sound, whether or not there are words to it.
         """
-        reading = exchange.reading or Reading(None, None, "the answer was not read")
+        reading = exchange.reading or Reading(None, None, Diagnostic("not_read"))
         official, text = self._metric.is_official, exchange.answer.text
         said = None if text is None else answer_text(text, whole=official)
         if self._metric.rubric.hears and exchange.answer_path is not None and reading.parsed is None:
@@ -219,7 +220,7 @@ class _Verdicts:
         if not self._metric.reads_raw or exchange.answer.status != "ok" or truncated:
             return self._official_reading(exchange, reading) if official else reading
         whole = reading.transcript or said
-        return replace(reading, parsed=whole, reason=None if whole is not None else "the model gave no text")
+        return replace(reading, parsed=whole, reason=None if whole is not None else Diagnostic("no_text"))
 
     def _official_reading(self, exchange: Exchange, reading: Reading) -> Reading:
         """What a published program is given: what the benchmark's own steps read of the whole answer."""

@@ -3,7 +3,7 @@
 Which file to open
     `engine.py` signals, items and stages; `metrics.py` scores of sounds; `text.py` texts that are compared;
     `benchmark.py` questions, answers and verdicts; `judges.py` tests of judges; `models.py` answers of models;
-    `stats.py` values, intervals, tests and marks; `general.py` what several rooms use.
+    `store.py` files of other programs; `stats.py` values, intervals, tests and marks; `general.py` what several rooms use.
 
 Conventions
     Every room has one catalogue: a module of this package that lists the room's codes by severity. Code decides by
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from codec_bench.messages import benchmark, engine, general, judges, metrics, models, stats, text
+from codec_bench.messages import benchmark, engine, general, judges, metrics, models, stats, store, text
 
 Severity = Literal["info", "warning", "error"]
 """`info`: worth knowing, nothing is wrong. `warning`: a value may mislead. `error`: there is no value, or none that says
@@ -216,5 +216,5 @@ def together(*notes: Diagnostic | None) -> Diagnostic | None:
     return (found[0] if len(found) == 1 else Diagnostic("several", notes=found)) if found else None
 
 
-for _room in (benchmark, engine, general, judges, metrics, models, stats, text):
+for _room in (benchmark, engine, general, judges, metrics, models, stats, store, text):
     register(_room.__name__.rpartition(".")[2], _room.SENTENCES)

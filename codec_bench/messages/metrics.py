@@ -2,11 +2,89 @@
 
 from __future__ import annotations
 
+
+def _apart(longer_s: float) -> str:
+    return f"the estimate is {abs(longer_s):.2f} s {'longer' if longer_s > 0 else 'shorter'} than the reference"
+
+
 SENTENCES = {
-    "info": {},
+    "info": {
+        "lengths_differ": lambda longer_s, tolerance_s: (
+            f"{_apart(longer_s)}; a sample-by-sample comparison needs equal lengths "
+            f"(a difference of up to {tolerance_s} s is cut or filled with zeros)"
+        ),
+        "frames_apart": lambda longer_s, tolerance_s: (
+            f"{_apart(longer_s)}; a comparison frame by frame needs equal lengths "
+            f"(a difference of up to {tolerance_s} s is cut off)"
+        ),
+        "no_estimate": "there is no estimate",
+        "no_reference": "there is no reference audio to compare with",
+        "no_side_audio": "there is no {side} audio for {name}",
+        "not_a_codec": "this system is not a codec: it sends no bits",
+        "no_length": "the audio has no length",
+        "zero_embedding": "the embedding is zero",
+        "empty_text": "the text is empty",
+        "no_words_heard": "none of the recognisers hears a word",
+        "id_without_emotion": "the id '{id}' does not begin with an emotion and '_'",
+        "text_not_among": "the text '{text}' is none of {labels}",
+        "rate_above": "its error rate is above {percent:g} %",
+        "no_transcript": "the result of '{name}' has no transcript",
+        "recogniser_failed": "{name}: {cause}",
+        "reference_has_words": "the reference has words, and this is measured where it has none",
+        "no_label_of_set": "the text '{text}' is no label of the set",
+        "too_quiet": "the {side} is shorter than 0.4 s or nowhere above -70 LUFS",
+        "digital_silence": "the estimate is digital silence",
+        "no_samples": "the estimate has no samples",
+        "no_signal_samples": "the signals have no samples",
+        "reference_silent": "the reference is silent",
+        "pesq_silent": "the estimate is silent, and PESQ cannot align its level",
+        "pesq_too_long": "{duration_s:.1f} s of audio can overflow the tables of the PESQ code, which are safe up to {most_s:.0f} s: cut it into shorter pieces",
+        "pesq_too_short": "{duration_s:.2f} s of audio are too short: PESQ needs 0.25 s",
+        "pesq_no_utterance": "PESQ found no utterance of 0.2 s in common to both signals",
+        "pesq_no_level": "PESQ could not align the level of a signal",
+        "pesq_utterances": "the reference falls into as many as {utterances} utterances, and the PESQ code, which has room for 50, would write past its tables: cut it into shorter pieces",
+        "no_pitch_frame": "the signals are too short: they have no pitch frame",
+        "frames_apart_words": "{cause}; the column '{column}' may say when the words of the estimate are said",
+        "pitch_constant_over_words": "the pitch of the {side} does not change from word to word",
+        "side_silent": "the {side} is digital silence, in which no speech begins or ends",
+        "few_frames": "a correlation needs two frames",
+        "no_speaking_rate": "nothing is heard in the reference, so it has no speaking rate",
+        "level_constant": "the level of the {side} does not change",
+        "estimate_is_silent": "the estimate is silent",
+        "scaled_copy": "the estimate is a scaled copy of the reference; SI-SDR is unbounded",
+        "nothing_of_reference": "the estimate holds nothing of the reference; SI-SDR is unbounded",
+        "scaled_copy_rounded": "the estimate is a scaled copy of the reference but for the rounding to float32 samples; SI-SDR is unbounded",
+        "exact_copy": "the estimate is an exact copy of the reference; SNR is unbounded",
+        "few_samples_for_frames": "{samples} samples at {rate_hz} Hz are too few: two frames need {needed}",
+        "few_samples_for_window": "{samples} samples are too few: a window of {window} needs more than half its length",
+        "stoi_too_short": "fewer than 30 frames (about 0.4 s) of the reference are not silent, and that many make one segment",
+        "one_side_silent": "the reference or the estimate is silent",
+        "few_frames_for_piece": "{frames} frames are too few: a piece has {patch} of {hop_ms:g} ms",
+        "no_cepstra": "the {side} is silent, and silence has no cepstra to be aligned",
+        "no_watermark": "the reference carries no mark: it is found in {share:.0%} of its samples",
+        "no_reference_text": "no transcript in the manifest to compare with",
+        "language_unknown_to_metric": "{metric} knows {languages} only, and the language is '{language}'",
+        "language_unknown_to_rule": "the rule '{rule}' knows {languages} only, and the language is '{language}'",
+        "language_unknown_to_recogniser": "{name} knows {languages} only, and the language is '{language}'",
+        "trained_on_others": "{trained_on}, and the language is '{language}'; {others}",
+    },
     "warning": {
         "words_without_speech": "words heard where the recogniser hears no speech",
         "of_recogniser": "{recogniser}: {cause}",
     },
-    "error": {},
+    "error": {
+        "feature_failed": "{feature} of the {side}: {cause}",
+        "empty_transcript": "nothing is left of the transcript after normalisation",
+        "pesq_error": "the PESQ code returned the error {value:.0f}",
+        "few_voiced_words": "a correlation of words needs {needed} that are voiced on both sides; of {words}, {voiced} are",
+        "unvoiced_sides": "no frame of the {sides} is voiced",
+        "not_voiced_in_both": "no frame is voiced in both reference and estimate",
+        "few_voiced_frames": "a correlation needs two frames that are voiced in both",
+        "pitch_constant": "the pitch of the {side} does not change",
+        "reference_unvoiced": "no frame of the reference is voiced",
+        "reference_without_speech": "the reference has no speech",
+        "reference_without_silence": "the reference has no silence",
+        "sides_without_speech": "the {sides} has no speech",
+        "no_speech_at_all": "neither side has speech",
+    },
 }

@@ -19,7 +19,7 @@ import numpy as np
 from codec_bench.audio.level_checks import INCONCLUSIVE, lacks_speech, unlike
 from codec_bench.audio.resample import cut, fit_length
 from codec_bench.errors import UserError
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.store.rows import NO_SPEECH, SHORT_INCONCLUSIVE, SILENT_ESTIMATE
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
@@ -144,9 +144,14 @@ class Metric(ABC):
         Called before anything is computed.
         """
         if self.kind == "text" and text is None:
-            return "no transcript in the manifest to compare with"
+            return Diagnostic("no_reference_text")
         if self.languages and language is not None and base_language(language) not in self.languages:
-            return f"{self.name} knows {' and '.join(self.languages)} only, and the language is '{language}'"
+            return Diagnostic(
+                "language_unknown_to_metric",
+                metric=self.name,
+                languages=" and ".join(self.languages),
+                language=language,
+            )
         return None
 
     def heard(self, signal: np.ndarray) -> np.ndarray:
@@ -208,7 +213,7 @@ def variant_name(key: str, variant: str | None, variants: Iterable[str | None]) 
 LENGTH_TOLERANCE_S = 0.1
 
 
-def frames_apart(off_s: float) -> str | None:
+def frames_apart(off_s: float) -> Diagnostic | None:
     """Why two results that are compared frame by frame cannot be, because the signals' lengths differ too much; or
     None.
 
@@ -217,10 +222,7 @@ def frames_apart(off_s: float) -> str | None:
     """
     if abs(off_s) <= LENGTH_TOLERANCE_S + 1e-9:
         return None
-    return (
-        f"the estimate is {abs(off_s):.2f} s {'longer' if off_s > 0 else 'shorter'} than the reference; a comparison frame by "
-        f"frame needs equal lengths (a difference of up to {LENGTH_TOLERANCE_S} s is cut off)"
-    )
+    return Diagnostic("frames_apart", longer_s=round(off_s, 4), tolerance_s=LENGTH_TOLERANCE_S)
 
 
 def correlation(x: np.ndarray, y: np.ndarray) -> float:
@@ -304,25 +306,26 @@ def inputs_or_score(metric: Metric, **values: Any) -> Inputs | Score:
         return Score.refused(reason, metric.protocol)
     reference, estimate = values.get("reference"), values.get("estimate")
     if metric.signals and estimate is None:
-        return Score.failed("there is no estimate", metric.protocol)
+        return Score.failed(Diagnostic("no_estimate"), metric.protocol)
     if metric.kind == "pair" and metric.signals and estimate is not None:
         if reference is None:
-            return Score.refused("there is no reference audio to compare with", metric.protocol)
+            return Score.refused(Diagnostic("no_reference"), metric.protocol)
         off_s = (estimate.shape[-1] - reference.shape[-1]) / values["rate_hz"]
         if abs(off_s) > LENGTH_TOLERANCE_S:
-            side = "longer" if off_s > 0 else "shorter"
-            return Score.refused(
-                f"the estimate is {abs(off_s):.2f} s {side} than the reference; a sample-by-sample comparison needs equal "
-                f"lengths (a difference of up to {LENGTH_TOLERANCE_S} s is cut or filled with zeros)",
-                metric.protocol,
-            )
+            why = Diagnostic("lengths_differ", longer_s=round(off_s, 4), tolerance_s=LENGTH_TOLERANCE_S)
+            return Score.refused(why, metric.protocol)
         values["estimate"] = fit_length(estimate, reference.shape[-1])
     for side, names in zip(("estimate", "reference"), metric.features_of(values.get("language"))):
         for name in names:
             result = values[f"{side}_features"].get(name)
             if result is None:
-                return Score.refused(f"there is no {side} audio for {name}", metric.protocol)
+                return Score.refused(Diagnostic("no_side_audio", side=side, name=name), metric.protocol)
             reason = getattr(result, "reason", None)
             if reason is not None:
-                return Score(None, result.status, f"{name} of the {side}: {reason}", metric.protocol)
+                return Score(
+                    None,
+                    result.status,
+                    Diagnostic("feature_failed", feature=name, side=side, cause=as_reason(reason)),
+                    metric.protocol,
+                )
     return Inputs(**values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
@@ -35,7 +36,7 @@ class Bitrate(ItemMetric):
     def _score(self, item: Inputs) -> Score:
         """The score of an item; `numerator` holds its bits and `denominator` its seconds."""
         if item.bits is None:
-            return Score.undefined(item.no_bits or "this system is not a codec: it sends no bits", self.protocol)
+            return Score.undefined(item.no_bits or Diagnostic("not_a_codec"), self.protocol)
         if not item.duration_s:
-            return Score.undefined("the audio has no length", self.protocol)
+            return Score.undefined(Diagnostic("no_length"), self.protocol)
         return Score.ok(item.bits / item.duration_s, self.protocol, numerator=item.bits, denominator=item.duration_s)

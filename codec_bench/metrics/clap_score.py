@@ -9,6 +9,7 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.clap import Clap, TextEncoder
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import SILENT_ESTIMATE, Inputs, Metric
 from codec_bench.metrics.sim import cosine_of
 from codec_bench.types import Score
@@ -52,7 +53,7 @@ class ClapScore(Metric):
         self._texts = self._texts or TextEncoder()
         found = iter(self._texts.embeddings([text for text in texts if text]))
         return [
-            self._score(item, next(found)) if text else Score.undefined("the text is empty", self.protocol)
+            self._score(item, next(found)) if text else Score.undefined(Diagnostic("empty_text"), self.protocol)
             for item, text in zip(batch, texts)
         ]
 
@@ -64,7 +65,7 @@ class ClapScore(Metric):
                 hint="use one CLAP for both",
             )
         if not (heard.any() and said.any()):
-            return Score.undefined("the embedding is zero", self.protocol)
+            return Score.undefined(Diagnostic("zero_embedding"), self.protocol)
         return Score.ok(cosine_of(heard, said), self.protocol)
 
     def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:

@@ -11,6 +11,7 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.features.emotion2vec import EMOTIONS, Emotion2vecPlusLarge
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric
 from codec_bench.metrics.sim import cosine
 from codec_bench.types import Score
@@ -126,7 +127,7 @@ class EmotionAccuracy(_Emotion):
     def _score(self, item: Inputs) -> Score:
         asked = item.id.partition("_")[0].lower()
         if asked not in EMOTIONS or "_" not in item.id:
-            return Score.undefined(f"the id '{item.id}' does not begin with an emotion and '_'", self.protocol)
+            return Score.undefined(Diagnostic("id_without_emotion", id=item.id), self.protocol)
         return self._heard(item, asked)
 
     def _heard(self, item: Inputs, asked: str) -> Score:
@@ -159,7 +160,7 @@ class EmotionLabelled(EmotionAccuracy):
         label = (item.text or "").strip().lower()
         if label not in EMOTIONS:
             return Score.undefined(
-                f"the text '{(item.text or '')[:40]}' is none of {', '.join(EMOTIONS)}", self.protocol
+                Diagnostic("text_not_among", text=(item.text or "")[:40], labels=", ".join(EMOTIONS)), self.protocol
             )
         return self._heard(item, label)
 

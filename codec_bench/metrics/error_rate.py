@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from codec_bench.errors import UserError
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.registry import Spec
 from codec_bench.text.language import base_language
@@ -113,12 +113,17 @@ class _RecognisedErrorRate(Metric):
         if reason is not None or language is None:
             return reason
         if self._rule.languages and base_language(language) not in self._rule.languages:
-            return f"the rule '{self._rule.name}' knows {_some(self._rule.languages)} only, and the language is '{language}'"
+            return Diagnostic(
+                "language_unknown_to_rule",
+                rule=self._rule.name,
+                languages=_some(self._rule.languages),
+                language=language,
+            )
         self._rule.check(language)
         name = self.features_of(language)[0][0]
         known = _languages_of(name)
         if known and base_language(language) not in known:
-            return f"{name} knows {_some(known)} only, and the language is '{language}'"
+            return Diagnostic("language_unknown_to_recogniser", name=name, languages=_some(known), language=language)
         return None
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
@@ -191,8 +196,8 @@ class _RecognisedErrorRate(Metric):
             Exception
         ) as error:  # any text may come in, and libraries of which the rules for numbers are may fail on it
             if len(asked) == 1:
-                reason = f"the text cannot be normalised: {type(error).__name__}: {error}"
-                return [Score.failed(reason, self.protocol)]
+                why = Diagnostic("not_normalised", cause=of_error(error))
+                return [Score.failed(why, self.protocol)]
             return [self._compare([one])[0] for one in asked]
 
     def _texts(self, item: Inputs) -> tuple[str, str, Mapping[str, Any]] | Score:
@@ -205,14 +210,14 @@ class _RecognisedErrorRate(Metric):
     def _heard(self, name: str, result: Mapping[str, Any]) -> str | Score:
         heard = result.get("transcript")
         if not isinstance(heard, str):
-            return Score.failed(f"the result of '{name}' has no transcript", self.protocol)
+            return Score.failed(Diagnostic("no_transcript", name=name), self.protocol)
         fault = result.get("fault")
-        return Score.failed(f"{name}: {fault}", self.protocol) if fault else heard
+        return Score.failed(Diagnostic("recogniser_failed", name=name, cause=fault), self.protocol) if fault else heard
 
     def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
         value = self._value(compared)
         if value is None:
-            reason = compared.note or "nothing is left of the transcript after normalisation"
+            reason = compared.note or Diagnostic("empty_transcript")
             return Score.undefined(reason, self.protocol)
         ratio = {}
         if self.aggregate == "ratio":
@@ -299,7 +304,7 @@ class WerBelow50(Wer):
         score = super()._score(compared, result)
         if score.value is None or score.value <= FAILED_ABOVE:
             return score
-        return Score.undefined(f"its error rate is above {100 * FAILED_ABOVE:g} %", self.protocol)
+        return Score.undefined(Diagnostic("rate_above", percent=100 * FAILED_ABOVE), self.protocol)
 
 
 class WerAbove50(_RecognisedErrorRate):
@@ -361,7 +366,7 @@ class Hallucinated(_RecognisedErrorRate):
 
     def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
         if compared.counts.reference_length:
-            return Score.refused("the reference has words, and this is measured where it has none", self.protocol)
+            return Score.refused(Diagnostic("reference_has_words"), self.protocol)
         return super()._score(compared, result)
 
     def _detail(self, compared: Compared, result: Mapping[str, Any]) -> dict[str, Any]:

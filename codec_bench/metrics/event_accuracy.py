@@ -10,6 +10,7 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.clap import Clap, TextEncoder
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import SILENT_ESTIMATE, Inputs, Metric
 from codec_bench.types import Score
 
@@ -81,7 +82,7 @@ class EventAccuracy(Metric):
     def _score(self, item: Inputs) -> Score:
         label = " ".join((item.text or "").replace("_", " ").lower().split())
         if label not in self._labels:
-            return Score.undefined(f"the text '{(item.text or '')[:40]}' is no label of the set", self.protocol)
+            return Score.undefined(Diagnostic("no_label_of_set", text=(item.text or "")[:40]), self.protocol)
         heard: Any = np.asarray(item.estimate_features[Clap.name]["embedding"], np.float64)
         if heard.shape != self._said[0].shape:
             raise UserError(
@@ -89,7 +90,7 @@ class EventAccuracy(Metric):
                 hint="use one CLAP for both",
             )
         if not heard.any():
-            return Score.undefined("the embedding is zero", self.protocol)
+            return Score.undefined(Diagnostic("zero_embedding"), self.protocol)
         found = self._labels[nearest(self._said, heard)]
         return Score.ok(float(found == label), self.protocol, detail={"event": found})
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from codec_bench.audio.loudness import PROTOCOL, loudness_lufs
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Audio, Score
 
@@ -51,7 +52,7 @@ class LoudnessError(ItemMetric):
         reference, estimate = (loudness_lufs(Audio(side, item.rate_hz)) for side in item.pair)
         if reference is None or estimate is None:
             side = "reference" if reference is None else "estimate"
-            return Score.undefined(f"the {side} is shorter than 0.4 s or nowhere above -70 LUFS", self.protocol)
+            return Score.undefined(Diagnostic("too_quiet", side=side), self.protocol)
         louder = estimate - reference
         return Score.ok(abs(louder), self.protocol, detail={"louder_lu": round(louder, 4)})
 
@@ -100,7 +101,7 @@ class TruePeak(_Uncut):
         above = resample(signal, item.rate_hz, PEAK_RATE_HZ) if item.rate_hz < PEAK_RATE_HZ else signal
         peak = max((float(np.abs(side).max()) for side in (signal, above) if side.size), default=0.0)
         if peak == 0.0:
-            return Score.undefined("the estimate is digital silence", self.protocol)
+            return Score.undefined(Diagnostic("digital_silence"), self.protocol)
         return Score.ok(20 * math.log10(peak), self.protocol)
 
 
@@ -133,7 +134,7 @@ class ClippedShare(_Uncut):
     def _score(self, item: Inputs) -> Score:
         signal = np.asarray(item.estimate)
         if not signal.size:
-            return Score.undefined("the estimate has no samples", self.protocol)
+            return Score.undefined(Diagnostic("no_samples"), self.protocol)
         clipped = sum(_in_runs(side >= FULL_SCALE) for side in (signal, -signal))
         return Score.ok(clipped / signal.size, self.protocol)
 

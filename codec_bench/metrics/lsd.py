@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
 from codec_bench.types import Score
 
@@ -67,7 +68,7 @@ class Lsd(ItemMetric):
         window = int(WINDOW_AT_44100 / (44_100 / item.rate_hz))
         frames = Frames(window, item.rate_hz // FRAMES_PER_S, edges="constant")
         if not reference.size:
-            return Score.undefined("the signals have no samples", self.protocol)
+            return Score.undefined(Diagnostic("no_signal_samples"), self.protocol)
         return Score.ok(
             log_spectral_distance(reference, estimate, frames, floor=FLOOR, added=self._added), self.protocol
         )

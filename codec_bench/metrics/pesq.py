@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
@@ -91,32 +92,30 @@ class _Pesq(ItemMetric):
         reference, estimate = item.pair
         duration_s = reference.size / self.rate_hz
         if not reference.any():
-            return Score.undefined("the reference is silent", self.protocol)
+            return Score.undefined(Diagnostic("reference_silent"), self.protocol)
         if not estimate.any():
-            return Score.undefined("the estimate is silent, and PESQ cannot align its level", self.protocol)
+            return Score.undefined(Diagnostic("pesq_silent"), self.protocol)
         if duration_s > MAX_DURATION_S:
             return Score.refused(
-                f"{duration_s:.1f} s of audio can overflow the tables of the PESQ code, which are safe up to "
-                f"{MAX_DURATION_S:.0f} s: cut it into shorter pieces",
+                Diagnostic("pesq_too_long", duration_s=duration_s, most_s=MAX_DURATION_S),
                 self.protocol,
             )
         if duration_s > SAFE_DURATION_S:
             utterances = most_utterances(reference, self.rate_hz)
             if utterances > MAX_UTTERANCES:
                 return Score.refused(
-                    f"the reference falls into as many as {utterances} utterances, and the PESQ code, which has room "
-                    f"for 50, would write past its tables: cut it into shorter pieces",
+                    Diagnostic("pesq_utterances", utterances=utterances),
                     self.protocol,
                 )
         value = float(pesq(self.rate_hz, reference, estimate, self.mode, on_error=PesqError.RETURN_VALUES))
         if value == PesqError.BUFFER_TOO_SHORT:
-            return Score.undefined(f"{duration_s:.2f} s of audio are too short: PESQ needs 0.25 s", self.protocol)
+            return Score.undefined(Diagnostic("pesq_too_short", duration_s=duration_s), self.protocol)
         if value == PesqError.NO_UTTERANCES_DETECTED:
-            return Score.undefined("PESQ found no utterance of 0.2 s in common to both signals", self.protocol)
+            return Score.undefined(Diagnostic("pesq_no_utterance"), self.protocol)
         if value < 0:
-            return Score.failed(f"the PESQ code returned the error {value:.0f}", self.protocol)
+            return Score.failed(Diagnostic("pesq_error", value=value), self.protocol)
         if math.isnan(value):
-            return Score.undefined("PESQ could not align the level of a signal", self.protocol)
+            return Score.undefined(Diagnostic("pesq_no_level"), self.protocol)
         return Score.ok(value, self.protocol)
 
 

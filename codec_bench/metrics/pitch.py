@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric, correlation, frames_apart, variant_name
 from codec_bench.metrics.words import Word, read_words
 from codec_bench.types import ESTIMATE_WORDS, WORDS, Score
@@ -61,7 +62,7 @@ class _Pitch(ItemMetric):
             return Score.refused(apart, self.protocol)
         frames = min(reference.size, estimate.size)
         if not frames:
-            return Score.undefined("the signals are too short: they have no pitch frame", self.protocol)
+            return Score.undefined(Diagnostic("no_pitch_frame"), self.protocol)
         reference, estimate = reference[:frames], estimate[:frames]
         both = (reference > 0) & (estimate > 0)
         value = self._compare(reference, estimate, both)
@@ -87,8 +88,8 @@ class _Pitch(ItemMetric):
         if not both.any():
             unvoiced = [name for name, f0 in (("reference", reference), ("estimate", estimate)) if not f0.any()]
             if not unvoiced:
-                return "no frame is voiced in both reference and estimate"
-            return f"no frame of the {' and the '.join(unvoiced)} is voiced"
+                return Diagnostic("not_voiced_in_both")
+            return Diagnostic("unvoiced_sides", sides=" and the ".join(unvoiced))
         if self._variant == "world":
             return reference[both], estimate[both]
         return _cents(reference[both]), _cents(estimate[both])
@@ -195,19 +196,17 @@ class F0Corr(_Pitch):
             item.estimate_words is None
             and (apart := frames_apart((tracks[1].size - tracks[0].size) * hop_s)) is not None
         ):
-            return Score.refused(
-                f"{apart}; the column '{ESTIMATE_WORDS}' may say when the words of the estimate are said", self.protocol
-            )
+            return Score.refused(Diagnostic("frames_apart_words", cause=apart, column=ESTIMATE_WORDS), self.protocol)
         means = np.array(
             [[_mean_cents(*pair, hop_s) for pair in zip(tracks, both, strict=True)] for both in zip(*words)]
         )
         voiced = means[~np.isnan(means).any(axis=1)] if len(means) else means
         if len(voiced) < FEWEST_WORDS:
-            reason = f"a correlation of words needs {FEWEST_WORDS} that are voiced on both sides; of {len(means)}, {len(voiced)} are"
+            reason = Diagnostic("few_voiced_words", needed=FEWEST_WORDS, words=len(means), voiced=len(voiced))
             return Score.undefined(reason, self.protocol)
         for side, values in zip(("reference", "estimate"), voiced.T, strict=True):
             if values.std() <= 1.0:
-                return Score.undefined(f"the pitch of the {side} does not change from word to word", self.protocol)
+                return Score.undefined(Diagnostic("pitch_constant_over_words", side=side), self.protocol)
         detail = {"words": len(means), "voiced_words": len(voiced)}
         return Score.ok(correlation(*voiced.T), self.protocol, detail=detail)
 
@@ -216,11 +215,11 @@ class F0Corr(_Pitch):
         if isinstance(pitches, str):
             return pitches
         if pitches[0].size < 2:
-            return "a correlation needs two frames that are voiced in both"
+            return Diagnostic("few_voiced_frames")
         for side, values in zip(("reference", "estimate"), pitches, strict=True):
             cent = {None: 1.0, "swift": 1.0, "world": CENT * values.mean(), "versa": 0.0}[self._variant]
             if values.std() <= cent:
-                return f"the pitch of the {side} does not change"
+                return Diagnostic("pitch_constant", side=side)
         return correlation(*pitches)
 
 
@@ -278,7 +277,7 @@ class VoicedInBoth(_Pitch):
 
     def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
         voiced = np.count_nonzero(reference)
-        return float(both.sum() / voiced) if voiced else "no frame of the reference is voiced"
+        return float(both.sum() / voiced) if voiced else Diagnostic("reference_unvoiced")
 
 
 def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:

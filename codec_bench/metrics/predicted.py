@@ -14,6 +14,7 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.features import REGISTRY as FEATURES
 from codec_bench.features.scorers import SCORERS, Output, Scorer, row_of
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric
 from codec_bench.registry import call_with_known
 from codec_bench.types import Score
@@ -78,7 +79,7 @@ class Predicted(ItemMetric):
         if super().refusal(text=text, language=language) is None:
             return None
         every = f"{self.key}[{ANY_LANGUAGE}] gives a number for every language"
-        return f"{self.row.trained_on}, and the language is '{language}'; {every}"
+        return Diagnostic("trained_on_others", trained_on=self.row.trained_on, language=language, others=every)
 
     def _score(self, item: Inputs) -> Score:
         reason = self.refusal(text=item.text, language=item.language)

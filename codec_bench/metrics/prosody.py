@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric, correlation, frames_apart, variant_name
 from codec_bench.metrics.error_rate import Dwer
 from codec_bench.text.rules import Compared
@@ -61,7 +62,7 @@ class DurationError(ItemMetric):
         reference, estimate = (self._length(side[LEVEL]) for side in (item.reference_features, item.estimate_features))
         if not reference or not estimate:
             side = "estimate" if reference else "reference"
-            return Score.undefined(f"the {side} is digital silence, in which no speech begins or ends", self.protocol)
+            return Score.undefined(Diagnostic("side_silent", side=side), self.protocol)
         detail = {"reference_s": round(reference, 4), "estimate_s": round(estimate, 4)}
         return Score.ok(abs(estimate - reference) / reference, self.protocol, detail=detail)
 
@@ -106,10 +107,10 @@ class EnergyCorr(ItemMetric):
         levels = [np.asarray(side["level_db"], np.float64) for side in sides]
         levels = [np.maximum(level, level.max() - DYNAMICS_DB)[:frames] for level in levels]
         if frames < 2:
-            return Score.undefined("a correlation needs two frames", self.protocol)
+            return Score.undefined(Diagnostic("few_frames"), self.protocol)
         for side, level in zip(("reference", "estimate"), levels, strict=True):
             if level.std() <= STEADY_DB:
-                return Score.undefined(f"the level of the {side} does not change", self.protocol)
+                return Score.undefined(Diagnostic("level_constant", side=side), self.protocol)
         return Score.ok(correlation(*levels), self.protocol, detail={"frames": frames})
 
 
@@ -170,7 +171,7 @@ class SpeakingRateError(Dwer):
             seconds = speech_s(features[LEVEL])
             rates[side] = score.detail[f"{side}_words"] / seconds if seconds else 0.0
         if not rates["reference"]:
-            return Score.undefined("nothing is heard in the reference, so it has no speaking rate", self.protocol)
+            return Score.undefined(Diagnostic("no_speaking_rate"), self.protocol)
         detail = {**score.detail, **{f"{side}_per_s": round(rate, 4) for side, rate in rates.items()}}
         return Score.ok(abs(rates["estimate"] / rates["reference"] - 1.0), self.protocol, detail=detail)
 

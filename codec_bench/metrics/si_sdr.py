@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
@@ -74,20 +75,20 @@ class SiSdr(ItemMetric):
         # Sums of products and not BLAS dots, because their rounding does not depend on the number of threads.
         energy = float((reference * reference).sum())
         if energy == 0.0:
-            return Score.undefined("the reference is silent", self.protocol)
+            return Score.undefined(Diagnostic("reference_silent"), self.protocol)
         if not estimate.any():
-            return Score.undefined("the estimate is silent", self.protocol)
+            return Score.undefined(Diagnostic("estimate_is_silent"), self.protocol)
         target = reference * (float((reference * estimate).sum()) / energy)
         target_energy = float((target * target).sum())
         distortion = target - estimate
         distortion_energy = float((distortion * distortion).sum())
         if distortion_energy == 0.0:
-            return Score.undefined("the estimate is a scaled copy of the reference; SI-SDR is unbounded", self.protocol)
+            return Score.undefined(Diagnostic("scaled_copy"), self.protocol)
         if target_energy == 0.0:
-            return Score.undefined("the estimate holds nothing of the reference; SI-SDR is unbounded", self.protocol)
+            return Score.undefined(Diagnostic("nothing_of_reference"), self.protocol)
         if target_energy >= self._ceiling * distortion_energy:
             return Score.undefined(
-                "the estimate is a scaled copy of the reference but for the rounding to float32 samples; SI-SDR is unbounded",
+                Diagnostic("scaled_copy_rounded"),
                 self.protocol,
             )
         return Score.ok(10.0 * math.log10(target_energy / distortion_energy), self.protocol)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
@@ -48,9 +49,9 @@ class Snr(ItemMetric):
         # Sums of products and not BLAS dots, because their rounding does not depend on the number of threads.
         energy, noise = float((reference**2).sum()), float(((reference - estimate) ** 2).sum())
         if energy == 0.0:
-            return Score.undefined("the reference is silent", self.protocol)
+            return Score.undefined(Diagnostic("reference_silent"), self.protocol)
         if noise == 0.0:
-            return Score.undefined("the estimate is an exact copy of the reference; SNR is unbounded", self.protocol)
+            return Score.undefined(Diagnostic("exact_copy"), self.protocol)
         return Score.ok(10.0 * math.log10(energy / noise), self.protocol)
 
 
@@ -83,11 +84,11 @@ class SnrSeg(ItemMetric):
         frames = (reference.size - (window - hop)) // hop - 1
         if frames < 1:
             return Score.undefined(
-                f"{reference.size} samples at {item.rate_hz} Hz are too few: two frames need {window + hop}",
+                Diagnostic("few_samples_for_frames", samples=reference.size, rate_hz=item.rate_hz, needed=window + hop),
                 self.protocol,
             )
         if not reference.any():
-            return Score.undefined("the reference is silent", self.protocol)
+            return Score.undefined(Diagnostic("reference_silent"), self.protocol)
         weights = 0.5 * (1 - np.cos(2 * np.pi * np.arange(1, window + 1) / (window + 1)))
         # The energy of a windowed frame is a sum of squares weighted with the window's squares.
         energy, noise = (

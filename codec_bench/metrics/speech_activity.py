@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.features.speech_activity import PROTOCOL, RATE_HZ
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric, frames_apart
 from codec_bench.types import Score
 
@@ -99,7 +100,7 @@ class SpeechKept(_Kept):
     protocol = f"speech_kept/{PROTOCOL}"
 
     def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float | str:
-        return float(estimate[reference].mean()) if reference.any() else "the reference has no speech"
+        return float(estimate[reference].mean()) if reference.any() else Diagnostic("reference_without_speech")
 
 
 class SilenceKept(_Kept):
@@ -114,7 +115,9 @@ class SilenceKept(_Kept):
     protocol = f"silence_kept/{PROTOCOL}"
 
     def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float | str:
-        return float(1 - estimate[~reference].mean()) if not reference.all() else "the reference has no silence"
+        return (
+            float(1 - estimate[~reference].mean()) if not reference.all() else Diagnostic("reference_without_silence")
+        )
 
 
 class LeadingSilenceError(_Kept):
@@ -134,5 +137,9 @@ class LeadingSilenceError(_Kept):
     def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float | str:
         silent = [name for name, side in (("reference", reference), ("estimate", estimate)) if not side.any()]
         if silent:
-            return f"the {' and the '.join(silent)} has no speech" if len(silent) == 1 else "neither side has speech"
+            return (
+                Diagnostic("sides_without_speech", sides=" and the ".join(silent))
+                if len(silent) == 1
+                else Diagnostic("no_speech_at_all")
+            )
         return abs(int(estimate.argmax()) - int(reference.argmax())) / RATE_HZ

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
 from codec_bench.types import Score
 
@@ -43,7 +44,7 @@ class SpectralDistance(ItemMetric):
         reference, estimate = item.pair
         if reference.size <= max(WINDOWS) // 2:
             return Score.undefined(
-                f"{reference.size} samples are too few: a window of {max(WINDOWS)} needs more than half its length",
+                Diagnostic("few_samples_for_window", samples=reference.size, window=max(WINDOWS)),
                 self.protocol,
             )
         return Score.ok(self._distance(reference, estimate, item.rate_hz), self.protocol)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
 from codec_bench.types import Score
 
@@ -34,11 +35,11 @@ class _Intelligibility(ItemMetric):
 
         reference, estimate = item.pair
         if not reference.any():
-            return Score.undefined("the reference is silent", self.protocol)
+            return Score.undefined(Diagnostic("reference_silent"), self.protocol)
         value = getattr(cpu, self.stem)(reference, estimate, item.rate_hz)
         if value is None:
             return Score.undefined(
-                "fewer than 30 frames (about 0.4 s) of the reference are not silent, and that many make one segment",
+                Diagnostic("stoi_too_short"),
                 self.protocol,
             )
         # A mean of correlations lies in [-1, 1]; only rounding can take it beyond.

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from codec_bench.errors import MissingExtra
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, Metric, variant_name
 from codec_bench.metrics.visqol_mapping import exponential, lattice, regression
 from codec_bench.types import Score
@@ -126,7 +127,7 @@ class Visqol(Metric):
 
     def _score(self, reference: np.ndarray, estimate: np.ndarray) -> Score:
         if not reference.any() or not estimate.any():
-            return Score.undefined("the reference or the estimate is silent", self.protocol)
+            return Score.undefined(Diagnostic("one_side_silent"), self.protocol)
         try:
             patches = _matched(reference.astype(np.float64), estimate.astype(np.float64), self._mode)
         except _TooLittle as why:

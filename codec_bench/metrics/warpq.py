@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric, variant_name
 from codec_bench.types import Score
 
@@ -104,14 +105,15 @@ class WarpQ(ItemMetric):
         patch, step = self._settings.patch_frames, self._settings.step_frames
         sides = item.pair
         if min(side.size for side in sides) < 2:
-            return Score.undefined("the signals have no samples", self.protocol)
+            return Score.undefined(Diagnostic("no_signal_samples"), self.protocol)
         for side, signal in zip(("reference", "estimate"), sides):
             if np.ptp(signal) < _SILENT:
-                return Score.undefined(f"the {side} is silent, and silence has no cepstra to be aligned", self.protocol)
+                return Score.undefined(Diagnostic("no_cepstra", side=side), self.protocol)
         reference, estimate = (self._features(side, item.rate_hz) for side in sides)
         if min(len(reference), len(estimate)) < patch:
             return Score.undefined(
-                f"{len(estimate)} frames are too few: a piece has {patch} of {1000 * HOP_S:g} ms", self.protocol
+                Diagnostic("few_frames_for_piece", frames=len(estimate), patch=patch, hop_ms=1000 * HOP_S),
+                self.protocol,
             )
         pieces = np.lib.stride_tricks.sliding_window_view(estimate, patch, axis=0)[::step].transpose(0, 2, 1)
         costs = subsequence_costs(np.ascontiguousarray(pieces), reference)

@@ -6,6 +6,7 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.audioseal import AudioSeal
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
@@ -42,9 +43,7 @@ class _Watermark(ItemMetric):
     def _score(self, item: Inputs) -> Score:
         reference, estimate = (side[AudioSeal.name] for side in (item.reference_features, item.estimate_features))
         if reference["share"] < DETECTED:
-            return Score.refused(
-                f"the reference carries no mark: it is found in {reference['share']:.0%} of its samples", self.protocol
-            )
+            return Score.refused(Diagnostic("no_watermark", share=reference["share"]), self.protocol)
         said, heard = (np.asarray(side["bits"]) > 0.5 for side in (reference, estimate))
         detail = {"share": estimate["share"], "share_of_reference": reference["share"]}
         return Score.ok(self._value(estimate["share"], said, heard), self.protocol, detail=detail)

@@ -24,6 +24,7 @@ from typing import Any, Literal
 from codec_bench.audio.budget import Budget
 from codec_bench.errors import UserError
 from codec_bench.memory import give_back, out_of_memory
+from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.windows import hear, join
@@ -161,7 +162,7 @@ class Batches:
                 future.set_result(response)
 
         if self._closed:
-            done(Response.failed("the model was closed before it answered"))
+            done(Response.failed(Diagnostic("model_closed")))
         else:
             self.waiting.items.append(Asked(request, length_s(request), done))
         return future
@@ -182,7 +183,7 @@ class Batches:
             await asyncio.sleep(0)
             await asyncio.sleep(0)
         for item in self.waiting.items:
-            item.done(Response.failed("the model was closed before it answered"))
+            item.done(Response.failed(Diagnostic("model_closed")))
 
     def _answers(self, requests: Sequence[Request]) -> Outcome:
         with _DEVICES[self._model.device]:
@@ -207,7 +208,7 @@ class Batches:
                 timed = response.latency_s is not None
                 item.done(response if timed else replace(response, latency_s=seconds / len(items)))
         elif len(items) == 1:
-            items[0].done(Response.failed("out of memory with this request alone" if outcome == "oom" else outcome))
+            items[0].done(Response.failed(Diagnostic("model_out_of_memory") if outcome == "oom" else outcome))
         elif outcome == "oom":
             self.waiting.did_not_fit(padded_s)
             self.waiting.give_back(items)
@@ -309,9 +310,11 @@ def length_s(request: Request) -> float:
 def refusal(request: Request, info: ModelInfo) -> str | None:
     """Why a model does not take a request; None if it does."""
     if info.reads == "messages" and not request.messages:
-        return f"the model '{info.name}' takes a conversation, and the prompt has no messages"
+        return Diagnostic("needs_conversation", model=info.name)
     if request.wants not in info.outputs:
-        return f"the model '{info.name}' gives {' and '.join(info.outputs)}, and the benchmark needs {request.wants}"
+        return Diagnostic(
+            "gives_other_outputs", model=info.name, outputs=" and ".join(info.outputs), wants=request.wants
+        )
     if "audio" not in info.inputs and next(clips_of(request), None) is not None:
-        return f"the model '{info.name}' takes no audio"
+        return Diagnostic("takes_no_audio", model=info.name)
     return None

@@ -10,6 +10,7 @@ from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.error_rate import recognisers
 from codec_bench.models import is_own_file, load_model, model_names
 from codec_bench.models.base import Model, ModelInfo
@@ -130,11 +131,9 @@ class Cascade(Model):
     async def ask(self, request: Request) -> Response:
         """One answer to the request with transcripts in place of its sounds."""
         if not request.messages:
-            return Response.refused(
-                f"the model '{self.info.name}' takes a conversation, and the prompt has no messages"
-            )
+            return Response.refused(Diagnostic("needs_conversation", model=self.info.name))
         if request.wants != "text":
-            return Response.refused(f"the model '{self.info.name}' gives text, and the benchmark needs {request.wants}")
+            return Response.refused(Diagnostic("gives_text_only", model=self.info.name, wants=request.wants))
         clips = [part for message in request.messages for part in message.content if isinstance(part, Clip)]
         language = request.fields.get("language")
         told = {"language": language} if isinstance(language, str) else {}
@@ -143,7 +142,11 @@ class Cascade(Model):
         )
         for number, answer in enumerate(heard, 1):
             if answer.status != "ok":
-                return replace(answer, reason=f"recording {number} was not transcribed: {answer.reason}", text=None)
+                return replace(
+                    answer,
+                    reason=Diagnostic("recording_not_transcribed", number=number, cause=answer.reason),
+                    text=None,
+                )
         transcripts = [answer.text or "" for answer in heard]
         said = await self.answers.ask(self.written(request, transcripts))
         waited = [answer.latency_s or 0.0 for answer in heard]

@@ -25,6 +25,7 @@ import numpy as np
 from codec_bench.audio.clip import Clip, bytes_digest
 from codec_bench.config.file_content import path_hash
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.windows import hear, join
 from codec_bench.types import Audio, Request, Response
@@ -149,7 +150,7 @@ class Isolated(Model):
         except UserError as error:
             return Response.failed(str(error))
         except wire.WireError as error:
-            return Response.failed(f"the request cannot be sent to a worker: {error}")
+            return Response.failed(Diagnostic("worker_request", message=error))
         answers = await asyncio.gather(*(self._answer(item, request.wants) for item in items))
         lost = next((at for at, answer in enumerate(answers) if answer.status != "ok"), len(answers) - 1)
         return join(answers[: lost + 1], heard)
@@ -246,7 +247,7 @@ def _response(reply: Reply, wants: str, more: dict[str, Any]) -> Response:
     try:
         return _read(reply.answer, wants, more)
     except (UserError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        return Response.failed(f"the worker's answer cannot be used: {error}", **more)
+        return Response.failed(Diagnostic("worker_answer", message=error), **more)
 
 
 def _read(answer: Any, wants: str, more: dict[str, Any]) -> Response:

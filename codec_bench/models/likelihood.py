@@ -20,6 +20,7 @@ from time import perf_counter
 from typing import Any, TypeGuard
 from weakref import WeakKeyDictionary
 
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import BatchModel, number
 from codec_bench.types import Message, Request, Response, Wants
@@ -40,7 +41,7 @@ class LikelihoodModel(Model):
 
     async def ask(self, request: Request) -> Response:
         """Refuses: there are no answers."""
-        return Response.refused(f"the model '{self.info.name}' says how likely a sound is, and gives no answers")
+        return Response.refused(Diagnostic("likelihood_model", model=self.info.name))
 
 
 class LikelihoodBatchModel(BatchModel):
@@ -54,7 +55,7 @@ class LikelihoodBatchModel(BatchModel):
 
     def answer(self, batch: Sequence[Request]) -> list[Response]:
         """Refuses: there are no answers."""
-        reason = f"the model '{self.info.name}' says how likely a sound is, and gives no answers"
+        reason = Diagnostic("likelihood_model", model=self.info.name)
         return [Response.refused(reason) for _ in batch]
 
 
@@ -79,7 +80,7 @@ async def weighed(model: Model, request: Request) -> Response:
     """
     missing = [name for name in PAIR if name not in request.fields]
     if missing:
-        return Response.failed(f"the request has no sound '{missing[0]}' to weigh")
+        return Response.failed(Diagnostic("no_sound_to_weigh", name=missing[0]))
     if _in_batches(model):
         return await _weighed_in_batches(model, request)
     start = perf_counter()
@@ -99,7 +100,7 @@ async def _weighed_in_batches(model: BatchModel, request: Request) -> Response:
 def _told_of(found: Mapping[str, Any], seconds: float) -> Response:
     for name, value in found.items():
         if not isinstance(value, float) or not math.isfinite(value):
-            return Response.failed(f"the log-likelihood of the sound '{name}' is {value!r}; expected a finite number")
+            return Response.failed(Diagnostic("likelihood_not_finite", name=name, value=value))
     return Response(text=json.dumps(found), latency_s=seconds)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from codec_bench.errors import UserError
 from codec_bench.features import Feature, load_feature
 from codec_bench.memory import placed
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics.error_rate import known_languages, protocol_of_recogniser, recognisers
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import EMPTY, ModelInfo
@@ -122,13 +123,11 @@ class Recogniser(BatchModel):
             clips, name = list(clips_of(request)), self._name(request)
             if len(clips) != 1:
                 answers[place] = Response.refused(
-                    f"the model '{self.info.name}' transcribes one recording per request, and the request has {len(clips)}"
+                    Diagnostic("one_recording_only", model=self.info.name, recordings=len(clips))
                 )
             elif name is None:
                 known = ", ".join(self._by_language)
-                answers[place] = Response.refused(
-                    f"the model '{self.info.name}' needs the field 'language' with one of: {known}"
-                )
+                answers[place] = Response.refused(Diagnostic("needs_language", model=self.info.name, known=known))
             else:
                 groups[name].append(place)
         for name, places in groups.items():
@@ -157,7 +156,7 @@ def _response(result: Any) -> Response:
         return Response.refused(str(result))
     text = result.get("transcript")
     if not isinstance(text, str):
-        return Response.failed("the recogniser gave no transcript")
+        return Response.failed(Diagnostic("recogniser_silent"))
     response = Response(text=text, finish="stop", notes=() if text else (EMPTY,))
     fault = result.get("fault")  # text that was decoded before a fault is not a transcript
     return replace(response, status="failed", reason=str(fault), finish=None) if fault else response

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import Model
 from codec_bench.types import Request, Response
 
@@ -47,4 +48,4 @@ class StreamingModel(Model):
 
     async def ask(self, request: Request) -> Response:
         """Refuses the request: the model has no single answers."""
-        return Response.refused(f"the model '{self.info.name}' converses in time and answers no single request")
+        return Response.refused(Diagnostic("converses_only", model=self.info.name))

@@ -22,6 +22,7 @@ import numpy as np
 
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import clips_of, joined
 from codec_bench.models.base import ModelInfo
 from codec_bench.text.degenerate_answers import items_of
@@ -170,7 +171,7 @@ def join(answers: Sequence[Response], heard: Heard) -> Response:
     latency_s, attempts = sum(times) if times else None, sum(a.attempts for a in answers)
     whole = replace(last, usage=usage, latency_s=latency_s, attempts=attempts, cut_s=cut, sound_s=heard.sound_s)
     if last.status != "ok":
-        reason = f"window {len(answers)} of {count}: {last.reason}"
+        reason = Diagnostic("in_window", window=len(answers), count=count, cause=last.reason)
         return replace(whole, reason=reason, notes=tuple(notes))
     texts = [a.text for a in answers if a.text is not None]
     sounds = [a.audio for a in answers if a.audio is not None]

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import Diagnostic
 from codec_bench.store.files import read_json
 from codec_bench.types import Sample, Score, Status
 
@@ -173,7 +174,7 @@ def read_audiobench(path: Path) -> Imported:
             words, value = len(str(record.get("reference", "")).split()), _number(record.get(rate))
             score = _score(record.get(rate), _protocol(rate, found), rate in record)
             if score.value is not None and not words:
-                score = Score.undefined("the reference has no word", _protocol(rate, found))
+                score = Score.undefined(Diagnostic("imported_no_word"), _protocol(rate, found))
             elif score.value is not None and value is not None:
                 score = Score.ok(
                     value, _protocol(rate, found), numerator=float(round(value * words)), denominator=float(words)
@@ -417,10 +418,13 @@ def _score(value: Any, protocol: str, there: bool) -> Score:
     number = _number(value)
     if number is not None and math.isfinite(number):
         if number < 0 and _LOWER.search(name := protocol.removeprefix(MARK).partition("/")[2]):
-            return Score.failed(f"the file holds {number:g}, and no {name} is below 0", protocol)
+            return Score.failed(Diagnostic("imported_negative", number=number, name=name), protocol)
         return Score.ok(number, protocol)
     return Score.failed(
-        f"the file holds {json.dumps(value, default=str)[:80]}" if there else "the file holds no value", protocol
+        Diagnostic("imported_value", value=json.dumps(value, default=str)[:80])
+        if there
+        else Diagnostic("imported_nothing"),
+        protocol,
     )
 
 
@@ -428,12 +432,12 @@ def _rate(record: Mapping[str, Any], name: str, protocol: str) -> Score:
     """The error rate of an utterance from its counts."""
     counts = [_number(record.get(f"{name}_{operation}")) for operation in _OPERATIONS]
     if any(count is None or not math.isfinite(count) or count < 0 for count in counts):
-        return Score.failed("the file does not hold all four counts of this error rate", protocol)
+        return Score.failed(Diagnostic("imported_counts"), protocol)
     insertions, deletions, substitutions, hits = (float(count or 0) for count in counts)
     errors, words = insertions + deletions + substitutions, deletions + substitutions + hits
     detail = {"insertions": insertions, "deletions": deletions, "substitutions": substitutions, "hits": hits}
     if not words:
-        return Score.undefined("the reference has no word", protocol)
+        return Score.undefined(Diagnostic("imported_no_word"), protocol)
     return Score.ok(errors / words, protocol, numerator=errors, denominator=words, detail=detail)
 
 

@@ -23,6 +23,7 @@ from codec_bench.benchmark.asking.sending import AskSome
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
 from codec_bench.errors import AudioError, RunMismatch, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models import takes, told_by
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
@@ -225,9 +226,9 @@ class Asking:
             audio, reason = self._keep(number, response.audio, turn)
             status = "ok" if reason is None else "failed"
         elif status == "ok" and request is not None and request.wants == "audio":
-            status, reason = "failed", "the model gave no audio, and the benchmark needs it"
+            status, reason = "failed", Diagnostic("no_audio_answer")
         elif status == "ok" and response.text is None:
-            status, reason = "failed", "the model gave neither text nor audio"
+            status, reason = "failed", Diagnostic("no_answer")
         ok = status == "ok"
         empty = ok and audio is None and not (response.text or "").strip() and response.finish == "length"
         self._empty += empty

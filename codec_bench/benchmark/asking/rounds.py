@@ -18,6 +18,7 @@ from pathlib import Path
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import AudioError
+from codec_bench.messages import Diagnostic
 from codec_bench.store.answers import AnswerRecord
 from codec_bench.store.kept_sounds import check_sound
 from codec_bench.types import Message, Request
@@ -70,7 +71,7 @@ class Conversation:
             used.update(one.usage)
         reason = answer.reason
         if answer.status != "ok":
-            reason = f"round {len(every)} of {self.rounds}: {reason}"
+            reason = Diagnostic("in_round", round=len(every), rounds=self.rounds, cause=reason)
         return replace(
             answer, reason=reason, usage=dict(used), latency_s=_total([one.latency_s for one in every]),
             cut_s=sum(one.cut_s for one in every), attempts=sum(one.attempts for one in every),

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.errors import AudioError, RunMismatch, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.retries import PLACES, Places
@@ -255,11 +256,11 @@ async def asked(model: Model, request: Request) -> Response:
         coming = weighed(model, request) if by_likelihood else model.ask(request)
         if not isawaitable(coming):
             kind = type(coming).__name__
-            return Response.failed(f"the model's ask gave {kind} at once; expected `async def ask(self, request)`")
+            return Response.failed(Diagnostic("ask_is_not_async", kind=kind))
         given = await coming
         if isinstance(given, Response):
             return checked(given)
-        return Response.failed(f"the model gave {type(given).__name__}; expected a Response")
+        return Response.failed(Diagnostic("no_response", type=type(given).__name__))
     except AudioError as error:  # a sound that cannot be read fails its own question only
         return Response.failed(error.message)
     except UserError:
@@ -269,8 +270,8 @@ async def asked(model: Model, request: Request) -> Response:
         SystemExit,
     ) as error:  # a user's own model may raise anything; the other requests must not fail with this one
         unread = isinstance(error, KeyError) and error.args[:1] in _NAMED and not request.fields
-        known = "; it was asked in messages, and a model with ModelInfo(reads='fields') gets fields" if unread else ""
-        return Response.failed(f"the model raised {type(error).__name__}: {clean(str(error))}{known}")
+        code = "model_raised_on_messages" if unread else "model_raised"
+        return Response.failed(Diagnostic(code, type=type(error).__name__, message=clean(str(error))))
 
 
 _NAMED = [(name,) for name in ("text", "instruction", "audio", "prompt_audio", "prompt_text")]
@@ -285,7 +286,7 @@ def checked(response: Response) -> Response:
     for name, (expected, fits) in _FIELDS.items():
         if not fits(given := getattr(response, name)):
             return Response.failed(
-                f"the model gave a Response whose {name} is {clean(repr(given)[:60])}; expected {expected}"
+                Diagnostic("response_field", name=name, value=clean(repr(given)[:60]), expected=expected)
             )
     if response.audio is not None:
         try:

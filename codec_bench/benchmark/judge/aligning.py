@@ -16,6 +16,7 @@ from codec_bench.benchmark.reading.base import Parsed
 from codec_bench.benchmark.reading.choices import chance_of, choices_of, right_letters
 from codec_bench.benchmark.reading.option import option_letter
 from codec_bench.errors import UnknownName
+from codec_bench.messages import Diagnostic
 from codec_bench.stats.chance_level import STAGES
 from codec_bench.types import Score
 
@@ -52,14 +53,14 @@ def by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
         raise UnknownName("rule that reads an option", rule, FIRST)
     choices = choices_of(answer.fields)
     if not choices:
-        return Score.undefined(f"the sample '{answer.id}' has no choices", protocol)
+        return Score.undefined(Diagnostic("no_choices", id=answer.id), protocol)
     if not right_letters(answer.fields, answer.references):
         said = (
             f"the reference '{answer.references[0]}' is none of the choices {list(choices.values())}"
             if answer.references
             else ""
         )
-        return Score.undefined(said or f"the sample '{answer.id}' has no reference", protocol)
+        return Score.undefined(said or Diagnostic("no_expected", id=answer.id), protocol)
     letter = FIRST[rule](answer)
     return None if letter is None else _scored(answer, letter, EXACT, protocol, {})
 
@@ -69,7 +70,7 @@ def by_judge(reply: str, answer: Answer, protocol: str) -> Score:
     verdict: Verdict = read_letter(reply, choices=choices_of(answer.fields), answer=answer.text)
     if verdict.reason is not None:
         detail = {"replies": [reply], "stage": NEITHER}
-        return Score.unparsed(f"the judge's reply: {verdict.reason}", protocol, detail=detail)
+        return Score.unparsed(Diagnostic("judge_reply", cause=verdict.reason), protocol, detail=detail)
     return _scored(answer, verdict.text, ALIGNED, protocol, {"replies": [reply]})
 
 

@@ -33,7 +33,7 @@ from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.base import OFFICIAL
 from codec_bench.benchmark.reading.choices import chance_of, choices_of
 from codec_bench.errors import UserError
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.models import served_words, successor
 from codec_bench.registry import Spec
 from codec_bench.store.answers import CALLS
@@ -217,7 +217,7 @@ class JudgeMetric:
         if rubric.compares and beside is None and not answer.references:
             absent.append("reference")
         if absent:
-            return Score.refused(f"the question has no {' and no '.join(absent)}", self.protocol)
+            return Score.refused(Diagnostic("no_fields", fields=" and no ".join(absent)), self.protocol)
         if rubric.aligns is not None and (read := by_rule(rubric.aligns, answer, self.protocol)) is not None:
             return read
         if self._also is not None and (decided := self._without_judge(answer, self._also)) is not None:
@@ -225,17 +225,17 @@ class JudgeMetric:
         if rubric.reply == "nearest":
             return self._compared_with_options(answer)
         if rubric.hears and self.prefers and (beside is None or beside.sound is None):
-            return Score.refused("the baseline has no sound for the judge to hear", self.protocol)
+            return Score.refused(Diagnostic("baseline_without_sound"), self.protocol)
         if rubric.hears and sound is None:
-            return Score.failed("there is no sound for the judge to hear", self.protocol)
+            return Score.failed(Diagnostic("no_sound_to_judge"), self.protocol)
         before = list(earlier) if rubric.hears == "every" else []
         heard = [one for one in (*before, sound if rubric.hears else None) if one is not None]
         if None in before:
-            reason = f"there is no sound of round {before.index(None) + 1} for the judge to hear"
+            reason = Diagnostic("no_sound_of_round", round=before.index(None) + 1)
             return Score.failed(reason, self.protocol)
         criteria = _criteria(answer.fields.get(rubric.each)) if rubric.each is not None else [None]
         if not criteria:
-            return Score.refused(f"the question has no criterion in '{rubric.each}'", self.protocol)
+            return Score.refused(Diagnostic("no_criterion", column=rubric.each), self.protocol)
         orders = (_drawn_order(answer.id),) if rubric.swap == "drawn" else (False, True) if rubric.swap else (False,)
         made = []
         for time in range(rubric.times):
@@ -254,9 +254,9 @@ class JudgeMetric:
         """The request to a model of embeddings. An answer without words is none of the options."""
         options = options_of(answer.fields)
         if len(options) < 2:
-            return Score.undefined(f"the sample '{answer.id}' has {len(options)} options", self.protocol)
+            return Score.undefined(Diagnostic("option_count", id=answer.id, options=len(options)), self.protocol)
         if not answer.references:
-            return Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol)
+            return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         if not answer.text.strip():
             return replace(self.worst(answer), detail={"flag": Diagnostic("empty_answer_no_option")})
         fields = {"text": answer.text, "texts": tuple(options)}
@@ -279,15 +279,17 @@ class JudgeMetric:
         texts: dict[str, str] = {}
         for key, response in sorted(responses.items()):
             if response.status != "ok" or response.text is None:
-                return Score.failed(f"the judge: {response.reason or 'gave no text'}", self.protocol)
+                cause = as_reason(response.reason)
+                why = Diagnostic("judge_without_text") if cause is None else Diagnostic("judge_failed", cause=cause)
+                return Score.failed(why, self.protocol)
             # The published readers read what they are given, as their programs do.
             if response.finish == "length" and not self.rubric.reply.startswith("official/"):
-                said = f"was cut at {len(response.text):,} characters, at the limit of its length"
                 detail = {"replies": [response.text]}
-                return Score.unparsed(f"the judge's reply {said}", self.protocol, detail=detail)
+                why = Diagnostic("judge_reply_cut", characters=len(response.text))
+                return Score.unparsed(why, self.protocol, detail=detail)
             texts[key] = response.text if self.is_official else cut_reasoning(response.text).text
         if len(texts) != asked:
-            return Score.failed(f"{len(texts)} of {asked} verdicts came", self.protocol)
+            return Score.failed(Diagnostic("verdicts_missing", given=len(texts), asked=asked), self.protocol)
         return self._combined(answer, texts)
 
     def _combined(self, answer: Answer, texts: Mapping[str, str]) -> Score:
@@ -306,7 +308,7 @@ class JudgeMetric:
             verdicts = [self._read(text, answer) for text in texts.values()]
         unread = next((verdict.reason for verdict in verdicts if verdict.reason is not None), None)
         if unread is not None:
-            return Score.unparsed(f"the judge's reply: {unread}", self.protocol, detail=detail)
+            return Score.unparsed(Diagnostic("judge_reply", cause=unread), self.protocol, detail=detail)
         if self.rubric.compares:
             pairs = [_ordered(verdict, key) for key, verdict in zip(texts, verdicts)]
             own = [answered for _, answered in pairs]
@@ -326,7 +328,7 @@ class JudgeMetric:
         if self.rubric.combine == "majority":
             agreed = replies.majority(verdicts)
             if agreed.reason is not None:
-                return Score.unparsed(f"the judge: {agreed.reason}", self.protocol, detail=detail)
+                return Score.unparsed(Diagnostic("judge_failed", cause=agreed.reason), self.protocol, detail=detail)
             value = agreed.values["score"]
         return Score.ok(value, self.protocol, detail=detail)
 

@@ -92,9 +92,7 @@ def _telling_repeats(read: Callable[Concatenate[str, P], Verdict]) -> Callable[C
         kwargs["answer"] = ""
         if read(reply, *args, **kwargs).reason is not None:
             return verdict
-        return replace(
-            verdict, reason=f"{verdict.reason} beside words that the answer says too, and these do not count"
-        )
+        return replace(verdict, reason=Diagnostic("repeats_answer", cause=verdict.reason))
 
     return told
 
@@ -125,7 +123,7 @@ def read_rating(reply: str, *, low: float, high: float, answer: str = "") -> Ver
     value, reasoned = verdict.values["score"], said.reasoning()
     ends = [float(m[1]) for text in reasoned for m in _CONCLUDES.finditer(text[-_BY_CONCLUSION:])]
     if ends and low <= ends[-1] <= high and ends[-1] != value:
-        return Verdict(reason=f"its reasoning ends in {ends[-1]:g} and its verdict is {value:g} in {_quote(reply)}")
+        return Verdict(reason=Diagnostic("reasoning_differs", last=ends[-1], value=value, reply=_quote(reply)))
     others = {float(m[1]) for text in reasoned for pattern in (BRACKETED, LABELLED) for m in pattern.finditer(text)}
     others |= {float(m[1]) for line in said.ends() if (m := WHOLE.fullmatch(line)) is not None}
     return replace(verdict, doubt=ALSO_SAYS) if any(low <= one <= high for one in others - {value}) else verdict
@@ -135,15 +133,15 @@ def _rating(said: OwnWords, low: float, high: float, reply: str) -> Verdict:
     given = said.objects(FIELDS)
     held = [(name, one[name]) for one in given for name in FIELDS if name in one]
     if len({json.dumps(value) for _, value in held}) > 1:
-        return Verdict(reason=f"there are several ratings in {_quote(reply)}")
+        return Verdict(reason=Diagnostic("several_ratings", reply=_quote(reply)))
     if given and not held:
-        return Verdict(reason=f"there is no field {' or '.join(map(repr, FIELDS))} in {_quote(reply)}")
+        return Verdict(reason=Diagnostic("no_rating_field", fields=" or ".join(map(repr, FIELDS)), reply=_quote(reply)))
     if held:
         key, value = held[0]
         if isinstance(value, str):
             value = _one_number(value)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            return Verdict(reason=f"the field '{key}' holds no number in {_quote(reply)}")
+            return Verdict(reason=Diagnostic("field_without_number", key=key, reply=_quote(reply)))
         return _in_range({"score": float(value)}, low, high, reply)
     for own in said.own_lines():
         for pattern in (BRACKETED, LABELLED):
@@ -153,7 +151,7 @@ def _rating(said: OwnWords, low: float, high: float, reply: str) -> Verdict:
         whole = WHOLE.fullmatch(own.replace(ECHO, " ").strip())
         if whole is not None:
             return _the_rating({(float(whole[1]), whole["below"] or whole["of"])}, low, high, reply)
-    return Verdict(reason=f"there is no rating in {_quote(reply)}")
+    return Verdict(reason=Diagnostic("no_rating", reply=_quote(reply)))
 
 
 @_telling_repeats
@@ -171,13 +169,13 @@ def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdi
         one, two = (WHOLE.fullmatch(line.strip()) for line in lines)
         pairs = {"\n".join(lines): (float(one[1]), float(two[1]))} if one and two else {}
     if len(pairs) > MOST_PAIRS:
-        return Verdict(reason=f"there are several pairs of ratings in {_quote(reply)}")
+        return Verdict(reason=Diagnostic("several_pairs", reply=_quote(reply)))
     found = {pair for line, pair in pairs.items() if not said.repeats(line)}
     if not found and said.short and pairs:
         line, pair = next(iter(pairs.items()))
         found = {pair} if line.startswith(lines[0]) else found
     if len(found) != 1:
-        return Verdict(reason=f"there {'are several pairs' if found else 'is no pair'} of ratings in {_quote(reply)}")
+        return Verdict(reason=Diagnostic("several_pairs" if found else "no_pair", reply=_quote(reply)))
     first, second = found.pop()
     return _in_range({"first": first, "second": second}, low, high, reply)
 
@@ -196,8 +194,7 @@ def read_preferred(reply: str, *, answer: str = "") -> Verdict:
     lines = [line.strip() for line in said.own.replace(ECHO, " ").splitlines() if line.strip()]
     found = {_SIDES[match[1].casefold()] for line in {*lines[:1], *lines[-1:]} if (match := _PREFERRED.fullmatch(line))}
     if len(found) != 1:
-        told = "are several preferences" if found else "is no preference"
-        return Verdict(reason=f"there {told} in {_quote(reply)}")
+        return Verdict(reason=Diagnostic("several_preferences" if found else "no_preference", reply=_quote(reply)))
     share = found.pop()
     return Verdict({"first": share, "second": 1 - share})
 
@@ -219,13 +216,11 @@ def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
         if found:
             break
     if len(found) != 1:
-        return Verdict(reason=f"there is {'both yes and no' if found else 'neither yes nor no'} in {_quote(reply)}")
+        return Verdict(reason=Diagnostic("yes_and_no" if found else "no_yes_or_no", reply=_quote(reply)))
     yes = found.pop()
     ends = [m[1] for line in said.ends()[-1:] if (m := _CONCLUDES_YES_NO.search(line.casefold())) is not None]
     if ends and (ends[0] == "yes") != yes:
-        return Verdict(
-            reason=f"its reasoning ends in {ends[0]} and its verdict is {'yes' if yes else 'no'} in {_quote(reply)}"
-        )
+        return Verdict(reason=Diagnostic("reasoning_ends_in", last=ends[0], yes=yes, reply=_quote(reply)))
     return Verdict({"score": float(yes)})
 
 
@@ -246,15 +241,17 @@ def read_letter(reply: str, *, choices: Mapping[str, str], answer: str = "") -> 
         lines = [line.strip() for line in own.replace(ECHO, " ").splitlines() if line.strip()]
         ends = lines[:1] + lines[1:][-1:]
         if any(_NO_LETTER.match(line) for line in ends):
-            return Verdict(reason=f"the judge finds no option: {_quote(reply)}")
+            return Verdict(reason=Diagnostic("judge_finds_no_option", reply=_quote(reply)))
         found = {letter for line in ends if (letter := _letter(line, choices)) is not None}
         if found:
             break
     if len(found) != 1:
-        return Verdict(reason=f"there {'are several options' if found else 'is no option'} in {_quote(reply)}")
+        return Verdict(reason=Diagnostic("several_options" if found else "no_option", reply=_quote(reply)))
     letter = found.pop()
     if letter not in choices:
-        return Verdict(reason=f"{letter} is none of the options {', '.join(choices)} in {_quote(reply)}")
+        return Verdict(
+            reason=Diagnostic("not_among_options", letter=letter, options=", ".join(choices), reply=_quote(reply))
+        )
     return Verdict(text=letter)
 
 
@@ -281,7 +278,7 @@ def majority(verdicts: Sequence[Verdict], name: str = "score") -> Verdict:
     counts = Counter(verdict.values.get(name) for verdict in verdicts)
     ranked = counts.most_common(2)
     if not ranked or ranked[0][0] is None or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
-        return Verdict(reason=f"{len(verdicts)} replies do not agree")
+        return Verdict(reason=Diagnostic("replies_disagree", replies=len(verdicts)))
     return Verdict({name: ranked[0][0]})
 
 
@@ -311,10 +308,12 @@ def read_official(
         raise
     except Exception as error:  # the published program raises this exception too, and loses the item
         return Verdict(
-            reason=f"{type(error).__name__} as in the source, at {_quote(str(replies[0]) if replies else '')}"
+            reason=Diagnostic(
+                "official_error", type=type(error).__name__, reply=_quote(str(replies[0]) if replies else "")
+            )
         )
     if values is None:
-        return Verdict(reason=f"the published rule reads nothing in {_quote(str(replies[0]))}")
+        return Verdict(reason=Diagnostic("official_reads_nothing", reply=_quote(str(replies[0]))))
     return Verdict(values)
 
 
@@ -328,17 +327,19 @@ def _one_number(text: str) -> float | None:
 
 def _the_rating(found: set[tuple[float, str | None]], low: float, high: float, reply: str) -> Verdict:
     if len({value for value, _ in found}) > 1:
-        return Verdict(reason=f"there are several ratings in {_quote(reply)}")
+        return Verdict(reason=Diagnostic("several_ratings", reply=_quote(reply)))
     value, below = next(iter(found))
     if below is not None and float(below) != high:
-        return Verdict(reason=f"the rating is out of {below}, not of {high:g}, in {_quote(reply)}")
+        return Verdict(reason=Diagnostic("rating_of_other_scale", below=below, high=high, reply=_quote(reply)))
     return _in_range({"score": value}, low, high, reply)
 
 
 def _in_range(values: dict[str, float], low: float, high: float, reply: str) -> Verdict:
     outside = [value for value in values.values() if not low <= value <= high]
     if outside:
-        return Verdict(reason=f"{outside[0]:g} is not between {low:g} and {high:g} in {_quote(reply)}")
+        return Verdict(
+            reason=Diagnostic("rating_out_of_range", rating=outside[0], low=low, high=high, reply=_quote(reply))
+        )
     return Verdict(values)
 
 

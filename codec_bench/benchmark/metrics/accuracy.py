@@ -120,9 +120,9 @@ class Accuracy(AnswerMetric):
     def _barred(self, answer: Answer) -> Score | None:
         """The score of an answer about which no rule can decide, or None."""
         if not answer.references:
-            return Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol)
+            return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         if self._rule.choices and not choices_of(answer.fields):
-            return Score.undefined(f"the sample '{answer.id}' has no choices", self.protocol)
+            return Score.undefined(Diagnostic("no_choices", id=answer.id), self.protocol)
         return None
 
     def _scored(self, answer: Answer, ruling: Ruling) -> Score:
@@ -239,7 +239,7 @@ def _listed(answer: Answer) -> list[str]:
 
 def _spoken(kind: Any, answer: Answer) -> Ruling:
     found = audiobench.spoken_mqa(answer.text, answer.references, kind)
-    reason = None if found.acc is not None else "the published rule takes one reference or two"
+    reason = None if found.acc is not None else Diagnostic("one_or_two_references")
     return Ruling(found.acc, "ok" if reason is None else "undefined", reason, {"extracted": found.extracted})
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codec_bench.benchmark.reading.words import words
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Score
 
 
@@ -101,7 +102,7 @@ class WordMetric(AnswerMetric):
     def _one(self, answer: Answer) -> Score:
         references = [items for ref in answer.references if (items := words(ref))]
         if not references:
-            return Score.undefined(f"the sample '{answer.id}' has no reference, or one without words", self.protocol)
+            return Score.undefined(Diagnostic("no_expected_words", id=answer.id), self.protocol)
         return self.compare(references, words(answer.text))
 
     @abstractmethod

@@ -15,6 +15,7 @@ from typing import Any
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.errors import MissingExtra, MissingResource, UnknownName
+from codec_bench.messages import Diagnostic
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
 
@@ -77,7 +78,7 @@ class Bleu(AnswerMetric):
     def _one(self, answer: Answer) -> Score:
         references = [ref for ref in answer.references if ref.strip()]
         if not references:
-            return Score.undefined(f"the sample '{answer.id}' has no reference, or an empty one", self.protocol)
+            return Score.undefined(Diagnostic("no_expected_text", id=answer.id), self.protocol)
         base = base_language(answer.language) if answer.language else ""
         tokeniser = self._tokeniser or BY_LANGUAGE.get(base, "13a")
         found = _metric(tokeniser, not self._official).corpus_score([answer.text], [[ref] for ref in references])

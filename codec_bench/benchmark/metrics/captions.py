@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric, WordMetric
 from codec_bench.benchmark.reading.words import words
 from codec_bench.errors import UnknownName
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Score
 
 ORDERS = 4
@@ -104,7 +105,7 @@ class Cider(AnswerMetric):
         scores = []
         for answer, several in zip(answers, references):
             if not several:
-                scores.append(Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol))
+                scores.append(Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol))
                 continue
             said = _weighted(_all_grams(words(answer.text)), weight, size)
             similar = [_similar(said, _weighted(counts, weight, size)) for counts in several]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.text.rules import EMPTY_REFERENCE, HALLUCINATED, Compared, get_rule
 from codec_bench.types import Score, Status
 
@@ -67,7 +68,7 @@ class _AnswerErrorRate(AnswerMetric):
 
     def _score(self, answer: Answer, compared: Sequence[Compared]) -> Score:
         if not compared:
-            return Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol)
+            return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         rule = self._rule
         best = min(compared, key=lambda one: (rule.item_value(one) is None, rule.item_value(one) or 0.0))
         return self._scored(answer, best)
@@ -94,7 +95,7 @@ class _AnswerErrorRate(AnswerMetric):
         """
         score = super().worst(answer)
         if score.status == "ok" and not score.denominator:
-            return Score.undefined("any number of words may be an answer to silence", self.protocol)
+            return Score.undefined(Diagnostic("any_words_of_silence"), self.protocol)
         return score
 
     def _status(self, answer: Answer, compared: Compared) -> Status:
@@ -141,7 +142,7 @@ class Hallucinated(_AnswerErrorRate):
 
     def _scored(self, answer: Answer, best: Compared) -> Score:
         if best.counts.reference_length:
-            reason = "the expected answer has words, and this is measured where it has none"
+            reason = Diagnostic("expected_has_words")
             return Score.refused(reason, self.protocol)
         if best.note != EMPTY_REFERENCE:
             return Score(None, self._status(answer, best), best.note, self.protocol, detail=best.detail)

@@ -21,7 +21,8 @@ from codec_bench.benchmark.metrics.audiobench import follows
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.metrics.instructions import CHECKS
 from codec_bench.benchmark.metrics.mmau_pro import keeps
-from codec_bench.errors import MissingExtra, UnknownName
+from codec_bench.errors import MissingExtra, UnknownName, describe
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Score
 
 AUDIOBENCH = "official/audiobench"
@@ -86,11 +87,11 @@ class IfEval(AnswerMetric):
         ids = _listed(answer.fields.get("instruction_id_list"))
         arguments = _listed(answer.fields.get("kwargs"))
         if not ids or len(arguments) != len(ids):
-            reason = f"the sample '{answer.id}' has {len(ids)} instructions and {len(arguments)} sets of arguments"
+            reason = Diagnostic("instruction_counts", id=answer.id, instructions=len(ids), arguments=len(arguments))
             return Score.undefined(reason, self.protocol)
         unknown = [one for one in ids if one not in CHECKS]
         if unknown:
-            return Score.failed(f"there is no check of the instruction '{unknown[0]}'", self.protocol)
+            return Score.failed(Diagnostic("unknown_instruction", instruction=unknown[0]), self.protocol)
         try:
             followed = followed_instructions(
                 without_tags(answer.text) if self._official else answer.text, ids, arguments, loose=self._loose
@@ -98,8 +99,8 @@ class IfEval(AnswerMetric):
         except MissingExtra:
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            reason = f"the arguments of an instruction of '{answer.id}' cannot be used: {type(error).__name__}: {error}"
-            return Score.failed(reason, self.protocol)
+            why = Diagnostic("instruction_arguments", id=answer.id, message=describe(error))
+            return Score.failed(why, self.protocol)
         detail = {"followed": dict(zip(ids, followed))}
         if not self._instructions:
             return Score.ok(float(all(followed)), self.protocol, detail=detail)
@@ -112,9 +113,7 @@ class IfEval(AnswerMetric):
         try:
             return Score.ok(float(rules(answer)), self.protocol)
         except (AttributeError, TypeError, ValueError) as error:
-            return Score.failed(
-                f"the arguments of the instruction of '{answer.id}' cannot be used: {error}", self.protocol
-            )
+            return Score.failed(Diagnostic("instruction_arguments", id=answer.id, message=error), self.protocol)
 
 
 def _by_audiobench(answer: Answer) -> bool:

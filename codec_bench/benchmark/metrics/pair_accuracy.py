@@ -48,9 +48,9 @@ class PairAccuracy(AnswerMetric):
             found = json.loads(text)
             preferred, other = (float(found[name]) for name in PAIR)
         except (ValueError, TypeError, KeyError, RecursionError):
-            return Score.unparsed("the answer holds no log-likelihoods of two sounds", self.protocol)
+            return Score.unparsed(Diagnostic("no_likelihoods"), self.protocol)
         if not (math.isfinite(preferred) and math.isfinite(other)):
-            return Score.unparsed("a log-likelihood is not finite", self.protocol)
+            return Score.unparsed(Diagnostic("infinite_likelihood"), self.protocol)
         tied = {"flag": TIED} if preferred == other else {}
         value = 0.5 if tied else float(preferred > other)
         return Score.ok(value, self.protocol, detail={"difference": preferred - other, "chance": 0.5, **tied})

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.text.disagreement import followed
 from codec_bench.text.language import base_language
 from codec_bench.text.rendering import KINDS, Rendered, rendered
@@ -58,7 +59,7 @@ class OriginalFollowed(AnswerMetric):
 
     def _one(self, answer: Answer) -> Score:
         if len(answer.references) != 1:
-            reason = f"the sample '{answer.id}' has {len(answer.references)} expected answers; expected one"
+            reason = Diagnostic("expected_count", id=answer.id, expected=len(answer.references))
             return Score.undefined(reason, self.protocol)
         texts = (str(answer.fields[ORIGINAL]), answer.references[0], answer.text)
         try:
@@ -67,11 +68,7 @@ class OriginalFollowed(AnswerMetric):
             return Score.refused(error.message, self.protocol)
         found = followed(original, corrected, said)
         if not found.eligible:
-            reason = (
-                "the transcript has the words of neither reference where they differ"
-                if found.places
-                else "the references agree"
-            )
+            reason = Diagnostic("neither_reference") if found.places else Diagnostic("references_agree")
             return Score.undefined(reason, self.protocol)
         share = found.original / found.eligible
         detail = {"places": found.places}
@@ -119,9 +116,9 @@ class RenderingFollowed(AnswerMetric):
 
     def _one(self, answer: Answer) -> Score:
         if answer.language is not None and base_language(answer.language) != "en":
-            return Score.refused(f"renderings are known for en only, not for '{answer.language}'", self.protocol)
+            return Score.refused(Diagnostic("english_renderings_only", language=answer.language), self.protocol)
         if len(answer.references) != 1:
-            reason = f"the sample '{answer.id}' has {len(answer.references)} expected answers; expected one"
+            reason = Diagnostic("expected_count", id=answer.id, expected=len(answer.references))
             return Score.undefined(reason, self.protocol)
         found = rendered(answer.references[0], answer.text, lambda text: _normalised(self._rule, text, "en"))
         return self._share({kind: found[kind] for kind in self._kinds if found[kind].places})
@@ -129,7 +126,7 @@ class RenderingFollowed(AnswerMetric):
     def _share(self, found: Mapping[str, Rendered]) -> Score:
         places = sum(one.places for one in found.values())
         if not places:
-            reason = "the transcript has no words that the reference could have written otherwise"
+            reason = Diagnostic("no_other_rendering")
             return Score.undefined(reason, self.protocol)
         same = sum(one.same for one in found.values())
         detail = {kind: {"same": one.same, "places": one.places} for kind, one in found.items()}

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.errors import UnknownName
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Score
 
 OPENING = 400
@@ -83,7 +84,7 @@ class RefusalRate(AnswerMetric):
         if self._official:
             return Score.ok(float(refuses_officially(answer.text)), self.protocol)
         if not answer.text.strip():
-            return Score.undefined("an empty answer neither declines nor complies", self.protocol)
+            return Score.undefined(Diagnostic("empty_neither"), self.protocol)
         return Score.ok(float(refuses(answer.text)), self.protocol)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.errors import UnknownName
+from codec_bench.messages import Diagnostic
 from codec_bench.text.error_rate import error_rate
 from codec_bench.text.rules import get_rule
 from codec_bench.types import Score
@@ -56,14 +57,12 @@ class Repeated(AnswerMetric):
 
     def _one(self, answer: Answer) -> Score:
         if not answer.references:
-            return Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol)
+            return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         if self._official and answer.language not in (None, "en"):
-            return Score.refused(
-                f"the published rule is here for English, and this is '{answer.language}'", self.protocol
-            )
+            return Score.refused(Diagnostic("english_rule_only", language=answer.language), self.protocol)
         rates = [rate for ref in answer.references if (rate := self._rate(answer, ref)) is not None]
         if not rates:
-            return Score.undefined(f"no reference of the sample '{answer.id}' has anything to repeat", self.protocol)
+            return Score.undefined(Diagnostic("nothing_to_repeat", id=answer.id), self.protocol)
         rate = min(rates)
         value = 1 - rate if rate <= MOST_WRONG else 0.0
         return Score.ok(value, self.protocol, detail={"error_rate": rate})

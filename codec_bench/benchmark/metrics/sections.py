@@ -15,6 +15,7 @@ import numpy as np
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.sections import END
 from codec_bench.errors import UnknownName
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Score
 
 SECTIONS = "sections"
@@ -41,13 +42,13 @@ class _OfSections(AnswerMetric):
     def _one(self, answer: Answer) -> Score:
         expected = _expected(answer.fields[SECTIONS])
         if expected is None:
-            return Score.undefined(f"the sample '{answer.id}' has no sections that end with '{END}'", self.protocol)
+            return Score.undefined(Diagnostic("no_sections", id=answer.id, end=END), self.protocol)
         told = _told(answer.text)
         if told is None:
-            return Score.undefined(f"the answer to '{answer.id}' is no list of sections", self.protocol)
+            return Score.undefined(Diagnostic("answer_not_sections", id=answer.id), self.protocol)
         value = self._value(expected, told)
         if value is None:
-            return Score.undefined(f"the answer to '{answer.id}' shares no time with the song", self.protocol)
+            return Score.undefined(Diagnostic("no_shared_time", id=answer.id), self.protocol)
         return Score.ok(value, self.protocol)
 
     def _value(self, expected: Song, told: Song) -> float | None:

@@ -58,7 +58,7 @@ class SessionWer(AnswerMetric):
                 part = float(answer.fields[PART])
             except (TypeError, ValueError):
                 found[place] = Score.undefined(
-                    f"the part of '{answer.id}' is {answer.fields[PART]!r}, no number", self.protocol
+                    Diagnostic("part_not_number", id=answer.id, part=answer.fields[PART]), self.protocol
                 )
                 continue
             session = str(answer.fields[SESSION])
@@ -73,19 +73,19 @@ class SessionWer(AnswerMetric):
 
     def worst(self, answer: Answer) -> Score:
         """None: what a part without an answer lacks counts in its session already."""
-        return Score.undefined("the words of a part without an answer count as missing in its session", self.protocol)
+        return Score.undefined(Diagnostic("part_of_session"), self.protocol)
 
     def _session(self, answers: Sequence[Answer], parts: Sequence[float]) -> Score:
         first = answers[0]
         if not first.references:
-            return Score.undefined(f"the session of '{first.id}' has no reference", self.protocol)
+            return Score.undefined(Diagnostic("session_without_reference", id=first.id), self.protocol)
         said = " ".join(text for answer in answers if (text := answer.text.strip()))
         (compared,) = self._rule.compare(
             reference=[first.references[0]], estimate=[said], language=[first.language], unit=None
         )
         value = self._rule.item_value(compared)
         if value is None:
-            return Score.undefined(compared.note or "the session has no words", self.protocol)
+            return Score.undefined(compared.note or Diagnostic("session_without_words"), self.protocol)
         above, below = self._rule.share(compared)
         gaps = {} if list(parts) == list(range(len(parts))) else {"flag": GAPS}
         count = len(answers)

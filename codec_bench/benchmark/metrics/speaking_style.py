@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.errors import UnknownName
+from codec_bench.messages import Diagnostic
 from codec_bench.text.error_rate import error_rate
 from codec_bench.text.rules import get_rule
 from codec_bench.types import Score
@@ -60,7 +61,7 @@ class _SpeakingStyle(AnswerMetric):
         """The nine emotions' probabilities, or why there are none."""
         score = answer.heard.get(HEARD)
         if score is None or score.status != "ok":
-            reason = (score.reason if score is not None else None) or "there is no sound in which emotion is heard"
+            reason = (score.reason if score is not None else None) or Diagnostic("no_sound_for_emotion")
             return Score.failed(reason, self.protocol)
         return dict(score.detail["probabilities"])
 
@@ -92,20 +93,20 @@ class SaidWithEmotion(_SpeakingStyle):
 
     def _one(self, answer: Answer) -> Score:
         if not answer.references:
-            return Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol)
+            return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         if self._official and answer.language not in (None, "en"):
-            return Score.refused(
-                f"the published rule is here for English, and this is '{answer.language}'", self.protocol
-            )
+            return Score.refused(Diagnostic("english_rule_only", language=answer.language), self.protocol)
         probabilities = self._probabilities(answer)
         if isinstance(probabilities, Score):
             return probabilities
         emotion = str(answer.fields["emotion"]).strip().lower()
         if emotion not in probabilities:
-            return Score.undefined(f"'{emotion[:40]}' is none of {', '.join(probabilities)}", self.protocol)
+            return Score.undefined(
+                Diagnostic("emotion_not_among", emotion=emotion[:40], emotions=", ".join(probabilities)), self.protocol
+            )
         rate = self._rate(answer)
         if rate is None:
-            return Score.undefined(f"the reference of '{answer.id}' has no words", self.protocol)
+            return Score.undefined(Diagnostic("expected_without_words", id=answer.id), self.protocol)
         probability = probabilities[emotion]
         detail = {"probability": probability, "error_rate": rate}
         return Score.ok(probability * (1 - min(rate, 1.0)), self.protocol, detail=detail)
@@ -152,12 +153,10 @@ class SaidAsTold(_SpeakingStyle):
         question, kind = str(answer.fields["question"]), str(answer.fields["kind"]).lower()
         how, stop, words = question.partition(".")
         if not stop or not words.strip():
-            return Score.undefined(
-                f"the question of '{answer.id}' has nothing to repeat after its first sentence", self.protocol
-            )
+            return Score.undefined(Diagnostic("question_without_repetition", id=answer.id), self.protocol)
         with_emotion, with_speed = "emotion" in kind, "speed" in kind
         if self._official and not (with_emotion or with_speed):
-            return Score.refused("the published rule asks a judge about plain repetition too", self.protocol)
+            return Score.refused(Diagnostic("judge_asked_instead"), self.protocol)
         said = (answer.raw if self._official and answer.raw.strip() else answer.text) or ""
         rate = _vocalbench_rate(words, said) if self._official else _own_rate(words, answer)
         detail: dict[str, object] = {"error_rate": rate}
@@ -173,7 +172,7 @@ class SaidAsTold(_SpeakingStyle):
             detail |= {"emotion": named, "probability": six[named]}
         if with_speed:
             if answer.question_s is None or answer.answer_s is None:
-                return Score.failed("the length of the question or of the answer is not known", self.protocol)
+                return Score.failed(Diagnostic("length_unknown"), self.protocol)
             share = answer.answer_s / (answer.question_s * len(words.split()) / len(question.split()))
             low, high = FASTER if "twice" in how.lower() else SLOWER
             followed &= low < share < high
@@ -212,7 +211,7 @@ class SaidFittingly(_SpeakingStyle):
     def _one(self, answer: Answer) -> Score:
         weights = answer.fields["weights"]
         if not isinstance(weights, (list, tuple)) or len(weights) != len(FIVE):
-            return Score.undefined(f"the sample '{answer.id}' has no weights of {', '.join(FIVE)}", self.protocol)
+            return Score.undefined(Diagnostic("no_weights", id=answer.id, names=", ".join(FIVE)), self.protocol)
         probabilities = self._probabilities(answer)
         if isinstance(probabilities, Score):
             return probabilities

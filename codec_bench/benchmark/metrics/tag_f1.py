@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.words import negated, words
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Score
 
 LABELS = "labels"
@@ -46,7 +47,7 @@ class TagF1(AnswerMetric):
 
     def _one(self, answer: Answer) -> Score:
         if not answer.references:
-            return Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol)
+            return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         labels = {joined: str(label) for label in answer.fields[LABELS] if (joined := _joined(str(label)))}
         expected = {labels[joined] for tag in answer.references[0].split(",") if (joined := _joined(tag)) in labels}
         named = _named(answer.text, labels)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from codec_bench.messages import Diagnostic
 from codec_bench.store.reasoning import cut_reasoning
 
 SHOWN = 80
@@ -35,7 +36,7 @@ class Unparsed:
     """Nothing could be read from an answer. There is no default and no guess.
 
     Args:
-        reason: one sentence that quotes the shortened answer.
+        reason: a `Diagnostic` that quotes the shortened answer.
         code: why: `NOTHING`, `SEVERAL`, `REFUSAL` or `TRUNCATED`.
     """
 
@@ -76,7 +77,7 @@ class Chain:
         if not self.whole:
             cut = cut_reasoning(text)
             if cut.unfinished:
-                return Unparsed(f"the answer ends inside of its reasoning: {quote(text)}", TRUNCATED)
+                return Unparsed(Diagnostic("ends_in_reasoning", answer=quote(text)), TRUNCATED)
             text = cut.text
         code = None
         for step in self.steps:

@@ -14,6 +14,7 @@ from typing import Any
 
 from codec_bench.benchmark.reading.base import NOTHING, REFUSAL, SEVERAL, Parsed, Unparsed, quote
 from codec_bench.benchmark.reading.refusal import declines
+from codec_bench.messages import Diagnostic
 
 MOST_DIGITS = 300
 _MINUS = str.maketrans("\u2212\u2012\u2013\uff0d", "----")
@@ -52,9 +53,10 @@ def number(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
     if len(found) == 1:
         return Parsed(write_number(found.pop()))
     if declines(text):
-        return Unparsed(f"the model declines in {quote(text)}", REFUSAL)
-    what = "several numbers" if found else "no number"
-    return Unparsed(f"there {'are' if found else 'is'} {what} in {quote(text)}", SEVERAL if found else NOTHING)
+        return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
+    if found:
+        return Unparsed(Diagnostic("several_numbers", answer=quote(text)), SEVERAL)
+    return Unparsed(Diagnostic("no_number", answer=quote(text)), NOTHING)
 
 
 def _strong(text: str, every: Sequence[Fraction]) -> set[Fraction]:

@@ -23,6 +23,7 @@ from codec_bench.benchmark.reading.refusal import declines
 from codec_bench.benchmark.reading.synonyms import phrases_of
 from codec_bench.benchmark.reading.words import plain, words
 from codec_bench.errors import UserError, first_of
+from codec_bench.messages import Diagnostic
 
 _MARKS = r"[\s(\[{<\"'“‘*_`$]{0,6}(?:\\(?:text|textbf|mathbf|mathrm|boxed)\s?\{)?\(?"
 _L = rf"{_MARKS}(?P<letter>[A-Za-z])(?!['’]\w|[A-Za-z0-9_])"
@@ -121,10 +122,12 @@ def _decision(found: set[str], text: str, what: str) -> Parsed | Unparsed:
     if len(found) == 1:
         return Parsed(next(iter(found)))
     if declines(text):
-        return Unparsed(f"the model declines in {quote(text)}", REFUSAL)
+        return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
     if found:
-        return Unparsed(f"there are several {what}s ({', '.join(sorted(found))}) in {quote(text)}", SEVERAL)
-    return Unparsed(f"there is no {what} in {quote(text)}", NOTHING)
+        return Unparsed(
+            Diagnostic("several_answers", what=what, found=", ".join(sorted(found)), answer=quote(text)), SEVERAL
+        )
+    return Unparsed(Diagnostic("no_such_answer", what=what, answer=quote(text)), NOTHING)
 
 
 def label(given: str | None) -> Step:
@@ -143,7 +146,7 @@ def label(given: str | None) -> Step:
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
         labels = own or labels_of(fields.get("labels"))
         if not labels:
-            return Unparsed("the row has no labels to choose from")
+            return Unparsed(Diagnostic("no_labels"))
         found = _labels(folded(text), labels, phrases_of(tuple(labels)))
         if declines(text):
             found = set()
@@ -209,7 +212,7 @@ def yes_no(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
     if (inner := answer_in(loaded(said))) is not None:
         said = inner
     if declines(said):
-        return Unparsed(f"the model declines in {quote(text)}", REFUSAL)
+        return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
     cues = islice(_CUE.finditer(said), _MOST_CUES)
     found = {word for cue in cues if (word := _first(said[cue.end() : cue.end() + _NEAR])) is not None}
     if not found and _BOTH.search(said):

@@ -9,6 +9,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from codec_bench.benchmark.reading.base import Parsed, Unparsed, quote
+from codec_bench.messages import Diagnostic
 
 LABELS = ("intro", "verse", "pre-chorus", "chorus", "bridge", "inst", "outro", "silence")
 """The labels of SongFormBench."""
@@ -38,13 +39,13 @@ def sections(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
     """
     found = _objects(text) or _triples(text) or _lines(text)
     if not found:
-        return Unparsed(f"there are no sections with a start, an end and a label in {quote(text)}")
+        return Unparsed(Diagnostic("no_sections_in_answer", answer=quote(text)))
     starts = [start for start, _, _ in found]
     end = found[-1][1]
     if any(after <= before for before, after in pairwise(starts)):
-        return Unparsed(f"a section does not begin after the one before it in {quote(text)}")
+        return Unparsed(Diagnostic("sections_overlap", answer=quote(text)))
     if end is None or end <= starts[-1]:
-        return Unparsed(f"the last section does not end after it began in {quote(text)}")
+        return Unparsed(Diagnostic("section_ends_early", answer=quote(text)))
     return Parsed("\n".join([*(f"{start!r} {label}" for start, _, label in found), f"{end!r} {END}"]))
 
 

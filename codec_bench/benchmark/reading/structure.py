@@ -18,6 +18,7 @@ from codec_bench.benchmark.reading.base import (
     quote,
 )
 from codec_bench.benchmark.reading.refusal import lacks_sound
+from codec_bench.messages import Diagnostic
 from codec_bench.store.reasoning import cut_reasoning
 
 MOST_OBJECTS = 100
@@ -66,12 +67,12 @@ def json_field(name: str) -> Step:
         if not found and len(others) == 1 and isinstance(others[0], str):
             return Parsed(others[0], FORMAT_IGNORED)
         if not found:
-            return Unparsed(f"there is no JSON object with the field '{name}' in {quote(text)}")
+            return Unparsed(Diagnostic("no_json_field", name=name, answer=quote(text)))
         if any(value != found[0] for value in found):
-            return Unparsed(f"there are several values of the field '{name}' in {quote(text)}")
+            return Unparsed(Diagnostic("several_json_values", name=name, answer=quote(text)))
         value = found[0]
         if value is None or isinstance(value, (list, dict)):
-            return Unparsed(f"the field '{name}' is neither text nor number in {quote(text)}")
+            return Unparsed(Diagnostic("json_field_not_text", name=name, answer=quote(text)))
         return Parsed(value if isinstance(value, str) else json.dumps(value))
 
     return step
@@ -80,9 +81,9 @@ def json_field(name: str) -> Step:
 def _plain(text: str) -> Parsed | Unparsed:
     """An answer that is text in place of JSON."""
     if lacks_sound(text):
-        return Unparsed(f"the model declines in {quote(text)}", REFUSAL)
+        return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
     said = bare_text(text)
-    return Parsed(said, FORMAT_IGNORED) if said else Unparsed("the answer is empty")
+    return Parsed(said, FORMAT_IGNORED) if said else Unparsed(Diagnostic("nothing_said"))
 
 
 def strip_tags(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
@@ -92,19 +93,19 @@ def strip_tags(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
     """
     cut = cut_reasoning(text)
     if cut.unfinished:
-        return Unparsed(f"the answer ends inside of its reasoning: {quote(text)}", TRUNCATED)
+        return Unparsed(Diagnostic("ends_in_reasoning", answer=quote(text)), TRUNCATED)
     rest = cut.text
     for pattern in (_TOKEN, _FENCE, _HEADING, _QUOTED, _STRONG, _LIGHT):
         rest = pattern.sub("", rest)
     rest = rest.strip()
-    return Parsed(rest) if rest else Unparsed(f"nothing is left without tags of {quote(text)}")
+    return Parsed(rest) if rest else Unparsed(Diagnostic("nothing_without_tags", answer=quote(text)))
 
 
 def first_line(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
     """The first line that is not blank, without outer white space."""
     stripped = text.lstrip()
     line = stripped.splitlines()[0].rstrip() if stripped else ""
-    return Parsed(line) if line else Unparsed("the answer is empty")
+    return Parsed(line) if line else Unparsed(Diagnostic("nothing_said"))
 
 
 def after(marker: str) -> Step:
@@ -117,9 +118,9 @@ def after(marker: str) -> Step:
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
         last = max(pattern.finditer(text), key=re.Match.start, default=None)
         if last is None:
-            return Unparsed(f"there is no '{marker}' in {quote(text)}")
+            return Unparsed(Diagnostic("no_marker", marker=marker, answer=quote(text)))
         rest = text[last.end() :].strip()
-        return Parsed(rest) if rest else Unparsed(f"nothing follows '{marker}' in {quote(text)}")
+        return Parsed(rest) if rest else Unparsed(Diagnostic("nothing_after_marker", marker=marker, answer=quote(text)))
 
     return step
 
@@ -131,6 +132,8 @@ def before(marker: str) -> Step:
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
         first = pattern.search(text)
         rest = text[: first.start()].strip() if first else text.strip()
-        return Parsed(rest) if rest else Unparsed(f"nothing stands before '{marker}' in {quote(text)}")
+        return (
+            Parsed(rest) if rest else Unparsed(Diagnostic("nothing_before_marker", marker=marker, answer=quote(text)))
+        )
 
     return step

@@ -26,6 +26,7 @@ from typing import Any
 
 from codec_bench.benchmark.reading.base import Parsed, Step, Unparsed, quote
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 
 def json_content(answer: str) -> Any:
@@ -60,7 +61,7 @@ def extract(answer: Any, key: str) -> Any:
         found = answer
     if isinstance(found, Mapping) and key in found:
         return found[key]
-    return Unparsed(f"there is no '{key}' in {quote(str(answer))}")
+    return Unparsed(Diagnostic("no_key", key=key, answer=quote(str(answer))))
 
 
 def qwen_asr(answer: str, language: str = "en") -> str:

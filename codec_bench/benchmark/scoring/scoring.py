@@ -100,7 +100,7 @@ class AnswerScorer:
         for name, metric in self._scheme.spoken.items():
             score = heard.get(number, {}).get(name)
             if score is None:
-                score = Score.failed(exchange.answer.reason or "there is no audio to score", metric.protocol)
+                score = Score.failed(exchange.answer.reason or Diagnostic("no_audio_to_score"), metric.protocol)
             if score.status != "ok":
                 worst = _safely(metric.worst, text=text_of(exchange), language=exchange.question.language)
                 score = score.counting_wrong(worst)
@@ -151,16 +151,16 @@ def _read(exchange: Exchange, chain: Chain, heard: Score | None) -> Reading:
     turns = tuple(answer_text(said.text or "", whole=chain.whole) for said, _ in exchange.turns)
     if chain.recogniser is not None:
         if heard is None or heard.status != "ok":
-            return Reading(None, None, (heard.reason if heard else None) or "there is no sound to transcribe")
+            return Reading(None, None, (heard.reason if heard else None) or Diagnostic("no_sound_to_transcribe"))
         text = transcript = heard.detail[TRANSCRIPT]
         turns = tuple(heard.detail.get(TURNS, ()))
     if text is None:
-        return Reading(None, None, "the model gave no text", turns)
+        return Reading(None, None, Diagnostic("no_text"), turns)
     if not chain.whole and not text.strip() and exchange.answer.reasoning and exchange.answer.finish == "length":
-        return Reading(None, None, "the answer ends inside of its reasoning", turns, TRUNCATED)
+        return Reading(None, None, Diagnostic("answer_ends_in_reasoning"), turns, TRUNCATED)
     parsed = chain(text, exchange.question.fields)
     if isinstance(parsed, Unparsed):
-        return Reading(transcript, None, parsed.reason[:REASON_CHARACTERS], turns, parsed.code)
+        return Reading(transcript, None, parsed.reason, turns, parsed.code)
     return Reading(transcript, parsed.text, None, turns, parsed.code)
 
 
@@ -249,7 +249,7 @@ def score_answers(
             answer = _with_sound(answer, exchange, heard.get(number, {}))
         absent = [name for name in metric.needs if answer.fields.get(name) is None]
         if absent:
-            scores[number] = Score.refused(f"the question has no {' and no '.join(absent)}", metric.protocol)
+            scores[number] = Score.refused(Diagnostic("no_fields", fields=" and no ".join(absent)), metric.protocol)
         elif reading.parsed is None:
             unread.append((number, answer, unread_score(exchange, reading, metric.protocol)))
         else:
@@ -305,8 +305,9 @@ def _compute(metric: AnswerMetric, answers: Sequence[Answer]) -> list[Score]:
         return scores
     except Exception as error:  # answers come from outside, and several metrics are code of other libraries
         if len(answers) == 1 or metric.whole_set:
-            reason = f"{metric.name} broke: {type(error).__name__}: {error}"
-            return [Score.failed(reason[:REASON_CHARACTERS], metric.protocol)] * len(answers)
+            message = str(error)[:REASON_CHARACTERS]
+            why = Diagnostic("metric_broke", metric=metric.name, type=type(error).__name__, message=message)
+            return [Score.failed(why, metric.protocol)] * len(answers)
     return [_compute(metric, [answer])[0] for answer in answers]
 
 
@@ -455,7 +456,7 @@ def score_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
 
 def _reading_again(exchange: Exchange, scheme: Scheme, metric: str) -> Reading:
     """An answer as one metric reads it, from the transcript that the record holds."""
-    kept = exchange.reading or Reading(None, None, "the answer was not read")
+    kept = exchange.reading or Reading(None, None, Diagnostic("not_read"))
     chain = scheme.chain_of(metric)
     if chain == scheme.chain:
         return kept

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import audio_of, from_base64, wav_base64, wav_file
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
@@ -187,7 +188,7 @@ class Gemini(BatchableModel):
         about = {**about, "usage": gemini_usage(body.get("usageMetadata"))}
         blocked = (body.get("promptFeedback") or {}).get("blockReason")
         if blocked:
-            return Response.refused(f"the service blocked the prompt: {clean(str(blocked))}", **about)
+            return Response.refused(Diagnostic("prompt_blocked", message=clean(str(blocked))), **about)
         if not body.get("candidates"):
             raise GivenUp(f"the reply holds no answer: {clean(str(body))}")
         candidate = body["candidates"][0]

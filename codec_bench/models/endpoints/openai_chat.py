@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from codec_bench.errors import AudioError, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import audio_of, data_uri, from_pieces, wav_base64
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
@@ -232,9 +233,11 @@ class OpenAiChat(BatchableModel):
     def _response(self, written: Written, **about: Any) -> Response:
         about |= {"usage": written.usage, "finish": written.finish, "first_s": written.first_s}
         if written.refusal:
-            return Response.refused(f"the model declined: {clean(written.refusal)}", text=written.refusal, **about)
+            return Response.refused(
+                Diagnostic("model_declined", message=clean(written.refusal)), text=written.refusal, **about
+            )
         if written.finish == "content_filter":
-            return Response.refused("a content filter stopped the answer", text="".join(written.text) or None, **about)
+            return Response.refused(Diagnostic("content_filter"), text="".join(written.text) or None, **about)
         notes = []
         text = "".join(written.text)
         if not text and written.transcript:
@@ -284,5 +287,5 @@ def trouble_within(body: Mapping[str, Any], refusals: set[str]) -> Exception:
         body: the reply. refusals: the codes of errors that mean that the service refuses this request.
     """
     said, codes = error_of(json.dumps(body))
-    reason = f"the service reported an error in its answer: {clean(said)}"
+    reason = Diagnostic("service_error_in_answer", message=clean(said))
     return GivenUp(reason, refused=True, said=json.dumps(body)) if codes & refusals else Again(reason)

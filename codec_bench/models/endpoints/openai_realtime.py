@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
 from codec_bench.audio.clip import Clip
+from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
@@ -226,7 +227,7 @@ def _check_rate(session: Any) -> None:
 def trouble_of(error: Mapping[str, Any]) -> Exception:
     """The exception for an error that the service reports in an event."""
     kind = f"{error.get('type', '')} {error.get('code', '')}"
-    reason = f"the service reported an error: {clean(str(error.get('message') or kind))}"
+    reason = Diagnostic("service_error", message=clean(str(error.get("message") or kind)))
     if "rate_limit" in kind:
         return Again(reason, wait_s=wait_of({}, reason), crowded=True, daily=is_daily(reason))
     if "insufficient_quota" in kind:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import data_uri, wav_base64
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
@@ -98,9 +99,9 @@ class OpenAiResponses(BatchableModel):
         why = (body.get("incomplete_details") or {}).get("reason") if body.get("status") == "incomplete" else None
         about = {**about, "usage": openai_usage(body.get("usage")), "finish": FINISHES.get(why, why) if why else "stop"}
         if refusal:
-            return Response.refused(f"the model declined: {clean(refusal)}", text=refusal, **about)
+            return Response.refused(Diagnostic("model_declined", message=clean(refusal)), text=refusal, **about)
         if why == "content_filter":
-            return Response.refused("a content filter stopped the answer", text=text or None, **about)
+            return Response.refused(Diagnostic("content_filter"), text=text or None, **about)
         return Response(text=text, notes=() if text else (EMPTY,), **about)
 
 

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from codec_bench.errors import AudioError, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import refusal
@@ -289,9 +290,9 @@ class RemoteModel(Model):
             return Response.failed(error.message)
         except UNEXPECTED as error:  # a value of another type than the service documents
             said = clean(f"{type(error).__name__}: {error}")
-            return Response.failed(f"the reply does not have the expected layout ({said})")
+            return Response.failed(Diagnostic("unexpected_layout", message=said))
         if response.status == "ok" and request.wants == "audio" and response.audio is None:
-            reason = "the answer holds no audio"
+            reason = Diagnostic("no_audio_in_answer")
             return replace(response, status="failed", reason=reason, text=response.text or None, notes=())
         return response
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from codec_bench.errors import MissingExtra, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import audio_of, from_pieces
 from codec_bench.models.base import EMPTY
 from codec_bench.models.endpoints.bodies import understood
@@ -141,7 +142,7 @@ class SocketModel(RemoteModel):
         }
         text = "".join(written.text)
         if written.finish == "content_filter":
-            return Response.refused("a content filter stopped the answer", text=text or None, **about)
+            return Response.refused(Diagnostic("content_filter"), text=text or None, **about)
         note = ("the text is the service's own transcript of the spoken answer",) if not written.text else ()
         spoken = "".join(written.text or written.transcript)
         if not written.audio or request.wants == "text":

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from codec_bench.errors import UserError
 from codec_bench.memory import give_back, placed
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.batching import BatchModel
 from codec_bench.models.in_process.families import family_of
@@ -158,7 +159,9 @@ class TransformersModel(BatchModel):
             except UserError as error:
                 answers[place] = Response.refused(str(error))
             except (ValueError, TypeError, KeyError, IndexError) as error:  # raised by processors and templates
-                answers[place] = Response.failed(f"the processor cannot take it: {type(error).__name__}: {error}")
+                answers[place] = Response.failed(
+                    Diagnostic("processor_refused", type=type(error).__name__, message=error)
+                )
             else:
                 alone = settings.sampled or not family.together
                 groups[settings, row.wants, row.group, place if alone else None].append((place, row, settings))

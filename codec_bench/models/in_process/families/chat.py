@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import wav_base64
 from codec_bench.models.base import EMPTY
 from codec_bench.models.in_process.families.base import Family, Loading, Row, Settings, drawing
@@ -238,8 +239,7 @@ class Chat(Family):
             reasoning, _, text = text.rpartition(after)
         elif after is not None and finish == "length":
             return Response.failed(
-                f"the answer ended after {usage['output_tokens']} tokens, and the model had not finished its reasoning; "
-                "raise max_tokens",
+                Diagnostic("unfinished_reasoning", tokens=usage["output_tokens"]),
                 usage=usage,
                 finish=finish,
             )

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import MissingExtra, UserError, WeightsError, optional_package
+from codec_bench.messages import Diagnostic
 from codec_bench.models.in_process.families.base import Family, Row, Settings, drawing
 from codec_bench.models.in_process.families.checkpoint import As, codec_of, load_net, read_config, told_in
 from codec_bench.networks.precision import computing
@@ -188,7 +189,7 @@ class Voice(Family):
         except UserError as error:
             return Response.failed(error.message)
         if not waves:
-            return Response.failed("the model ended before it made any sound")
+            return Response.failed(Diagnostic("no_sound_made"))
         audio = Audio(torch.cat(waves)[None].numpy(), self.rate_hz)
         return Response(audio=audio, finish="length" if cut else "stop")
 

@@ -1,0 +1,131 @@
+"""Diagnostics: every code is in one catalogue, what is written is read back, and no text is compared."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import json
+import pickle
+import string
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import codec_bench
+from codec_bench.errors import UserError
+from codec_bench.messages import (
+    VARIES,
+    Diagnostic,
+    as_reason,
+    as_remark,
+    catalogue,
+    in_common,
+    of_error,
+    read,
+    register,
+    together,
+)
+
+PACKAGE = Path(codec_bench.__file__).parent
+NESTED = Diagnostic(
+    "feature_failed", feature="dnsmos", side="estimate", cause=Diagnostic("worker_died", stage="a", cause="9", times=2)
+)
+
+
+def uses():
+    """Every place where a diagnostic is made: file, line, code, names of its parameters."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_text("utf-8")
+        if "Diagnostic(" not in text and "Note(" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Diagnostic", "Note") and node.args:
+                first = node.args[0]
+                codes = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
+                for code in codes:
+                    if isinstance(code, ast.Constant):
+                        yield path.name, node.lineno, code.value, {k.arg for k in node.keywords}
+
+
+def fields(sentence):
+    """The parameters that a sentence shows, and those that it may leave out."""
+    if callable(sentence):
+        found = inspect.signature(sentence).parameters.values()
+        return {p.name for p in found if p.default is p.empty}, {p.name for p in found}
+    shown = {name for _, name, _, _ in string.Formatter().parse(sentence) if name}
+    return shown, shown
+
+
+def test_every_code_that_is_used_is_in_a_catalogue_with_its_parameters():
+    known, wrong = catalogue(), []
+    for file, line, code, names in uses():
+        if code not in known:
+            wrong.append(f"{file}:{line}: {code}")
+        elif None not in names:  # no `**`
+            needed, taken = fields(known[code].sentence)
+            if not needed <= names <= taken:
+                wrong.append(f"{file}:{line}: {code} takes {sorted(taken)}, got {sorted(names)}")
+    assert not wrong
+
+
+def test_a_code_is_in_one_catalogue():
+    with pytest.raises(ValueError, match="'clipped'"):
+        register("elsewhere", {"info": {"clipped": "x"}})
+    assert {entry.severity for entry in catalogue().values()} == {"info", "warning", "error"}
+
+
+@pytest.mark.parametrize(
+    "made", [Diagnostic("silent"), NESTED, together(Diagnostic("silent"), Diagnostic("clipped", samples=3))]
+)
+def test_what_is_written_is_read_back(made):
+    for again in (read(json.loads(json.dumps(made.as_dict()))), pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
+        assert again == made and again.as_dict() == made.as_dict() and type(again) is Diagnostic
+    assert type(str(made)) is str
+
+
+def test_parameters_are_json_values():
+    held = Diagnostic("empty_channels", heard=np.int64(1), channels=np.float32(2)).as_dict()
+    assert json.loads(json.dumps(held)) == {"code": "empty_channels", "heard": 1, "channels": 2.0}
+    assert Diagnostic("error", type="", message=Path("/x")).parameters["message"] == "/x"
+
+
+def test_codes_and_parameters_are_compared_and_not_sentences():
+    one, other = Diagnostic("remark", message="x"), Diagnostic("error", type="", message="x")
+    assert str(one) == str(other) and one != other and len({one, other}) == 2
+    assert Diagnostic("clipped", samples=1) != Diagnostic("clipped", samples=2)
+
+
+@pytest.mark.parametrize("held", ["text", {}, {"code": 3}, None, ["silent"]])
+def test_what_is_no_code_is_refused(held):
+    with pytest.raises(ValueError, match="no code"):
+        read(held)
+
+
+@pytest.mark.parametrize(
+    "held", [{"code": "from_later", "a": 1}, {"code": "clipped"}, {"code": "clipped", "else": "{x}"}]
+)
+def test_an_unknown_code_is_shown_as_it_is(held):
+    found = read(held)
+    assert found.code in str(found) and found.as_dict() == held and found.severity in ("info", "warning", "error")
+
+
+def test_what_differs_is_left_open():
+    made = [Diagnostic("worker_died", stage="a", cause="9", times=n) for n in (1, 2)]
+    found = in_common(made)
+    assert found.parameters == {"stage": "a", "cause": "9", "times": VARIES} and VARIES in str(found)
+    assert in_common(made[:1]) == made[0]
+
+
+def test_every_sentence_can_leave_its_numbers_open():
+    for code, entry in catalogue().items():
+        found = read({"code": code, **dict.fromkeys(fields(entry.sentence)[1], VARIES)})
+        assert code == "several" or not str(found).startswith(f"{code} ("), code
+
+
+def test_texts_of_others_keep_their_words():
+    assert as_reason("the line is down").as_dict() == {"code": "error", "type": "", "message": "the line is down"}
+    assert as_remark("odd").as_dict() == {"code": "remark", "message": "odd"} and as_reason(None) is None
+    assert of_error(ValueError("a\n b")).as_dict() == {"code": "error", "type": "ValueError", "message": "a b"}
+    assert of_error(UserError(Diagnostic("silent"))) == Diagnostic("silent")
