@@ -383,8 +383,10 @@ class Answered(Generic[Spoken]):
     reasoning: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reason", as_reason(self.reason))
-        object.__setattr__(self, "notes", tuple(map(as_remark, self.notes)))
+        if isinstance(self.reason, str):
+            object.__setattr__(self, "reason", as_reason(self.reason))
+        if isinstance(self.notes, tuple | list) and all(isinstance(note, str) for note in self.notes):
+            object.__setattr__(self, "notes", tuple(map(as_remark, self.notes)))
 
     @property
     def code(self) -> str | None:

@@ -116,7 +116,17 @@ def collect_material(run: Run, summary: Summary, written: set[Path]) -> Material
         doubts = numbers.doubts_text(summary.systems[name])
         # What is written under the name of a system is a result of it.
         system = f"{name} (control: {summary.control})" if summary.control else name
-        cells = (entry.value, low, high, entry.n, entry.failed, entry.unit, entry.protocol, entry.note, doubts)
+        cells = (
+            entry.value,
+            low,
+            high,
+            entry.n,
+            entry.failed,
+            entry.unit,
+            entry.protocol,
+            entry.note and str(entry.note),
+            doubts,
+        )
         rows.append((system, metric, *cells))
         for end, value in (("", entry.value), (".low", low), (".high", high)):
             if value is not None:

@@ -118,7 +118,7 @@ def facts_of(run: Run, system: str, entry: MetricSummary) -> dict[str, Any]:
         "protocol": entry.protocol,
         "unit": entry.unit or None,
         "ci95": [float(end) for end in ends] if ends and all(map(math.isfinite, ends)) else None,
-        "note": entry.note,
+        "note": entry.note and str(entry.note),
         "n": entry.n,
         "failed": entry.failed,
         "benchmark": (meta.get("benchmark") or {}).get("name"),

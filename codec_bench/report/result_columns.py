@@ -117,7 +117,7 @@ CSV_COLUMNS = (
     CsvColumn(
         "note",
         "Why there is no interval, or what to know of the one there is.",
-        lambda name, metric, entry, system: entry.note,
+        lambda name, metric, entry, system: entry.note and str(entry.note),
     ),
     CsvColumn("method", "The method of the interval.", lambda name, metric, entry, system: entry.method or None),
     CsvColumn("n", "The number of samples that the value rests on.", lambda name, metric, entry, system: entry.n),

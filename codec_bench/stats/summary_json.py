@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
-from codec_bench.messages import Diagnostic, read
+from codec_bench.messages import Diagnostic, as_remark, read
 
 CODE = "_code"
 
@@ -77,6 +77,8 @@ def _plain(value: Any) -> Any:
 
 def _read(kind: Any, value: Any) -> Any:
     """A JSON value as what a field of this kind holds."""
+    if kind is Diagnostic:
+        return as_remark(value)
     parts = get_args(kind)
     if get_origin(kind) in (Union, types.UnionType):
         return None if value is None else _read(next(one for one in parts if one is not type(None)), value)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from codec_bench.messages import Diagnostic
 from codec_bench.report import numbers
 from codec_bench.stats.summary_types import Below50, MetricSummary
 
@@ -66,23 +67,23 @@ def test_an_interval_that_is_not_symmetric_shows_its_ends():
     assert numbers.spread(entry(0.0002, 0.0001, 0.0003), 3) == "±0.0001", "no width that is not zero looks like zero"
     assert numbers.spread(entry(0.0, 0.0, 0.0004), 3) == "[0.0000, 0.0004]"
     assert numbers.spread(entry(0.5, 0.5, 0.5), 3) == "±0.000"
-    assert numbers.spread(replace(entry(0.5, 0.39, 0.61), note="may be too short"), 2) == "±0.11*"
+    assert numbers.spread(replace(entry(0.5, 0.39, 0.61), note=Diagnostic("single_unit")), 2) == "±0.11*"
 
 
 def test_the_notes_of_intervals_name_their_metrics():
     noted = lambda note, low=None: replace(entry(0.5, low, low and 0.6), note=note)  # noqa: E731
-    few, short = "there are 2 units", "few"
+    few, short = Diagnostic("few_of", units=2, of="items", needed=3), Diagnostic("dominant_unit")
     all_few = [("a", "wer", noted(few)), ("a", "stoi", noted(few))]
-    assert numbers.interval_notes(all_few) == ["–: there are 2 units"]
+    assert numbers.interval_notes(all_few) == [f"–: {few}"]
     fine = entry(0.5, 0.4, 0.6)
     one_metric = [(s, m, noted(short, 0.4) if m == "wer" else fine) for s in "ab" for m in ("wer", "stoi")]
-    assert numbers.interval_notes(one_metric) == ["* (wer): few"]
+    assert numbers.interval_notes(one_metric) == [f"* (wer): {short}"]
     one_system = [(s, m, noted(few) if s == "b" else fine) for s in "ab" for m in ("wer", "stoi")]
-    assert numbers.interval_notes(one_system) == ["– (all metrics of b): there are 2 units"]
+    assert numbers.interval_notes(one_system) == [f"– (all metrics of b): {few}"]
     marked = {("a", "wer"), ("b", "wer"), ("c", "stoi"), ("c", "cer")}
     metrics, systems = ("wer", "cer", "stoi"), ("a", "b", "c")
     apart = [(s, m, noted(short, 0.4) if (s, m) in marked else fine) for s in systems for m in metrics]
-    assert numbers.interval_notes(apart) == ["* (wer of a, b; cer, stoi of c): few"]
+    assert numbers.interval_notes(apart) == [f"* (wer of a, b; cer, stoi of c): {short}"]
     assert numbers.interval_notes([("a", "wer", entry(None))]) == []
 
 
@@ -107,7 +108,7 @@ def test_names_and_units():
 
 
 def test_reasons_of_several_systems_become_one():
-    row = {"metric": "pesq_wb", "status": "failed", "reason": "no utterance", "example": "x"}
+    row = {"metric": "pesq_wb", "status": "failed", "reason_code": {"code": "pesq_no_utterance"}, "example": "x"}
     grouped = numbers.grouped_reasons([{**row, "system": "a", "count": 2}, {**row, "system": "b", "count": 3}])
     assert [(g["systems"], g["count"]) for g in grouped] == [(["a", "b"], 5)]
 

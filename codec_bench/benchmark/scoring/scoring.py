@@ -160,7 +160,9 @@ def _read(exchange: Exchange, chain: Chain, heard: Score | None) -> Reading:
         return Reading(None, None, Diagnostic("answer_ends_in_reasoning"), turns, TRUNCATED)
     parsed = chain(text, exchange.question.fields)
     if isinstance(parsed, Unparsed):
-        return Reading(transcript, None, parsed.reason, turns, parsed.code)
+        own = isinstance(parsed.reason, Diagnostic)
+        reason = parsed.reason if own else parsed.reason[:REASON_CHARACTERS]
+        return Reading(transcript, None, reason, turns, parsed.code)
     return Reading(transcript, parsed.text, None, turns, parsed.code)
 
 

@@ -134,7 +134,7 @@ def test_rubrics_that_differ_in_how_verdicts_are_combined_share_the_replies(tmp_
         ("[[4/5]]", "out of 5, not of 10"),
         ("x" * 100_000, "there is no rating"),
         ("cut \ud83d", "there is no rating"),
-        (Response(text=None), "the judge: gave no text"),
+        (Response(text=None), "the judge gave no text"),
         (Response.failed("429 for an hour"), "the judge: 429 for an hour"),
         (Response.refused("not about this"), "the judge: not about this"),
         (ValueError("bug"), "the judge: the model raised ValueError: bug"),
