@@ -232,7 +232,7 @@ def of_schema(folder: Path, schema: str) -> Path:
 def test_a_record_of_another_schema_is_refused(made, tmp_path, schema):
     folder = of_schema(copied(made, tmp_path), schema)
     for attempt in (read, begun, verify_record):
-        with pytest.raises(UserError, match=r"is a record of schema .*this version of codec-bench reads schema 5"):
+        with pytest.raises(UserError, match=r"is a record of schema .*this version of codec-bench reads schema 6"):
             attempt(folder)
     with pytest.raises(UserError, match="nothing of the run record"):
         rescue(folder, tmp_path / "new")
