@@ -23,7 +23,7 @@ from codec_bench.benchmark.controls import Wanted, tell_controls, with_controls
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.judging import judges_told
-from codec_bench.benchmark.run_request import PHASES, Phase, RunRequest, Terms, run_folder, safe
+from codec_bench.benchmark.run_request import PHASES, Phase, RunRequest, Terms, run_folder, safe, scheme_of
 from codec_bench.benchmark.runs_overview import Outcome, write_overview
 from codec_bench.benchmark.scoring_phase import score
 from codec_bench.config import check_settings
@@ -35,11 +35,11 @@ from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.extend import in_begun_order
 from codec_bench.engine.running import Running, chosen_running
 from codec_bench.engine.systems import Codecs, System, read_systems
-from codec_bench.errors import AnswersPending, UserError
-from codec_bench.models import check_served, load_model, model_names, own_name
+from codec_bench.errors import AnswersPending, MissingExtra, UserError
+from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.likelihood import told
-from codec_bench.registry import Spec, code_hash, is_own_code
+from codec_bench.registry import code_hash, is_own_code
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
 from codec_bench.stats.controls import AS_GIVEN, Control
@@ -171,7 +171,7 @@ def run_benchmark(
             f"'{judged[0]}' needs a judge, and none was named",
             hint="--judge NAME (see codec-bench list models), or --phase answers to score later",
         )
-    _check_options(given, models, judges)
+    _check_options(wanted, request)
     known = {
         "benchmark": [{"asked": one.asked, "scored": one.scored} for one in wanted], "judge": ",".join(judges) or None, "options": given,
         **_known(models, request.data, seed, limit, request.shard), **({"repeats": repeats} if repeats > 1 else {}),
@@ -331,17 +331,23 @@ def _written(one: Benchmark, model: str, control: Control, folder: Path, request
     return run
 
 
-def _check_options(given: Mapping[str, Any], models: Sequence[str], judges: Sequence[str]) -> None:
-    """Checks that every option is for a model, a judge or a feature that exists.
+def _check_options(wanted: Sequence[Benchmark], request: RunRequest) -> None:
+    """Checks that every option is for a model, a judge or a feature of this run.
 
     Raises:
         UnknownName: an option is for another name; the message suggests the nearest.
     """
-    from codec_bench import features
-
-    known = [*models, *judges]
-    unread = [n for n in given if n not in model_names() and Spec.parse(n).name not in features.REGISTRY.table()]
-    check_settings(unread, known, "model, benchmark or feature of this run")
+    read = [*request.models, *request.judges]
+    if all(name in read for name in request.options):
+        return
+    for one in wanted:
+        try:
+            read += scheme_of(one, (), request).features
+        except MissingExtra:
+            if request.phase == "answers":
+                return  # what reads an option is known where the answers are scored
+            raise
+    check_settings(request.options, read, "model, benchmark or feature of this run")
 
 
 def run_codecs(

@@ -20,7 +20,7 @@ from codec_bench.benchmark.judge.rubric import Rubric, load_rubric
 from codec_bench.benchmark.metrics.accuracy import DOUBLED
 from codec_bench.benchmark.run_request import run_folder
 from codec_bench.engine import pool
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.errors import RunMismatch, UnknownName, UserError
 from codec_bench.report.open_run import Run, open_run
 from codec_bench.stats.answers import answers_of
 from codec_bench.stats.intervals import clopper_pearson
@@ -245,6 +245,13 @@ def test_options_beside_running_are_refused(tmp_path, define, ask):
     with pytest.raises(UserError, match="got running= and workers= beside it"):
         evaluate(codec="opus-12k", data="embedded", metrics="stoi", out=tmp_path / "r", running=Running(), workers=2)
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("phase", ["both", "answers", "scores"])
+@pytest.mark.parametrize("name", ["dnsmos", "gpt-audio", "nothing"])
+def test_an_option_that_nothing_in_the_run_reads_is_refused(define, ask, name, phase):
+    with pytest.raises(UnknownName, match=name):
+        ask(define(), phase=phase, options={name: {"weights": "/x"}})
 
 
 def test_the_phases_can_run_apart_and_on_another_machine(tmp_path, define, ask, models):

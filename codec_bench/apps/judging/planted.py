@@ -71,9 +71,11 @@ def text_rubrics() -> list[str]:
 
 
 def fits(name: str) -> bool:
-    """Whether the planted answers fit a rubric."""
+    """Whether the planted answers fit a rubric, which may read further columns of a question."""
     one = load_rubric(name)
-    return bool(one.prompt) and not (one.hears or one.aligns or one.also or one.reply.startswith("official/"))
+    if not one.prompt or one.hears or one.aligns or one.also or one.reply.startswith("official/"):
+        return False
+    return next(planted(JudgeMetric(name), 1, 0), None) is not None
 
 
 def planted(metric: JudgeMetric, repeats: int, seed: int) -> Iterator[Planted]:

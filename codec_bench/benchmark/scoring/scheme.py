@@ -109,10 +109,17 @@ class Scheme:
         """What the engine computes, also on a GPU or without, for spoken answers in these languages, or in any (None);
         needed only if `hears`.
         """
-        asked = list(dict.fromkeys([*self.spoken, *self.read_along]))
-        read = {feature for name in asked for feature in features_read(build_metric(name))}
-        given = {name: values for name, values in options.items() if name in read}
-        return build_plan([generated()], asked, given, languages, gpu=gpu)
+        given = {name: values for name, values in options.items() if name in self.features}
+        return build_plan([generated()], self._of_sound, given, languages, gpu=gpu)
+
+    @property
+    def features(self) -> frozenset[str]:
+        """The names of the features that are computed of spoken answers."""
+        return frozenset(feature for name in self._of_sound for feature in features_read(build_metric(name)))
+
+    @property
+    def _of_sound(self) -> list[str]:
+        return list(dict.fromkeys([*self.spoken, *self.read_along]))
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """What the record says about each metric, in the benchmark's order."""

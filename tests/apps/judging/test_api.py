@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+from codec_bench.apps.judging.planted import planted, text_rubrics
+from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
 from codec_bench.store.judge_tests import HEARING, NOT_TESTED, judge_words, kept_test
@@ -201,3 +203,14 @@ def test_a_rubric_of_ones_own_marks_the_planted_answers(two, check, tmp_path, mo
         check(out="other", parts="texts", rubrics="mine.yaml")
     with pytest.raises(UserError, match=r"there is no rubric '.*/none\.yaml'"):
         check(out="other", parts="texts", rubrics="none.yaml")
+
+
+def test_every_rubric_that_is_tested_by_default_asks_something():
+    for name in text_rubrics():
+        marked = list(planted(JudgeMetric(name), 1, 0))
+        assert marked and all(one.requests for one in marked), name
+
+
+def test_a_rubric_that_reads_a_further_column_does_not_fit(two, check):
+    with pytest.raises(UserError, match="'uro-empathy'"):
+        check(parts="texts", rubrics="uro-empathy")
