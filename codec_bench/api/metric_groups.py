@@ -23,6 +23,7 @@ def expand_metrics(
     *,
     coded: bool,
     options: Mapping[str, Mapping[str, Any]] | None,
+    prompted: bool = False,
 ) -> tuple[list[str], dict[str, Any]]:
     """The metrics that names of metrics and groups stand for, and what the run's request says of the groups.
 
@@ -32,6 +33,7 @@ def expand_metrics(
     Args:
         chosen: from `chosen_metrics`. source: the data, all of it. out: the folder of the run, or None for a new one.
         coded: whether codecs are measured. options: arguments of features by name.
+        prompted: whether the reference audio is a recording of the voice with other words.
 
     Raises:
         UserError: nothing of a group can be measured, or a group is named with brackets.
@@ -39,7 +41,7 @@ def expand_metrics(
     if not any(names_group(text) for text in chosen):
         return list(chosen), {}
     chosen_groups: Chosen = without_groups(
-        chosen, Material.of(source, coded=coded, options=options), _read_members(out)
+        chosen, Material.of(source, coded=coded, options=options, prompted=prompted), _read_members(out)
     )
     return chosen_groups.metrics, {GROUPS: chosen_groups.groups}
 

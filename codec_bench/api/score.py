@@ -15,13 +15,17 @@ from codec_bench.api.recorded_arguments import record_arguments
 from codec_bench.config.option import documented
 from codec_bench.config.request import ScoreRequest
 from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source, sameness, with_trials
+from codec_bench.data.layouts import Role
+from codec_bench.data.roles import with_role
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.extend import in_begun_order
 from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import System, read_generated
-from codec_bench.errors import Note, UserError
-from codec_bench.metrics import chosen_metrics
+from codec_bench.errors import Note, UserError, first_of
+from codec_bench.metrics import build_metric, chosen_metrics, expand
+from codec_bench.metrics.groups import NEEDS_TARGET, needs_target
 from codec_bench.report.open_run import Run
+from codec_bench.store.folders import begun_fingerprint
 
 
 @documented(ScoreRequest)
@@ -40,6 +44,7 @@ def score(
     by: str | Sequence[str] | None = None,
     progress: bool | Progress | None = None,
     running: Running | None = None,
+    reference: str | None = None,
     allow_same: bool = False,
     **running_fields: Any,
 ) -> Run:
@@ -73,7 +78,7 @@ def score(
     running = chosen_running(running, running_fields)
     request: dict[str, Any] = {
         "generated": generated, "data": data, "metrics": metrics, "preset": preset, "seed": seed, "limit": limit,
-        "options": options, "trials": trials, "by": by, "allow_same": allow_same, "out": out,
+        "options": options, "trials": trials, "by": by, "allow_same": allow_same, "out": out, "reference": reference,
         "arguments": arguments, "growing": out if running.on_ray is None else None,
     }  # fmt: skip
     with show_progress(running, progress) as running:
@@ -92,6 +97,7 @@ def prepare(
     trials: str | os.PathLike[str] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
+    reference: str | None = None,
     allow_same: bool = False,
     out: str | os.PathLike[str] | None = None,
     growing: str | os.PathLike[str] | None = None,
@@ -107,25 +113,30 @@ def prepare(
     source = open_source(data, limit=limit, seed=seed if limit is not None else None, require_audio=False)
     if trials is not None:
         source = with_trials(source, Path(trials))
+    source, role = with_role(source, reference)
     source = in_begun_order(source, growing, limit=limit, seed=seed)
-    if len(outputs) == 1:
-        (system, audio) = outputs[0]
-        source, systems = match_estimates(source, audio), [system]
-        names: Any = {system.name: data_name(audio)} if system.titled else data_name(audio)
-    else:
-        systems = [replace(system, made=_match_system(system, source, audio)) for system, audio in outputs]
-        names = {system.name: data_name(audio) for system, audio in outputs}
+    outputs = _begun_first(outputs, growing)
+    is_prompted = role == "prompt"
+    systems = [
+        replace(system, made=_match_system(system, source, audio, role), is_prompted=is_prompted)
+        for system, audio in outputs
+    ]
+    alone = systems[0] if len(systems) == 1 and not systems[0].titled else None
+    names: Any = data_name(outputs[0][1]) if alone else {system.name: data_name(audio) for system, audio in outputs}
     matched = [(system, system.made or source) for system in systems]
     for system, pairs in matched:
         _check_match(system, pairs, allow_same)
     choices = {system.asked: pairs.taken for system, pairs in matched if pairs.taken}
-    chosen, groups = expand_metrics(requested, source, out, coded=False, options=options)
+    chosen, groups = expand_metrics(requested, source, out, coded=False, options=options, prompted=is_prompted)
+    if is_prompted:
+        _check_needs(chosen)
     request: dict[str, Any] = {
         "command": "score",
         "data": data_name(data),
         "generated": names,
         "seed": seed,
         "limit": limit,
+        "reference": role,
         **groups,
     }
     if trials is not None:
@@ -156,9 +167,32 @@ def _check_match(system: System, matched: Source, allow_same: bool) -> None:
         )
 
 
-def _match_system(system: System, source: Source, audio: Any) -> Source:
-    """The samples with the audio of one of several systems; what is wrong with it is said with the system's name."""
+def _check_needs(chosen: Sequence[str]) -> None:
+    """Refuses metrics that compare with the same words, where the reference audio says others.
+
+    Raises:
+        UserError: there are such metrics.
+    """
+    metrics = [build_metric(name) for text in chosen for name in expand([text])]
+    if unfit := [metric.name for metric in metrics if needs_target(metric)]:
+        raise UserError(
+            f"{first_of(unfit, 5)}: each {NEEDS_TARGET}",
+            hint="leave these metrics out, or give --reference target if the audio of the data has the same words",
+        )
+
+
+def _begun_first(outputs: list[tuple[System, Any]], folder: Any) -> list[tuple[System, Any]]:
+    """The systems, those that a folder's record holds first and in its order, so that further ones can be added."""
+    begun = list(begun_fingerprint(folder).get("systems") or ()) if folder is not None else []
+    rank = {name: place for place, name in enumerate(begun)}
+    return sorted(outputs, key=lambda output: rank.get(output[0].name, len(rank)))
+
+
+def _match_system(system: System, source: Source, audio: Any, role: Role) -> Source:
+    """The samples with the audio of a system; an error has the name of a system that has one."""
     try:
-        return match_estimates(source, audio)
+        return match_estimates(source, audio, by_audio=role == "target")
     except UserError as error:
+        if not system.titled:
+            raise
         raise UserError(f"'{system.name}': {error.message}", hint=error.hint) from error

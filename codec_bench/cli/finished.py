@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 
 
 def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> None:
-    """Prints a run that is finished; exits with 3 if something failed, or if no score has a value."""
+    """Prints a run that is finished; exits with 3 if something failed, or if all scores of a metric were refused."""
     if words := valueless_words(summary.valueless):
         talk(words)
+    refused = _refused_metrics(run, summary)
+    for metric, reason in refused.items():
+        talk(f"{metric}: every score was refused: {reason}")
     if as_json:
         sys.stdout.write(json.dumps(summary.as_dict(), ensure_ascii=False) + "\n")
     else:
         _print_run(run, summary, timings=timings)
-    if summary.failures.items or summary.failures.scores or words:
+    if summary.failures.items or summary.failures.scores or words or refused:
         raise typer.Exit(3)
 
 
@@ -57,6 +60,16 @@ def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
         talk(f"{len(unmatched)} generated files belong to no sample and were left out: {first_of(unmatched, 3)}")
     page = run.folder / "report.html"
     talk(f"run folder: {run.folder}" + (f"\npage: {page}" if page.is_file() else ""))
+
+
+def _refused_metrics(run: Run, summary: Summary) -> dict[str, str]:
+    """The metrics of which every score was refused, with the first reason."""
+    found = {}
+    for metric in summary.metrics:
+        entries = [entry for _, name, entry in summary.entries if name == metric]
+        if all(not entry.n and set(entry.missing) == {"refused"} for entry in entries):
+            found[metric] = next((s.reason or "" for s in run.scores(metric=metric, without_value=True)), "")
+    return found
 
 
 def valueless_words(counts: Mapping[str, int]) -> str:

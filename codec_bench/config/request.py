@@ -152,6 +152,13 @@ class ScoreRequest(_Scoring):
         python="what the audio is compared with: transcripts, reference audio, speakers. A sample without a generated file fails "
         "for that system, with that as the reason.",
     )
+    reference: Text | None = option(
+        None,
+        "What the audio of the data is to the generated audio: target (the same words), prompt (the voice), or none. Default: by the data.",
+        python="what the audio of `data` is to the generated audio: `target`, a recording of the same words; `prompt`, a recording of "
+        "the voice with other words, as in Seed-TTS' lists; `none` leaves it out. None goes by the data: `prompt` for lists of "
+        "prompts and data with a column `prompt_text`, else `target`.",
+    )
     allow_same: Flag = option(
         False,
         "Score audio that is the reference audio itself, as that of a lossless system.",

@@ -10,6 +10,7 @@ Which file to open
                      speech that comes with the package.
     `table.py`       data sets in the hub's layout, row by row: `hub.py` finds the place, `layout.py` the splits and
                      files, and `parquet.py` and `streamed.py` read them; `cells.py` knows the cells with sound.
+    `roles.py`       what the audio of data is to generated audio: prompt, target, or left out.
     `columns.py`     columns by which results are broken down; `alignments.py` is when each phone is said, `trials.py`
                      which
         recordings are compared by their speakers.

@@ -15,7 +15,9 @@ from codec_bench.errors import UserError, first_of
 from codec_bench.types import Sample
 
 
-def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence[Sample]) -> Source:
+def match_estimates(
+    source: Source, generated: str | os.PathLike[str] | Sequence[Sample], *, by_audio: bool = True
+) -> Source:
     """The samples of `source`, each with the path of the audio that was generated for it.
 
     A generated file belongs to the sample that has its id. The remaining files are matched by the last part of the
@@ -30,6 +32,7 @@ def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence
         generated: a folder of sound files, or a manifest whose column `estimate` (else `audio`) names them. The
             manifest of a folder is used only if all files that it names lie in that folder: another one may be that of
             the references. The result's `taken` says which it was, if the folder holds a manifest.
+        by_audio: whether the stem of a sample's audio names its generated file, which that of a prompt does not.
 
     Raises:
         UserError: `generated` cannot be opened, or no file belongs to any sample.
@@ -43,7 +46,9 @@ def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence
         if sample.id in files:
             found[sample.id] = sample.id
     doubts: dict[str, str] = {}
-    for key in (lambda s: stem_of_id(s.id), lambda s: _file_stem(s.audio)):
+    keys: list[Callable[[Sample], str | None]] = [lambda s: stem_of_id(s.id)]
+    keys += [lambda s: _file_stem(s.audio)] if by_audio else []
+    for key in keys:
         _match_stems([s for s in wanted if s.id not in found], files, key, found, doubts)
 
     samples = []

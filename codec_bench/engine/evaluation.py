@@ -19,7 +19,7 @@ from codec_bench.config.option import options_of
 from codec_bench.config.shared_options import RunningOptions
 from codec_bench.data import Shard, Source, part_of
 from codec_bench.engine.device import has_gpu
-from codec_bench.engine.extend import GROWN, held_samples
+from codec_bench.engine.extend import GROWN, adds_systems, held_samples
 from codec_bench.engine.plan import NATIVE, Plan, build_plan, features_read
 from codec_bench.engine.recorded_sounds import check_sounds
 from codec_bench.engine.run import Engine
@@ -147,14 +147,18 @@ def _execute_in(
 
 
 def _opened(place: RunFolder, plan: Plan, facts: Mapping[str, Any], asked: Evaluation) -> RunWriter:
-    """The record of a folder, for writing; one that was begun with a smaller limit is one of the larger limit from now
-    on.
+    """The record of a folder, for writing; one that was begun with a smaller limit, or with fewer systems of generated
+    audio, is one of the larger limit or of more systems from now on.
 
     Raises:
         RunMismatch: the record was begun differently in another way than its limit.
     """
     now, begun = _fingerprint(plan, facts, asked), begun_fingerprint(place.path)
     count = held_samples(begun, now)
+    if count is None and adds_systems(begun, json.loads(json.dumps(now))):
+        writer = RunWriter(place.path, {**now, "systems": begun["systems"]}, lock=place.lock)
+        writer.set_meta(fingerprint=now)
+        return writer
     if count is None:
         return RunWriter(place.path, now, lock=place.lock)
     smaller = {**_fingerprint(plan, facts, asked, first=count), "limit": begun["limit"]}
@@ -209,7 +213,7 @@ def _run(
         config=config, how=how, **run_on(), started=started, state="running",
         data={
             "name": source.name, "samples": len(source), "fingerprint": source.fingerprint,
-            "unmatched": [*source.unmatched, *(f"{s.name}: {id}" for s in plan.systems if s.made is not None for id in s.made.unmatched)],
+            "unmatched": [*source.unmatched, *_unmatched(plan)],
         },
     )  # fmt: skip
     with closing(Run(writer.folder)) as begun:  # also a run that is stopped can be repeated from it
@@ -237,6 +241,17 @@ def _run(
     if timings["items"] or not before:  # if nothing was left to do, the earlier timings stay
         writer.set_meta(timings=timings)
     writer.set_meta(finished=datetime.now(UTC).isoformat(timespec="seconds"), state="finished")
+
+
+def _unmatched(plan: Plan) -> list[str]:
+    """The generated files that belong to no sample, with the system's name where there are several."""
+    several = len(plan.systems) > 1
+    return [
+        f"{system.name}: {id}" if several else id
+        for system in plan.systems
+        if system.made is not None
+        for id in system.made.unmatched
+    ]
 
 
 def _shard(source: Source) -> dict[str, str]:
@@ -317,4 +332,5 @@ def _fingerprint(
         "signals": SIGNALS,
         "seed": asked.request["seed"],
         "limit": asked.request["limit"],
+        **({"reference": role} if (role := asked.request.get("reference", "target")) != "target" else {}),
     }

@@ -87,4 +87,16 @@ def held_samples(begun: Mapping[str, Any], now: Mapping[str, Any]) -> int | None
     return int(begun["samples"]) if grows and "shard" not in {**begun, **now} else None
 
 
-__all__ = ["GROWN", "held_samples", "in_begun_order"]
+def adds_systems(begun: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether the request is that of the record with further systems of generated audio after those that it holds.
+
+    Args:
+        begun, now: the fingerprint of the record and that of what is asked.
+    """
+    held, wanted = begun.get("systems") or {}, now["systems"]
+    is_generated = all("audio" in facts for facts in wanted.values())
+    added = is_generated and bool(held) and len(held) < len(wanted) and "shard" not in {**begun, **now}
+    return added and list(held.items()) == list(wanted.items())[: len(held)]
+
+
+__all__ = ["GROWN", "adds_systems", "held_samples", "in_begun_order"]

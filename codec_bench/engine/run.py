@@ -329,7 +329,7 @@ class Engine:
         reference = outcome.item.loaded.reference
         if reference is not estimate:
             outcome.of_another = _of_another(outcome, estimate)
-        if reference is not None and reference is not estimate:
+        if reference is not None and reference is not estimate and not outcome.system.is_prompted:
             self._compare(outcome, reference, estimate)
         self._send_to_metrics(outcome, estimate, self.plan.signal_stages, self._metric_work(outcome, estimate))
         of_estimate, of_reference = self._features_of(outcome)
@@ -475,11 +475,12 @@ class Engine:
                 if estimate is not None and outcome.system.kind == "files"
                 else None
             ),
+            estimate_s=estimate.duration_s if estimate is not None else None,
         )
         self._records.append((loaded.number, record))
         self._spent.items += 1
         self._failed += reason is not None or any(s.status in FAILURES for s in record.scores.values())
-        self._spent.audio_s += record.duration_s or 0.0
+        self._spent.audio_s += record.estimate_s or record.duration_s or 0.0
         if estimate is not None:
             estimate.release(self._arena)
         item.open_systems -= 1
@@ -532,7 +533,7 @@ def _notes(outcome: _Outcome) -> tuple[Diagnostic, ...]:
     if reference is estimate:
         return estimate.notes
     another = () if outcome.of_another is None else (Diagnostic("same_as_system", system=outcome.of_another),)
-    if reference is None:
+    if reference is None or outcome.system.is_prompted:
         return (*another, *estimate.notes)
     told = outcome.told.lacks if made else outcome.told.unlike
     same = SILENT not in estimate.notes and estimate.content_hash == reference.content_hash
@@ -540,8 +541,8 @@ def _notes(outcome: _Outcome) -> tuple[Diagnostic, ...]:
         *((Diagnostic("same_as_reference"),) if same else another),
         *((told,) if told and SILENT not in estimate.notes else ()),
         *(_other_rate(estimate, reference) if made else ()),
-        # A narrow band beside a reference is what the system made of it, and no fact of the data.
-        *(note for note in estimate.notes if note.code != "empty_band"),
+        # The narrow band of a codec's output is the codec's doing, and no fact of the data.
+        *(note for note in estimate.notes if made or note.code != "empty_band"),
         *(Diagnostic("reference", note=note) for note in reference.notes if note != SILENT),
     )
 

@@ -68,6 +68,7 @@ class System:
         codec: the name that a worker loads it by; None if it is no codec, or if no worker can load it.
         live: the class or the object that was given; None for names.
         made: the samples with this system's audio; None if the samples of the run name it themselves.
+        is_prompted: whether the reference audio is a recording of the voice with other words.
         stage: how the codec is built; a plan adds it.
         folder: where its audio is kept, below `audio/` in the run folder; empty until the name is final.
     """
@@ -79,6 +80,7 @@ class System:
     codec: str | None = None
     live: Any = None
     made: Source | None = field(default=None, repr=False)
+    is_prompted: bool = False
     stage: StageSpec | None = None
     folder: str = ""
 

@@ -89,6 +89,7 @@ class Metric(ABC):
         signals: whether `compute` reads the signals themselves; False if it reads only features.
         scale_invariant: whether its definition leaves out the scale of either signal, so that cutting them to [-1, 1]
             would change what it measures. Its signals are then not cut.
+        takes_prompt: whether the reference of a pair may say other words, as the recording of a voice does.
         waveform: whether it compares sample by sample, so that a delay of a few samples moves its value.
         estimate_features, reference_features: names of all features that it reads of each side, in any language.
         languages: base codes (`en`, `zh`) of the languages that it measures; empty for any. Items of other languages
@@ -122,6 +123,7 @@ class Metric(ABC):
     rate_hz: int | None = None
     signals: ClassVar[bool] = True
     scale_invariant: bool = False
+    takes_prompt: ClassVar[bool] = False
     waveform: ClassVar[bool] = False
     estimate_features: tuple[str, ...] = ()
     reference_features: tuple[str, ...] = ()

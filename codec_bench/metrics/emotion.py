@@ -76,6 +76,7 @@ class EmotionSim(_Emotion):
     """
 
     kind = "pair"
+    takes_prompt = True
     range = (-1.0, 1.0)
     source = "FunASR 1.4's Emotion2vec, to 1e-5"
     stem = "emotion_sim"

@@ -47,6 +47,7 @@ class SetDistance(ItemMetric):
     """
 
     kind = "pair"
+    takes_prompt = True
     signals = False
     higher_is_better = False
     where = "inline"

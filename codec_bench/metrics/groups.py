@@ -38,6 +38,14 @@ encoder.
 """
 
 
+NEEDS_TARGET = "needs a recording of the same words, and the reference audio is a prompt"
+
+
+def needs_target(metric: Metric) -> bool:
+    """Whether a metric compares an estimate with a recording of the same words."""
+    return metric.kind == "pair" and not metric.takes_prompt
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """Which values samples have: some of the facts that decide what can be measured of them.
@@ -59,19 +67,26 @@ class Material:
         held: what the samples have, each combination once.
         coded: whether codecs are measured; if not, no bits are sent.
         options: arguments of features by name, such as {"utmos": {"weights": "folder"}}.
+        prompted: whether the reference audio is a recording of the voice with other words.
     """
 
     held: tuple[Held, ...]
     coded: bool = True
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    prompted: bool = False
 
     @classmethod
     def of(
-        cls, samples: Iterable[Sample], *, coded: bool, options: Mapping[str, Mapping[str, Any]] | None = None
+        cls,
+        samples: Iterable[Sample],
+        *,
+        coded: bool,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+        prompted: bool = False,
     ) -> Material:
         """What these samples have."""
         found = {Held(one.audio is not None, one.text is not None, one.language) for one in samples}
-        return cls(tuple(sorted(found, key=repr)), coded, options or {})
+        return cls(tuple(sorted(found, key=repr)), coded, options or {}, prompted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +203,8 @@ def _obstacle(metric: Metric, material: Material) -> str | None:
     """Why a metric cannot be measured here without a download, or None."""
     if topic_of(Spec.parse(metric.name).name) == "rate" and not material.coded:
         return "no codec is measured, so that no bits are sent"
+    if material.prompted and needs_target(metric):
+        return NEEDS_TARGET
     measured = [one for one in material.held if one.reference or metric.kind != "pair"]
     if not measured:
         return "the data hold no reference audio"

@@ -107,6 +107,7 @@ class Sim(ItemMetric):
     """
 
     kind = "pair"
+    takes_prompt = True
     signals = False
     range = (-1.0, 1.0)
     where = "inline"

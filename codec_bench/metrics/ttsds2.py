@@ -27,6 +27,7 @@ class _Ttsds2(ItemMetric):
     """
 
     kind = "pair"
+    takes_prompt = True
     signals = False
     range = (0.0, 100.0)
     where = "inline"

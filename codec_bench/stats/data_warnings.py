@@ -55,10 +55,17 @@ class Warned(SummaryPart):
 
 
 class Tally:
-    """Counts the notes of a system's items that metrics may meet badly."""
+    """Counts the notes of a system's items that metrics may meet badly.
 
-    def __init__(self) -> None:
+    Args:
+        is_generated: whether the audio was made without the reference, so that a note about the reference is none about
+            the estimate. Metrics of the estimate alone do not meet it then.
+    """
+
+    def __init__(self, is_generated: bool = False) -> None:
+        self._is_generated = is_generated
         self._found: dict[str, list[Mapping[str, float]]] = {}
+        self._of_reference: dict[str, list[Mapping[str, float]]] = {}
         self._others: dict[str, int] = {}
 
     def add(self, notes: Sequence[Mapping[str, Any]]) -> None:
@@ -74,13 +81,23 @@ class Tally:
             kind = _KINDS.get(of["code"])
             if kind is not None and kind not in counted:
                 counted.add(kind)
-                self._found.setdefault(kind, []).append({name: of[name] for name in of if name != "code"})
+                apart = self._is_generated and note["code"] == "reference"
+                found = self._of_reference if apart else self._found
+                found.setdefault(kind, []).append({name: of[name] for name in of if name != "code"})
 
     def warned(self, of: int, metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Warned]:
         """What is to be told of a system, of which `of` items have audio; `metrics` are the facts of the run's metrics."""
         for other, count in self._others.items():
             yield Warned("another", count, of, other=other)
-        for kind, found in self._found.items():
+        pairs = {name: facts for name, facts in metrics.items() if facts.get("kind") == "pair"}
+        yield from self._warned(self._found, of, metrics)
+        yield from self._warned(self._of_reference, of, pairs)
+
+    @staticmethod
+    def _warned(
+        notes: Mapping[str, list[Mapping[str, float]]], of: int, metrics: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[Warned]:
+        for kind, found in notes.items():
             figures = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
             if kind in ("channels", "folded"):
                 yield Warned(kind, len(found), of, figures)

@@ -153,7 +153,8 @@ class Recorded:
     def items(self, system: str) -> Items:
         """The finished items of one system, in the order of the samples."""
         finished, silent, partial, unlike, clipped, same = array("q"), 0, 0, 0, 0, 0
-        lost, noted, tally = {}, {}, Tally()
+        is_generated = (self.meta.get("config") or {}).get("command") == "score"
+        lost, noted, tally = {}, {}, Tally(is_generated)
         several: list[tuple[int, float, float]] = []
         for number, status, reason, bits, text in self.run.query_lazily(
             "SELECT sample, status, reason, bits, notes FROM items WHERE system = ? ORDER BY sample",

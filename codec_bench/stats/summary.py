@@ -69,7 +69,10 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
     subsets = subsets_of(run, by)
     systems = [_of_system(recorded, name, subsets) for name in recorded.systems]
     entries: dict[str, dict[str, MetricSummary]] = {system.name: {} for system in systems}
-    repeated = shared(*run.shared_sounds(), questions=recorded.has_answers)
+    is_prompted = (recorded.meta.get("config") or {}).get(
+        "reference"
+    ) == "prompt"  # samples share the voices of prompts
+    repeated = [] if is_prompted else shared(*run.shared_sounds(), questions=recorded.has_answers)
     doubtful: dict[str, list[Warned]] = {system.name: [*repeated] for system in systems}
     for metric in recorded.metrics:
         for name, entry in _metric(recorded, metric, systems, reasons, {*recorded.suspects, *suspects}, doubtful):

@@ -26,6 +26,9 @@ from codec_bench.store.rows import NUMBERS, SOUND, TABLE_COLUMNS, Cells, ItemRow
 from codec_bench.store.statuses import FAILURES
 
 _SHARED = "SELECT sound FROM samples WHERE sound IS NOT NULL GROUP BY sound HAVING COUNT(*) > 1"
+OF_FIRST = "LEFT JOIN items first ON first.system = (SELECT MIN(number) FROM systems) AND first.sample = p.number"
+DURATION = "COALESCE(first.duration_s, p.duration_s)"
+"""How long a sample `p` is: the audio of the first system, else the reference."""
 _SAME = "q.fields || q.expected || COALESCE(q.prompt, '') || COALESCE(p.audio, q.audio, '')"
 """What a question `q` of a sample `p` is beside its id: its texts, its expected answers and where its sound is."""
 _ASKED = (
@@ -126,7 +129,8 @@ class Run:
         yield from (
             SampleRow(*row)
             for row in self._rows(
-                "SELECT id, audio, text, speaker, language, duration_s, sample_rate_hz, channels FROM samples ORDER BY number"
+                f"SELECT p.id, p.audio, p.text, p.speaker, p.language, {DURATION}, p.sample_rate_hz, p.channels "
+                f"FROM samples p {OF_FIRST} ORDER BY p.number"
             )
         )
 

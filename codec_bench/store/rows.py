@@ -47,6 +47,7 @@ class ItemRecord:
         duration_s, sample_rate_hz, channels: of the reference audio, or None if it could not be read.
         sound: a hash of the reference's samples; None if there is no reference.
         estimate_sound: a hash of the samples of an estimate that was read from a file; else None.
+        estimate_s: how long the estimate is; None if there is none.
     """
 
     system: str
@@ -62,6 +63,7 @@ class ItemRecord:
     channels: int | None = None
     sound: str | None = None
     estimate_sound: str | None = None
+    estimate_s: float | None = None
 
 
 class Results(Protocol):
@@ -240,7 +242,18 @@ class TableRow(NamedTuple):
     speaker: Annotated[str | None, TableColumn("The speaker of the sample, where it is known.", "p.speaker")]
     language: Annotated[str | None, TableColumn("The language of the sample, where it is known.", "p.language")]
     duration_s: Annotated[
-        float | None, TableColumn("How long the sample is, in seconds, where it is known.", "p.duration_s")
+        float | None,
+        TableColumn(
+            "How long the system's audio is, in seconds; without it, how long the sample is, where that is known.",
+            "COALESCE(i.duration_s, p.duration_s)",
+        ),
+    ]
+    reference_duration_s: Annotated[
+        float | None,
+        TableColumn(
+            "How long the reference audio is, in seconds, where there is some.",
+            "CASE WHEN p.sound IS NOT NULL THEN p.duration_s END",
+        ),
     ]
     text: Annotated[str | None, TableColumn("The reference text of the sample, as the data has it.", "p.text")]
     transcript: Annotated[

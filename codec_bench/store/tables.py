@@ -79,7 +79,7 @@ CREATE TABLE samples (
 CREATE TABLE extras (number INTEGER PRIMARY KEY, columns TEXT NOT NULL, checksum INTEGER);
 CREATE TABLE items (
     system INTEGER NOT NULL, sample INTEGER NOT NULL, status TEXT NOT NULL, reason TEXT, bits REAL, notes TEXT,
-    audio TEXT, sound TEXT, checksum INTEGER, PRIMARY KEY (system, sample)) WITHOUT ROWID;
+    audio TEXT, sound TEXT, duration_s REAL, checksum INTEGER, PRIMARY KEY (system, sample)) WITHOUT ROWID;
 CREATE TABLE scores (
     system INTEGER NOT NULL, metric INTEGER NOT NULL, sample INTEGER NOT NULL, value REAL, status TEXT NOT NULL,
     reason TEXT, numerator REAL, denominator REAL, detail TEXT, checksum INTEGER,

@@ -33,7 +33,7 @@ from codec_bench.store.tables import (
 from codec_bench.types import Sample, Score
 
 SCORES = ("system", "metric", "sample", "value", "status", "reason", "numerator", "denominator", "detail")
-_ITEMS = ("system", "sample", "status", "reason", "bits", "notes", "audio", "sound")
+_ITEMS = ("system", "sample", "status", "reason", "bits", "notes", "audio", "sound", "duration_s")
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _AT_ONCE = 10_000
 """How many scores are in memory while they are flagged."""
@@ -228,7 +228,7 @@ class RunWriter:
         """
         items, scores, samples = [], [], []
         for number, r in records:
-            about = (r.status, reason_text(r.reason), r.bits, notes_text(r.notes), r.audio, r.estimate_sound)
+            about = (r.status, reason_text(r.reason), r.bits, notes_text(r.notes), r.audio, r.estimate_sound, r.estimate_s)
             items.append((self._systems[r.system], number, *about))
             scores += [self._score_row(r.system, name, number, s) for name, s in r.scores.items()]
             if r.duration_s is not None:

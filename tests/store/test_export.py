@@ -31,7 +31,7 @@ from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample, Score
 
 OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
-ASKED = "system,id,metric,value,status,code,reason,protocol,numerator,denominator,speaker,language,duration_s,text,transcript,detail,extra,suspect,judge"
+ASKED = "system,id,metric,value,status,code,reason,protocol,numerator,denominator,speaker,language,duration_s,reference_duration_s,text,transcript,detail,extra,suspect,judge"
 FACTS = {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": True, "aggregate": "mean"}
 HOSTILE = (
     "=1+1",
@@ -248,7 +248,7 @@ def test_pandas_gives_the_same_table(eval_run, tmp_path):
     assert found == {key: pytest.approx(value, rel=1e-9, abs=1e-9) for key, value in expected.items()}
     frame = eval_run.to_pandas()
     assert list(frame.columns) == ASKED.split(",") and len(frame) == len(table)
-    assert [str(frame[name].dtype) for name in NUMBERS] == ["float64"] * 4
+    assert [str(frame[name].dtype) for name in NUMBERS] == ["float64"] * 5
     for name in NUMBERS:
         assert frame[name].dropna().tolist() == pytest.approx(table[name].dropna().tolist(), rel=1e-15)
     assert frame.text.tolist() == table.text.tolist()
@@ -258,7 +258,7 @@ def test_polars_gives_the_same_table(eval_run):
     polars = pytest.importorskip("polars")
     frame = eval_run.to_polars()
     assert frame.columns == ASKED.split(",")
-    assert [frame.schema[name] for name in NUMBERS] == [polars.Float64] * 4
+    assert [frame.schema[name] for name in NUMBERS] == [polars.Float64] * 5
     assert frame.rows() == [tuple(row) for row in eval_run.rows()]
 
 

@@ -1,0 +1,52 @@
+"""What the audio of data is to generated audio: a prompt of the voice, a target with the same words, or left out."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import get_args
+
+from codec_bench.data.layouts import Role
+from codec_bench.data.layouts.lists import TARGET
+from codec_bench.data.source import Source, problem_of
+from codec_bench.errors import Note, UserError
+from codec_bench.types import Sample
+
+_PROMPT_COLUMN = "prompt_text"
+
+
+def with_role(source: Source, role: str | None) -> tuple[Source, Role]:
+    """The samples with the audio that a role means, and the role.
+
+    Args:
+        source: the samples. role: `prompt`, `target` or `none`; None goes by the data.
+
+    Raises:
+        UserError: there is no such role.
+    """
+    known: tuple[Role, ...] = get_args(Role)
+    if role is not None and role not in known:
+        raise UserError(f"the reference is '{role}'; expected {', '.join(known)}")
+    chosen: Role = next((one for one in known if one == role), "target")
+    if role is None and _has_prompts(source):
+        chosen = "prompt"
+        why = "its list names prompts" if source.report is not None else f"it has the column {_PROMPT_COLUMN}"
+        words = (
+            f"the audio of '{source.name}' is taken as the prompt of each text: {why}. --reference sets another role."
+        )
+        warnings.warn(words, Note, stacklevel=3)
+    has_targets = chosen == "target" and any(TARGET in sample.extra for sample in source)
+    if chosen == "none" or has_targets:
+        samples = [_with_audio(sample, sample.extra.get(TARGET) if has_targets else None) for sample in source]
+        source = Source(source.name, samples, source.unmatched, source.complete)
+    return source, chosen
+
+
+def _has_prompts(source: Source) -> bool:
+    if source.report is not None and source.report.role == "prompt":
+        return True
+    return any(_PROMPT_COLUMN in sample.extra and sample.audio is not None for sample in source)
+
+
+def _with_audio(sample: Sample, audio: str | None) -> Sample:
+    return sample if problem_of(sample) is not None else replace(sample, audio=audio)
