@@ -228,7 +228,15 @@ class RunWriter:
         """
         items, scores, samples = [], [], []
         for number, r in records:
-            about = (r.status, reason_text(r.reason), r.bits, notes_text(r.notes), r.audio, r.estimate_sound, r.estimate_s)
+            about = (
+                r.status,
+                reason_text(r.reason),
+                r.bits,
+                notes_text(r.notes),
+                r.audio,
+                r.estimate_sound,
+                r.estimate_s,
+            )
             items.append((self._systems[r.system], number, *about))
             scores += [self._score_row(r.system, name, number, s) for name, s in r.scores.items()]
             if r.duration_s is not None:
