@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import codec_bench
+from codec_bench.apps.profiling.steps import OPTIONAL
 from codec_bench.errors import UserError
 
 EXAMPLE = "examples/small_codec.py"
+
+
+@pytest.fixture
+def profiled(profiled):
+    """Profiles quality, and what cannot be left out."""
+    return partial(profiled, skip=list(OPTIONAL))
 
 
 def test_quality_comes_from_the_engine_and_makes_curves(profiled):
