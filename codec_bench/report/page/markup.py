@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.report import numbers
 
 if TYPE_CHECKING:
+    from jinja2.sandbox import SandboxedEnvironment
     from markupsafe import Markup
 
 SHARED = __package__
@@ -49,11 +51,33 @@ def render(layout: Layout, variables: Mapping[str, Any], data: Mapping[str, Any]
         layout: its files. variables: of the template.
         data: of the script. sounds: the sound files that it holds.
     """
-    from jinja2 import FunctionLoader, StrictUndefined
-    from jinja2.sandbox import SandboxedEnvironment
     from markupsafe import Markup
 
-    template = layout.template[1]
+    style = "\n".join(map(_text, layout.styles))
+    code = "\n".join(map(_text, layout.scripts))
+    script = f'"use strict";\n(() => {{\n{code}\n}})();\n'
+    return (
+        _environment(layout)
+        .get_template(layout.template[1])
+        .render(
+            **variables,
+            data=Markup(as_json(data)),
+            sounds=sounds,
+            base64=lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
+            style=Markup(style),
+            script=Markup(script),
+            style_hash=_policy_hash(style),
+            script_hash=_policy_hash(script),
+        )
+    )
+
+
+@cache
+def _environment(layout: Layout) -> SandboxedEnvironment:
+    """The templates of a layout, which are compiled once in a process."""
+    from jinja2 import FunctionLoader, StrictUndefined
+    from jinja2.sandbox import SandboxedEnvironment
+
     places = {name: package for package, name in (layout.template, *layout.sections)}
     environment = SandboxedEnvironment(
         loader=FunctionLoader(lambda name: _text((places.get(name, SHARED), name))),
@@ -76,19 +100,7 @@ def render(layout: Layout, variables: Mapping[str, Any], data: Mapping[str, Any]
         ),
     )
     environment.tests["web_address"] = lambda text: bool(_WEB_ADDRESS.fullmatch(text))
-    style = "\n".join(map(_text, layout.styles))
-    code = "\n".join(map(_text, layout.scripts))
-    script = f'"use strict";\n(() => {{\n{code}\n}})();\n'
-    return environment.get_template(template).render(
-        **variables,
-        data=Markup(as_json(data)),
-        sounds=sounds,
-        base64=lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=_policy_hash(style),
-        script_hash=_policy_hash(script),
-    )
+    return environment
 
 
 def _text(file: tuple[str, str]) -> str:
