@@ -234,8 +234,10 @@ def _two_digits(number: float) -> str:
 
 def interval_table() -> str:
     """The designs of `bench_intervals.py` with what was counted of each, from the newest rows."""
+    from bench_intervals import UNITS
+
     found = {(r["case"], r["unit"]): r["p50"] for r in rows_of("intervals") if r["case"].startswith("design: ")}
-    units = dict.fromkeys(unit for _, unit in found)
+    units = [unit for unit in UNITS.values() if any(unit == known for _, known in found)]
     lines = [f"| design | {' | '.join(units)} |", f"|---|{'--:|' * len(units)}"]
     for case in dict.fromkeys(case for case, _ in found):
         cells = (f"{float(found[case, unit]):.3f}" if (case, unit) in found else "–" for unit in units)
