@@ -81,11 +81,7 @@ def _count_reasoning(run: Run) -> int:
 
 
 def _rtfx(run: Run) -> dict[str, Any]:
-    """The field `rtfx`, if the length of a sound and the time of its answer are known together.
-
-    A service that answers several requests at once takes less time than the sum of their times, which the leaderboard
-    adds up too.
-    """
+    """The field `rtfx`, if length and time are known; times of simultaneous requests are added up."""
     known = "SELECT TOTAL(sound_s), TOTAL(latency_s) FROM answers WHERE status = 'ok' AND NOT cached AND sound_s > 0 AND latency_s > 0"
     sound_s, took_s = run.query(known)[0]
     return {"rtfx": sound_s / took_s} if took_s else {}
@@ -104,11 +100,7 @@ def wordings_text(count: int) -> str:
 
 
 def cost_of(most_usd: float | None, unsure_usd: float) -> dict[str, Any]:
-    """The fields of a summary that say what answers cost; both arguments are sums over the answers.
-
-    Args:
-        most_usd: what they cost at most; None if that is not known. unsure_usd: by how much it may have been less.
-    """
+    """The cost fields, from sums over the answers: what they cost at most (None if not known) and how much less it may be."""
     if most_usd is None or not unsure_usd:
         return {"cost_usd": most_usd}
     return {"cost_usd": None, "cost_range_usd": (most_usd - unsure_usd, most_usd)}
@@ -195,8 +187,7 @@ def _asked_for(run: Run) -> str | None:
 def is_other_model(asked: str | None, answered: str | None) -> bool:
     """Whether a service named another model than it was asked for.
 
-    A dated name for an alias (`gpt-audio-2025-08-28` for `gpt-audio`), a name with its revision (`NAME@main`), and a
-    name with or without its owner or folder, are the same model.
+    Dated names, names with a revision (`NAME@main`) and names with or without an owner or folder are the same model.
     """
     if not asked or not answered:
         return False
@@ -210,8 +201,7 @@ def is_other_model(asked: str | None, answered: str | None) -> bool:
 def _canary(noted: Any) -> dict[str, Any] | None:
     """Of how many questions that were asked again the answer was the same, and the comparisons in which one was not.
 
-    Such a comparison holds how many `answers` were given since the one before, and how many of them in which `subsets`:
-    these may be from either of two models. None if no question was asked again.
+    Such a comparison holds how many `answers` were given since the one before, by `subsets`. None if none was asked again.
     """
     if not isinstance(noted, list) or not noted:
         return None

@@ -1,8 +1,6 @@
-"""Blocks of a set: what a value of the whole set is computed from again and again, to learn how sure it is.
+"""The delete-a-group jackknife of a value of a whole set, such as a Fréchet distance, over eight blocks of units.
 
-A value of a set, such as a Fréchet distance, is no mean of items. So the items are divided into eight blocks by a hash
-of their units (speakers, where they are known), and the value's error is the delete-a-group jackknife's: each block is
-left out once. References: Kott 2001, "The delete-a-group jackknife"; Tukey 1958.
+References: Kott 2001, "The delete-a-group jackknife"; Tukey 1958.
 """
 
 from __future__ import annotations
@@ -29,11 +27,8 @@ class SetValue:
     """A value of a whole set of pairs of embeddings.
 
     Args:
-        value: or None if the set has none; `note` then says why.
-        interval: of the value of sets of this size.
-        items: how many pairs the value rests on.
-        extrapolated: the value that sets of any size would tend to, or None if that cannot be told.
-        note: what a reader should know beside the value, or None.
+        value: or None; `note` then says why. interval: of the value of sets of this size. items: how many pairs.
+        extrapolated: the value of infinitely large sets, or None if that is not known. note: what to know, or None.
     """
 
     value: float | None
@@ -63,11 +58,10 @@ def left_out(value: float, without: Sequence[float | None], level: float = LEVEL
 def at_infinity(values: Callable[[float], float | None]) -> float | None:
     """What a value tends to when the set grows, if its bias shrinks with 1 over the number of items.
 
-    The values of the parts are taken at a quarter, a half, seven eighths and all of the set, and a line through them
-    over 1 / size (least squares) is followed to 0.
+    A line (least squares) over 1 / size through a quarter, a half, seven eighths and all of the set is followed to 0.
 
     Args:
-        values: the mean value of parts of the set of a given share, or None if one of them has none.
+        values: the mean value of parts of a given share, or None if one of them has none.
     """
     shares = (0.25, 0.5, 0.875, 1.0)
     found = [values(share) for share in shares]

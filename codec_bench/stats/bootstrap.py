@@ -1,11 +1,6 @@
-"""The bootstrap over units: BCa intervals of means and ratios, and values of a corpus such as BLEU.
+"""The bootstrap over units: BCa intervals of means and ratios; percentiles and paired tests of corpus values.
 
-Units (speakers, or items of unknown speaker) are drawn with replacement. Values of a corpus have the percentile
-interval, and their difference the paired test, of sacreBLEU.
-
-References: Efron 1987, "Better bootstrap confidence intervals"; Bisani and Ney 2004, "Bootstrap estimates for
-confidence intervals in ASR performance evaluation"; Koehn 2004, "Statistical significance tests for machine
-translation evaluation"; Post 2018 (sacreBLEU).
+References: Efron 1987; Bisani and Ney 2004; Koehn 2004; Post 2018 (sacreBLEU).
 """
 
 from __future__ import annotations
@@ -70,7 +65,7 @@ def corpus_interval(
 def corpus_difference(
     fold: Callable[[np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray, difference: float, level: float, seed: int
 ) -> tuple[float, float, float, float]:
-    """The ends, p and standard error of a difference of two values of a corpus, by the paired bootstrap.
+    """The ends, p and standard error of a difference of two corpus values, by the paired bootstrap.
 
     Args:
         a, b: the units of both systems, `(units, k)`, in one order. difference: of the two values.

@@ -16,11 +16,7 @@ Bounds = tuple[float | None, float | None]
 
 
 def checked_bounds(rates: np.ndarray, bounds: Bounds | None) -> Bounds | None:
-    """The bounds, with None for an end that is open, whether it was given as None or as infinity.
-
-    Raises:
-        UserError: they are no bounds, or an item's value, `(items,)`, is outside of them.
-    """
+    """The bounds with None for an open end; a `UserError` if an item, `(items,)`, is outside."""
     if bounds is None:
         return None
     ends = list(bounds) if isinstance(bounds, Iterable) else []
@@ -39,9 +35,7 @@ def checked_bounds(rates: np.ndarray, bounds: Bounds | None) -> Bounds | None:
 
 
 def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:
-    """What a metric's facts in a record say of the least and the most that an item can be; None if they do not say
-    both.
-    """
+    """The bounds that a metric's facts in a record declare; None if they do not declare both."""
     if facts.get("bounds"):
         low, high = facts["bounds"]
         return low, high
@@ -50,22 +44,17 @@ def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:
 
 
 def supposed_bounds(table: np.ndarray) -> Bounds | None:
-    """The bounds of values, `(items, 2)`, of which nothing is said: counts over counts are taken for an error rate."""
+    """The bounds of values, `(items, 2)`, without declared ones: counts over counts are an error rate."""
     return (0.0, None) if _counts(table) else None
 
 
 def is_rate(bounds: Bounds | None) -> bool:
-    """Whether these are error rates without an upper bound, as is declared.
-
-    What a metric does not declare is not guessed.
-    """
+    """Whether these are the bounds of an error rate: 0, and open above."""
     return bounds is not None and bounds[0] == 0 and bounds[1] is None
 
 
 def within_bounds(low: float, high: float, rates: np.ndarray, bounds: Bounds | None) -> tuple[float, float]:
-    """An interval's ends, no farther than a mean of such items can be: the declared bounds, or an item, `(items,)`,
-    that is beyond them.
-    """
+    """An interval's ends, cut at the bounds or at an item, `(items,)`, that is beyond them."""
     least, most = bounds or (None, None)
     return (
         low if least is None else max(low, min(least, float(np.nanmin(rates)))),
@@ -74,11 +63,11 @@ def within_bounds(low: float, high: float, rates: np.ndarray, bounds: Bounds | N
 
 
 def at_bound(rates: np.ndarray, bounds: Bounds | None) -> int:
-    """How many items, `(items,)`, have the least or the greatest value that the bounds allow, whichever is more."""
+    """How many items, `(items,)`, have the least or the greatest possible value, whichever is more."""
     ends = [end for end in bounds or () if end is not None]
     return max((int(np.count_nonzero(rates == end)) for end in ends), default=0)
 
 
 def _counts(table: np.ndarray) -> bool:
-    """Whether the parts are counts over counts, such as errors over words: whole numbers, none below 0, not all over 1."""
+    """Whether the parts are whole numbers of at least 0, with denominators that are not all 1."""
     return bool((table >= 0).all() and (table == np.floor(table)).all() and (table[:, 1] != 1).any())

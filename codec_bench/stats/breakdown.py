@@ -1,9 +1,7 @@
-"""One metric of one system in detail: its value, its interval, by subset, and with failures counted as wrong.
+"""One metric of one system: its value, its interval, by subset, and with failures counted as wrong.
 
-Conventions
-    Each score that is ok adds its parts to the corpus value: a numerator and a denominator, or for a metric of a corpus
-    (BLEU) the counts that its fold turns into a value. The record of a failed score holds the parts that count if
-    failures are wrong.
+Each ok score adds its parts to the corpus value: a numerator and a denominator, or the counts of a fold such as BLEU.
+The record of a failed score holds the parts that count if failures are wrong.
 """
 
 from __future__ import annotations
@@ -43,17 +41,12 @@ class Parts:
     """The parts that the items add to one metric.
 
     Args:
-        numbers: the numbers of the samples with a score, ordered by sample id.
-        sums: their parts, float64 `(items, k)`.
-        units: their independent units (see `Run.columns`), "" for an item that is one by itself.
+        numbers: of the samples with a score, ordered by sample id. sums: their parts, float64 `(items, k)`.
+        units: their independent units, "" for an item that is one by itself. fold: turns summed parts into values.
         wrong: by sample number, the parts of items without a score if failures count as wrong.
-        fold: turns summed parts `(..., k)` into values.
-        missing: how many items have no score, by status.
-        failures: how many of these are failures of the system; None for all but the undefined and the refused.
-        share: whether the metric judges answers, so that values of 0 and 1 are wrong and right ones.
-        bounds: the least and the most that an item can be, for the interval.
-        draws: how many answers were drawn to each question.
-        speechless: how many of the scores are of estimates or answers without the speech that they should be.
+        missing: how many items have no score, by status. failures: how many of these are failures of the system.
+        share: whether values of 0 and 1 are wrong and right answers. bounds: of an item, for the interval.
+        draws: how many answers were drawn to each question. speechless: scores without the speech that they should have.
     """
 
     numbers: Sequence[int]
@@ -105,9 +98,7 @@ class Parts:
         return replace(self, numbers=numbers, sums=self.sums[chosen], units=units)
 
     def among(self, numbers: np.ndarray) -> Counted | None:
-        """The result over these samples alone; None if there are no others, and without a value if one of these has no
-        score.
-        """
+        """The result over these samples alone; None if there are no others, without a value if one has no score."""
         held = np.isin(np.asarray(self.numbers, np.int64), numbers)
         if np.count_nonzero(held) < len(numbers):
             return Counted(n=int(np.count_nonzero(held))) if len(held) else None
@@ -120,8 +111,8 @@ class Parts:
     def counting_failures(self) -> CountingFailures:
         """The result if failures count as wrong; its `n` is that of scores and counted failures.
 
-        Scores that are undefined or refused are no failures, unless the record says so: an estimate that is silent
-        where its reference is not, or an answer that declines. A failure is uncounted if the metric has no worst value.
+        Undefined and refused scores are no failures, unless the record says so. A failure is uncounted if the metric has no
+        worst value.
         """
         wrong = list(self.wrong.values())
         both = np.concatenate([self.sums, np.stack(wrong)]) if wrong else self.sums
@@ -130,11 +121,7 @@ class Parts:
         return CountingFailures(value, len(both), max(0, failures - len(wrong)))
 
     def by_subset(self, subsets: Subsets) -> dict[str, dict[str, Subset]]:
-        """The results by column and value.
-
-        Args:
-            subsets: numbers of finished samples by column and value.
-        """
+        """The results by column and value, from the numbers of finished samples."""
         at = {number: place for place, number in enumerate(self.numbers)}
         return {
             column: {
@@ -188,13 +175,7 @@ class SetParts(Parts):
 
 
 def parts_of(recorded: Recorded, system: str, metric: str, *, draws: int = 1) -> Parts:
-    """The parts that the items of a run add to one metric.
-
-    Args:
-        recorded: the run's record.
-        system, metric: their names.
-        draws: how many answers were drawn to each question.
-    """
+    """The parts that the items of a run add to one metric, with so many answers drawn to each question."""
     return parts_in(recorded, system, metric, recorded.scores(system, metric), draws=draws)
 
 
@@ -242,14 +223,10 @@ def _failures(missing: Mapping[str, int]) -> int:
 
 
 def subsets_of(run: Run, by: str | Sequence[str] | None = None) -> dict[str, dict[str, list[int]]]:
-    """Sample numbers by column and value.
+    """Sample numbers by column and value: those of a benchmark's questions, and of further columns.
 
     Args:
-        run: the run. A benchmark's has the subsets of its questions, and the language if there are several.
-        by: further columns (see `data.columns`); None takes those that the run was asked for.
-
-    Raises:
-        UserError: the record holds no such column, or one with too many values.
+        by: columns (see `data.columns`); None takes those that the run was asked for.
     """
     if by is None:
         by = run.meta.get("by") or ()
@@ -257,7 +234,7 @@ def subsets_of(run: Run, by: str | Sequence[str] | None = None) -> dict[str, dic
 
 
 def finished_only(subsets: Subsets, finished: Collection[int]) -> dict[str, dict[str, list[int]]]:
-    """The subsets without the samples that a system has not finished, which count nowhere yet."""
+    """The subsets without the samples that a system has not finished."""
     return {
         column: {value: [n for n in numbers if n in finished] for value, numbers in values.items()}
         for column, values in subsets.items()

@@ -1,10 +1,7 @@
-"""What stands beside the value of a metric of answers: the chance level, what was read, the references, and what the
-judge did.
+"""What stands beside the value of a metric of answers: the chance level, what was read, the references, and the judge.
 
-Conventions
-    A guess is right with the probability that the question's choices give it. The chance level of a set is the mean
-    over its scored questions, so that it is about the same questions as the value. `official` is the value by the rule
-    for failures of the toolkit that the benchmark is from, if its definition says it.
+The chance level is the mean over the scored questions of the probability that a guess is right. `official` is the value
+by the rule for failures of the toolkit that the benchmark is from.
 """
 
 from __future__ import annotations
@@ -43,15 +40,10 @@ STAGES = ("exact", "aligned", "neither")
 def beside(
     scores: Scores, parts: Parts, subsets: Subsets, entries: Mapping[str, Mapping[str, Subset]]
 ) -> dict[str, Any]:
-    """What the summary says of a metric of answers beside its value; what the record does not hold is left out.
+    """The fields `chance`, `read`, `compared` of a `MetricSummary` as far as there are any; with `chance` also `subsets`.
 
     Args:
-        scores: of the metric. parts: what they add to it.
         subsets: the numbers of the samples by column and value. entries: the results of these subsets.
-
-    Returns:
-        The fields `chance`, `read` and `compared` of a `MetricSummary`, as far as there are any; with `chance` also
-        `subsets`: the entries, each with its own chance level.
     """
     lost = {number for number, _, _ in scores.lost}
     scored = {number: held for number, held in scores.details.items() if number not in lost}
@@ -85,8 +77,7 @@ def policies(value: float | None, counting: CountingFailures, failures: Mapping[
     """The value by each rule for failures.
 
     Args:
-        value: with failures left out. counting: with failures as wrong (`Parts.counting_failures`).
-        failures: the toolkit and how it counts them, as the definition says it.
+        value: without failures. counting: with failures as wrong. failures: the toolkit and how it counts them.
     """
     official = counting.of_all if failures["counts"] == "as-wrong" else value
     return Policies(value, counting.of_all, Official(failures["toolkit"], failures["counts"], official))

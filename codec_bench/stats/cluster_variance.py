@@ -1,7 +1,6 @@
-"""The cluster-robust variance of a mean or a ratio: the standard error CR2 over units, and its degrees of freedom.
+"""The cluster-robust standard error CR2 of a mean or a ratio over units, and its degrees of freedom.
 
-References: Bell and McCaffrey 2002, "Bias reduction in standard errors for linear regression with multi-stage
-samples"; Pustejovsky and Tipton 2018, "Small-sample methods for cluster-robust variance estimation" (`clubSandwich`).
+References: Bell and McCaffrey 2002; Pustejovsky and Tipton 2018 (`clubSandwich`).
 """
 
 from __future__ import annotations
@@ -13,11 +12,7 @@ import numpy as np
 
 
 def left_out_error(left_out: np.ndarray, value: float, sizes: np.ndarray) -> float | None:
-    """The standard error CR2 from the values with each unit left out, `(units,)`; None if one is not defined.
-
-    Args:
-        left_out: the values. value: of all units. sizes: of the units, such as their words, `(units,)`.
-    """
+    """The standard error CR2 from the values with each unit left out, `(units,)`; None if one is not defined."""
     if not np.isfinite(left_out).all():
         return None
     shares = sizes / sizes.sum() if sizes.any() else np.zeros(len(sizes))
@@ -32,10 +27,9 @@ def effective_units(sizes: np.ndarray) -> float:
 
 
 def degrees_of_freedom(sizes: np.ndarray) -> float:
-    """The Satterthwaite degrees of freedom of the error CR2, for a mean or ratio over units of these sizes.
+    """The Satterthwaite degrees of freedom of CR2, for a mean or ratio over units of these sizes.
 
-    They are (units - 1) for equal sizes, and tend to 1 where one unit is nearly everything, with many small ones
-    next to it.
+    They are (units - 1) for equal sizes, and tend to 1 where one unit is nearly everything.
     """
     shares = sizes / sizes.sum() if sizes.any() else np.full(len(sizes), 1 / len(sizes))
     if (shares >= 1).any():

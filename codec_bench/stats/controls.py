@@ -1,11 +1,6 @@
-"""Controls: what a model was given in place of the sound or the question, and what its answers have beyond those under
-a control.
+"""Controls: what a model was given in place of the sound or the question, and what its answers have beyond those.
 
-Conventions
-    The same items are compared, in pairs: a difference is the value with everything given minus the one under the
-    control, over the items that have a score in both. Its interval and p are those of `stats.paired`. They are of one
-    comparison each, and not adjusted for how many there are. An item counts as right where a metric of 0 and 1 gives it
-    1.
+The same items are compared in pairs (`stats.paired`): everything given minus under the control, one comparison each.
 """
 
 from __future__ import annotations
@@ -56,9 +51,6 @@ class Control:
         sound: `given`, `none` (the text alone), `silence`, `noise`, `another` (that of another item of about the same
             length), `shuffled` (pieces of 0.5 s in another order) or `level` (all sounds at one level).
         question: `given` or `none`.
-
-    Raises:
-        UserError: one of them is another word.
     """
 
     sound: str = GIVEN
@@ -113,11 +105,7 @@ def control_of(run: Run) -> Control | None:
 
 
 def result_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The run folders at or under some folders, without those of controls.
-
-    Raises:
-        UserError: there are none, or a record is damaged.
-    """
+    """The run folders at or under some folders, without those of controls; a `UserError` if there are none."""
     found = run_folders(folders)
     results = []
     for folder in found:
@@ -146,14 +134,10 @@ class Controlled(SummaryPart):
     """One metric with everything given and under one control.
 
     Args:
-        control: what was given instead, such as `text alone`. sound, question: the same as the options `--sound` and
-        `--question` name it.
-        metric, unit, higher_is_better: of the values.
-        given, value: over the `n` items with a score in both, with everything given and under the control; None if
-            there are none. `dropped` items have a score in one of them at most.
-        difference, ci95, p, units, note, detectable: of the two, as in `PairedTest`.
-        right, right_in_both: how many of the items are answered right under the control, and how many of these with
-        everything given.
+        control: what was given instead, such as `text alone`; `sound`, `question` as the options name it.
+        given, value: over the `n` items with a score in both; `dropped` items lack one.
+        difference, ci95, p, units, note, detectable: as in `PairedTest`.
+        right, right_in_both: items answered right under the control, and of these with everything given.
         chance: what a guess among the options reaches.
     """
 
@@ -186,9 +170,7 @@ class Controlled(SummaryPart):
 
     @property
     def shows(self) -> bool | None:
-        """Whether the interval of the difference leaves out 0; None where there is no interval, unless the two are
-        equal in every unit.
-        """
+        """Whether the interval of the difference leaves out 0; None where it is not known."""
         if self.ci95 is None:
             return False if self.difference == 0 and self.p == 1 else None
         return not self.ci95[0] <= 0 <= self.ci95[1]
@@ -198,8 +180,7 @@ def beside_control(given: Run, under: Run, control: Control, why: str | None) ->
     """A run beside one of its controls, metric by metric, the benchmark's primary one first.
 
     Args:
-        given: with everything given. under: under the control. control: what was given there.
-        why: why the two cannot be compared; None if they can.
+        given: with everything given. under: under the `control`. why: why the two cannot be compared, or None.
     """
     told: dict[str, Any] = {"control": control.words, "sound": control.sound, "question": control.question}
     primary = (given.meta.get("benchmark") or {}).get("primary")
@@ -243,12 +224,7 @@ def _right(sides: list[list[Any]]) -> dict[str, int]:
 
 
 def marks_of(under: Run, metric: str, ids: Collection[str]) -> dict[str, str]:
-    """By item id whether it is answered `right` or `wrong` under a control, or `failed`; nothing for a metric of other
-    values.
-
-    Args:
-        under: the run under the control. metric: by which. ids: of the items of the run with everything given.
-    """
+    """By item id whether it is `right`, `wrong` or `failed` under a control; nothing for other values than 0 and 1."""
     (same,) = under.systems
     if metric not in under.metrics:
         return {}

@@ -1,27 +1,11 @@
-"""How alike columns order their rows, such as those of a leaderboard: correlations of every two columns, with
-intervals.
+"""Correlations of columns, such as those of a leaderboard, with intervals.
 
-What is computed
-    Spearman's rho and Kendall's tau-b over the rows that have a cell in both columns. Points say how good a row is, so
-    that a positive correlation means that the rows which are good in one column are good in the other. Pearson's
-    correlation, of the values themselves, is asked for by itself (`pearson`).
+Spearman's rho has the interval of Bonett and Wright, Kendall's tau-b that of Fieller, Hartley and Pearson below
+`STRONGEST_TAU`, its variance multiplied by the factor of ties (Kendall 1945), and Pearson's r that of Fisher. All are on
+Fisher's scale, from `FEWEST_ROWS` rows on. Points say how good a row is.
 
-How an interval is made
-    Spearman's by Bonett and Wright: on Fisher's scale, with the variance (1 + rho^2 / 2) / (rows - 3) and the normal
-    quantile. Kendall's by Fieller, Hartley and Pearson: on Fisher's scale, with the variance 0.437 / (rows - 4) and the
-    quantile of Student's t with (rows - 2) degrees of freedom; it holds for correlations under `STRONGEST_TAU`. That
-    variance is of columns without ties. With ties it is larger by the factor by which that of unrelated columns is
-    (Kendall 1945): without it, 95 % intervals of 50 rows with three or five different values hold the true tau in 0.83
-    to 0.89 of the cases, and with it in 0.94 or more. Pearson's by Fisher: on his scale, with the variance 1 / (rows -
-    3) and the normal quantile, for columns that are about normal: of 50 rows of lognormal or other heavy-tailed numbers
-    it holds the truth in 0.67 to 0.77. Over simulated pairs of normal numbers, 95 % intervals of 10 and 12 rows hold
-    the true rho in 94 to 97 % and the true tau in 95 to 98 % of the cases. Below `FEWEST_ROWS` rows there is no
-    interval.
-
-References: Bonett and Wright 2000, "Sample size requirements for estimating Pearson, Kendall and Spearman
-correlations", Psychometrika 65; Fisher 1921, "On the probable error of a coefficient of correlation", Metron 1;
-Fieller, Hartley and Pearson 1957, "Tests for rank correlation coefficients. I", Biometrika 44; Kendall 1945, "The
-treatment of ties in ranking problems", Biometrika 33.
+References: Bonett and Wright 2000, Psychometrika 65; Fisher 1921, Metron 1; Fieller, Hartley and Pearson 1957,
+Biometrika 44; Kendall 1945, Biometrika 33.
 """
 
 from __future__ import annotations
@@ -46,12 +30,7 @@ TOO_STRONG = Note("strong_tau", limit=STRONGEST_TAU)
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One number that says how alike two columns are, such as a correlation.
-
-    Args:
-        value: the number; None if there is none. low, high: the ends of its interval; both None if there is none.
-        note: why there is no value or no interval, or what to know of it; None if there is nothing to say.
-    """
+    """A number that says how alike two columns are, with its interval and a note, each None if there is none."""
 
     value: float | None
     low: float | None = None
@@ -66,11 +45,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The correlations of two columns.
-
-    Args:
-        first, second: the numbers of the columns. rows: how many rows have a cell in both.
-    """
+    """The correlations of two columns over the `rows` that have a cell in both."""
 
     first: int
     second: int
@@ -80,11 +55,7 @@ class Pair:
 
 
 def correlations(values: np.ndarray) -> list[Pair]:
-    """The rank correlations of every two columns.
-
-    Args:
-        values: points, more is better, float64 `(rows, columns)`; NaN where there is no cell.
-    """
+    """The rank correlations of every two columns of points, float64 `(rows, columns)`; NaN for no cell."""
     columns = values.shape[1]
     return [_pair(values, a, b) for a in range(columns) for b in range(a + 1, columns)]
 
@@ -140,9 +111,7 @@ def _kendall(x: np.ndarray, y: np.ndarray) -> Coefficient:
 
 
 def _of_ties(x: np.ndarray, y: np.ndarray) -> float:
-    """How many times as large the variance of Kendall's tau-b is as without ties; exact for columns that have nothing
-    to do with each other.
-    """
+    """How many times the variance of Kendall's tau-b ties make larger, for unrelated columns."""
     factor = 1.0
     for column in (x, y):
         rows, tied = len(column), np.unique(column, return_counts=True)[1]
@@ -164,26 +133,18 @@ def _too_few(rows: int) -> Note:
 
 
 def similar_first(pairs: list[Pair], columns: int) -> list[int]:
-    """The numbers of the columns in an order in which those that are alike stand side by side.
-
-    It is the order of the leaves of a tree (average linkage over 1 - rho), turned so that neighbours are as near as
-    they can be. Two columns without a correlation count as unrelated.
-    """
+    """The columns in an order in which similar ones stand side by side (`alike`); no correlation counts as 0."""
     if columns < 3:
         return list(range(columns))
     return [place for cluster in alike([pair.spearman.value for pair in pairs], math.inf) for place in cluster]
 
 
 def alike(correlated: Sequence[float | None], least: float) -> list[list[int]]:
-    """Columns in clusters whose members are alike, in an order in which neighbours are as near as they can be.
-
-    It is the order of the leaves of a tree (average linkage over 1 - correlation), which is cut into clusters where the
-    mean correlation of two branches is smaller than `least`.
+    """Clusters of similar columns: average linkage over 1 - correlation, neighbours as near as they can be.
 
     Args:
-        correlated: of two columns or more, the correlations of every two, in the order of `correlations`; None counts
-        as 0.
-        least: the smallest mean correlation within a cluster; larger than any for clusters of one.
+        correlated: the correlations of every two columns, in the order of `correlations`; None counts as 0.
+        least: the smallest mean correlation within a cluster.
     """
     from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
 

@@ -1,15 +1,8 @@
-"""A mean over people and sounds that are crossed: many people rate many sounds, and both were drawn from more of their
-kind.
+"""A mean over raters and items that are crossed: many people rate many sounds, both drawn from more of their kind.
 
-How it is made
-    Ratings of one person resemble each other, and so do those of one sound. With the deviations from the mean summed by
-    person, by sound, and not at all, each squared and added, the variance of the mean is that of people plus that of
-    sounds minus that of single ratings, which both hold (Cameron, Gelbach and Miller 2011), and at least the larger of
-    the two. Each part is multiplied by n / (n - 1) of its units. The degrees of freedom are Satterthwaite's; where the
-    floor holds, those of its part.
-
-Conventions
-    Who rates something twice adds two ratings. Ratings may be missing, but not because of what they would have been.
+The variance is the two-way cluster-robust one (Cameron, Gelbach and Miller 2011): that over raters plus that over items
+minus that of single ratings, and at least the larger of the first two; each times n / (n - 1) of its units. The degrees
+of freedom are Satterthwaite's. Ratings may be missing at random, and a rater may rate something twice.
 """
 
 from __future__ import annotations
@@ -30,13 +23,8 @@ CANCELLED = Note("cancelled")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How sure a mean is over people and sounds.
-
-    Args:
-        mean: of the values. error: its standard error; None where nothing says how large it is. freedom: the degrees of
-        freedom.
-        units: how many people or sounds there are, whichever are fewer. note: why there is no error; None if there is
-            one.
+    """How sure a mean over raters and items is: its standard error (None where nothing says how large it is; `note` says why),
+    its degrees of freedom, and the number of raters or items, whichever is smaller.
     """
 
     mean: float
@@ -97,11 +85,7 @@ def crossed_interval(values: Sequence[float], people: Sequence[Hashable], sounds
 
 
 def crossed_test(differences: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> PairedTest:
-    """Whether two systems differ, by what each person said of both about each sound: an interval and Student's t.
-
-    Args:
-        differences: of A minus B. people, sounds: as `crossed_spread` takes them.
-    """
+    """Whether two systems differ, from the differences A minus B of each rater and item: Student's t."""
     spread = crossed_spread(differences, people, sounds)
     reach = spread.reach(LEVEL)
     if spread.error is None or reach is None:

@@ -1,8 +1,6 @@
-"""Where data and metrics meet badly, so that values say little of a system: long silence, an empty band, the wrong
-file.
+"""Where data and metrics meet badly: long silence, an empty band, the wrong file.
 
-What data are is noted with each item while it is read (`engine.reading`), and what moves a metric is among its facts in
-the record (`metrics.sensitivity`). This module brings the two together.
+Data are noted with each item while it is read (`engine.reading`); the facts of a metric say what moves it.
 """
 
 from __future__ import annotations
@@ -37,13 +35,11 @@ class Warned(SummaryPart):
     """Where data and metrics meet badly, in `n` of `of` items.
 
     Args:
-        kind: `around` (long silence around the sound), `empty` (most of the band is empty), `another` (the sound of
-            another system), `rate` (files that seem to state a wrong rate), `channels` (channels without sound), `folded` (channels that came back as one sound),
-            `shared` (the sound of another sample), `repeated` (the question of another id), or `implausible` (values
-            that working audio does not have).
-        figures: by name, what was found, on average.
+        kind: `around` (long silence), `empty` (most of the band), `another` (the sound of another system), `rate` (a wrong
+            rate), `channels` (without sound), `folded` (came back as one sound), `shared` (the sound of another sample),
+            `repeated` (the question of another id), or `implausible` (values that working audio does not have).
+        figures: by name, what was found, on average. other: the system whose sound it is.
         moved: by metric, by how much of its spread over five codecs this moves it; None where that was not measured.
-        other: the system whose sound it is.
     """
 
     kind: str

@@ -1,11 +1,7 @@
-"""Several answers to each question: how far the draws lie apart, and how many questions pass by all, any or most of
-them.
+"""Several answers to each question: how far the draws lie apart, and how many questions pass by all, any or most of them.
 
-Conventions
-    The value of a metric is over all answers, so that it is the mean over draws where every draw has a value. Its
-    interval, and that of every share of questions, takes the question (or its speaker) as the unit, since the draws of
-    a question resemble each other. A question has a result by a rule only if each of its draws has a value. Counting
-    failures, a draw that failed does not pass.
+The value of a metric is over all answers; the question (or its speaker) is the unit of intervals. A question has a
+result by a rule only if each of its draws has a value. Counting failures, a draw that failed does not pass.
 """
 
 from __future__ import annotations
@@ -35,14 +31,10 @@ def by_draw(
     """What several answers to each question add to the value of one metric.
 
     Args:
-        parts: the parts of all answers.
-        draws: by the number of each finished answer, its question and which draw it is.
+        parts: the parts of all answers. draws: by the number of each finished answer, its question and which draw it is.
         rules: how several answers count as one: `all`, `any`, `majority`.
-        at: the value from which an answer passes; None for 1 among values of 0 and 1, and without rules for other
-        values.
-        higher_is_better: direction of the metric, for `at`.
-        counts: how many answers were drawn to each question, where their number differs; None if it is the same for
-            all.
+        at: the value from which an answer passes; None for 1 among values of 0 and 1, and without rules for others.
+        counts: how many answers were drawn to each question, where their number differs.
     """
     count = 1 + max((draw for _, draw in draws.values()), default=0)
     place = np.asarray([draws[number][1] for number in parts.numbers], np.int64)

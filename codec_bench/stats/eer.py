@@ -1,17 +1,8 @@
-"""The equal error rate of speaker verification over all trials of a set: each estimate against the reference of every
-other item.
+"""The equal error rate of speaker verification over trials of a set: the cosine of an estimate and another's reference.
 
-    found = equal_error_rates(pairs, names, units)      # (items, 2, dimensions); units are the speakers
-
-A trial's score is the cosine of two embeddings. Trials of one speaker should be accepted, trials of two speakers
-refused. The rate is where the share of the first that are refused equals the share of the second that are accepted,
-with straight lines between thresholds. An item's own reference is no trial, because a codec keeps more of it than the
-voice.
-
-The interval leaves out a block of speakers at a time (`blocks.py`). Over `MOST_ITEMS` items, those with the smallest
-hashes of their names are taken.
-
-Reference: scikit-learn's `roc_curve` with scipy's `brentq` on the line between its points, to 1e-9.
+The rate is where as many trials of one speaker are refused as of two accepted, with straight lines between thresholds
+(scikit-learn's `roc_curve` with scipy's `brentq`, to 1e-9). An item's own reference is no trial. The interval leaves out
+blocks of speakers (`blocks.py`); over `MOST_ITEMS` items those with the smallest hashes of their names are taken.
 """
 
 from __future__ import annotations
@@ -28,17 +19,11 @@ from codec_bench.stats.notes import Note
 
 Trials = Sequence[tuple[str, str, bool]]
 """Listed trials: the names of the enrolment and of the test, and whether one speaker is in both."""
-FEW_TRIALS = 100
-"""Below so many trials of one speaker a reader is told how many there are: one of them moves the rate by a hundredth
-and more.
-"""
+FEW_TRIALS = 100  # of one speaker; below that a note says how many there are
 
 
 def equal_error_rate(same: np.ndarray, other: np.ndarray) -> float:
-    """The equal error rate of scores of trials of one speaker and of two.
-
-    Args:
-        same, other: scores `(trials,)`, at least one each; a higher one speaks for one speaker.
+    """The equal error rate of scores of trials of one speaker and of two, at least one each.
 
     Examples:
         >>> equal_error_rate(np.array([0.9, 0.8, 0.3]), np.array([0.7, 0.2, 0.1]))
@@ -57,11 +42,10 @@ def equal_error_rate(same: np.ndarray, other: np.ndarray) -> float:
 
 
 def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL) -> SetValue:
-    """The equal error rate of a set, with its interval.
+    """The rate over each estimate against the reference of every other item, with its interval.
 
     Args:
-        pairs: embeddings `(items, 2, dimensions)`; the reference stands before the estimate.
-        names: of the items, each once. units: the speaker of each item, or a name of its own. level: of the interval.
+        pairs: embeddings `(items, 2, dimensions)`, the reference first. names: of the items. units: their speakers.
     """
     kept = np.argsort(np.array([key_of(name) for name in names], np.uint64), kind="stable")[:MOST_ITEMS]
     speakers = np.array([units[place] for place in kept.tolist()], object)
@@ -84,12 +68,7 @@ def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[s
 def listed_error_rates(
     pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL, *, trials: Trials = ()
 ) -> SetValue:
-    """The equal error rate over listed trials, with its interval.
-
-    Args:
-        pairs, names, units, level: as for `equal_error_rates`. trials: those of items that are not there are counted in
-            the note.
-    """
+    """The rate over listed trials, with its interval; those of items without a value are counted in the note."""
     place = {name: number for number, name in enumerate(names)}
     known = [(place[one], place[other], same) for one, other, same in trials if one in place and other in place]
     why = Note("no_known_trial", trials=len(trials)) if trials else Note("no_listed_trial")

@@ -1,18 +1,11 @@
 """The Fréchet distance of two sets of embeddings: FAD, when the embeddings are of sound.
 
-    sums = FrechetSums.of(pairs, units)          # of each part of the data, and add them
-    sums.found()                                 # the value, its interval, and what it tends to
+The distance of two Gaussians is `|m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2))`. The state holds sums of the vectors and
+their outer products in eight blocks, so states add. The value is too large for few items; `extrapolated` is
+FAD-infinity, the line over 1 / items followed to infinitely many.
 
-Each set is described by its mean and its covariance. With these, the distance of two Gaussians is `|m1 - m2|^2 + tr(C1
-+ C2 - 2 (C1 C2)^(1/2))`. The state holds, for each of eight blocks, the number of pairs and the sums of the vectors and
-of their outer products, so states of parts add up to that of the whole.
-
-The value is biased: the fewer items, the larger, because covariances of few items differ by chance. With fewer items
-than dimensions it says little. `extrapolated` is FAD-infinity: the bias shrinks with 1 over the number of items, so the
-value is followed to infinitely many.
-
-References: Heusel et al. 2017 (the distance of embeddings); Kilgour et al. 2019, "Fréchet Audio Distance"; Chong and
-Forsyth 2020, "Effectively Unbiased FID" (extrapolation). Agrees with scipy's `sqrtm` on the whole set to 1e-6 relative.
+References: Heusel et al. 2017; Kilgour et al. 2019, "Fréchet Audio Distance"; Chong and Forsyth 2020, "Effectively
+Unbiased FID". Agrees with scipy's `sqrtm` to 1e-6 relative.
 """
 
 from __future__ import annotations
@@ -28,23 +21,17 @@ from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, at_infinity
 from codec_bench.stats.intervals import LEVEL, Interval
 from codec_bench.stats.notes import Note
 
-ONE_THREAD = 512
-"""Up to so many dimensions, the distance is computed on one thread."""
-ROWS = 4096
-"""Vectors that are turned to float64 together."""
+ONE_THREAD = 512  # up to so many dimensions, the distance is computed on one thread
+ROWS = 4096  # vectors that are turned to float64 together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrechetSums:
-    """What blocks of pairs of embeddings add up to. States can be added with `+`.
-
-    A score that compares an estimate with more than one set (`stats/ttsds.py`) gives more embeddings of an item than a
-    pair: its other sides.
+    """What blocks of embeddings add up to; states add with `+`.
 
     Args:
-        counts: pairs in each block, int64 `(blocks,)`.
-        sums: of the vectors, float64 `(blocks, sides, dimensions)`; the reference stands before the estimate.
-        products: sums of the outer products, float64 `(blocks, sides, dimensions, dimensions)`.
+        counts: items in each block. sums: of the vectors, `(blocks, sides, dimensions)`, the reference first.
+        products: sums of the outer products, `(blocks, sides, dimensions, dimensions)`.
     """
 
     counts: np.ndarray
@@ -62,12 +49,7 @@ class FrechetSums:
 
     @classmethod
     def of(cls, pairs: np.ndarray, units: Sequence[str]) -> FrechetSums:
-        """The state of pairs of embeddings.
-
-        Args:
-            pairs: `(items, sides, dimensions)`; the reference stands before the estimate.
-            units: the speaker of each pair, or a name of its own, `(items,)`. They say which block it is in.
-        """
+        """The state of embeddings `(items, sides, dimensions)`; `units`, such as speakers, decide the blocks."""
         from scipy.linalg.blas import dsyrk
 
         out = cls.zero(pairs.shape[2], pairs.shape[1])
@@ -159,13 +141,9 @@ def threads_for(dimensions: int) -> AbstractContextManager[Any]:
 
 
 def distance(covariance_a: np.ndarray, covariance_b: np.ndarray, apart: np.ndarray) -> float:
-    """The squared Fréchet distance of two Gaussians.
+    """The squared Fréchet distance of two Gaussians with means `apart`.
 
-    With `C = L L'`, the trace of `(C1 C2)^(1/2)` is the sum of the singular values of `L1' L2`: no square root of a
-    product that has no full rank is needed, and a copy has 0 to rounding.
-
-    Args:
-        covariance_a, covariance_b: symmetric, `(dimensions, dimensions)`. apart: the difference of the means.
+    With `C = L L'`, the trace of `(C1 C2)^(1/2)` is the sum of the singular values of `L1' L2`, whatever the rank.
     """
     from scipy.linalg import svdvals
 

@@ -1,8 +1,6 @@
 """What a benchmark was in a run: its data, rows, prompt, reading, order of options and precision, whatever its name is.
 
-Conventions
-    What the record does not hold is None, and is not compared: an imported run knows neither prompt nor reading. How a
-    metric scores is its protocol, and stands with each value.
+What the record does not hold is None, and is not compared. How a metric scores is its protocol.
 """
 
 from __future__ import annotations
@@ -31,12 +29,11 @@ _QUESTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The parts that make two benchmarks of one name the same one; each is a hash, or None where it is not known.
+    """The parts that make two benchmarks the same one; each is a hash, or None where it is not known.
 
     Args:
-        data: which columns of which data are asked about. rows: the questions with their expected answers.
-        prompt: the prompt with its wording. reading: how answers are read. choices: in which order options are offered.
-        control: what was given in place of the sound or the question, in words; "" if everything was given.
+        data: which columns of which data. rows: the questions with expected answers. prompt: with its wording.
+        reading: how answers are read. choices: the order of options. control: what was given instead, in words, or "".
     """
 
     data: str | None = None

@@ -1,21 +1,15 @@
-"""Confidence intervals of corpus values: means, ratios of sums such as a word error rate, and folds such as BLEU.
+"""Confidence intervals of means, ratios of sums such as a word error rate, and corpus values such as BLEU.
 
-Every table and page of this package takes its intervals from here. `codec_bench.interval` is the public function.
-
-Methods, by what the value is
+Methods
     mean, ratio of sums     `t`: Student's t with the cluster-robust standard error CR2 and Satterthwaite's degrees of
-                            freedom. Without clusters a mean has the one-sample t interval; a ratio is linearised.
-    share of right answers  `wilson`: Wilson's score interval. `clopper-pearson` where fewer than ten are right, or
-                            wrong. With clusters, both use the effective number of items (Korn and Graubard).
-    value of a corpus       `bootstrap`: percentiles over units, as sacreBLEU.
-    mean or ratio           `bca`: BCa bootstrap over units, with `method="bootstrap"` (Bisani and Ney).
+                            freedom; without clusters a mean has the one-sample t interval.
+    share of right answers  `wilson`, or `clopper-pearson` where fewer than ten are right or wrong; with clusters, both
+                            over the effective number of items (Korn and Graubard).
+    corpus value            `bootstrap`: percentiles over units, as sacreBLEU.
+    any, on request         `bca`: BCa bootstrap over units.
 
-    Units are speakers where they are known, else items. A unit that adds nothing to any sum is not counted. Declared
-    bounds cut the ends of an interval, and do nothing else. `stats.notes` has what a reader should know beside it.
-
-References: those of `stats.cluster_variance` and `stats.bootstrap`; Wilson 1927, "Probable inference"; Clopper and
-Pearson 1934; Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of positive
-counts estimated from survey data"; Brown, Cai and DasGupta 2001, "Interval estimation for a binomial proportion".
+Units are speakers where they are known, else items. A unit that adds nothing to any sum is not counted. Declared bounds
+cut the ends. `docs/design/intervals.md` has the references.
 """
 
 from __future__ import annotations
@@ -39,12 +33,9 @@ from codec_bench.stats.notes import Note, too_few
 from codec_bench.types import LARGEST
 
 LEVEL = 0.95
-FEWEST_UNITS = 3
-"""For an interval; of a share, two."""
-FEW_UNITS = 6
-"""Fewer are noted."""
-FEW_RIGHT = 10
-"""With fewer right, or wrong, answers the interval of a share is that of Clopper and Pearson."""
+FEWEST_UNITS = 3  # for an interval; of a share, two
+FEW_UNITS = 6  # fewer are noted
+FEW_RIGHT = 10  # or wrong: fewer take Clopper and Pearson's interval
 METHODS = ("bootstrap",)
 
 Fold = Callable[[np.ndarray], np.ndarray]
@@ -55,12 +46,10 @@ class Interval:
     """A confidence interval of a corpus value.
 
     Args:
-        low, high: its ends, in the unit of the value. Both are None with fewer than three units, and without a value.
-        units: how many independent units it rests on: clusters, and items that belong to no cluster.
-        method: `t`, `wilson`, `clopper-pearson`, `bootstrap`, `bca`; `woodruff` of a quantile, `crossed` over raters
-            and items, `jackknife-blocks` of a value of a whole set; "" if there is no interval.
-        note: what a reader should know beside the numbers, or why there are none (see `stats.notes`); None if there is
-            nothing to say.
+        low, high: its ends in the unit of the value; both None without enough units or a value.
+        units: how many independent units it rests on.
+        method: `t`, `wilson`, `clopper-pearson`, `bootstrap`, `bca`, `woodruff`, `crossed`, `jackknife-blocks`, or "".
+        note: what a reader should know (see `stats.notes`), or None.
         level: the share of such intervals that contain the true value.
     """
 
@@ -89,17 +78,11 @@ def interval(
 ) -> Interval:
     """The confidence interval of a mean, or of a ratio of two sums such as a corpus word error rate.
 
-    This is the code that every table of this package uses.
-
     Args:
-        values: one number per item, `(items,)`; with `denominators` the numerators, such as errors. Values that are all
-            0 or 1 are taken for items that are wrong or right.
-        denominators: one number per item, such as reference words. The value is then sum(values) / sum(denominators).
-            An item's own may be 0.
-        clusters: one label per item, such as its speaker; an item with None is a unit of its own. Without clusters
-            every item is one.
-        bounds: what an item's value can be at least and at most, such as (1.0, 4.643889) for wide-band PESQ; None for
-            an end that is not known. They cut the ends of the interval.
+        values: one number per item; with `denominators` the numerators. Values that are all 0 or 1 are a share.
+        denominators: one number per item, such as reference words, for the value sum(values) / sum(denominators).
+        clusters: one label per item, such as its speaker; an item with None is a unit of its own.
+        bounds: the least and the most that an item can be, None for an open end; they cut the ends of the interval.
         level: the share of such intervals that should contain the true value, between 0 and 1.
         method: None for the method of the value's kind; `bootstrap` for BCa over units.
         seed: of the bootstrap.
@@ -108,8 +91,7 @@ def interval(
         The interval. Its ends are None with fewer than three units (two of a share); the note then says so.
 
     Raises:
-        UserError: something is not what it should be, lengths differ, a number is not finite, a denominator is
-            negative, the level is not between 0 and 1, there is no such method, or a value is outside of the bounds.
+        UserError: an argument is not what it should be, or a value is outside of the bounds.
 
     Examples:
         >>> found = interval([3.1, 3.4, 2.9, 3.6, 3.3], clusters=["ann", "ann", "bob", "cy", "dee"])
@@ -128,12 +110,7 @@ def interval(
 
 
 def item_table(values: object, denominators: object = None, name: str = "values") -> np.ndarray:
-    """The items' numerators and denominators, float64 `(items, 2)`; denominators of 1 for a mean. `name` is for
-    messages.
-
-    Raises:
-        UserError: these are not numbers, lengths differ, a number is not finite, or a denominator is negative.
-    """
+    """Numerators and denominators, float64 `(items, 2)`; denominators of 1 for a mean. `name` is for messages."""
     numerators = _numbers(values, name)
     if denominators is None:
         return np.stack([numerators, np.ones_like(numerators)], axis=1)
@@ -149,11 +126,7 @@ def item_table(values: object, denominators: object = None, name: str = "values"
 
 
 def _numbers(values: object, name: str) -> np.ndarray:
-    """Finite numbers, float64 `(items,)`.
-
-    Raises:
-        UserError: these are not numbers in one row, or one of them is not finite or too large to be squared.
-    """
+    """Finite numbers that can be squared, float64 `(items,)`."""
     try:
         given = np.asarray(values)
         if given.dtype.kind in "cSU":
@@ -178,12 +151,9 @@ def _numbers(values: object, name: str) -> np.ndarray:
 
 
 def labels_of(clusters: Any) -> list[Hashable | None] | None:
-    """The labels of the items as a list, with None for no cluster; None if there are no labels at all.
+    """The labels of the items, None for no cluster; None if there are no labels at all.
 
-    A missing label in a column of pandas is NaN, and the elements of a tensor are objects of which no two are equal.
-
-    Raises:
-        UserError: these are no labels.
+    A missing label in pandas is NaN, and the elements of a tensor are objects of which no two are equal.
     """
     if clusters is None:
         return None
@@ -200,11 +170,7 @@ def labels_of(clusters: Any) -> list[Hashable | None] | None:
 
 
 def unit_codes(clusters: Sequence[Hashable | None] | None, items: int) -> np.ndarray | None:
-    """The number of each item's unit, int64 `(items,)`; None if every item is a unit of its own.
-
-    Raises:
-        UserError: there is not one label for each item.
-    """
+    """The number of each item's unit, int64 `(items,)`; None if every item is a unit of its own."""
     if clusters is None:
         return None
     if len(clusters) != items:
@@ -242,9 +208,7 @@ def folded(fold: Fold, sums: np.ndarray) -> float | None:
 
 
 def _exact_sums(table: np.ndarray) -> np.ndarray:
-    """The sums of columns, `(items, k)` to float64 `(k,)`, without an error by rounding: the order of the items does
-    not matter.
-    """
+    """Sums of columns without rounding errors, so that the order of the items does not matter."""
     # Whole numbers add up exactly in any order, and that is many times faster.
     if max(table.max(), -table.min()) * len(table) < 2**53 and (table == np.floor(table)).all():
         return np.asarray([column.sum() for column in table.T])
@@ -262,22 +226,13 @@ def interval_of(
     method: str | None = None,
     seed: int = 0,
 ) -> Interval:
-    """The interval of a value that a fold makes from summed parts.
+    """As `interval`, for a value that a fold makes from summed parts.
 
     Args:
-        fold: turns summed parts `(..., k)` into values; `ratios` for means and ratios. The second part says how large
-            an item is.
-        table: each item's parts, `(items, k)`.
-        codes: the units from `unit_codes`; None if every item is one.
-        level: of the interval.
-        share: whether values that are all 0 or 1 are the share of items that are right. A metric such as STOI reaches 1
-            too, and is no share.
+        fold: turns summed parts `(..., k)` into values. The second part says how large an item is.
+        table: each item's parts, `(items, k)`. codes: their units from `unit_codes`.
+        share: whether values of 0 and 1 are wrong and right answers. A metric such as STOI reaches 1 too.
         bounds: as in `interval`; values beyond them widen them.
-        method: as in `interval`.
-        seed: of the bootstrap.
-
-    Raises:
-        UserError: the level is not between 0 and 1.
     """
     check_level(level)
     value = folded(fold, table)
@@ -316,11 +271,7 @@ def interval_of(
 def _note(
     fold: Fold, units: np.ndarray, rates: np.ndarray, value: float, error: float, bounds: Bounds | None
 ) -> Note | None:
-    """The most important note on a mean or ratio, if there is one.
-
-    Args:
-        units: their parts, `(units, k)`. rates: the items' values, `(items,)`. error: of the value.
-    """
+    """The most important note on a mean or ratio: `units` `(units, k)`, `rates` the items' values."""
     if error == 0:
         return Note("all_equal")
     if len(units) < FEW_UNITS:
@@ -365,11 +316,7 @@ def is_share(table: np.ndarray) -> bool:
 def _share_ends(
     share: float, error: float, items: int, sizes: np.ndarray, level: float
 ) -> tuple[tuple[float, float], str]:
-    """The ends of the interval of a share of right answers, and the method's name.
-
-    Args:
-        share: the value. error: of it, over units. items: how many. sizes: of the units, `(units,)`.
-    """
+    """The interval of a share of right answers over units of these sizes, and the method's name."""
     number = effective_items(share, error, items, sizes, level)
     right = round(share * items)
     if min(right, items - right) < FEW_RIGHT:
@@ -397,11 +344,7 @@ def clopper_pearson(share: float, items: float, level: float) -> tuple[float, fl
 
 
 def effective_items(share: float, error: float, items: int, sizes: np.ndarray, level: float) -> float:
-    """How many independent items say as much of a share as these, with Korn and Graubard's factor for few units.
-
-    Args:
-        share: the value. error: of it. items: how many. sizes: of the units, `(units,)`.
-    """
+    """How many independent items say as much of a share, with Korn and Graubard's factor for few units."""
     if len(sizes) >= items:
         return float(items)
     # All right or all wrong: nothing is known of how alike the items of a unit are, so a unit counts as one item.

@@ -1,18 +1,9 @@
 """The kernel distance of two sets of embeddings: KAD, when the embeddings are of sound.
 
-    sample = KernelSample.of(pairs, names, units)     # of each part of the data, and add them
-    sample.found()
-
-The squared maximum mean discrepancy with a Gaussian kernel, times 100. It assumes no Gaussian sets and is not biased by
-their size. It needs all pairs of items, so it is computed over `MOST_ITEMS` items at most: those with the smallest
-hashes of their names. So the sample of the whole is among the samples of its parts, and merged states give the same
-value.
-
-The items of both sets come in pairs (a recording and what a codec made of it), which are not independent. So an item's
-own partner is left out, as in the U-statistic of Gretton et al. (their equation 3): a copy has 0, and the mean over
-samples is the true value. The kernel's width is the median distance between the references, so that all systems over
-one data set are measured by one kernel. kadtk takes the median of the estimates, and keeps partners in, which makes
-small sets of pairs look better than they are.
+It is 100 times the squared maximum mean discrepancy with a Gaussian kernel as wide as the median distance between the
+references. An item's own partner is left out (the U-statistic of Gretton et al., equation 3); kadtk keeps partners and
+takes the median of the estimates. Over `MOST_ITEMS` items those with the smallest hashes of their names are taken, so
+that merged states give the same value.
 
 References: Chung et al. 2025, "KAD: No More FAD!" (arXiv 2502.15602); Gretton et al. 2012, "A Kernel Two-Sample Test".
 """
@@ -36,12 +27,10 @@ EPS = 1e-8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelSample:
-    """The pairs of embeddings with the smallest hashes of their names. States can be added with `+`.
+    """The pairs of embeddings with the smallest hashes of their names; states add with `+`.
 
     Args:
-        keys: the hashes in rising order, uint64 `(items,)`.
-        pairs: float32 `(items, 2, dimensions)`; the reference stands before the estimate.
-        blocks: of the pairs, int64 `(items,)`.
+        keys: the hashes in rising order. pairs: `(items, 2, dimensions)`, the reference first. blocks: of the pairs.
         seen: how many pairs there were in all.
     """
 
@@ -52,12 +41,7 @@ class KernelSample:
 
     @classmethod
     def of(cls, pairs: np.ndarray, names: Sequence[str], units: Sequence[str]) -> KernelSample:
-        """The state of pairs of embeddings.
-
-        Args:
-            pairs: `(items, 2, dimensions)`; the reference stands before the estimate.
-            names: of the items, each once. units: the speaker of each pair, or a name of its own.
-        """
+        """The state of pairs `(items, 2, dimensions)` with unique `names`; `units` decide the blocks."""
         keys = np.fromiter((key_of(name) for name in names), np.uint64, len(names))
         kept = np.argsort(keys, kind="stable")[:MOST_ITEMS]
         blocks = np.fromiter((block_of(units[place]) for place in kept.tolist()), np.int64, len(kept))
@@ -93,9 +77,7 @@ class KernelSample:
         )
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sums of the statistic's kernel over pairs of different items by their blocks `(blocks, blocks)`, and items by
-        block.
-        """
+        """The kernel's sums over pairs of different items by block `(blocks, blocks)`, and items by block."""
         x, y = (self.pairs[:, side].astype(np.float64) for side in range(2))
         squared = _squared_distances(x, x)
         bandwidth = float(np.median(np.sqrt(squared[np.triu_indices(len(x), 1)])))

@@ -1,7 +1,4 @@
-"""What a reader should know beside an interval or a test: a code with parameters, and its sentence.
-
-A note never replaces a number that a named method gives. The sentence is for people; code decides by `Note.code`.
-"""
+"""What a reader should know beside an interval or a test: a code with parameters, and its sentence."""
 
 from __future__ import annotations
 

@@ -1,21 +1,13 @@
-"""Whether one system is better than another on the same items: a paired test and the interval of the difference.
+"""The difference of two systems on the same items: a paired test, and an interval of the difference.
 
-Every table and page of this package takes its differences from here. `codec_bench.paired_test` is the public function.
+Methods
+    means, ratios of sums    `t`: Student's t of paired differences over units, with CR2 and Satterthwaite's degrees of
+                             freedom. Interval and p are of the same t.
+    shares of right answers  `mcnemar`: McNemar's mid-p test with Newcombe's interval; with clusters `t`.
+    corpus values            `bootstrap`: the paired bootstrap of Koehn, as in sacreBLEU.
 
-Methods, by what the values are
-    means, ratios of sums    Student's t of the paired differences over units, with the cluster-robust standard error
-                             CR2 and Satterthwaite's degrees of freedom. Interval and p are of the same t.
-    shares of right answers  McNemar's test (mid-p), and Newcombe's interval of a paired difference; with clusters, the
-                             t test above.
-    values of a corpus       the paired bootstrap of Koehn, as in sacreBLEU.
-
-Conventions
-    Differences are A minus B. A win is an item on which A is better, also for metrics whose lower values are better.
-
-References: those of `stats.cluster_variance` and `stats.bootstrap`; Fagerland, Lydersen and Laake 2013, "The McNemar
-test for binary matched-pairs data: mid-p and asymptotic are better than exact conditional"; Newcombe 1998, "Improved
-confidence intervals for the difference between binomial proportions based on paired data" (method 10); Connor 1987
-(power of McNemar's test); Holm 1979, "A simple sequentially rejective multiple test procedure".
+Differences are A minus B. A win is an item on which A is better, whatever the direction of the metric.
+`docs/design/intervals.md` has the references.
 """
 
 from __future__ import annotations
@@ -66,16 +58,11 @@ class PairedTest:
     """The difference of two corpus values on the same items.
 
     Args:
-        difference: A minus B; None if one of the two has no value.
-        low, high: the ends of the interval of the difference; both None where no method holds.
-        p: the two-sided probability of a difference at least this far from 0 if the two systems are equal; None with
-            fewer than three units.
-        units: how many independent units the two rest on: clusters, and items that belong to no cluster.
-        note: what a reader should know (see `stats.notes`); None if there is nothing to say.
-        detectable: the minimum detectable effect: the difference that this test finds with a probability of 80 %
-            (`POWER`) at a level of 95 %, in data like these; None if it is not known.
-        method: `t`, `mcnemar` or `bootstrap`; "" if there is no p.
-        level: of the interval.
+        difference: A minus B; None if one of the two has no value. low, high: the ends of its interval, or None.
+        p: two-sided; None with fewer than three units. units: how many independent units the two rest on.
+        note: what a reader should know (see `stats.notes`), or None.
+        detectable: the minimum detectable effect: found with a probability of 80 % at a level of 95 % in data like these.
+        level: of the interval. method: `t`, `mcnemar`, `bootstrap`, `crossed`, or "".
     """
 
     difference: float | None
@@ -90,13 +77,8 @@ class PairedTest:
 
 
 class ItemParts(NamedTuple):
-    """What one item adds to a corpus value.
-
-    Args:
-        id: of the sample.
-        value: the item's own score, or None if it failed.
-        parts: what it adds to the sums that the value is made from; None if it failed.
-        speaker: for clustering, or None.
+    """What one item adds to a corpus value: its `id`, its own `value` and its `parts` (both None if it failed), and its
+    `speaker` for clustering.
     """
 
     id: str
@@ -110,14 +92,9 @@ class Comparison:
     """Two systems on one metric, over the items for which both have a number.
 
     Args:
-        metric: its name. unit: of its values. higher_is_better: its direction.
-        pairs: items compared.
-        dropped: items that were left out, because one of the two systems has no number for them.
-        value_a, value_b: corpus values over the pairs, or None if there are no pairs.
-        test: the difference, with its interval and p.
-        wins, losses, ties: items on which A is better, worse, the same.
-        p_holm: p adjusted for all comparisons of the same call; None until `adjusted`, or without p.
-        barred: why neither of the two is the better one, whatever the numbers; None if one of them can be.
+        pairs: items compared. dropped: items for which one of the two has no number.
+        value_a, value_b: over the pairs. test: the difference. wins, losses, ties: items on which A is better, worse, equal.
+        p_holm: p adjusted for all comparisons of the same call. barred: why neither of the two can be the better one.
     """
 
     metric: str
@@ -146,22 +123,16 @@ def paired_test(
 ) -> PairedTest:
     """Compares two systems on the same items: the difference of two means, or of two ratios of sums.
 
-    This is the code that every table of this package uses.
-
     Args:
         a, b: one number per item and system, `(items,)`; with `denominators` the numerators, such as errors.
         denominators: one number per item, the same for both systems, such as reference words.
-        clusters: one label per item, such as its speaker; an item with None is a unit of its own. Without clusters
-            every item is one.
-        bounds: what a value of either system can be at least and at most, as for `interval`.
-        seed: of the bootstrap, which values of a corpus have.
+        clusters, bounds, seed: as for `interval`.
 
     Returns:
-        The difference A minus B with its 95 % interval and a two-sided p. There are none with fewer than three units.
+        The difference A minus B with its 95 % interval and a two-sided p; without these with fewer than three units.
 
     Raises:
-        UserError: something is not what it should be, lengths differ, a number is not finite, a denominator is
-            negative, or a value is outside of the bounds.
+        UserError: an argument is not what it should be, lengths differ, or a value is outside of the bounds.
 
     Examples:
         >>> a, b = [3.1, 3.4, 2.9, 3.6, 3.3, 3.0, 3.5, 3.2], [2.9, 3.1, 2.8, 3.5, 3.0, 2.9, 3.1, 3.0]
@@ -190,16 +161,7 @@ def paired_parts(
     level: float = LEVEL,
     bounds: Bounds | None = None,
 ) -> PairedTest:
-    """As `paired_test`, for values that a fold makes from summed parts.
-
-    Args:
-        fold: turns summed parts `(..., k)` into values.
-        a, b: each item's parts, `(items, k)`.
-        codes: the units from `unit_codes`; None if every item is one.
-        seed: of the bootstrap.
-        level: of the interval.
-        bounds: of the values of either system.
-    """
+    """As `paired_test`, for values that a fold makes from items' parts `(items, k)` in units `codes`."""
     check_level(level)
     value_a, value_b = folded(fold, a), folded(fold, b)
     units_a, units_b = unit_sums(a, codes), unit_sums(b, codes)
@@ -248,11 +210,7 @@ def _within(low: float, high: float, bounds: Bounds | None) -> tuple[float, floa
 
 
 def _mcnemar(a: np.ndarray, b: np.ndarray, note: Note | None, level: float) -> PairedTest:
-    """McNemar's mid-p test and Newcombe's interval of the difference of two shares of the same items.
-
-    Args:
-        a, b: whether each system is right on an item, bool `(items,)`.
-    """
+    """McNemar's mid-p test and Newcombe's interval (method 10); bool `(items,)`: whether each system is right."""
     from scipy.special import bdtr
 
     count = len(a)
@@ -278,12 +236,9 @@ def _mcnemar(a: np.ndarray, b: np.ndarray, note: Note | None, level: float) -> P
 
 
 def _mcnemar_detectable(discordant: float, items: int, level: float) -> float:
-    """The difference of two shares that McNemar's test finds with a probability of `POWER` (Connor's formula).
+    """The difference that McNemar's test finds with a probability of `POWER` (Connor's formula).
 
-    A difference adds as many discordant items to those that were seen.
-
-    Args:
-        discordant: the share of items on which one system alone is right. items: how many.
+    A difference adds as many discordant items to the share that was seen.
     """
     z_level, z_power = t_quantile(level, math.inf), t_quantile(2 * POWER - 1, math.inf)
     low, high = 0.0, 1.0
@@ -317,17 +272,12 @@ def compare_items(
     fold: Fold = ratios,
     bounds: Bounds | None = None,
 ) -> Comparison:
-    """Compares two systems on one metric over the items for which both have a number. The order of the items does not
-    matter.
+    """Compares two systems over the items for which both have a number, in any order.
 
     Args:
         a_items, b_items: the scores of A and of B, ids unique within each.
-        metric, unit: for the result.
-        higher_is_better: direction of the metric; None counts larger values as wins.
-        seed: of the bootstrap.
-        level: of the interval, such as 0.95.
-        fold: turns the items' summed parts into the corpus value.
-        bounds: of the metric's values, as for `interval`.
+        metric, unit: for the result. higher_is_better: None counts larger values as wins.
+        fold: turns the items' summed parts into the corpus value. seed, level, bounds: as for `interval`.
     """
     a, b, dropped = in_common(a_items, b_items)
     table_a, table_b = parts_table(a), parts_table(b)
@@ -362,21 +312,14 @@ def parts_table(items: Sequence[ItemParts]) -> np.ndarray:
 
 
 def item_differences(fold: Fold, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """How much each item adds to the difference of two values, `(items,)`; their mean is the difference.
-
-    These are the jackknife's pseudo-values (Tukey 1958). For a mean they are the items' own differences.
-    """
+    """How much each item adds to the difference of two values, `(items,)`: jackknife pseudo-values."""
     left_out = fold(a.sum(axis=0) - a) - fold(b.sum(axis=0) - b)
     difference = float(fold(a.sum(axis=0)) - fold(b.sum(axis=0)))
     return difference + (len(a) - 1) * (difference - left_out)
 
 
 def holm(probabilities: Sequence[float | None]) -> list[float | None]:
-    """Holm's adjusted p of a family of tests, in the same order; a test without p stays without.
-
-    Below 0.05 an adjusted p says that the difference stands out although so many comparisons were made. Agrees with
-    `statsmodels.stats.multitest.multipletests(method="holm")`.
-    """
+    """Holm's adjusted p of a family of tests, in the same order; a test without p stays without."""
     known = sorted((p, place) for place, p in enumerate(probabilities) if p is not None)
     adjusted: list[float | None] = [None] * len(probabilities)
     largest = 0.0

@@ -1,20 +1,10 @@
-"""Two at a time: how often one of two is preferred, and how strong many systems are by whom they were preferred to.
+"""Two at a time: how often one of two is preferred, and how strong systems are by whom they were preferred to.
 
-How it is done
-    A win rate is the mean of 1 for a win, 0.5 for a tie and 0 for a loss; its interval is that of `stats.intervals`,
-    over clusters of items where they are known. Strengths are those of Bradley and Terry (1952) with Davidson's ties
-    (1970): A wins with odds p(A), B with p(B), and they tie with nu * sqrt(p(A) * p(B)). The likelihood is that of a
-    log-linear model and has one maximum, which Newton's method finds. Without a tie nu is 0. The intervals are
-    percentiles over `DRAWS` sets of items that are drawn with replacement (clusters where they are known), each fitted
-    anew. A strength is finite only where, among any two groups of systems, each has won against the other or tied (Ford
-    1957), and where ties are not explained by an ever larger nu: of wins and ties alone, such as 11 wins and a tie, the
-    likelihood grows without an end. Draws in which that does not hold are counted, and where they are more than
-    `MOST_LOST` there is no interval.
-
-Conventions
-    A strength is in points of the Elo scale: 400 points are odds of 10 to 1. The mean of all systems is 0.
-    Elo's own update depends on the order in which comparisons come. `elo_spread` shows by how much; nothing else uses
-    it.
+A win rate is the mean of 1, 0.5 for a tie and 0. Strengths are those of Bradley and Terry with Davidson's ties, by
+maximum likelihood: A wins with odds p(A), B with p(B), and they tie with nu sqrt(p(A) p(B)). Intervals are percentiles
+over draws of items (clusters where they are known). Strengths are finite only where any two groups of systems won
+against each other or tied (Ford 1957); with more than `MOST_LOST` of the draws without finite ones, no interval is
+given. A strength is in points of the Elo scale: 400 points are odds of 10 to 1, and the mean is 0.
 
 References: Davidson 1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison experiments";
 Ford 1957, "Solution of a ranking problem from binary comparisons".
@@ -44,9 +34,7 @@ _AT_ONCE = 1 << 22
 
 
 class Duel(NamedTuple):
-    """One comparison: `score` is 1 where `a` was preferred, 0 where `b` was, 0.5 for a tie; `unit` is the item or its
-    cluster.
-    """
+    """A comparison: `score` is 1 where `a` was preferred, 0 where `b` was, 0.5 for a tie; `unit` is the item or cluster."""
 
     a: str
     b: str
@@ -56,12 +44,7 @@ class Duel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WinRate:
-    """How often the first of two is preferred.
-
-    Args:
-        value: wins and half of the ties over all; None if there are no comparisons. interval: of the value.
-        wins, ties, losses: counts.
-    """
+    """How often the first of two is preferred: wins and half of the ties over all, with its interval."""
 
     value: float | None
     interval: Interval
@@ -72,13 +55,8 @@ class WinRate:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """One system.
-
-    Args:
-        points: its strength; None if it has no finite one. low, high: the ends of the 95 % interval; None where there
-        is none.
-        elo_low, elo_high: the least and the most that plain Elo gives it over random orders of the same comparisons.
-        duels: how many comparisons it is in.
+    """One system: its `points` with the ends of their interval (None if not finite), the least and the most that plain Elo
+    gives it over random orders of the same comparisons, and in how many `duels` it is.
     """
 
     system: str
@@ -92,13 +70,7 @@ class Strength:
 
 @dataclass(frozen=True, slots=True)
 class Strengths:
-    """The systems of some comparisons, the strongest first.
-
-    Args:
-        systems: the systems. tie: nu of Davidson's model; 0 if there is no tie. duels, units: how many comparisons, and
-        independent units.
-        note: why there are no strengths or no intervals, or None.
-    """
+    """The systems, the strongest first; `tie` is nu of Davidson's model, `note` why something is missing."""
 
     systems: Sequence[Strength]
     tie: float
@@ -167,11 +139,7 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
 
 
 def elo_spread(duels: Sequence[Duel], *, seed: int = 0) -> Mapping[str, tuple[float, float]]:
-    """The least and the most that plain Elo gives each system over random orders of the same comparisons.
-
-    Args:
-        duels: the comparisons. seed: of the orders.
-    """
+    """The least and the most that plain Elo gives each system over random orders of the comparisons."""
     names = sorted({name for duel in duels for name in (duel.a, duel.b)})
     draw = np.random.default_rng(seed)
     found = np.asarray([elo([duels[n] for n in draw.permutation(len(duels))], names) for _ in range(ORDERS)])
@@ -179,9 +147,7 @@ def elo_spread(duels: Sequence[Duel], *, seed: int = 0) -> Mapping[str, tuple[fl
 
 
 def elo(duels: Sequence[Duel], names: Sequence[str]) -> list[float]:
-    """The ratings of systems after Elo's update of each comparison in turn, from 0 with K = 32, in the order of
-    `names`.
-    """
+    """The ratings after Elo's update of each comparison in turn, from 0 with K = 32, in the order of `names`."""
     rating = dict.fromkeys(names, START)
     for duel in duels:
         expected = 1 / (1 + 10 ** ((rating[duel.b] - rating[duel.a]) / 400))
@@ -223,12 +189,10 @@ def _counted(duels: Sequence[Duel], pairs: Sequence[tuple[str, str]], codes: np.
 
 
 def _finite(counts: np.ndarray, sides: np.ndarray, systems: int) -> np.ndarray:
-    """Whether strengths are finite, bool `(draws,)`: whether there is no direction in which the likelihood grows
-    without an end.
+    """Whether strengths are finite, bool `(draws,)`: the likelihood grows in no direction without an end.
 
-    One in which nu stays is a group that never lost or tied to the others. One in which nu grows by t with the
-    strengths has, where a beat b, at least 2 t between them, and where they tied, at most 2 t: it is there unless such
-    steps lead around in a circle that rises.
+    With nu fixed, such a direction is a group that never lost or tied to the others. One in which nu grows by t has at least
+    2 t between a and b where a won, and at most 2 t where they tied: it exists unless such steps lead around a rising circle.
     """
     reach = np.broadcast_to(np.eye(systems, dtype=bool), (len(counts), systems, systems)).copy()
     steps = np.where(reach, 0.0, -np.inf)
@@ -248,9 +212,7 @@ def _finite(counts: np.ndarray, sides: np.ndarray, systems: int) -> np.ndarray:
 
 
 def _fitted(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.ndarray, np.ndarray]:
-    """The strengths in points `(draws, systems)`, and log nu `(draws,)`, of counts `(draws, pairs, 3)` whose strengths
-    are finite.
-    """
+    """The strengths in points `(draws, systems)` and log nu `(draws,)`, of counts `(draws, pairs, 3)`."""
     design = np.zeros((len(sides), 3, systems + 1))
     for n, (a, b) in enumerate(sides):
         design[n, 0, a] = design[n, 1, b] = design[n, 2, systems] = 1

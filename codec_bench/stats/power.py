@@ -1,9 +1,8 @@
 """How many speakers and utterances a difference between two systems needs, judged from a pilot run.
 
-The items' differences in a pilot are split into two variances: between speakers, and between utterances of one speaker
-(one-way analysis of variance with unequal numbers; Searle, Casella and McCulloch, "Variance Components", 1992, chapter
-3). A plan with G speakers of m utterances then has the standard error sqrt(between / G + within / (G m)). The plan is
-large enough if the minimum detectable effect of a t test with that error is at most the wanted difference.
+The pilot's differences are split into variances between and within speakers (one-way analysis of variance; Searle,
+Casella and McCulloch 1992, chapter 3). G speakers of m utterances have the standard error sqrt(between / G + within /
+(G m)); they suffice if the minimum detectable effect of its t test is at most the difference.
 """
 
 from __future__ import annotations
@@ -25,13 +24,8 @@ MOST_SPEAKERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How much the items' differences spread in a pilot.
-
-    Args:
-        difference: the mean difference in the pilot.
-        between: variance of the speakers' means beyond what their utterances explain; 0 if every item is a unit.
-        within: variance of utterances of one speaker.
-        units, items: how many of each the pilot has.
+    """How much the items' differences spread in a pilot of `items` in `units`: their mean, the variance of speakers' means
+    beyond what their utterances explain, and the variance of utterances of one speaker.
     """
 
     difference: float
@@ -55,11 +49,7 @@ class Plan:
 
 
 def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> Spread:
-    """Splits the spread of items' differences into that between units and that within them.
-
-    Args:
-        differences: A minus B of each item, `(items,)`.
-        codes: the items' units from `unit_codes`; None if every item is one.
+    """Splits the spread of items' differences `(items,)` into that between units and that within them.
 
     Raises:
         UserError: there are fewer than three units.
@@ -90,13 +80,10 @@ def plans_for(
     level: float = LEVEL,
     power: float = POWER,
 ) -> list[Plan]:
-    """The fewest speakers for each number of utterances per speaker, such that the difference is shown.
+    """The fewest speakers for each number of utterances per speaker with which a difference is found.
 
     Args:
-        spread: of a pilot.
-        difference: the smallest difference that matters, in the metric's unit; its sign does not matter.
-        level: of the interval that should then not contain 0.
-        power: the probability with which it should not.
+        difference: the smallest that matters, of any sign. level, power: of the test.
 
     Raises:
         UserError: the difference is 0 or not finite, or more than a million speakers would be needed.

@@ -1,9 +1,6 @@
-"""Quantiles of values, such as the median and the 99th percentile of latencies, with their intervals.
+"""Quantiles such as the median, with Woodruff's intervals: that of the share below, read off the order statistics.
 
-The interval is Woodruff's: the interval of the share of values that are at most the quantile, read off the order
-statistics. Over clusters the share has an effective number of values, as a share of right answers has. Nothing is
-assumed of the law of the values. Beyond the largest value there is none: `sparse_tail` notes that an end is cut there.
-
+Over clusters the share has an effective number of values. `sparse_tail` notes that an end is cut at a last value.
 Reference: Woodruff 1952, "Confidence intervals for medians and other position measures".
 """
 
@@ -34,12 +31,7 @@ from codec_bench.stats.notes import Note, too_few
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """A quantile.
-
-    Args:
-        share: of the values that are at most `value`. value: the smallest value of which that is true.
-        interval: of it, over the units.
-    """
+    """A quantile: the smallest `value` that at least this `share` of the values does not exceed."""
 
     share: float
     value: float
@@ -56,13 +48,7 @@ def quantile(
     """A quantile with its interval; None if there are no values.
 
     Args:
-        values: finite numbers. share: between 0 and 1, such as 0.5 for the median.
-        clusters: one label for each value; values with the same label are not independent, such as those of one
-        session.
-        level: the share of such intervals that should contain the true quantile.
-
-    Raises:
-        UserError: as `interval`.
+        values: finite numbers. share: between 0 and 1, such as 0.5. clusters, level: as of `interval`.
     """
     if not len(values):
         return None

@@ -36,9 +36,8 @@ class Samples:
     """The samples by their numbers, which have gaps where a question was not asked yet.
 
     Args:
-        rank: the place of each in the order of ids. units: their independent units, "" for one that is a unit by
-        itself.
-        several: those with several channels: the channel count, and the seconds if these are known.
+        rank: the place of each in the order of ids. units: their independent units, "" for one by itself.
+        several: those with several channels: the channel count, and the seconds or None.
     """
 
     rank: np.ndarray
@@ -51,10 +50,8 @@ class Items:
     """The finished items of one system, by the numbers of their samples.
 
     Args:
-        finished: all of them. lost: those without an estimate, with status and reason.
-        silent, partial, unlike: how many estimates are silent, lack much of the reference's sound, and do not follow it
-            (`audio.level_checks`). clipped, same: of how many samples were cut, and how many are their references.
-        several: of the items with bits and several channels: the channel count, the seconds and the bits of each.
+        lost: those without an estimate, with status and reason. silent, partial, unlike, clipped, same: counts, as in
+            `SystemSummary`. several: channel count, seconds and bits of items with several channels.
         noted: in which ways answers are none. tally: where data and metrics meet badly.
     """
 
@@ -75,12 +72,10 @@ class Scores:
     """The scores of one system and metric.
 
     Args:
-        numbers: of the samples with a value, ordered by sample id. sums: numerator and denominator of each, float64
-        `(items, 2)`.
-        units: their independent units.
-        lost: the scores without a value in the order of the samples: number, status and reason.
-        flags: by flag of the scores with a value, how many have it, and the number of the first sample by id.
-        details: by number what the detail of a score says that statistics read, for scores that say such a thing.
+        numbers: of the samples with a value, ordered by sample id. sums: numerator and denominator, float64 `(items, 2)`.
+        units: their independent units. lost: the scores without a value: number, status and reason.
+        flags: by flag of the scores with a value, how many have it, and the first sample by id.
+        details: by number what statistics read of the detail of a score.
     """
 
     numbers: Sequence[int]
@@ -97,11 +92,7 @@ class Scores:
 
 
 class Recorded:
-    """A run's record, as statistics read it.
-
-    Args:
-        run: the run. Its entries, systems and metrics are read once, and so are its samples when they are asked for.
-    """
+    """A run's record, as statistics read it: every table once."""
 
     def __init__(self, run: Run) -> None:
         self.run = run

@@ -1,13 +1,8 @@
 """How far a score depends on the wording of the prompt.
 
-Conventions
-    Where every question was asked in all wordings, these are over the same questions, and their values differ by the
-    wording and by chance. Else each wording has questions of its own, and its value differs by these too. Intervals
-    take the question (or its speaker) as the unit: leaving one out leaves out its answers in all wordings. They are
-    made as all others are (`stats.intervals`). Values of several wordings lie apart by chance alone. `sd_by_chance` is
-    the standard deviation that is expected if the wording made no difference: under all ways to deal the answers of
-    each question (or all answers, where each question was asked once) out to the wordings, which is the null hypothesis
-    of a permutation test.
+Where every question was asked in all wordings, values differ by the wording and by chance; else also by the questions.
+Intervals are those of `stats.intervals` with the question (or its speaker) as the unit. `sd_by_chance` is the standard
+deviation expected if the answers of each question were dealt out to the wordings at random (a permutation test's null).
 """
 
 from __future__ import annotations
@@ -28,17 +23,11 @@ Groups = Mapping[str, Sequence[int]]
 def robustness(
     parts: Parts, groups: Groups, questions: Mapping[int, tuple[str, int]], higher_is_better: bool | None
 ) -> Robustness | None:
-    """How far the value of one metric depends on the wording. Failures count as wrong.
+    """How far the value of one metric depends on the wording; None if fewer than two wordings have a value.
 
     Args:
-        parts: the parts of all answers.
-        groups: at least two wordings.
-        questions: by the number of each answer its question and which draw it is; empty where each question was asked
-        once.
-        higher_is_better: direction of the metric.
-
-    Returns:
-        None if fewer than two wordings have a value.
+        parts: the parts of all answers. groups: at least two wordings.
+        questions: by the number of each answer its question and draw; empty where each question was asked once.
     """
     whole = _with_failures(parts, questions)
     at = {number: place for place, number in enumerate(whole.numbers)}
@@ -89,8 +78,7 @@ def _spread(
 
 
 def _never_below_0(spread: Spread) -> Spread:
-    """A spread whose interval does not reach below 0. Where leaving out any unit changes nothing (all right, or all
-    wrong), nothing is known of it."""
+    """A spread whose interval does not reach below 0; none where it has no width."""
     ends = spread.ci95
     return _within(Spread(spread.value, None if ends is None or ends[0] == ends[1] else ends), (0.0, None))
 

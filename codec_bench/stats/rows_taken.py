@@ -12,11 +12,7 @@ from codec_bench.store.record import Run
 
 
 def rows_taken(run: Run, size: int | None = None) -> RowsTaken:
-    """The questions of a run; `UNSET` for one of no benchmark, or of one whose definition says no number.
-
-    Args:
-        run: the run. size: how many there are; None for what the record says that the definition said.
-    """
+    """The questions of a run beside `size` or the recorded number; `UNSET` if no number is known."""
     meta = run.meta
     size = size or (meta.get("benchmark") or {}).get("size")
     if size is None:
@@ -45,7 +41,7 @@ def rows_taken(run: Run, size: int | None = None) -> RowsTaken:
 
 
 def other_data(run: Run) -> list[str]:
-    """In what the questions of a run are not those of the definition, in words; empty if they are, or nothing says."""
+    """In what the questions of a run are not those of the definition, in words; empty if nothing says so."""
     of = run.meta.get("benchmark") or {}
     told = list(of.get("other_columns") or ())
     pinned = of.get("rows_digest")

@@ -1,8 +1,6 @@
 """Values of whole sets in a run's record: each score holds its item's embeddings, and the value is made of all of them.
 
-A metric of a set names its statistic as `aggregate`. Its scores hold `detail["embeddings"]`, and their own values say
-how far an item's embedding moved. Because the record holds the embeddings, parts of a run merge row by row, and a run
-that is continued ends with the same value.
+A metric of a set names its statistic as `aggregate`; its scores' own values say how far an item's embedding moved.
 """
 
 from __future__ import annotations
@@ -88,14 +86,7 @@ def _trials_of(run: Run, system: str, metric: str) -> Trials:
 
 
 def item_fold(metric: str, aggregate: str) -> Fold:
-    """How the summed parts of items become the value of a metric, for what compares items one by one.
-
-    Args:
-        metric: its name, for the message. aggregate: of the metric.
-
-    Raises:
-        UserError: the metric's value is made of a whole set, so that no item adds a part of its own to it.
-    """
+    """How summed parts become the value of a metric; a `UserError` for a value of a whole set."""
     if aggregate in SETS:
         raise UserError(
             f"{metric} is a value of a whole set, and this compares what each item adds to a value",

@@ -1,11 +1,7 @@
 """The summary of a run, computed in one pass over its record (see `summary_types` for what it holds).
 
-Conventions
-    For every system and metric, `n + failed` is the number of finished items; in a finished run, the number of samples.
-    `missing` says for each status how many items have no value.
-    A value is the sum of the numerators over the sum of the denominators of the scores that are ok. A plain mean and a
-    corpus ratio are computed in the same way. The 95 % interval is that of `stats.intervals`, over speakers if they are
-    known; a sample of unknown speaker is a unit of its own. Where there is no interval, `note` says why.
+`n + failed` is the number of finished items; `missing` counts those without a value by status. A value is the sum of the
+numerators over the sum of the denominators of ok scores, with the interval of `stats.intervals` over speakers or items.
 """
 
 from __future__ import annotations
@@ -52,17 +48,12 @@ _ORDER = {status: place for place, status in enumerate((*WITHOUT_VALUE, "flagged
 
 
 def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Collection[str] = ()) -> Summary:
-    """Turns a run's scores into one number per system and metric.
+    """Turns a run's scores into one number per system and metric; of a run in progress from its finished items.
 
     Args:
-        run: a finished run, or one in progress. A run in progress is summarised from its finished items.
-        by: columns to break the results down by (see `data.columns`), or one string with commas; None takes those that
-            the run was asked for.
-        suspects: systems of which other checks than those of the run found something, so that they are compared with no
-            other.
-
-    Raises:
-        UserError: the record holds no column of that name, or it has too many values.
+        by: columns to break the results down by (see `data.columns`), or one string with commas; None takes those that the
+            run was asked for.
+        suspects: systems of which other checks than those of the run found something.
     """
     recorded = Recorded(run)
     reasons = _Reasons()

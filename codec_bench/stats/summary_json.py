@@ -1,11 +1,8 @@
 """How a part of a run's summary is written as JSON, and read back.
 
-Conventions
-    A `Diagnostic` is written twice: as a sentence under the name of its field, and as its code with parameters under
-    that name with `_code`. Only the code is read back.
-    The fields stand in the order in which `summary.json` has them. None is a number that does not exist, with a reason
-    beside it. `UNSET` is what a summary says nothing about, because it does not apply (msgspec's word for it); it is
-    false, and JSON leaves it out.
+A `Diagnostic` is written twice: as a sentence under the name of its field, and as its code with parameters under that
+name with `_code`. Only the code is read back. None is a number that does not exist, with a reason beside it. `UNSET`
+does not apply, is false, and is left out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What a run's summary holds, as values: systems, metrics, failures, and for a benchmark its answers (see
-`summary_json`).
-"""
+"""What a run's summary holds, as values (see `summary_json`)."""
 
 from __future__ import annotations
 
@@ -67,14 +65,11 @@ class Below50(Counted):
 
 @dataclass(frozen=True, slots=True)
 class Standing(SummaryPart):
-    """How a system stands in one metric beside the other systems of its run (see `stats.verdict`).
+    """How a system stands in one metric beside the others of its run (see `stats.verdict`).
 
     Args:
-        best: whether it has the best value.
-        compared: whether it is compared with the others at all.
-        why: why it is not compared, why none of those that are compared is the best, or why the others are not
-            compared with it; None if there is nothing to say.
-        alike: whether it is not distinguishable from the best.
+        best: whether it has the best value. compared: whether it is compared at all. alike: whether it is not
+            distinguishable from the best. why: why it is not compared, or why nobody is the best.
     """
 
     best: bool
@@ -115,12 +110,10 @@ class CountingFailures(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Judging(SummaryPart):
-    """What the judge of a metric did: of the answers that it was asked about, `failed` got no verdict that could be
-    read (`share`).
+    """What the judge of a metric did: `failed` of the `asked` answers got no verdict that could be read (`share`).
 
-    `usage` sums what was reported for the calls that no cache answered; `cost_usd` is None if the price of one is not
-    known; `cost_range_usd` is as in `Answers`; `served` is what the service called the models that replied. `tested`
-    says how it did in its own test (`store.judge_tests`), or that it was not tested.
+    `usage` and the costs are of calls that no cache answered; `served` is what the service called the models that replied.
+    `tested` says how the judge did in its own test (`store.judge_tests`), or that it was not tested.
     """
 
     judge: str
@@ -139,9 +132,7 @@ class Judging(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class ReadBy(SummaryPart):
-    """How many answers were read by a rule (`exact`), by the judge (`aligned`) and by neither, with the shares of the
-    rule and of both.
-    """
+    """How many answers were read by a rule (`exact`), by the judge (`aligned`) and by neither, with shares."""
 
     exact: int
     aligned: int
@@ -152,10 +143,9 @@ class ReadBy(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Compared(SummaryPart):
-    """How the answers do beside the references: `ties` is a share, and `reference` the references' mean rating.
+    """How the answers do beside the references: `ties` is a share, `reference` the references' mean rating.
 
-    `position_bias` is the rating of the first place over the second, and `changed` the share of verdicts that changed
-    with the order.
+    `position_bias` is the rating of the first place over the second, `changed` the share of verdicts that changed with it.
     """
 
     win_rate: Counted
@@ -195,11 +185,10 @@ class Passing(Estimate):
 
 @dataclass(frozen=True, slots=True)
 class Draws(SummaryPart):
-    """What several answers to each question add to a value: `n` to each question at the most, and at the `fewest`.
+    """Several answers to each question: `n` at the most, and at the `fewest`.
 
-    `values` are those of each draw, None if none of its answers has a score; `spread` is their standard deviation, None
-    if one is missing. An answer passes from the value `passes_at` on; `passes` is by rule, and empty where no rule
-    applies.
+    `values` are those of each draw, `spread` their standard deviation. An answer passes from `passes_at` on; `passes` is by
+    rule, and empty where no rule applies.
     """
 
     n: int
@@ -215,9 +204,8 @@ class Draws(SummaryPart):
 class Robustness(SummaryPart):
     """How far a value depends on the wording, over the `n` wordings with a value. Failures count as wrong.
 
-    `same_questions` says whether every question was asked in all wordings. `sd_by_chance` is the standard deviation if
-    the wording made no difference, None where it is not known; `sd` has n - 1 below it. `units` and `note` are of the
-    mean. `worst` and `best` are None for a metric without a direction.
+    `same_questions`: whether every question was asked in all wordings. `sd_by_chance`: the standard deviation if the wording
+    made no difference; `sd` has n - 1 below it. `worst` and `best` are None for a metric without a direction.
     """
 
     n: int
@@ -240,20 +228,15 @@ class MetricSummary(Estimate):
 
     Args:
         method: of the interval (see `stats.intervals`).
-        n, failed: finished items with and without a score; where several answers were drawn to each question, answers.
-        missing: the items without a score by status. Beside the statuses of scores there are `no_estimate` (the system
-            gave nothing to score) and `not_scored` (the record holds no score).
-        flagged: how many of the scores are in doubt (see `metrics.base.flagged`); unset if none is.
+        n, failed: finished items with and without a score; with several draws, answers.
+        missing: the items without a score by status; also `no_estimate` and `not_scored` (the record holds no score).
+        flagged: how many of the scores are in doubt (see `metrics.base.flagged`).
         extrapolated: what a value of sets tends to for sets of any size (see `stats.sets`).
         below_50: an error rate without the items above 50 %; unset if there are none.
-        common: the result over the samples for which all systems that are compared have a value; None if that is all
-            that this system has. It has no value for a system that lacks some of these samples.
-        standing: whether it is the best; unset for a metric without a direction, the bitrate, and the unprocessed
-        audio.
-        subsets: the results by column and value; the value of the samples that have none in a column is empty.
-        chance, read, compared, policies: what `stats.chance_level` gives.
-        draws, robustness: of several answers to each question, and of several wordings; None if fewer than two have a
-            value.
+        common: the result over the samples that all compared systems have; None if that is all that this one has.
+        standing: unset for a metric without a direction, the bitrate, and the unprocessed audio.
+        subsets: the results by column and value. chance, read, compared, policies: what `stats.chance_level` gives.
+        draws, robustness: of several answers to each question, and of several wordings.
     """
 
     method: str = ""
@@ -282,9 +265,7 @@ class MetricSummary(Estimate):
 
 @dataclass(frozen=True, slots=True)
 class Channels(SummaryPart):
-    """Items with several channels: how many, whether the codec codes `each` channel by itself, and their bits per
-    second and channel.
-    """
+    """Items with several channels: how many, whether each is coded by itself, and bits per second and channel."""
 
     items: int
     each: bool
@@ -293,10 +274,8 @@ class Channels(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Tokens(SummaryPart):
-    """The tokens that a codec declares: how many a second, of all codebooks, and the nominal bits of one; None where it
-    has none.
-
-    `latents` are the real numbers of a frame of a continuous codec, which has no tokens; unset for a discrete one.
+    """The tokens that a codec declares: how many a second, of all codebooks, and the nominal bits of one; None where it has
+    none. `latents` are the real numbers of a frame of a continuous codec.
     """
 
     per_s: float | None
@@ -309,17 +288,12 @@ class SystemSummary(SummaryPart):
     """One system of a run.
 
     Args:
-        metrics: by name. The metric `bitrate` counts the bits of all channels; `bitrate_bps` is its entry once more.
-        silent, partial, unlike: how many estimates are silent, lack more of the reference's sound than
-            `audio.level_checks` lets pass, and do not follow it at all. The scores of these are flagged.
+        metrics: by name. `bitrate` counts the bits of all channels; `bitrate_bps` is its entry once more.
+        silent, partial, unlike: how many estimates `audio.level_checks` finds so. The scores of these are flagged.
         clipped, same: how many had samples beyond full scale cut, and equal their references sample by sample.
-        warned: where data and metrics meet badly; unset where they do not.
-        unheard: the share of the questions' sound that the model was not given, because it takes no more; None if all
-            was given, or if that is not known.
-        checks: what the checks of the run found, as the record holds it; None without checks.
-        channels: None without items of several channels.
-        tokens: unset for a system that is no codec, and for a codec that declares neither tokens nor latents.
-        timing: what the record holds of its time; `times_real_time` is None if items have no estimate.
+        warned: where data and metrics meet badly. checks: what the checks of the run found, or None.
+        unheard: the share of the questions' sound that the model was not given; None if none, or if that is not known.
+        channels, tokens: None or unset where there are none. timing: what the record holds of its time.
     """
 
     metrics: Mapping[str, MetricSummary] = field(default_factory=dict)
@@ -338,10 +312,7 @@ class SystemSummary(SummaryPart):
 
     @property
     def doubts(self) -> Sequence[Mapping[str, Any]]:
-        """What the checks found:
-
-        `check`, `state` and `found` of each finding. A system with any is suspect, and never the best.
-        """
+        """`check`, `state` and `found` of each finding. A system with any is suspect, and never the best."""
         found: Sequence[Mapping[str, Any]] = (self.checks or {}).get("findings", ())
         return found
 
@@ -355,8 +326,8 @@ class SystemSummary(SummaryPart):
 class Failure(SummaryPart):
     """Why `count` items or scores of a system have no value, or what was flagged (status `flagged`).
 
-    Reasons that differ only in numbers and quoted words are one, with `…` in the place of these (`stats.summary`). `metric` is None for
-    whole items; `example` is the id of a sample.
+    Reasons that differ only in numbers and quoted words are one, with `…` in their place (`stats.summary`). `metric` is
+    None for whole items.
     """
 
     system: str
@@ -369,10 +340,7 @@ class Failure(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Failures(SummaryPart):
-    """The `items` without an estimate, the `scores` of other items that failed or could not be read, and the reasons.
-
-    Scores that are undefined or refused are no failures.
-    """
+    """The `items` without an estimate, the `scores` of other items that failed or were unparsed, and the reasons."""
 
     items: int = 0
     scores: int = 0
@@ -397,10 +365,8 @@ class Cut(Part):
 
 @dataclass(frozen=True, slots=True)
 class Served(SummaryPart):
-    """How many answers a model gave, by what the service called it and its state.
-
-    `other` says whether it is another model than was asked for. `subsets` counts them by subset if there were several
-    models.
+    """How many answers a model gave, by what the service called it. `other`: whether another model was requested. `subsets`
+    counts them by subset if there were several models.
     """
 
     model: str | None
@@ -425,7 +391,7 @@ class Quantiles(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Wording(SummaryPart):
-    """One wording: its text (None if the record does not hold it), its answers, and how many are none in which ways."""
+    """One wording: its text (None if not recorded), its answers, and how many are none in which ways."""
 
     text: str | None
     n: int
@@ -435,31 +401,20 @@ class Wording(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Answers(SummaryPart):
-    """Counts, costs and times of a run's answers, of which `failed` ones are counted by status, and `draws` go to each
-    question.
+    """Counts, costs and times of a run's answers; `failed` ones by status, `draws` to each question.
 
     Args:
-        each_wording: in how many wordings each question was asked, where each was asked for; 1 where the prompt has
-        one.
-        at_limit: answers that ended at a limit.
-        decoding: the parameters that were `asked` for, and by name why one was `untold`; None in records of earlier
-        versions.
-        asked_for: the name of the model that the service was asked for. served: which models answered.
-        alias: the name of the model, if it is all that its service says of it, so that another model behind it is not
-        seen.
-        judging: by name why the judge could not be told a parameter (`untold`); None if it was told all.
-        choices: what is known where the options were put into other orders (`benchmark.scoring.options.choice_facts`);
-        else None.
+        each_wording: in how many wordings each question was asked, where each was asked for.
+        at_limit: answers that ended at a limit. decoding: the parameters `asked` for, and why one was `untold`.
+        asked_for: the requested model. served: which models answered. alias: a name that hides another model behind it.
+        judging: by name why the judge could not be told a parameter; None if it was told all.
+        choices: what is known where options were put into other orders; else None.
         canary: of how many questions asked again the answer was the `same`, and the comparisons that `changed`.
-        cut, too_long: questions whose audio was cut for the model, and those that were not asked because it is too
-        long.
-        usage, cost_usd, latency_s, first_s: of the answers that were not cached; the first two with the questions asked
-        again. The cost is None if the price of one is not known.
-        rtfx: seconds of sound by the sum of the seconds that its answers took, of the answers that were not cached, as
-            the Open ASR leaderboard defines it; unset if the seconds of no sound are known.
-        cost_range_usd: the least and the most that they cost, where a service did not say which tokens were sound.
-        no_answer, ways: how many answers are none, and in which ways; an answer may be none in several ways.
-        with_reasoning: answers that held the model's reasoning, which was cut off; unset if there are none.
+        cut, too_long: questions whose audio was cut, and those that were not asked because it is too long.
+        usage, cost_usd, cost_range_usd, latency_s, first_s: of answers that were not cached, the first with canaries. The
+            cost is None if a price is not known, and a range where a service did not say which tokens were sound.
+        rtfx: seconds of sound by the sum of the seconds of its answers, as the Open ASR leaderboard defines it.
+        no_answer, ways: how many answers are none, and in which ways. with_reasoning: answers that held cut reasoning.
     """
 
     asked: int = 0
@@ -493,9 +448,7 @@ class Answers(SummaryPart):
 class RowsTaken(SummaryPart):
     """The `n` questions of a benchmark that a run holds, beside the `size` that the definition says.
 
-    Args:
-        limit: what the command asked for; None for all. why: why they are not all (`limit`, `shard`, `unfinished`, or
-            `data`, which hold another number than the definition says); None if they are.
+    `limit` is what the command asked for. `why` they are not all: `limit`, `shard`, `unfinished`, `data`, or None.
     """
 
     n: int
@@ -506,14 +459,12 @@ class RowsTaken(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Summary(SummaryPart):
-    """One number for each system and metric of a run, and what has no number; `answers` and `rows` for a benchmark's
-    run.
+    """One number for each system and metric of a run, and what has no number; `answers` and `rows` for a benchmark's run.
 
     Args:
-        other_data: in what the questions are not those of the definition, such as a column that a setting has changed.
-        control: what the model was given in place of the sound or the question, such as `text alone`, so that nothing
-        here is a result.
-        controls: what the answers have beyond those of the same model under controls, one for each control and metric.
+        other_data: in what the questions are not those of the definition.
+        control: what the model was given in place of sound or question, so that nothing here is a result.
+        controls: what the answers have beyond those of the same model under controls.
     """
 
     schema: int = SCHEMA
@@ -542,7 +493,7 @@ class Summary(SummaryPart):
 
 
 def valueless(entries: Iterable[MetricSummary]) -> dict[str, int]:
-    """How many scores there are by status, where not one has a value and yet none has failed; else empty."""
+    """How many scores there are by status, where none has a value and none has failed; else empty."""
     counts = Counter[str]()
     for entry in entries:
         if entry.n or not entry.missing.keys() <= set(NO_FAILURE):

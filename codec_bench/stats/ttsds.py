@@ -1,18 +1,10 @@
 """The score of one benchmark of TTSDS2: whether a set of estimates lies nearer to the references or to noise.
 
-    found = ttsds(embeddings, names, units)      # (items, 6, dimensions), in the order of SIDES
+With distances `r` from the references and `n` from the nearest noise, the score is `100 n / (n + r)`. Vectors have the
+squared 2-Wasserstein distance of two Gaussians (`frechet.py`), single numbers the 2-Wasserstein distance of the sets, not
+squared, as in the reference implementation. Each item brings its reference, its estimate and four noises.
 
-With `r` the distance of the estimates from the references and `n` that from the nearest set of noise, the score is
-`100 n / (n + r)`: 100 for a copy of the references' distribution, 50 halfway, 0 for noise. The distance of vectors is
-the squared 2-Wasserstein distance of two Gaussians, which is Fréchet's (`stats/frechet.py`). That of single numbers is
-the 2-Wasserstein distance of the two sets themselves, not squared: the root of the mean squared difference of their
-sorted values. So the reference implementation has it.
-
-Each item brings its reference, its estimate and four noises, so all sets have one size, and nothing is drawn from the
-larger one.
-
-References: Minixhofer et al. 2024, "TTSDS" (arXiv 2407.12707); Minixhofer et al. 2025, "TTSDS2" (arXiv 2506.19441);
-ttsds 2.1.3 `frechet_distance`, `wasserstein_distance` and `Benchmark.compute_score`, to 1e-6.
+References: Minixhofer et al. 2024 (arXiv 2407.12707) and 2025 (arXiv 2506.19441); ttsds 2.1.3, to 1e-6.
 """
 
 from __future__ import annotations
@@ -37,9 +29,7 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str], le
     """The score of a set, with its interval over blocks that are left out once each.
 
     Args:
-        embeddings: `(items, 6, dimensions)`, in the order of `SIDES`; one dimension for a benchmark of single numbers.
-        names: of the items; no value depends on them. units: the speaker of each item, or a name of its own. level: of
-            the interval.
+        embeddings: `(items, 6, dimensions)` in the order of `SIDES`. names: of the items. units: their speakers.
     """
     items, _, dimensions = embeddings.shape
     if items < FEWEST_ITEMS:

@@ -1,21 +1,13 @@
-"""Which systems are the best in one metric, and which are not compared. Every table, page, board and figure takes it
-from here.
+"""Which systems are the best in one metric, and which are not compared: for every table, page, board and figure.
 
-How it is decided
-    The unprocessed audio is no rival. A system whose checks found something is not compared, and neither is one that
-    has values for fewer than `WHOLE` of the samples that another has, nor one of whose values more than the rest, 1 -
-    `WHOLE`, are of estimates without speech (`audio.level_checks`). These do not shrink the common samples of the
-    others. The best is the system with the best value over the common samples. Another one is not distinguishable from
-    it if their paired test over these samples (`stats.paired`), with p adjusted for all comparisons with the best
-    (Holm), does not find a difference. That needs at least `FEWEST_TO_COMPARE` units; with fewer, nothing is said of
-    the others but that. Values of whole sets have no paired test: two of them differ if their own intervals do not
-    overlap. Nobody is the best where fewer than two systems are compared, or where they have fewer than half of the
-    samples in common. A best value over the common samples that is beaten over all samples of a system is not marked,
-    because the column would contradict the mark.
+The unprocessed audio is no rival. A system is not compared if its checks found something, if it has values for fewer
+than `WHOLE` of the samples of the fullest, or if more than 1 - `WHOLE` of its values are of estimates without speech.
+The best has the best value over the common samples. Another one is not distinguishable from it if their paired test,
+with p adjusted for all comparisons with the best (Holm), finds no difference; with fewer than `FEWEST_TO_COMPARE` units
+only a note stands. Values of whole sets are compared by their intervals. Nobody is the best where fewer than two systems
+are compared, where they share fewer than half of their samples, or where all samples of a system contradict the order.
 
-Conventions
-    Samples are numbers that mean the same sample for all rivals, whose parts hold their samples in one order, that of
-    the ids.
+Samples are numbers that mean the same sample for all rivals, in the order of the ids.
 """
 
 from __future__ import annotations
@@ -47,11 +39,8 @@ class Verdict(Generic[K]):
     """How the systems stand in one metric.
 
     Args:
-        common: the numbers of the samples for which every system that is compared has a value, in rising order.
-        best: the system with the best value, or several with that value.
-        alike: the others that are not distinguishable from the best.
-        barred: the systems that are not compared, each with the reason.
-        reason: why nobody is the best; None if somebody is.
+        common: the samples for which every compared system has a value. best, alike: the best and what is not
+            distinguishable from it. barred: the systems that are not compared, with the reason. reason: why none is best.
     """
 
     common: np.ndarray
@@ -72,8 +61,7 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
 
     Args:
         rivals: the results of each system but the unprocessed audio. suspects: those whose checks found something.
-        higher_is_better: the direction of the metric; None if neither is better, so that only the common samples are
-            found.
+        higher_is_better: the direction; None finds the common samples only.
     """
     out = {name: told for name, parts in rivals.items() if (told := speechless(parts.speechless, len(parts.numbers)))}
     found = barred({name: len(parts.numbers) for name, parts in rivals.items()}, out | dict.fromkeys(suspects, SUSPECT))
@@ -105,20 +93,17 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
 
 
 def speechless(count: int, n: int) -> Diagnostic | None:
-    """Why a system with so many values of estimates without speech, of `n` in all, is compared with no other; None if
-    they are few.
-    """
+    """Why a system with `count` values without speech among `n` is not compared; None if they are few."""
     if n - count >= WHOLE * n:
         return None
     return Diagnostic("speechless", speechless=count, n=n)
 
 
 def barred(counts: Mapping[K, int], out: Mapping[K, Diagnostic]) -> dict[K, Diagnostic]:
-    """The systems that are compared with no other, each with the reason.
+    """The systems that are not compared, each with the reason.
 
     Args:
-        counts: for how many samples each system has a value. out: why some of them are not compared, whatever their
-            counts.
+        counts: for how many samples each system has a value. out: why some are not compared, whatever their counts.
     """
     found = {name: out.get(name, LACKING) if n else LACKING for name, n in counts.items() if not n or name in out}
     most = max((n for name, n in counts.items() if name not in found), default=0)
