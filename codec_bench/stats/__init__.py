@@ -10,7 +10,8 @@ Which file to open
                         `recorded.py` reads the record, `breakdown.py` folds one metric, also by subset.
     `verdict.py`        which systems are the best; `data_warnings.py` where data and metrics meet badly;
                         `identity.py` and `rows_taken.py` what was asked.
-    `sets.py`           values of whole sets: `frechet.py`, `kernel_distance.py`, `ttsds.py`, `eer.py`; `corpus.py` BLEU.
+    `sets.py`           values of whole sets: `frechet.py`, `kernel_distance.py`, `ttsds.py`, `eer.py`, over
+                        `blocks.py` of embeddings as in `packing.py`; `corpus.py` BLEU.
     `answers.py`        counts and costs of answers; `chance_level.py`, `draws.py`, `robustness.py`, `controls.py` and
                         `pairwise_preferences.py` what is special to them.
 """

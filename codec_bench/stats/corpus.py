@@ -7,8 +7,8 @@ leading axes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -53,7 +53,8 @@ def coco_bleu(counts: np.ndarray, order: int) -> np.ndarray:
     return np.where(expected > 0, value, np.nan)
 
 
-class CorpusFold(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CorpusFold:
     """A fold of counts `(..., k)` to values `(...)` that has the bootstrap's interval."""
 
     make: Callable[[np.ndarray], np.ndarray]
