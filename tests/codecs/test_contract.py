@@ -9,6 +9,7 @@ import pytest
 
 from codec_bench.codecs import codec_names, list_codecs, load_codec
 from codec_bench.codecs.checks.batching import latent_flips
+from codec_bench.codecs.neural import dac, encodec
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Latents
 
@@ -28,6 +29,28 @@ of_each_codec = pytest.mark.parametrize("name", NAMES, scope="module")
 @lru_cache(maxsize=1)
 def built(name):
     return load_codec(name, weights="random") if name in NEURAL else load_codec(name)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _networks_once():
+    """The bitrates of EnCodec and of DAC, which follow each other, share a network of noise."""
+
+    def once(make):
+        last = {}
+
+        def made(*args, **options):
+            key = repr((args, options))
+            if key not in last:
+                last.clear()
+                last[key] = make(*args, **options)
+            return last[key]
+
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (encodec, dac):
+            patch.setattr(module, "_random_net", once(module._random_net))
+        yield
 
 
 def sound(rate_hz, channels, length, seed=0):
@@ -90,7 +113,7 @@ def test_an_item_does_not_depend_on_when_or_with_what_it_is_coded(name):
     codec = built(name)
     rate_hz = max(codec.info.sample_rates_hz)
     channels = codec.info.channels[0]
-    batch = [sound(rate_hz, channels, n, seed) for seed, n in enumerate((2000, 9000, 3333))]
+    batch = [sound(rate_hz, channels, n, seed) for seed, n in enumerate((2000, 5000, 3333))]
     together = codec.encode(batch)
     reversed_codes = codec.encode(batch[::-1])[::-1]
     alone = [codec.encode([audio])[0] for audio in batch]
@@ -119,7 +142,7 @@ def test_what_a_codec_does_not_take_is_refused_with_what_it_takes(name):
 def test_silence_and_full_scale_survive(name):
     codec = built(name)
     rate_hz, channels = codec.info.sample_rates_hz[0], codec.info.channels[0]
-    silence = Audio(np.zeros((channels, rate_hz // 4)), rate_hz)
-    loud = Audio(np.clip(sound(rate_hz, channels, rate_hz // 4).samples * 10, -1.5, 1.5), rate_hz)
+    silence = Audio(np.zeros((channels, rate_hz // 8)), rate_hz)
+    loud = Audio(np.clip(sound(rate_hz, channels, rate_hz // 8).samples * 10, -1.5, 1.5), rate_hz)
     for out in codec.decode(codec.encode([silence, loud])):
         assert np.isfinite(out.samples).all()
