@@ -24,6 +24,7 @@ ASKED = [
     "--metrics",
     "stoi,pesq_wb,si_sdr,bitrate",
     "--no-cache",
+    "--no-check",
 ]
 FEW = ("--limit", "4")
 
