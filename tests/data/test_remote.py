@@ -29,6 +29,7 @@ HOW = {
     "metrics": "si_sdr,stoi",
     "workers": 1,
     "page": False,
+    "check": False,
     "save_audio": "none",
     "cache": False,
 }

@@ -24,7 +24,7 @@ def run_it(tmp_path):
     """Evaluates without page, cache or kept audio into a folder of its own."""
 
     def run(*, out="run", **kwargs):
-        settings = {"page": False, "cache": False, "save_audio": "none", "workers": 1, **kwargs}
+        settings = {"page": False, "cache": False, "check": False, "save_audio": "none", "workers": 1, **kwargs}
         return evaluate(out=tmp_path / out, **settings)
 
     return run

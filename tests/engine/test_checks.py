@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,12 @@ from codec_bench.types import Sample
 
 WRONG = Path(__file__).parents[1] / "codecs" / "checks" / "assets" / "wrong_codecs.py"
 CODECS = [f"{WRONG}:{name}" for name in ("TurnedOver", "PassesAside", "Right")]
+
+
+@pytest.fixture
+def run_it(run_it):
+    """Runs that check their codecs."""
+    return partial(run_it, check=True)
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,8 @@ def clean(samples, tmp_path_factory):
     """A run in which nothing writes."""
     folder = tmp_path_factory.mktemp("clean") / "run"
     return evaluate(
-        codec=list(INNOCENT), data=samples, metrics=METRICS, out=folder, page=False, cache=False, save_audio="none", workers=1
+        codec=list(INNOCENT), data=samples, metrics=METRICS, out=folder, page=False, cache=False, check=False,
+        save_audio="none", workers=1,
     )  # fmt: skip
 
 
@@ -50,7 +51,7 @@ def same_scores(scores):
 @pytest.mark.parametrize("here", [False, True], ids=["in a worker", "in this process"])
 def test_a_codec_that_writes_into_its_input_changes_no_other_row(run_it, samples, clean, here):
     writer = load_codec(f"{OWN}:Writer") if here else f"{OWN}:Writer"
-    asked = {"data": samples, "metrics": METRICS, "workers": 1, "cache": False}
+    asked = {"data": samples, "metrics": METRICS, "workers": 1, "cache": False, "check": True}
     beside = run_it(codec=[writer, *INNOCENT], out="beside", **asked)
     assert scores_of(beside, INNOCENT) == same_scores(scores_of(clean, INNOCENT))
     findings = beside.meta["checks"]["writer"]["findings"]
