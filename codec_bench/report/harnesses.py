@@ -4,7 +4,7 @@ evaluation log.
 Conventions
     A file tells of one system, because each of these forms does.
     A standard error is how far the nearer end of the 95 % interval lies, over its quantile of Student's t; where there
-    is no interval there is none. A metric without a value is left out of lm-evaluation-harness's and lmms-eval's files,
+    is none, a standard error is missing too. A metric without a value is left out of lm-evaluation-harness's and lmms-eval's files,
     which cannot say why, and named. What a form has no field for (protocol, interval, counts, how much of the data was
     used) stands in its metadata. Sources: `lm_eval.loggers.evaluation_tracker` 0.4.13 and `lmms_eval.evaluator` 0.7.3
     write the first two; the third is version 2 of `inspect_ai.log.EvalLog`.

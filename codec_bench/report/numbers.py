@@ -273,7 +273,7 @@ def _visible(width: float, places: int) -> int:
 
 
 def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) -> list[str]:
-    """Why scored items have no value together, why values have no interval, and what to know of those that have one.
+    """Why scored items have no value together, why values lack an interval, and what to know of those that have one.
 
     One sentence each, with what it is about.
 

@@ -116,7 +116,7 @@ CSV_COLUMNS = (
     CsvColumn("ci95_high", "The upper end.", lambda name, metric, entry, system: entry.ci95 and entry.ci95[1]),
     CsvColumn(
         "note",
-        "Why there is no interval, or what to know of the one there is.",
+        "Why the interval is missing, or what to know of it.",
         lambda name, metric, entry, system: entry.note and str(entry.note),
     ),
     CsvColumn("method", "The method of the interval.", lambda name, metric, entry, system: entry.method or None),

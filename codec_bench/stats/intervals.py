@@ -62,7 +62,7 @@ class Interval:
 
     @property
     def ends(self) -> list[float] | None:
-        """`[low, high]`, or None if there is no interval."""
+        """`[low, high]`, or None if one is missing."""
         return None if self.low is None or self.high is None else [self.low, self.high]
 
 

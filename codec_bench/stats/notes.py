@@ -20,5 +20,5 @@ def renamed(note: str | None, of: str) -> str | None:
 
 
 def too_few(units: int, needed: int, what: str) -> Note:
-    """The note of so few units that there is no interval, or no p."""
+    """The note of too few units for an interval, or a p."""
     return Note("too_few_units", units=units, needed=needed, what=what)

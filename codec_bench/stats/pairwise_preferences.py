@@ -3,8 +3,8 @@
 A win rate is the mean of 1, 0.5 for a tie and 0. Strengths are those of Bradley and Terry with Davidson's ties, by
 maximum likelihood: A wins with odds p(A), B with p(B), and they tie with nu sqrt(p(A) p(B)). Intervals are percentiles
 over draws of items (clusters where they are known). Strengths are finite only where any two groups of systems won
-against each other or tied (Ford 1957); with more than `MOST_LOST` of the draws without finite ones, no interval is
-given. A strength is in points of the Elo scale: 400 points are odds of 10 to 1, and the mean is 0.
+against each other or tied (Ford 1957); with more than `MOST_LOST` of the draws without finite ones, the intervals are
+missing. A strength is in points of the Elo scale: 400 points are odds of 10 to 1, and the mean is 0.
 
 References: Davidson 1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison experiments";
 Ford 1957, "Solution of a ranking problem from binary comparisons".
@@ -263,7 +263,7 @@ def _ends(
     if (lost := int((~finite).sum())) > MOST_LOST * draws:
         return (
             none,
-            f"in {lost:,} of {draws:,} draws of items some system won or lost all of its comparisons, so that there is no interval",
+            f"in {lost:,} of {draws:,} draws of items some system won or lost all of its comparisons, which is too many for an interval",
         )
     points, _ = _fitted(counts[finite], sides, systems)
     low, high = np.quantile(points, [0.025, 0.975], axis=0)

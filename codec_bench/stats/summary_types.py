@@ -18,12 +18,12 @@ SCHEMA = 1
 BITRATE = "bitrate"
 UNPROCESSED = "unprocessed"
 Ends = Sequence[float] | None
-"""The two ends of a 95 % interval; None where there is no interval."""
+"""The two ends of a 95 % interval; None where they are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate(SummaryPart):
-    """A value with its 95 % interval. `note` says why there is no interval, or what to know of it."""
+    """A value with its 95 % interval. `note` says why it is missing, or what to know of it."""
 
     value: float | None = None
     ci95: Ends = None

@@ -13,7 +13,7 @@ How an interval is made
     mean square of these sums, with units / (units - 1) for few units; for items that are units of their own this is the
     delta method. The interval takes Student's t with (units - 1) degrees of freedom, for a correlation on Fisher's
     scale (the inverse hyperbolic tangent), so that it stays between -1 and 1. The shares and the difference have the
-    intervals of `stats.intervals`. Below `FEWEST_UNITS` units a correlation or a kappa has no interval, because this
+    intervals of `stats.intervals`. Below `FEWEST_UNITS` units a correlation or a kappa stands alone, because this
     approximation is too short there: of 20 items rated from 0 to 5, 88 % of the intervals of quadratic kappa hold the
     true value, and of 30 items 91 %. Below `FEW_UNITS` units (94 %) an interval carries the note `SHORT`.
 

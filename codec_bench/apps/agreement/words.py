@@ -79,7 +79,9 @@ def subset_notes(found: Agreement) -> list[str]:
         for name in MAIN[found.kind]
         if part.coefficients[name].note and part.n
     }
-    notes = sorted({f"{'no interval or no value' if none else '* interval'} in subsets: {note}" for note, none in told})
+    notes = sorted(
+        {f"{'interval or value missing' if none else '* interval'} in subsets: {note}" for note, none in told}
+    )
     more = (
         [f"{len(notes) - _NOTES} more notes on subsets are in the data that --json prints"]
         if len(notes) > _NOTES

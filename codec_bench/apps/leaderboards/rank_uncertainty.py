@@ -145,7 +145,7 @@ def _left_out(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list
         found, lost = _changes(board, row, {name: weight for name, weight in weights.items() if weight})
         if lost:
             unknown[place] = (
-                f"the items behind {', '.join(lost)} cannot be left out one by one, so the rank has no interval"
+                f"the items behind {', '.join(lost)} cannot be left out one by one, so the interval of the rank is unknown"
             )
         for benchmark, changes in found.items():
             of_benchmark.setdefault(benchmark, {})[place] = changes

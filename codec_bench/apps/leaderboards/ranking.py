@@ -206,7 +206,7 @@ class RankDraws:
         shares: the share of draws in which a row has each rank, `(rows, rows)`; column 0 is rank 1.
         above: the share of draws in which a row is above another, `(rows, rows)`; a tie counts half.
         tied: of each row the rows that it cannot be told from, adjusted over all pairs (see `_told_apart`).
-        notes: of each row, why there is no interval; None if there is one.
+        notes: of each row, why the interval is missing, or None.
     """
 
     intervals: tuple[tuple[int, int] | None, ...]
@@ -265,7 +265,7 @@ def rank_draws(
         if row in moving
         else too_few(few[row], FEWEST_UNITS, "a rank interval")
         if row in few
-        else "there are no items of this row, so its rank has no interval"
+        else "there are no items of this row, so the interval of its rank is unknown"
         for row in range(rows)
     ]
     unsure = ~_told_apart(np.asarray(averages, np.float64), drawn, level)

@@ -2,8 +2,8 @@
 
 For each number of codebooks, a few whole clips are decoded with the codes of these alone, as the method `first` of the
 codec does it, and scored by the metrics of the measurements of few clips and by those that the profile was asked for:
-quality, similarity of the voices (`sim`) and errors of recognition (`wer`, where there are transcripts). The means have
-no interval.
+quality, similarity of the voices (`sim`) and errors of recognition (`wer`, where there are transcripts). The means stand
+without an interval.
 """
 
 from __future__ import annotations

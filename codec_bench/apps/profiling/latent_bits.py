@@ -5,7 +5,7 @@ Each latent is rounded to one of 2^b evenly spaced levels between the lowest and
 stated clips (`codecs/quantised.py`); `beyond` is the share of the latents of the measured clips that lie beyond and are
 cut. `bps` is the rate of the rounded latents, b bits for each. Quality is by the metrics of the robustness measurements
 and those that the profile was asked for, of a few whole clips against what was encoded; `unrounded` is that of the
-latents as they are. The means have no interval.
+latents as they are. The means stand without an interval.
 """
 
 from __future__ import annotations

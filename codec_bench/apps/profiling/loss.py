@@ -5,7 +5,7 @@ Quality against loss. Frames are lost at random and in bursts (`lost_frames.py`)
     own       with: the decoder's own concealment, of codecs that have a method `conceal`.
     repeat    with, for the other codecs: the last frame that arrived is decoded again.
 The quality is that of the few clips against what was encoded, so that it holds the codec's own loss of quality too; the
-point without loss is beside it. It is a mean over one pattern and has no interval.
+point without loss is beside it. It is a mean over one pattern, without an interval.
 
 Time to recover. One frame is lost, and the output is compared with the undisturbed one in windows of 5 ms.
 `recovery_ms` is how long after the end of the lost frame the last window ends whose difference is above `recovery_db`,

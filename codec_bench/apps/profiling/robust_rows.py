@@ -34,7 +34,7 @@ def loss(codecs: Mapping[str, Any]) -> Section:
     ]  # fmt: skip
     return Section(
         "Loss",
-        "Before the slash with the repair that is named, after it with silence in the place of lost frames. Few clips, one pattern each, no interval.",
+        "Before the slash with the repair that is named, after it with silence in the place of lost frames. Few clips, one pattern each.",
         rows if measured or any(c["bit_errors"]["state"] == "ok" for c in codecs.values()) else [],
     )
 
@@ -92,9 +92,7 @@ def kept(codecs: Mapping[str, Any]) -> Section:
         row_of(codecs, f"{metric} by codebooks", measured[0]["metrics"][metric]["unit"], "The number of the first codebooks that are decoded, and the value with these.", "codebooks_kept", partial(_by_codebooks, metric))
         for metric in metrics
     ]  # fmt: skip
-    return Section(
-        "First codebooks alone", "A few whole clips, decoded with the first codebooks only. No interval.", rows
-    )
+    return Section("First codebooks alone", "A few whole clips, decoded with the first codebooks only.", rows)
 
 
 def _by_codebooks(metric: str, section: Mapping[str, Any]) -> Cell:
@@ -141,7 +139,7 @@ def rounded(codecs: Mapping[str, Any]) -> Section:
     ]  # fmt: skip
     return Section(
         "Rounded latents",
-        "A few whole clips; each latent becomes one of evenly spaced levels between the lowest and highest of its dimension over clips of the embedded speech. No interval.",
+        "A few whole clips; each latent becomes one of evenly spaced levels between the lowest and highest of its dimension over clips of the embedded speech.",
         rows,
     )
 

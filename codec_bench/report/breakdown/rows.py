@@ -117,7 +117,7 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     sentences = []
     for (without, note), names in told.items():
         about = "" if len(names) == len(rows) else f" ({first_of(list(names), _MOST_NAMED)})"
-        sentences.append(f"no interval{about}: {note}" if without else f"* interval{about}: {note}")
+        sentences.append(f"interval missing{about}: {note}" if without else f"* interval{about}: {note}")
     return sentences
 
 

@@ -270,7 +270,7 @@ def _footnotes(plot: Plot) -> Iterator[str]:
     counts = [point.n for point in plot.points]
     few = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
     drawn = [point for point in plot.points if point.ends is not None]
-    yield f"Bars: 95 % intervals. n = {few} samples." if drawn else f"n = {few} samples; there are no intervals."
+    yield f"Bars: 95 % intervals. n = {few} samples." if drawn else f"n = {few} samples; the intervals are unknown."
     for note in dict.fromkeys(point.note for point in drawn if point.note):
         about = [shortened(point.label) for point in drawn if point.note == note]
         named = "All intervals" if len(about) == len(drawn) else f"Interval of {first_of(about, 3)}"

@@ -27,7 +27,7 @@ function whisker([value, from, to], [low, high]) {
 /** What the tooltip of a number in a table tells first: the value, its interval and its samples, with `more` about these. */
 const toldEntry = (name, [value, low, high, n], column, more = "") => [
   `${name}: ${shown(value, column, 1)} ${column.unit}`,
-  low === null || low === undefined ? "no interval" : `95 % interval: ${shown(low, column, 1)} to ${shown(high, column, 1)}`,
+  low === null || low === undefined ? "interval unknown" : `95 % interval: ${shown(low, column, 1)} to ${shown(high, column, 1)}`,
   `from ${plural(n, "sample")}${more}`,
 ];
 
