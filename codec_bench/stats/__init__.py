@@ -3,9 +3,9 @@
 Callers pass numbers from the run record, sorted by id, so results depend on the items and the seed alone.
 
 Which file to open
-    `intervals.py`      intervals; `paired.py` differences and their p; `power.py` the size of a run; `quantiles.py`,
-                        `correlation.py`, `crossed.py` (raters and items) and `bd_rate.py` other values. They share
-                        `cluster_variance.py`, `bootstrap.py`, `bounds.py` and `notes.py`.
+    `intervals.py`      intervals; `paired.py` differences and their p; `power.py` the size of a run; `correlation.py`
+                        and `bd_rate.py` other values. They share `cluster_variance.py`, `bootstrap.py`, `bounds.py` and
+                        `notes.py`.
     `summary.py`        the summary of a run, of the types in `summary_types.py`, written by `summary_json.py`;
                         `recorded.py` reads the record, `breakdown.py` folds one metric, also by subset.
     `verdict.py`        which systems are the best; `data_warnings.py` where data and metrics meet badly;

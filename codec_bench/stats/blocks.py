@@ -38,6 +38,11 @@ class SetValue:
     note: Note | None = None
 
 
+def no_value(why: Note, items: int, level: float) -> SetValue:
+    """What a set of so many items without a value has."""
+    return SetValue(None, Interval(None, None, 0, "", why, level), items, None, why)
+
+
 def block_of(unit: str) -> int:
     """The block of a unit, 0 to 7. It depends on the unit's name alone."""
     return hashlib.blake2b(unit.encode("utf-8", "surrogatepass"), digest_size=8).digest()[0] % BLOCKS

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.messages import together
-from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, block_of, left_out
-from codec_bench.stats.intervals import LEVEL, Interval
+from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, block_of, left_out, no_value
+from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.kernel_distance import MOST_ITEMS, key_of
 from codec_bench.stats.notes import Note
 
@@ -48,21 +48,15 @@ def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[s
         pairs: embeddings `(items, 2, dimensions)`, the reference first. names: of the items. units: their speakers.
     """
     kept = np.argsort(np.array([key_of(name) for name in names], np.uint64), kind="stable")[:MOST_ITEMS]
-    speakers = np.array([units[place] for place in kept.tolist()], object)
+    speakers = [units[place] for place in kept.tolist()]
+    voices = np.unique(np.array(speakers, object), return_inverse=True)[1]
     reference, estimate = (_unit(pairs[kept, side]) for side in range(2))
-    scores = estimate @ reference.T
-    same = speakers[:, None] == speakers[None, :]
-    trial = ~np.eye(len(kept), dtype=bool)
-    value, why = _rate(scores, same, trial)
-    if value is None:
-        return SetValue(None, Interval(None, None, 0, "", why, level), len(kept), None, why)
+    test, enrolment = np.nonzero(~np.eye(len(kept), dtype=bool))
+    same = voices[test] == voices[enrolment]
+    why = Note("one_speaker") if same.any() else Note("no_own_trial", needed=FEWEST_ITEMS)
     blocks = np.array([block_of(unit) for unit in speakers])
-    each = []
-    for block in np.unique(blocks):
-        rest = np.flatnonzero(blocks != block)
-        at = np.ix_(rest, rest)
-        each.append(_rate(scores[at], same[at], trial[at])[0])
-    return SetValue(value, left_out(value, each, level), len(kept), None, _note(len(names), len(kept), same & trial))
+    scores = (estimate @ reference.T)[test, enrolment]
+    return _found(scores, same, enrolment, test, blocks, level, why, _note(len(names), len(kept), same))
 
 
 def listed_error_rates(
@@ -71,43 +65,36 @@ def listed_error_rates(
     """The rate over listed trials, with its interval; those of items without a value are counted in the note."""
     place = {name: number for number, name in enumerate(names)}
     known = [(place[one], place[other], same) for one, other, same in trials if one in place and other in place]
-    why = Note("no_known_trial", trials=len(trials)) if trials else Note("no_listed_trial")
     if not known:
-        return SetValue(None, Interval(None, None, 0, "", why, level), len(names), None, why)
+        why = Note("no_known_trial", trials=len(trials)) if trials else Note("no_listed_trial")
+        return no_value(why, len(names), level)
     enrolment, test, same = np.array(known, np.int64).T
     reference, estimate = (_unit(pairs[:, side]) for side in range(2))
     scores = np.einsum("td,td->t", estimate[test], reference[enrolment])
-    value, why_not = _of_listed(scores, same == 1)
-    if value is None:
-        return SetValue(None, Interval(None, None, 0, "", why_not, level), len(names), None, why_not)
     blocks = np.array([block_of(unit) for unit in units])
-    each = []
-    for block in np.unique(blocks):
-        rest = (blocks[enrolment] != block) & (blocks[test] != block)
-        each.append(_of_listed(scores[rest], same[rest] == 1)[0])
-    lost = (
-        Note("excluded_trials", excluded=len(trials) - len(known), trials=len(trials))
-        if len(known) < len(trials)
-        else None
+    excluded = len(trials) - len(known)
+    lost = Note("excluded_trials", excluded=excluded, trials=len(trials)) if excluded else None
+    why = Note("one_kind_of_trial")
+    return _found(scores, same == 1, enrolment, test, blocks, level, why, lost)
+
+
+def _found(
+    scores: np.ndarray, same: np.ndarray, enrolment: np.ndarray, test: np.ndarray, blocks: np.ndarray, level: float,
+    why: Note, note: Note | None,
+) -> SetValue:  # fmt: skip
+    """The rate of trials between items, of which `blocks` has the block of each; `why` stands if there is none."""
+    value, items = _rate(scores, same), len(blocks)
+    if value is None:
+        return no_value(why, items, level)
+    one, other = blocks[enrolment], blocks[test]
+    without = ((one != block) & (other != block) for block in np.unique(blocks))
+    return SetValue(
+        value, left_out(value, [_rate(scores[rest], same[rest]) for rest in without], level), items, None, note
     )
-    return SetValue(value, left_out(value, each, level), len(names), None, lost)
 
 
-def _of_listed(scores: np.ndarray, same: np.ndarray) -> tuple[float | None, Note | None]:
-    """The rate of listed trials, or why there is none."""
-    if same.all() or not same.any():
-        return None, Note("one_kind_of_trial")
-    return equal_error_rate(scores[same], scores[~same]), None
-
-
-def _rate(scores: np.ndarray, same: np.ndarray, trial: np.ndarray) -> tuple[float | None, Note | None]:
-    """The rate, or why there is none."""
-    own, other = scores[same & trial], scores[~same]
-    if not own.size:
-        return None, Note("no_own_trial", needed=FEWEST_ITEMS)
-    if not other.size:
-        return None, Note("one_speaker")
-    return equal_error_rate(own, other), None
+def _rate(scores: np.ndarray, same: np.ndarray) -> float | None:
+    return None if same.all() or not same.any() else equal_error_rate(scores[same], scores[~same])
 
 
 def _note(items: int, kept: int, own: np.ndarray) -> Note | None:

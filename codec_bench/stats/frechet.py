@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, at_infinity, block_of, left_out
-from codec_bench.stats.intervals import LEVEL, Interval
+from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, at_infinity, block_of, left_out, no_value
+from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import Note
 
 ONE_THREAD = 512  # up to so many dimensions, the distance is computed on one thread
@@ -107,7 +107,7 @@ class FrechetSums:
         value = self.value()
         if value is None:
             why = Note("few_items", needed=FEWEST_ITEMS, items=self.items)
-            return SetValue(None, Interval(None, None, 0, "", why, level), self.items, None, why)
+            return no_value(why, self.items, level)
         present = np.flatnonzero(self.counts)
         each = [self.value(np.setdiff1d(present, block)) for block in present]
         note, extrapolated = None, None

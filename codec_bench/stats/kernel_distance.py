@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, block_of, left_out
-from codec_bench.stats.intervals import LEVEL, Interval
+from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, block_of, left_out, no_value
+from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import Note
 
 MOST_ITEMS = 2000
@@ -60,7 +60,7 @@ class KernelSample:
         items = len(self.keys)
         if items < FEWEST_ITEMS:
             why = Note("few_items", needed=FEWEST_ITEMS, items=items)
-            return SetValue(None, Interval(None, None, 0, "", why, level), items, None, why)
+            return no_value(why, items, level)
         table, counts = self._sums()
         value = _value(table.sum(), counts.sum())
         each: list[float | None] = []

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, block_of, left_out
+from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, block_of, left_out, no_value
 from codec_bench.stats.frechet import FrechetSums, distance, threads_for
-from codec_bench.stats.intervals import LEVEL, Interval
+from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import Note
 
 SIDES = ("reference", "estimate", "uniform", "normal", "ones", "zeros")
@@ -34,7 +34,7 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str], le
     items, _, dimensions = embeddings.shape
     if items < FEWEST_ITEMS:
         why = Note("few_items", needed=FEWEST_ITEMS, items=items)
-        return SetValue(None, Interval(None, None, 0, "", why, level), items, None, why)
+        return no_value(why, items, level)
     blocks = np.fromiter((block_of(unit) for unit in units), np.int64, items)
     apart = _sorted_apart(embeddings[:, :, 0], blocks) if dimensions == 1 else _frechet_apart(embeddings, units)
     with threads_for(dimensions):
@@ -43,7 +43,7 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str], le
         each = [_score(apart(np.setdiff1d(present, block))) for block in present]
     if value is None:
         why = Note("both_equal")
-        return SetValue(None, Interval(None, None, 0, "", why, level), items, None, why)
+        return no_value(why, items, level)
     note = None
     if dimensions > 1 and items <= dimensions:
         note = Note("low_rank", items=items, dimensions=dimensions)

@@ -11,7 +11,7 @@ Which file to open
                      when.
     `in_process.py`  models of this process as such a connection; `turn_ends.py` rules for the end of a turn.
     `network.py`     a simulated network; `playback.py` what of it is heard. `activity.py` where a track has speech.
-    `measures.py`    the measures of one session; `distributions.py` those of all. `transcripts.py` has the words of
+    `measures.py`    the measures of one session; `distributions.py` those of all, with `quantiles.py`. `transcripts.py` has the words of
                      what was heard, `judged.py` what a language model is asked of them, and `voice.py` how a voice
                      changes after an event.
     `official.py` and `full_duplex.py` have the definitions and the layout of Full-Duplex-Bench, and `tau_voice.py`

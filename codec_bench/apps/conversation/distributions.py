@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.conversation.measures import MEASURES, VOICE, Value
+from codec_bench.apps.conversation.quantiles import quantile
 from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.voice import trimmed_mean
 from codec_bench.stats.intervals import interval
-from codec_bench.stats.quantiles import quantile
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 MEANS = ("share", "count", "1/s", "1/turn", "points", "words/min", "Hz", "dB", "")

@@ -15,7 +15,7 @@ Which file to open
                     in noise by which hearing is checked, from the recordings of `spoken_digits/`.
     `ratings.py`    answers with their systems: one row each, with what became of it.
     `screening.py`  which raters are marked by which rule, and left out by those that were named.
-    `outcome.py`    the values of the systems with their intervals.
+    `outcome.py`    the values of the systems with their intervals; `crossed.py` means over raters and items.
     `api.py`        the verbs: making sheets, and reading what raters sent. `command.py` is what is typed.
 """
 

@@ -2,7 +2,7 @@
 
 Conventions
     All ratings of one rater resemble each other, and so do those of one speaker. The interval of a value is over both:
-    how it would be with other people and other sounds (`stats.crossed`). Beside it stand one over the raters (other
+    how it would be with other people and other sounds (`crossed`). Beside it stand one over the raters (other
     people, these sounds) and one over the speakers, or items of unknown speaker (these people, other sounds), each with
     whole clusters as its units. There is none where there are too few units. Intervals are cut at the ends of the
     scale, beyond which no value can be. A comparison of two systems is over what one rater said of both about one item.
@@ -23,13 +23,13 @@ from statistics import fmean
 from typing import Any
 
 from codec_bench.apps.listening.answers import Problem
+from codec_bench.apps.listening.crossed import crossed_interval, crossed_test
 from codec_bench.apps.listening.key import REFERENCE, Key
 from codec_bench.apps.listening.kinds import Kind, kind_of
 from codec_bench.apps.listening.ratings import USED, Rating, asked, counted
 from codec_bench.apps.listening.screening import Finding, apart, unapplied
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
-from codec_bench.stats.crossed import crossed_interval, crossed_test
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval_of, item_table, ratios, unit_codes
 from codec_bench.stats.paired import PairedTest, holm
 from codec_bench.stats.pairwise_preferences import Duel, Strengths, strengths

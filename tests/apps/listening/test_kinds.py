@@ -16,13 +16,13 @@ from scipy import stats
 import codec_bench
 from codec_bench.apps.agreement.ratings import read_ratings
 from codec_bench.apps.listening.checks import beeping, make_checks
+from codec_bench.apps.listening.crossed import crossed_interval
 from codec_bench.apps.listening.digits import read_digits, triplet
 from codec_bench.apps.listening.key import REFERENCE, read_key
 from codec_bench.apps.listening.sound import alike
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.errors import UserError
-from codec_bench.stats.crossed import crossed_interval
 from codec_bench.types import Audio
 
 RATERS = [f"Rater {n}" for n in range(6)]

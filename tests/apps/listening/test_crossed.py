@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from codec_bench.stats.crossed import CANCELLED, crossed_interval, crossed_spread, crossed_test
+from codec_bench.apps.listening.crossed import CANCELLED, crossed_interval, crossed_spread, crossed_test
 
 
 def ratings(people, sounds, spread_people, spread_sounds, rest, rng, missing=0.0):
