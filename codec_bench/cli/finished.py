@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> None:
-    """Prints a run that is finished; exits with 3 if something failed, or if all scores of a metric were refused."""
+    """Prints a run that is finished; exits with 3 if something failed, or if all scores of a metric were refused.
+
+    A preset serves all kinds of data, so a metric that only the preset names may be refused.
+    """
     if words := valueless_words(summary.valueless):
         talk(words)
     refused = _refused_metrics(run, summary)
@@ -28,7 +31,8 @@ def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> 
         sys.stdout.write(json.dumps(summary.as_dict(), ensure_ascii=False) + "\n")
     else:
         _print_run(run, summary, timings=timings)
-    if summary.failures.items or summary.failures.scores or words or refused:
+    chosen = (run.meta.get("arguments") or {}).get("metrics")
+    if summary.failures.items or summary.failures.scores or words or (refused and chosen):
         raise typer.Exit(3)
 
 

@@ -29,7 +29,7 @@ socket.getaddrinfo = socket.create_connection = refuse
 """
 
 
-@pytest.fixture(scope="module", params=[4, pytest.param(14, marks=pytest.mark.long)])
+@pytest.fixture(scope="module", params=[3, pytest.param(14, marks=pytest.mark.long)])
 def utterances(request) -> int:
     """How many the demo takes: fewer, or as many as it takes unless told otherwise."""
     return request.param
