@@ -11,7 +11,7 @@ from typing import Any
 
 from codec_bench.api import evaluate, score
 from codec_bench.api.read_arguments import arguments_of, resolve_verb
-from codec_bench.api.run_benchmark import prepared_codecs, run_benchmark
+from codec_bench.api.run_benchmark import prepare_codecs, run_benchmark
 from codec_bench.codecs import require_codec, require_weights
 from codec_bench.config.request import EvalRequest, Request
 from codec_bench.config.run_request import RunRequest
@@ -39,7 +39,7 @@ def check_request(request: Request, values: Mapping[str, Any]) -> tuple[Source, 
             if request.phase != "scores":  # that phase needs neither the model nor the data
                 _check_questions(arguments | {"dry_run": True, "running": running})
             return ()
-        evaluations = _call_with(prepared_codecs, arguments)
+        evaluations = _call_with(prepare_codecs, arguments)
     else:
         arguments = arguments_of(type(request), values)
         evaluations = [_call_with(evaluate.prepare if isinstance(request, EvalRequest) else score.prepare, arguments)]

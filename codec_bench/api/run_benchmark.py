@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from codec_bench.benchmark import Benchmark, Question, load_benchmark
 from codec_bench.benchmark.asking.benchmarks import ask, preview
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.asking.variants import check_orders, check_repeats
-from codec_bench.benchmark.controls import Wanted, tell_controls, with_controls
+from codec_bench.benchmark.controls import Planned, tell_controls, with_controls
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.judging import judges_told
@@ -125,95 +125,223 @@ def run_benchmark(
         >>> run.summary()["systems"]["parisian"]["metrics"]["accuracy[exact]"]["value"]
         0.5
     """
-    arguments = record_arguments(RunOptions, locals(), chosen_running(running, running_fields), [terms or Terms()])
     running = chosen_running(running, running_fields)
+    arguments = record_arguments(RunOptions, locals(), running, [terms or Terms()])
     _check_no_loop()
-    if phase not in PHASES:
-        raise UserError(f"the phase is '{phase}'; expected {', '.join(PHASES)}")
-    check_repeats(repeats)
-    check_wording(prompts)
-    check_orders(choices)
-    control = Control(sound, question)
-    if controls and control:
+    settings = {name: dict(values) for name, values in (options or {}).items()}
+    benchmarks = [load_benchmark(name, settings.pop(name, None)) for name in names(benchmark)]
+    request = _resolve(benchmarks, RunRequest(
+        phase, os.fspath(data) if data is not None else None, seed, limit, list(dict.fromkeys(names(judge or ""))), rescore, settings,
+        running, models=names(model), given={name: dict(values) for name, values in (options or {}).items()}, terms=terms or Terms(),
+        by=names(by or ""), repeats=repeats, prompts=prompts, choices=choices, shard=read_shard(shard), controls=controls,
+        control=Control(sound, question), baseline=None if baseline is None else os.fspath(baseline), arguments=arguments,
+    ))  # fmt: skip
+    if dry_run:
+        return _preview(benchmarks, request, Path(out or "."))
+    purse = Purse(request.terms.max_cost_usd, request.terms.max_hours)
+    runs: dict[tuple[str, str, str], Run] = {}
+    excluded: list[Excluded] = []
+    with _open_folder(out, _identity(benchmarks, request), rescore or phase == "scores", running) as place:
+        request = replace(request, running=_announce_once(place, running))
+        for name in _ordered_models(request):
+            plan = _plan(name, benchmarks, request)
+            _ask(plan, place.path, request, purse)
+            _score(plan, place.path, request, purse)
+            runs |= _report(plan, place.path, request)
+            excluded += plan.excluded
+        return _conclude(runs, excluded, place, request)
+
+
+Excluded = tuple[str, str, UserError]
+"""A benchmark, a model, and why it could not run."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What one model is asked.
+
+    Args:
+        model: as it was named. name: in the record.
+        pairs: the benchmarks that it can answer, each with its control. excluded: the others.
+    """
+
+    model: str
+    name: str
+    pairs: list[Planned] = field(default_factory=list)
+    excluded: list[Excluded] = field(default_factory=list)
+
+    def drop(self, errors: Mapping[tuple[str, Control], UserError]) -> None:
+        """Moves pairs that cannot run, by benchmark and control, to the excluded ones."""
+        self.pairs = [(one, control) for one, control in self.pairs if (one.name, control) not in errors]
+        self.excluded += [
+            (benchmark, control.beside(self.name), error) for (benchmark, control), error in errors.items()
+        ]
+
+
+def _resolve(benchmarks: Sequence[Benchmark], request: RunRequest) -> RunRequest:
+    """Checks a request as a whole, warns of its judges, and looks up the name of the baseline.
+
+    Raises:
+        UserError: a value is wrong, or two of them do not go together.
+    """
+    if request.phase not in PHASES:
+        raise UserError(f"the phase is '{request.phase}'; expected {', '.join(PHASES)}")
+    check_repeats(request.repeats)
+    check_wording(request.prompts)
+    check_orders(request.choices)
+    if request.controls and request.control:
         raise UserError(
-            f"the control '{control.words}' was asked for, and --controls as well, which chooses controls itself",
+            f"the control '{request.control.words}' was asked for, and --controls as well, which chooses controls itself",
             hint="give one of them",
         )
-    if prompts == EACH and repeats > 1:
+    if request.prompts == EACH and request.repeats > 1:
         raise UserError(
             "each wording is asked once, and repeats were asked for as well",
             hint="give --prompts each or --repeats, not both",
         )
-    given = {name: dict(values) for name, values in (options or {}).items()}
-    judges = list(dict.fromkeys(names(judge or "")))
-    request = RunRequest(
-        phase, os.fspath(data) if data is not None else None, seed, limit, judges, rescore, given, running,
-        models=names(model), given=dict(given), terms=terms or Terms(), by=names(by or ""), repeats=repeats, prompts=prompts,
-        choices=choices, shard=read_shard(shard), control=control, controls=controls,
-        baseline=None if baseline is None else os.fspath(baseline), arguments=arguments,
-    )  # fmt: skip
-    wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
-    if not wanted:
+    if not benchmarks:
         raise UserError("no benchmark was named", hint="see codec-bench list benchmarks")
-    models = sorted(names(model), key=lambda name: name != request.baseline)  # its answers are needed first
-    if request.baseline in models:
-        request = replace(request, baseline_model=_info(request.baseline, request).name)
-    if not models:
+    if not request.models:
         raise UserError("no model was named", hint="see codec-bench list models")
-    if choices != GIVEN and not any(one.offers for one in wanted):
+    if request.choices != GIVEN and not any(one.offers for one in benchmarks):
         raise UserError(
-            f"the order of the options is to be '{choices}', and no question of '{wanted[0].name}' comes with options of its own",
+            f"the order of the options is to be '{request.choices}', and no question of '{benchmarks[0].name}' comes with "
+            "options of its own",
             hint="leave out --choices; options within the text of a question cannot be put into another order",
         )
-    judged = [one.name for one in wanted if any(map(is_judge_metric, one.metrics))]
-    if judged and not judges and phase != "answers":
+    judged = [one.name for one in benchmarks if any(map(is_judge_metric, one.metrics))]
+    if judged and not request.judges and request.phase != "answers":
         raise UserError(
             f"'{judged[0]}' needs a judge, and none was named",
             hint="--judge NAME (see codec-bench list models), or --phase answers to score later",
         )
-    _check_options(wanted, request)
-    known = {
-        "benchmark": [{"asked": one.asked, "scored": one.scored} for one in wanted], "judge": ",".join(judges) or None, "options": given,
-        **_known(models, request.data, seed, limit, request.shard), **({"repeats": repeats} if repeats > 1 else {}),
-        **({"prompts": prompts} if prompts != SEEDED else {}), **({"choices": choices} if choices != GIVEN else {}),
-        **control.told, **({"baseline": request.baseline} if baseline is not None else {}), **({"controls": True} if controls else {}),
+    _check_options(benchmarks, request)
+    for words in judges_told(benchmarks, request) if request.phase != "answers" else ():
+        request.running.on_estimate(words)
+    if request.baseline is None or request.baseline not in request.models:
+        return request
+    return replace(request, baseline_model=_info(request.baseline, request).name)
+
+
+def _check_options(benchmarks: Sequence[Benchmark], request: RunRequest) -> None:
+    """Checks that every option is for a model, a judge or a feature of this run.
+
+    Raises:
+        UnknownName: an option is for another name; the message suggests the nearest.
+    """
+    names_read = [*request.models, *request.judges]
+    if all(name in names_read for name in request.options):
+        return
+    for one in benchmarks:
+        try:
+            names_read += scheme_of(one, (), request).features
+        except MissingExtra:
+            if request.phase == "answers":
+                return  # what reads an option is known where the answers are scored
+            raise
+    check_settings(request.options, names_read, "model, benchmark or feature of this run")
+
+
+def _ordered_models(request: RunRequest) -> list[str]:
+    """The models, that of the baseline first: its answers are needed by the judges of the others."""
+    return sorted(request.models, key=lambda name: name != request.baseline)
+
+
+def _identity(benchmarks: Sequence[Benchmark], request: RunRequest) -> dict[str, Any]:
+    """What identifies the run of a request before models and data are opened."""
+    optional = {
+        "repeats": (request.repeats, 1), "prompts": (request.prompts, SEEDED), "choices": (request.choices, GIVEN),
+        **{name: (value, None) for name, value in request.control.told.items()},
+        "baseline": (request.baseline, None), "controls": (request.controls, False),
     }  # fmt: skip
-    for words in judges_told(wanted, request) if phase != "answers" else ():
-        running.on_estimate(words)
-    runs: dict[tuple[str, str, str], Run] = {}
-    left_out: list[tuple[str, str, UserError]] = []
-    purse = Purse(request.terms.max_cost_usd, request.terms.max_hours)
-    if dry_run:
-        return _previewed(wanted, models, request, Path(out or "."))
-    with _place(out, known, rescore or phase == "scores", request.running) as place:
-        request = replace(request, running=_announcing(place, request.running))
-        for name in models:
-            done, why = _of_model(name, wanted, place.path, request, purse)
-            runs.update(done)
-            left_out += why
-        if not runs and not any(isinstance(error, AnswersPending) for _, _, error in left_out):
-            raise left_out[0][2]
-        outcome = Outcome(
-            place.path,
-            {(one, name): run for (one, name, words), run in runs.items() if words == control.words},
-            tuple((benchmark, name, str(error)) for benchmark, name, error in left_out),
-            controls={key: run for key, run in runs.items() if key[2] != control.words},
-        )
-        request.running.on_folder(place.path, place.words)
-        write_overview(outcome)
-        if not left_out and phase != "answers":
-            mark_finished(place.path)
+    return {
+        "benchmark": [{"asked": one.asked, "scored": one.scored} for one in benchmarks],
+        "judge": ",".join(request.judges) or None, "options": request.options,
+        **_base_identity(_ordered_models(request), request.data, request.seed, request.limit, request.shard),
+        **{name: value for name, (value, default) in optional.items() if value != default},
+    }  # fmt: skip
+
+
+def _plan(name: str, benchmarks: Sequence[Benchmark], request: RunRequest) -> _Plan:
+    """What a model is asked: the benchmarks that it can answer, and their controls."""
+    try:
+        info = _info(name, request)
+    except UserError as error:
+        return _Plan(name, name, excluded=[(one.name, name, error) for one in benchmarks])
+    fitting, reasons = _fitting(benchmarks, info, request.phase)
+    pairs, without = with_controls(fitting, info, request)
+    if request.phase != "scores" and not request.terms.anyway:
+        try:
+            check_served(name, request.options.get(name))
+        except UserError as error:
+            return _Plan(name, info.name, excluded=[(one.name, info.name, error) for one in benchmarks])
+    plan = _Plan(name, info.name, pairs, [(benchmark, info.name, error) for benchmark, error in reasons.items()])
+    plan.drop(without)
+    return plan
+
+
+def _ask(plan: _Plan, folder: Path, request: RunRequest, purse: Purse) -> None:
+    """Asks a model the questions that its records lack."""
+    if request.phase != "scores" and plan.pairs:
+        plan.drop(asyncio.run(ask(plan.pairs, plan.model, folder, request, purse)))
+
+
+def _score(plan: _Plan, folder: Path, request: RunRequest, purse: Purse) -> None:
+    """Scores the recorded answers of a model."""
+    errors: dict[tuple[str, Control], UserError] = {}
+    for one, control in plan.pairs if request.phase != "answers" else ():
+        try:
+            score(one, plan.name, folder, replace(request, control=control), purse)
+        except UserError as error:  # such as missing weights of a metric; the other benchmarks may not need them
+            errors[one.name, control] = error
+    plan.drop(errors)
+
+
+def _report(plan: _Plan, folder: Path, request: RunRequest) -> dict[tuple[str, str, str], Run]:
+    """Writes the results of a model's runs, and gives them by benchmark, model and control."""
+    for one in {one.name: one for one, _ in plan.pairs}.values():
+        has_controls = request.phase != "answers" and tell_controls(run_folder(folder, one.name, plan.name))
+        if has_controls and (one, AS_GIVEN) not in plan.pairs:  # a control was run beside what was there
+            _write_results(one, plan.name, AS_GIVEN, folder, request).close()
+    return {
+        (one.name, plan.name, control.words): _write_results(one, plan.name, control, folder, request)
+        for one, control in plan.pairs
+    }
+
+
+def _conclude(
+    runs: Mapping[tuple[str, str, str], Run], excluded: Sequence[Excluded], place: RunFolder, request: RunRequest
+) -> Outcome:
+    """Writes the overview of all runs.
+
+    Raises:
+        UserError: none of the benchmarks could run.
+    """
+    if not runs and not any(isinstance(error, AnswersPending) for *_, error in excluded):
+        raise excluded[0][2]
+    outcome = Outcome(
+        place.path,
+        {(one, name): run for (one, name, words), run in runs.items() if words == request.control.words},
+        tuple((benchmark, name, str(error)) for benchmark, name, error in excluded),
+        controls={key: run for key, run in runs.items() if key[2] != request.control.words},
+    )
+    request.running.on_folder(place.path, place.words)
+    write_overview(outcome)
+    if not excluded and request.phase != "answers":
+        mark_finished(place.path)
     return outcome
 
 
-def _known(systems: Sequence[str], data: object, seed: int, limit: int | None, shard: Shard | None) -> dict[str, Any]:
-    """What tells a request from others before models, codecs and data are opened, beside the benchmarks."""
+def _base_identity(
+    systems: Sequence[str], data: object, seed: int, limit: int | None, shard: Shard | None
+) -> dict[str, Any]:
+    """What identifies any request before its systems and data are opened."""
     code = {name: code_hash(name) for name in systems if is_own_code(name)}
     part = {} if shard is None else {"shard": str(shard)}
     return {"systems": list(systems), "code": code, "data": data, "seed": seed, "limit": limit, **part}
 
 
-def _place(
+def _open_folder(
     out: str | os.PathLike[str] | None, known: Mapping[str, Any], also_finished: bool, running: Running
 ) -> RunFolder:
     """The folder of a command. One that was named may be used by several commands at a time, with other models."""
@@ -222,14 +350,14 @@ def _place(
     return own_folder("run", known, also_finished=also_finished or running.retry_failed)
 
 
-def _announcing(place: RunFolder, running: Running) -> Running:
-    """Tells the folder once, when the first thing is done in it: a command that is refused has none."""
-    told = False
+def _announce_once(place: RunFolder, running: Running) -> Running:
+    """Announces the folder when the first thing is done in it: a command that is refused has none."""
+    is_announced = False
 
     def on_folder(folder: Path, words: str) -> None:
-        nonlocal told
-        if not told:
-            told = True
+        nonlocal is_announced
+        if not is_announced:
+            is_announced = True
             running.on_folder(folder, words)
 
     def progress(*args: Any) -> None:
@@ -255,73 +383,28 @@ def _check_no_loop() -> None:
     )
 
 
-def _of_model(
-    name: str, wanted: Sequence[Benchmark], folder: Path, request: RunRequest, purse: Purse
-) -> tuple[dict[tuple[str, str, str], Run], list[tuple[str, str, UserError]]]:
-    """Runs the benchmarks that one model can answer, and their controls.
-
-    Returns:
-        The runs by benchmark, model and control, and (benchmark, model, why) of each benchmark that could not run.
-    """
-    try:
-        info = _info(name, request)
-    except UserError as error:
-        return {}, [(one.name, name, error) for one in wanted]
-    runs: dict[tuple[str, str, str], Run] = {}
-    fitting, why = _fitting(wanted, info, request.phase)
-    mine, without = with_controls(fitting, info, request)
-    if request.phase != "scores" and not request.terms.anyway:
-        try:
-            check_served(name, request.options.get(name))
-        except UserError as error:
-            return {}, [(one.name, info.name, error) for one in wanted]
-    broken = asyncio.run(ask(mine, name, folder, request, purse)) if request.phase != "scores" and mine else {}
-    left_out = [(benchmark, info.name, error) for benchmark, error in why.items()]
-    left_out += [
-        (benchmark, control.beside(info.name), error) for (benchmark, control), error in (without | broken).items()
-    ]
-    done: list[Wanted] = []
-    for one, control in mine:
-        if (one.name, control) in broken:
-            continue
-        try:
-            if request.phase != "answers":
-                score(one, info.name, folder, replace(request, control=control), purse)
-            done.append((one, control))
-        except UserError as error:  # such as missing weights of a metric; the other benchmarks may not need them
-            left_out.append((one.name, control.beside(info.name), error))
-    for one in {one.name: one for one, _ in done}.values():
-        told = request.phase != "answers" and tell_controls(run_folder(folder, one.name, info.name))
-        if told and (one, AS_GIVEN) not in done:  # a control was run beside what was there
-            _written(one, info.name, AS_GIVEN, folder, request).close()
-    for one, control in done:
-        runs[one.name, info.name, control.words] = _written(one, info.name, control, folder, request)
-    return runs, left_out
-
-
-def _previewed(wanted: Sequence[Benchmark], models: Sequence[str], request: RunRequest, folder: Path) -> Outcome:
+def _preview(benchmarks: Sequence[Benchmark], request: RunRequest, folder: Path) -> Outcome:
     """What each model would be asked of each benchmark.
 
     Raises:
         UserError: none of the benchmarks can run.
     """
-    previews, left_out = [], []
-    for name in models:
-        fitting, why = _fitting(wanted, _info(name, request), "answers")
-        left_out += [(one, name, error) for one, error in why.items()]
-        mine, without = with_controls(fitting, _info(name, request), request)
-        left_out += [(one, name, error) for (one, _), error in without.items()]
-        for one, control in mine:
+    request = replace(request, phase="answers", terms=replace(request.terms, anyway=True))
+    previews, excluded = [], []
+    for name in _ordered_models(request):
+        plan = _plan(name, benchmarks, request)
+        excluded += plan.excluded
+        for one, control in plan.pairs:
             try:
                 previews.append(preview(one, name, replace(request, control=control)))
             except UserError as error:
-                left_out.append((one.name, control.beside(name), error))
+                excluded.append((one.name, control.beside(name), error))
     if not previews:
-        raise left_out[0][2]
-    return Outcome(folder, {}, tuple((one, name, str(error)) for one, name, error in left_out), tuple(previews))
+        raise excluded[0][2]
+    return Outcome(folder, {}, tuple((one, name, str(error)) for one, name, error in excluded), tuple(previews))
 
 
-def _written(one: Benchmark, model: str, control: Control, folder: Path, request: RunRequest) -> Run:
+def _write_results(one: Benchmark, model: str, control: Control, folder: Path, request: RunRequest) -> Run:
     """Writes the results of one run."""
     run = Run(run_folder(folder, one.name, model, control))
     request.running.progress(f"{one.name}: writing the report", 0, 0, 0, 0.0)
@@ -329,25 +412,6 @@ def _written(one: Benchmark, model: str, control: Control, folder: Path, request
     if request.phase != "answers":
         mark_part(run)
     return run
-
-
-def _check_options(wanted: Sequence[Benchmark], request: RunRequest) -> None:
-    """Checks that every option is for a model, a judge or a feature of this run.
-
-    Raises:
-        UnknownName: an option is for another name; the message suggests the nearest.
-    """
-    read = [*request.models, *request.judges]
-    if all(name in read for name in request.options):
-        return
-    for one in wanted:
-        try:
-            read += scheme_of(one, (), request).features
-        except MissingExtra:
-            if request.phase == "answers":
-                return  # what reads an option is known where the answers are scored
-            raise
-    check_settings(request.options, read, "model, benchmark or feature of this run")
 
 
 def run_codecs(
@@ -377,35 +441,36 @@ def run_codecs(
         UserError: as for `evaluate`, or a benchmark asks a model and not a codec.
     """
     arguments = record_arguments(RunOptions, locals(), chosen_running(running, running_fields))
-    running, taken = chosen_running(running, running_fields), read_shard(shard)
-    systems, wanted, given = _codecs_asked(benchmark, codec, options)
+    running, part = chosen_running(running, running_fields), read_shard(shard)
+    systems, benchmarks, settings = _resolve_codecs(benchmark, codec, options)
     known = {
-        "benchmark": [{"asked": one.asked, "metrics": list(one.metrics)} for one in wanted], "options": given,
-        **_known([system.asked for system in systems], os.fspath(data) if data is not None else None, seed, limit, taken),
+        "benchmark": [{"asked": one.asked, "metrics": list(one.metrics)} for one in benchmarks], "options": settings,
+        **_base_identity([system.asked for system in systems], os.fspath(data) if data is not None else None, seed, limit, part),
     }  # fmt: skip
     runs: dict[tuple[str, str], Run] = {}
-    with _place(out, known, False, running) as place:
-        for one in wanted:
+    with _open_folder(out, known, False, running) as place:
+        for one in benchmarks:
             folder = place.path / safe(one.name)
-            asked = _codec_evaluation(one, systems, given, folder, data=data, seed=seed, limit=limit, by=by)
-            if taken is not None and len(wanted) > 1 and not len(taken.among(asked.source.places)):
+            evaluation = _codec_evaluation(one, systems, settings, folder, data=data, seed=seed, limit=limit, by=by)
+            if part is not None and len(benchmarks) > 1 and not len(part.among(evaluation.source.places)):
                 continue  # another benchmark may have samples in this part
-            asked = replace(asked, source=part_of(asked.source, taken), about={**asked.about, "arguments": arguments})
-            done = execute(asked, folder, replace(running, on_folder=lambda folder, words: None))
-            done.close()
-            run = Run(done.folder)
+            about = {**evaluation.about, "arguments": arguments}
+            evaluation = replace(evaluation, source=part_of(evaluation.source, part), about=about)
+            record = execute(evaluation, folder, replace(running, on_folder=lambda folder, words: None))
+            record.close()
+            run = Run(record.folder)
             write_results(run, page=running.page)
             mark_part(run)
             runs.update({(one.name, system): run for system in run.systems})
         if not runs:
-            raise UserError(f"no sample of the benchmarks is in shard {taken}", hint="use fewer shards")
+            raise UserError(f"no sample of the benchmarks is in shard {part}", hint="use fewer shards")
         outcome = Outcome(place.path, runs)
         write_overview(outcome)
         mark_finished(place.path)
     return outcome
 
 
-def prepared_codecs(
+def prepare_codecs(
     *,
     benchmark: str | Sequence[str],
     codec: Codecs,
@@ -416,13 +481,13 @@ def prepared_codecs(
     by: str | Sequence[str] | None = None,
 ) -> list[Evaluation]:
     """What `run_codecs` with these arguments would evaluate: one for each benchmark."""
-    systems, wanted, given = _codecs_asked(benchmark, codec, options)
+    systems, benchmarks, settings = _resolve_codecs(benchmark, codec, options)
     return [
-        _codec_evaluation(one, systems, given, None, data=data, seed=seed, limit=limit, by=by) for one in wanted
+        _codec_evaluation(one, systems, settings, None, data=data, seed=seed, limit=limit, by=by) for one in benchmarks
     ]  # fmt: skip
 
 
-def _codecs_asked(
+def _resolve_codecs(
     benchmark: str | Sequence[str], codec: Codecs, options: Mapping[str, Mapping[str, Any]] | None
 ) -> tuple[tuple[System, ...], list[Benchmark], dict[str, dict[str, Any]]]:
     """The codecs, the benchmarks that they are run on, and the options that are for no benchmark.
@@ -430,32 +495,32 @@ def _codecs_asked(
     Raises:
         UserError: a name is wrong, or a benchmark asks a model.
     """
-    given = {name: dict(values) for name, values in (options or {}).items()}
+    settings = {name: dict(values) for name, values in (options or {}).items()}
     systems = read_systems(codec)
-    wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
-    for one in wanted:
+    benchmarks = [load_benchmark(name, settings.pop(name, None)) for name in names(benchmark)]
+    for one in benchmarks:
         if one.kind != "codec":
             raise UserError(f"'{one.name}' asks a model, not a codec", hint=f"codec-bench run {one.name} --model NAME")
-    return systems, wanted, given
+    return systems, benchmarks, settings
 
 
 def _codec_evaluation(
-    one: Benchmark, systems: tuple[System, ...], given: Mapping[str, Mapping[str, Any]], folder: Path | None, *,
+    one: Benchmark, systems: tuple[System, ...], settings: Mapping[str, Mapping[str, Any]], folder: Path | None, *,
     data: str | os.PathLike[str] | None, seed: int, limit: int | None, by: str | Sequence[str] | None,
 ) -> Evaluation:  # fmt: skip
     """What codecs are evaluated on for one benchmark; `folder` is that of its run, or None for a new one."""
     questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
     source = open_source([_sample(question) for question in questions])
     if one.data.trials is not None:
-        beside = Path(one.entry.file).parent / one.data.trials
-        source = with_trials(source, beside if beside.is_file() else Path(one.data.trials))
+        trials = Path(one.entry.file).parent / one.data.trials
+        source = with_trials(source, trials if trials.is_file() else Path(one.data.trials))
     source = in_begun_order(source, folder, limit=limit, seed=seed)
     request = {
         "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
         "mirror": os.fspath(data) if data is not None else None,
     }  # fmt: skip
     about = {"benchmark": one.described, **broken_down(by, source.samples, source.name)}
-    return Evaluation(systems, one.metrics, source, request, given, about)
+    return Evaluation(systems, one.metrics, source, request, settings, about)
 
 
 def _sample(question: Question) -> Sample:
@@ -483,12 +548,12 @@ def _info(name: str, request: RunRequest) -> ModelInfo:
 
 
 def _fitting(
-    wanted: Sequence[Benchmark], info: ModelInfo, phase: Phase
+    benchmarks: Sequence[Benchmark], info: ModelInfo, phase: Phase
 ) -> tuple[list[Benchmark], dict[str, UserError]]:
     """The benchmarks that a model can answer, and for each of the others the reason why it cannot."""
     fitting: list[Benchmark] = []
-    why: dict[str, UserError] = {}
-    for one in wanted:
+    reasons: dict[str, UserError] = {}
+    for one in benchmarks:
         if one.kind == "codec":
             raise UserError(
                 f"'{one.name}' is a benchmark of codecs, and '{info.name}' was named as a model",
@@ -499,8 +564,8 @@ def _fitting(
                 _check_fit(one, info)
             fitting.append(one)
         except UserError as error:
-            why[one.name] = error
-    return fitting, why
+            reasons[one.name] = error
+    return fitting, reasons
 
 
 def _check_fit(one: Benchmark, info: ModelInfo) -> None:

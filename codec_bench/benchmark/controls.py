@@ -59,7 +59,7 @@ from codec_bench.store.draws import GIVEN
 from codec_bench.store.record import DATABASE, Run
 from codec_bench.types import Audio, Request
 
-Wanted = tuple[Benchmark, Control]
+Planned = tuple[Benchmark, Control]
 """A benchmark, and what is given in place of its sound or question."""
 BLOCK = 128
 ALIKE = 1.25
@@ -115,11 +115,11 @@ def useful_controls(one: Benchmark, info: ModelInfo) -> list[Control]:
 
 def with_controls(
     fitting: Sequence[Benchmark], info: ModelInfo, request: RunRequest
-) -> tuple[list[Wanted], dict[tuple[str, Control], UserError]]:
+) -> tuple[list[Planned], dict[tuple[str, Control], UserError]]:
     """The benchmarks, each with every control that it is asked under, and why benchmarks have none although they were
     wanted.
     """
-    mine: list[Wanted] = [(one, request.control) for one in fitting]
+    mine: list[Planned] = [(one, request.control) for one in fitting]
     without: dict[tuple[str, Control], UserError] = {}
     for one in fitting if request.controls else ():
         try:

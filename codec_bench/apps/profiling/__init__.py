@@ -11,9 +11,9 @@ Which file to open
     `rate.py`        bitrates and the use of codebooks (`codebook_use.py`).
     `speed.py`, `complexity.py`, `latency.py`, `streaming.py`, `stability.py`   one measurement each.
     `perturbations.py`  what is done to the input for `stability.py`; `stability_rows.py` its rows.
-    `loss.py`        lost frames (`lost_frames.py`) and their quality (`scoring.py`); `bit_errors.py` single wrong bits;
+    `loss.py`        lost frames (`frame_loss.py`) and their quality (`scoring.py`); `bit_errors.py` single wrong bits;
                      `robust_rows.py` their rows.
-    `codebooks_kept.py`, `latent_bits.py`, `speaker_swap.py`   the first codebooks alone, rounded latents, and exchanged
+    `first_codebooks.py`, `latent_bits.py`, `speaker_swap.py`   the first codebooks alone, rounded latents, and exchanged
                                                                global codes.
     `phones.py`      how much codes tell of phones, and `abx.py` the ABX error rates.
     `language.py`    what a language model will make of the codes: `ngrams.py`, `zipf.py` and `token_model.py`, over

@@ -114,10 +114,10 @@ def abx_error(
     sums: dict[tuple[str, str, str], tuple[float, int]] = {}
     cells = triples = 0
     ordered = sorted(items, key=lambda item: (item.before, item.after, item.phone, item.speaker))
-    for number, (_, held) in enumerate(groupby(ordered, key=lambda item: (item.before, item.after))):
+    for number, (_, context) in enumerate(groupby(ordered, key=lambda item: (item.before, item.after))):
         alive()
         rng = np.random.default_rng([seed, number])
-        for one, other, talker, error, count in _cells(_groups(held, vectors, rng), speaker, rng):
+        for one, other, talker, error, count in _cells(_groups(context, vectors, rng), speaker, rng):
             total, seen = sums.get((one, other, talker), (0.0, 0))
             sums[one, other, talker] = (total + error, seen + 1)
             cells, triples = cells + 1, triples + count
@@ -135,34 +135,34 @@ def _groups(
 
     Vectors are brought to length 1; one of zeros stays as it is, at a right angle to all others.
     """
-    made = []
-    for (phone, speaker), found in groupby(items, key=lambda item: (item.phone, item.speaker)):
-        own = list(found)
-        if len(own) > SIZE:
-            own = [own[place] for place in sorted(rng.choice(len(own), SIZE, replace=False).tolist())]
-        frames = np.concatenate([item.frames for item in own])
+    groups = []
+    for (phone, speaker), members in groupby(items, key=lambda item: (item.phone, item.speaker)):
+        selected = list(members)
+        if len(selected) > SIZE:
+            selected = [selected[place] for place in sorted(rng.choice(len(selected), SIZE, replace=False).tolist())]
+        frames = np.concatenate([item.frames for item in selected])
         frames = frames if vectors is None else vectors(frames)
         if frames.dtype.kind == "f":
             frames = np.asarray(frames, np.float64)
             frames = frames / np.maximum(np.linalg.norm(frames, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         else:
             frames = np.asarray(frames, np.int64)
-        starts = np.cumsum([0, *(len(item.frames) for item in own)])
-        made.append(_Group(phone, speaker, np.ascontiguousarray(frames), starts))
-    return made
+        starts = np.cumsum([0, *(len(item.frames) for item in selected)])
+        groups.append(_Group(phone, speaker, np.ascontiguousarray(frames), starts))
+    return groups
 
 
 def _cells(
     groups: Sequence[_Group], speaker: Speaker, rng: np.random.Generator
 ) -> Iterator[tuple[str, str, str, float, int]]:
     """The cells of one context: the phones of A and B, the speaker of both, the error, and the number of triples."""
-    known: dict[tuple[int, int], np.ndarray] = {}
+    distances: dict[tuple[int, int], np.ndarray] = {}
 
     def apart(x: int, y: int) -> np.ndarray:
         """Distances between the items of two groups, `(items of x, items of y)`."""
-        if (x, y) not in known:
-            known[x, y] = _distances(groups[x], groups[y])
-        return known[x, y]
+        if (x, y) not in distances:
+            distances[x, y] = _distances(groups[x], groups[y])
+        return distances[x, y]
 
     for a, one in enumerate(groups):
         others = [b for b, other in enumerate(groups) if other.speaker == one.speaker and other.phone != one.phone]
@@ -170,9 +170,15 @@ def _cells(
             for b in others if one.size > 1 else ():
                 yield one.phone, groups[b].phone, one.speaker, *_error(apart(a, a), apart(a, b), itself=True)
             continue
-        sayers = [x for x, said in enumerate(groups) if said.phone == one.phone and said.speaker != one.speaker]
-        for b in others if sayers else ():
-            chosen = sayers if len(sayers) <= SPEAKERS else sorted(rng.choice(sayers, SPEAKERS, replace=False).tolist())
+        speakers_of_phone = [
+            x for x, group in enumerate(groups) if group.phone == one.phone and group.speaker != one.speaker
+        ]
+        for b in others if speakers_of_phone else ():
+            chosen = (
+                speakers_of_phone
+                if len(speakers_of_phone) <= SPEAKERS
+                else sorted(rng.choice(speakers_of_phone, SPEAKERS, replace=False).tolist())
+            )
             for x in chosen:
                 yield one.phone, groups[b].phone, one.speaker, *_error(apart(x, a), apart(x, b), itself=False)
 
@@ -201,7 +207,7 @@ NO_SPEECH = ("sil", "sp", "spn", "nsn", "noise", "silence", "<sil>", "<eps>")
 """Names of what is no phone, in small letters; nothing is compared with it, and it is no context."""
 ADJACENT_S = 0.001
 Vectors = Callable[[np.ndarray], np.ndarray]
-WAYS: tuple[Speaker, ...] = ("within", "across")
+SPEAKER_MODES: tuple[Speaker, ...] = ("within", "across")
 
 
 class AbxItems:
@@ -277,26 +283,31 @@ class AbxItems:
             reason = "its codes are several streams, which have no vectors in common"
         if vectors is not None and reason is None:
             try:
-                return _errors(items, seed, alive, partial(_looked_up, vectors))
+                return _errors(items, seed, alive, partial(_look_up, vectors))
             except (UserError, CodecFault) as error:
                 reason = str(error)
         nothing = AbxError(None, 0, 0, 0)
-        return {way: {**asdict(nothing), "reason": reason} for way in WAYS}
+        return {mode: {**asdict(nothing), "reason": reason} for mode in SPEAKER_MODES}
 
 
-def _looked_up(vectors: Vectors, frames: np.ndarray) -> np.ndarray:
+def _look_up(vectors: Vectors, frames: np.ndarray) -> np.ndarray:
     """The vectors of codes `(frames, codebooks)`.
 
     Raises:
         CodecFault: the codec gives something else.
     """
-    found = np.asarray(vectors(np.ascontiguousarray(frames.T)))
-    if found.ndim != 2 or len(found) != len(frames) or found.dtype.kind != "f" or not np.isfinite(found).all():
+    looked_up = np.asarray(vectors(np.ascontiguousarray(frames.T)))
+    if (
+        looked_up.ndim != 2
+        or len(looked_up) != len(frames)
+        or looked_up.dtype.kind != "f"
+        or not np.isfinite(looked_up).all()
+    ):
         raise CodecFault(
-            f"its 'vectors' gave {found.dtype} of shape {found.shape} for {len(frames)} frames; expected finite floats "
+            f"its 'vectors' gave {looked_up.dtype} of shape {looked_up.shape} for {len(frames)} frames; expected finite floats "
             "(frames, dimensions)"
         )
-    return found
+    return looked_up
 
 
 def _items(alignment: Alignment, values: np.ndarray, frame_rate_hz: float, speaker: str) -> Iterator[Item]:
@@ -316,12 +327,15 @@ def _items(alignment: Alignment, values: np.ndarray, frame_rate_hz: float, speak
 
 def _errors(items: list[Item], seed: int, alive: Callable[[], None], vectors: Vectors | None = None) -> dict[str, Any]:
     """The errors within and across speakers, each with the reason where there is none."""
-    return {way: _said(abx_error(items, speaker=way, seed=seed, vectors=vectors, alive=alive), way) for way in WAYS}
+    return {
+        mode: _describe_error(abx_error(items, speaker=mode, seed=seed, vectors=vectors, alive=alive), mode)
+        for mode in SPEAKER_MODES
+    }
 
 
-def _said(found: AbxError, way: Speaker) -> dict[str, Any]:
+def _describe_error(result: AbxError, mode: Speaker) -> dict[str, Any]:
     reasons = {
         "within": "no speaker says two phones between the same neighbours, one of them twice",
         "across": "no two speakers say a phone between the same neighbours, between which one of them says another phone",
     }
-    return {**asdict(found), "reason": reasons[way] if found.error is None else None}
+    return {**asdict(result), "reason": reasons[mode] if result.error is None else None}

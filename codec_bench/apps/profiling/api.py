@@ -19,7 +19,7 @@ from typing import Any
 from codec_bench.api.metric_groups import expand_metrics
 from codec_bench.api.recorded_arguments import record_arguments
 from codec_bench.apps.profiling.settings import Settings
-from codec_bench.apps.profiling.several_codecs import PROFILE, Asked, measure_codecs
+from codec_bench.apps.profiling.several_codecs import PROFILE, ProfileRun, measure_codecs
 from codec_bench.apps.profiling.steps import OPTIONAL
 from codec_bench.codecs import require_codec
 from codec_bench.codecs.checks.steps import NotApplicable
@@ -123,45 +123,45 @@ def profile(
     systems = read_systems(codec)
     for system in systems:
         _known(system)
-    given = dict(options or {})
+    options_by_name = dict(options or {})
     if alignments is not None:
         # What is wrong in them is said now and not after an hour of measuring.
         read_alignments(Path(alignments).expanduser())
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
-    asked = Asked(
+    request = ProfileRun(
         systems=systems,
         data=data,
         source=source,
-        metrics=tuple(expand_metrics(names(metrics), source, None, coded=True, options=given)[0]),
+        metrics=tuple(expand_metrics(names(metrics), source, None, coded=True, options=options_by_name)[0]),
         anchor=anchor,
         folder=Path(),
         device=resolve_devices(device)[0],
         limit=limit,
         seed=seed,
-        options={name: dict(some) for name, some in given.items() if not any(s.takes(name) for s in systems)},
+        options={name: dict(some) for name, some in options_by_name.items() if not any(s.takes(name) for s in systems)},
         settings=settings,
         progress=progress,
         alignments=None if alignments is None else Path(alignments).expanduser().absolute(),
-        skip=_left_out(names(skip or ())),
+        skip=_excluded_steps(names(skip or ())),
         arguments=record_arguments(ProfileRequest, arguments, extra=[settings]),
     )
     # A misspelt metric is refused now and not after an hour of measuring.
-    gpu = asked.device != "cpu"
-    plan = build_plan(systems, asked.with_bitrate, given, {sample.language for sample in source}, gpu=gpu)
-    asked = replace(asked, systems=plan.systems)  # with the options of each
-    with own_folder("profile", asked.request) if out is None else named_folder(out) as place:
+    gpu = request.device != "cpu"
+    plan = build_plan(systems, request.with_bitrate, options_by_name, {sample.language for sample in source}, gpu=gpu)
+    request = replace(request, systems=plan.systems)  # with the options of each
+    with own_folder("profile", request.request) if out is None else named_folder(out) as place:
         on_folder(place.path, place.words)
-        return _profile_in(replace(asked, folder=place.path), page)
+        return _profile_in(replace(request, folder=place.path), page)
 
 
-def _profile_in(asked: Asked, page: bool) -> Profile:
+def _profile_in(request: ProfileRun, page: bool) -> Profile:
     """Measures into a folder that is held, and writes `profile.json` and the page."""
-    with on_disk(f"the folder '{asked.folder}' cannot be written"):
-        asked.audio.mkdir(parents=True, exist_ok=True)
+    with on_disk(f"the folder '{request.folder}' cannot be written"):
+        request.audio.mkdir(parents=True, exist_ok=True)
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    repeatable = {"config": asked.config, "arguments": asked.arguments, "how": asked.how}
-    write_json(asked.folder / "run.json", _plain(repeatable))
-    measured = measure_codecs(asked)
+    repeatable = {"config": request.config, "arguments": request.arguments, "how": request.recorded_options}
+    write_json(request.folder / "run.json", _plain(repeatable))
+    measured = measure_codecs(request)
     facts = {
         "schema": SCHEMA,
         "started": started,
@@ -172,18 +172,18 @@ def _profile_in(asked: Asked, page: bool) -> Profile:
         **measured,
     }
     facts = json.loads(json.dumps(_plain(facts), ensure_ascii=False, default=str))
-    made = Profile(asked.folder, facts)
+    profile = Profile(request.folder, facts)
     if page:
         from codec_bench.apps.profiling.page import write_profile_page
 
-        write_profile_page(facts, made.page, references=asked.players)
-    write_json(asked.folder / PROFILE, facts)  # last: what was measured belongs to the profile before it
-    asked.measured.unlink(missing_ok=True)
-    mark_finished(asked.folder)
-    return made
+        write_profile_page(facts, profile.page, references=request.players)
+    write_json(request.folder / PROFILE, facts)  # last: what was measured belongs to the profile before it
+    request.measured.unlink(missing_ok=True)
+    mark_finished(request.folder)
+    return profile
 
 
-def _left_out(steps: Sequence[str]) -> tuple[str, ...]:
+def _excluded_steps(steps: Sequence[str]) -> tuple[str, ...]:
     """The steps that are left out, each once.
 
     Raises:

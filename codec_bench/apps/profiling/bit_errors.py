@@ -29,18 +29,18 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     if isinstance(sent, Latents):
         raise NotApplicable(sent.no_bits)
     rng = np.random.default_rng(settings.seed)
-    heard = [_decoded(codec, turned(sent, rng), clip) for _ in range(settings.bit_errors)]
-    waves = [wave for wave in heard if wave is not None]
-    if len(waves) == len(heard) > 0 and all(np.array_equal(wave.samples, undisturbed.samples) for wave in waves):
+    outputs = [_decoded(codec, turned(sent, rng), clip) for _ in range(settings.bit_errors)]
+    waves = [wave for wave in outputs if wave is not None]
+    if len(waves) == len(outputs) > 0 and all(np.array_equal(wave.samples, undisturbed.samples) for wave in waves):
         raise NotApplicable(DEAF)
     apart = [
         windows_apart(undisturbed.samples, wave.samples, wave.sample_rate_hz, settings.recovery_db) for wave in waves
     ]
-    spans = [1000 * WINDOW_S * (found[-1] - found[0] + 1) if found.size else 0.0 for found in apart]
+    spans = [1000 * WINDOW_S * (windows[-1] - windows[0] + 1) if windows.size else 0.0 for windows in apart]
     ratios = [ratio for wave in waves if (ratio := snr_db([undisturbed], [wave])) is not None]
     return {
-        "trials": len(heard),
-        "refused": 1 - len(waves) / len(heard),
+        "trials": len(outputs),
+        "refused": 1 - len(waves) / len(outputs),
         "disturbed_ms": _middle(spans),
         "longest_ms": max(spans, default=None),
         "wave_snr_db": _middle(ratios),

@@ -30,7 +30,7 @@ class Row:
 
     label: str
     unit: str
-    what: str
+    description: str
     cells: list[Cell]
 
 
@@ -66,7 +66,12 @@ def spread_text(values: Sequence[float], form: str, ends: str | None = None) -> 
 
 
 def row_of(
-    codecs: Mapping[str, Any], label: str, unit: str, what: str, section: str, say: Callable[[Mapping[str, Any]], Any]
+    codecs: Mapping[str, Any],
+    label: str,
+    unit: str,
+    description: str,
+    section: str,
+    render: Callable[[Mapping[str, Any]], Any],
 ) -> Row:
     """A row of one value for each codec.
 
@@ -76,10 +81,10 @@ def row_of(
     """
     cells = []
     for codec in codecs.values():
-        found = codec[section]
-        if found["state"] != "ok":
-            cells.append(Cell("–", f"{found['state']}: {found['reason']}"))
+        values = codec[section]
+        if values["state"] != "ok":
+            cells.append(Cell("–", f"{values['state']}: {values['reason']}"))
             continue
-        said = say(found)
-        cells.append(said if isinstance(said, Cell) else Cell(said))
-    return Row(label, unit, what, cells)
+        content = render(values)
+        cells.append(content if isinstance(content, Cell) else Cell(content))
+    return Row(label, unit, description, cells)

@@ -22,7 +22,7 @@ RIDGE, DECAY = 0.1, 0.01
 HIDDEN, COMPONENTS, STEPS = 16, 64, 60
 
 
-def right(features: Any, classes: np.ndarray, folds: np.ndarray, *, hidden: int, seed: int) -> np.ndarray:
+def predict_correct(features: Any, classes: np.ndarray, folds: np.ndarray, *, hidden: int, seed: int) -> np.ndarray:
     """Which items are classified right by a classifier that was fitted without their fold.
 
     Args:
@@ -36,28 +36,28 @@ def right(features: Any, classes: np.ndarray, folds: np.ndarray, *, hidden: int,
     """
     count = int(classes.max()) + 1
     reduced = components(features) if hidden else features
-    found = np.zeros(len(classes), bool)
+    correct = np.zeros(len(classes), bool)
     for fold in np.unique(folds):
-        held, rest = folds == fold, folds != fold
+        is_test, is_train = folds == fold, folds != fold
         if hidden:
-            scores = trained(reduced[rest], classes[rest], count, hidden=hidden, seed=seed)(reduced[held])
+            scores = train(reduced[is_train], classes[is_train], count, hidden=hidden, seed=seed)(reduced[is_test])
         else:
-            scores = ridge(features[rest], classes[rest], count, features[held])
-        found[held] = scores.argmax(axis=1) == classes[held]
-    return found
+            scores = ridge(features[is_train], classes[is_train], count, features[is_test])
+        correct[is_test] = scores.argmax(axis=1) == classes[is_test]
+    return correct
 
 
 def ridge(features: Any, classes: np.ndarray, count: int, others: Any) -> np.ndarray:
     """The scores `(items, count)` of other items by ridge regression."""
-    wanted = 2 * np.eye(count)[classes] - 1
+    targets = 2 * np.eye(count)[classes] - 1
     among = _dense(features @ features.T)
     across = _dense(others @ features.T)
     # Features are centred by their mean over the items that are fitted: it is no weight, and so not penalised.
     rows, mean = among.mean(axis=0), among.mean()
     centred = among - rows - rows[:, None] + mean
-    weights = np.linalg.solve(centred + RIDGE * np.eye(len(among)), wanted - wanted.mean(axis=0))
+    weights = np.linalg.solve(centred + RIDGE * np.eye(len(among)), targets - targets.mean(axis=0))
     towards = across - across.mean(axis=1, keepdims=True) - rows + mean
-    scores: np.ndarray = towards @ weights + wanted.mean(axis=0)
+    scores: np.ndarray = towards @ weights + targets.mean(axis=0)
     return scores
 
 
@@ -66,17 +66,17 @@ def components(features: Any) -> np.ndarray:
     among = _dense(features @ features.T)
     rows = among.mean(axis=0)
     values, vectors = np.linalg.eigh(among - rows - rows[:, None] + among.mean())
-    kept = vectors[:, ::-1][:, :COMPONENTS] * np.sqrt(np.maximum(values[::-1][:COMPONENTS], 0))
-    found: np.ndarray = kept / max(np.sqrt((kept**2).sum() / len(kept)), 1e-12)
-    return found
+    leading = vectors[:, ::-1][:, :COMPONENTS] * np.sqrt(np.maximum(values[::-1][:COMPONENTS], 0))
+    scaled: np.ndarray = leading / max(np.sqrt((leading**2).sum() / len(leading)), 1e-12)
+    return scaled
 
 
 def _dense(matrix: Any) -> np.ndarray:
-    made: np.ndarray = matrix.toarray() if hasattr(matrix, "toarray") else matrix
-    return made
+    dense: np.ndarray = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+    return dense
 
 
-def trained(
+def train(
     features: np.ndarray, classes: np.ndarray, count: int, *, hidden: int, seed: int
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Trains the one with a hidden layer; gives the function from features to the log-probabilities of the `count`
@@ -85,11 +85,11 @@ def trained(
     from scipy.optimize import minimize
 
     shapes = _shapes(features.shape[1], count, hidden)
-    start, wanted = _start(shapes, np.random.default_rng(seed)), np.eye(count)[classes]
-    found = minimize(
-        loss, start, (features, wanted, shapes), method="L-BFGS-B", jac=True, options={"maxiter": STEPS}
+    start, targets = _start(shapes, np.random.default_rng(seed)), np.eye(count)[classes]
+    fitted = minimize(
+        loss, start, (features, targets, shapes), method="L-BFGS-B", jac=True, options={"maxiter": STEPS}
     )  # fmt: skip
-    layers = _cut(found.x, shapes)
+    layers = _cut(fitted.x, shapes)
     return lambda others: _log_probabilities(_through(others, layers)[-1])
 
 
@@ -131,7 +131,7 @@ def _log_probabilities(scores: np.ndarray) -> np.ndarray:
 
 
 def loss(
-    flat: np.ndarray, features: np.ndarray, wanted: np.ndarray, shapes: list[tuple[int, ...]]
+    flat: np.ndarray, features: np.ndarray, targets: np.ndarray, shapes: list[tuple[int, ...]]
 ) -> tuple[float, np.ndarray]:
     """What is minimised, and its gradient.
 
@@ -139,11 +139,11 @@ def loss(
         flat: all weights and biases. features: `(items, dimensions)`. wanted: one-hot classes `(items, classes)`.
             shapes: of the layers.
     """
-    layers, items = _cut(flat, shapes), len(wanted)
+    layers, items = _cut(flat, shapes), len(targets)
     inputs = _through(features, layers)
     log = _log_probabilities(inputs[-1])
-    value = -float((wanted * log).sum()) / items
-    back = (np.exp(log) - wanted) / items
+    value = -float((targets * log).sum()) / items
+    back = (np.exp(log) - targets) / items
     parts: list[np.ndarray] = []
     for place in range(len(layers) - 2, -1, -2):
         weights, entering = layers[place], inputs[place // 2]

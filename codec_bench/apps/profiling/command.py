@@ -26,28 +26,31 @@ def profile(request: ProfileRequest) -> None:
 
     arguments = arguments_of(ProfileRequest, values_of(request))
     count = len(names(str(request.codec)))  # which is typed as one text
-    with stopping(lambda folder: _held(folder, count)) as stop, progress_line("steps", estimates=False) as progress:
-        made = profile_codecs(
+    with (
+        stopping(lambda folder: _describe_saved(folder, count)) as stop,
+        progress_line("steps", estimates=False) as progress,
+    ):
+        result = profile_codecs(
             **arguments,
             on_folder=stop.on_folder,
             progress=lambda name, step, done, total: progress.update(f"{name}: {step}", done, total, 0, 0.0),
         )
     if request.json:
-        sys.stdout.write(json.dumps(made.as_dict(), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(result.as_dict(), ensure_ascii=False) + "\n")
     else:
         from codec_bench.apps.profiling.table import profile_tables
 
-        shown = console()
-        shown.print(profile_tables(made.facts, width=shown.width))
-    for name, faults in made.faults.items():
+        out = console()
+        out.print(profile_tables(result.facts, width=out.width))
+    for name, faults in result.faults.items():
         for fault in faults:
             talk(f"{name}: {fault}")
-    talk(f"profile: {made.folder / 'profile.json'}\npage: {made.page}")
-    if made.faults:
+    talk(f"profile: {result.folder / 'profile.json'}\npage: {result.page}")
+    if result.faults:
         raise typer.Exit(3)
 
 
-def _held(folder: Path, count: int) -> str:
+def _describe_saved(folder: Path, count: int) -> str:
     """What an unfinished profile keeps."""
     from codec_bench.apps.profiling.several_codecs import codecs_measured
 

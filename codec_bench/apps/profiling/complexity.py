@@ -64,7 +64,7 @@ def _modules(codec: Any) -> list[Any]:
         return []
     from torch import nn
 
-    found: dict[int, Any] = {}
+    by_id: dict[int, Any] = {}
     seen: set[int] = set()
 
     def look(value: Any, depth: int) -> None:
@@ -72,7 +72,7 @@ def _modules(codec: Any) -> list[Any]:
             return
         seen.add(id(value))
         if isinstance(value, nn.Module):
-            found[id(value)] = value
+            by_id[id(value)] = value
         elif isinstance(value, dict):
             for part in value.values():
                 look(part, depth + 1)
@@ -84,8 +84,8 @@ def _modules(codec: Any) -> list[Any]:
                 look(part, depth + 1)
 
     look(codec, 0)
-    inside = {id(part) for module in found.values() for part in module.modules() if part is not module}
-    return [module for key, module in found.items() if key not in inside]
+    inside = {id(part) for module in by_id.values() for part in module.modules() if part is not module}
+    return [module for key, module in by_id.items() if key not in inside]
 
 
 def _state(modules: list[Any]) -> dict[str, int]:

@@ -23,10 +23,10 @@ def families(labels: Mapping[str, str]) -> dict[str, list[str]]:
     Args:
         labels: what each codec is called: its registered name, or for own code the name in its `info`.
     """
-    found: dict[str, list[str]] = {}
+    members: dict[str, list[str]] = {}
     for name, label in labels.items():
-        found.setdefault(family(label), []).append(name)
-    return found
+        members.setdefault(family(label), []).append(name)
+    return members
 
 
 def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -57,12 +57,12 @@ def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[st
                 )
             if points:
                 of_families[name] = sorted(points, key=lambda p: p["bitrate_bps"])
-        kept = {key: facts[key] for key in ("unit", "higher_is_better", "protocol")}
-        out[metric] = {**kept, "families": of_families}
+        declared = {key: facts[key] for key in ("unit", "higher_is_better", "protocol")}
+        out[metric] = {**declared, "families": of_families}
     return out
 
 
-def delta_rates(found: Mapping[str, Mapping[str, Any]], anchor: str) -> dict[str, dict[str, dict[str, Any]]]:
+def delta_rates(curves_by_metric: Mapping[str, Mapping[str, Any]], anchor: str) -> dict[str, dict[str, dict[str, Any]]]:
     """Bjøntegaard's delta rate of every other family, by metric: `value` as a fraction, or None with the `reason`.
 
     Args:
@@ -70,7 +70,7 @@ def delta_rates(found: Mapping[str, Mapping[str, Any]], anchor: str) -> dict[str
         anchor: the family that the others are compared with.
     """
     out: dict[str, dict[str, dict[str, Any]]] = {}
-    for metric, facts in found.items():
+    for metric, facts in curves_by_metric.items():
         points = {name: [(p["bitrate_bps"], p["value"]) for p in ps] for name, ps in facts["families"].items()}
         out[metric] = {}
         for name, test in points.items():
@@ -100,13 +100,13 @@ def anchor_family(anchor: str, groups: Mapping[str, Sequence[str]]) -> str:
     raise UnknownName("family among the profiled codecs", anchor, groups)
 
 
-def order(found: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def order(curves_by_metric: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Findings, by codec, for points whose quality is worse than that of the next lower bitrate of their family.
 
     If the two intervals overlap, the difference may be chance and the finding is `ok`; otherwise it is `suspect`.
     """
     out: dict[str, list[dict[str, Any]]] = {}
-    for metric, facts in found.items():
+    for metric, facts in curves_by_metric.items():
         higher = facts["higher_is_better"]
         if higher is None:
             continue
@@ -122,8 +122,8 @@ def order(found: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, An
                 )
                 text += "" if clear else "; the intervals overlap"
                 apart = after["value"] - before["value"]
-                made = finding("quality rises with bitrate", "suspect" if clear else "ok", text, apart)
-                out.setdefault(after["codec"], []).append(made)
+                drop = finding("quality rises with bitrate", "suspect" if clear else "ok", text, apart)
+                out.setdefault(after["codec"], []).append(drop)
     return out
 
 

@@ -37,7 +37,7 @@ class Spoken:
 
     def phones_per_s(self, seconds: Mapping[str, float]) -> float | None:
         """Phones per second over the clips that have an alignment; None without one."""
-        return _per_s({name: len(found.phones) for name, found in self.alignments.items()}, seconds)
+        return _per_s({name: len(alignment.phones) for name, alignment in self.alignments.items()}, seconds)
 
     def characters_per_s(self, seconds: Mapping[str, float]) -> float | None:
         """Characters without spaces per second over the clips that have a text; None without one."""
@@ -63,7 +63,7 @@ def language(corpus: TokenCorpus, *, seed: int) -> dict[str, Any]:
     orders = [_over_streams(order, [s["orders"][place] for s in streams], per_s) for place, order in enumerate(ORDERS)]
     nominal = sum(s.tokens_per_s * math.log2(s.cardinality) for s in corpus.streams)
     return {
-        "items": corpus.items, "left_out": corpus.left_out, "tokens_per_s": per_s, "nominal_bps": nominal,
+        "items": corpus.items, "left_out": corpus.excluded, "tokens_per_s": per_s, "nominal_bps": nominal,
         "orders": orders, "streams": streams,
     }  # fmt: skip
 

@@ -37,24 +37,24 @@ def language_section(codecs: Mapping[str, Any]) -> Section:
 
 def _order(codecs: Mapping[str, Any], place: int, order: int) -> Row:
     knows = ("nothing", "the code before it", f"the {order - 1} codes before it")[min(order, 3) - 1]
-    what = f"Entropy of a code that knows {knows} in its codebook; lower is easier to model."
+    description = f"Entropy of a code that knows {knows} in its codebook; lower is easier to model."
     return row_of(
-        codecs, f"entropy rate, order {order}", "bits per token", what, "language", partial(_order_cell, place)
+        codecs, f"entropy rate, order {order}", "bits per token", description, "language", partial(_order_cell, place)
     )  # fmt: skip
 
 
 def _order_cell(place: int, language: Mapping[str, Any]) -> Cell:
-    found = language["orders"][place]
-    return Cell("–", found["reason"]) if found["reason"] else Cell(f"{found['bits_per_token']:.3f}")
+    estimate = language["orders"][place]
+    return Cell("–", estimate["reason"]) if estimate["reason"] else Cell(f"{estimate['bits_per_token']:.3f}")
 
 
 def _best_rate(language: Mapping[str, Any]) -> Cell:
-    carried = [found for found in language["orders"] if not found["reason"]]
-    return Cell(f"{carried[-1]['bps'] / 1000:.3g}") if carried else Cell("–", language["orders"][0]["reason"])
+    reliable = [estimate for estimate in language["orders"] if not estimate["reason"]]
+    return Cell(f"{reliable[-1]['bps'] / 1000:.3g}") if reliable else Cell("–", language["orders"][0]["reason"])
 
 
-def _each(what: str, reason: str, transformer: Mapping[str, Any]) -> Cell:
-    return number_cell(transformer[f"bits_per_{what}"], "{:.3g}", reason)
+def _each(unit: str, reason: str, transformer: Mapping[str, Any]) -> Cell:
+    return number_cell(transformer[f"bits_per_{unit}"], "{:.3g}", reason)
 
 
 def _spread(key: str, language: Mapping[str, Any]) -> Cell:
@@ -71,8 +71,11 @@ def language_lines(codecs: Mapping[str, Any], labels: Sequence[str]) -> list[dic
     for text, codec in zip(labels, codecs.values()):
         if codec["language"]["state"] != "ok":
             continue
-        found = codec["language"]
-        points = [[0, found["nominal_bps"]], *([o["order"], o["bps"]] for o in found["orders"] if o["bps"] is not None)]
+        language = codec["language"]
+        points = [
+            [0, language["nominal_bps"]],
+            *([o["order"], o["bps"]] for o in language["orders"] if o["bps"] is not None),
+        ]
         if codec["transformer"]["state"] == "ok":
             points.append([TRANSFORMER, codec["transformer"]["bps"]])
         lines.append({"codec": text, "points": points})

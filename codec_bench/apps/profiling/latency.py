@@ -34,7 +34,7 @@ from codec_bench.types import Audio
 
 _TOLERANCE = 1e-4
 _PLACES = (0.45, 0.7)  # where the signal is changed, as shares of its length
-_WHOLE_SHARE = 0.05
+_EARLY_SHARE = 0.05
 _LONGEST_DELAY_S = 0.5
 _LEAST_DELAY_SAMPLES = 1.0  # a low bitrate moves the peak of the correlation by less
 _LOOKAHEAD_SLACK_S = 0.003  # for resampling inside a codec, which its label does not include
@@ -85,7 +85,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
         if place < (hop or 1) - 1 or not place:
             of_place[place] = max(samples_ahead, of_place.get(place, samples_ahead))
     beyond = min(of_place.values(), default=max(ahead))
-    whole = all(earliest < _WHOLE_SHARE * samples.shape[1] for _, earliest in tried)
+    whole_signal = all(earliest < _EARLY_SHARE * samples.shape[1] for _, earliest in tried)
     delay = _delay(samples, plain, rate)
     algorithmic = (hop + max(0, beyond) if hop else max(0, max(ahead) + 1)) + delay
     return {
@@ -98,7 +98,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
         "beyond_frame_samples": beyond,
         "beyond_frame_ms": 1000 * beyond / rate,
         "frame_samples": hop,
-        "whole_signal": whole,
+        "whole_signal": whole_signal,
         "signal_s": clip.duration_s,
         "tolerance": tolerance,
         "changes": [list(pair) for pair in tried],
@@ -106,9 +106,9 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
 
 
 def _delay(samples: np.ndarray, decoded: np.ndarray, rate: int) -> float:
-    found = align_waves(samples, decoded, rate, round(_LONGEST_DELAY_S * rate))
-    clear = abs(found.correlation) >= CORRELATED and found.delay_samples >= _LEAST_DELAY_SAMPLES
-    return round(found.delay_samples, 2) if clear else 0.0
+    alignment = align_waves(samples, decoded, rate, round(_LONGEST_DELAY_S * rate))
+    clear = abs(alignment.correlation) >= CORRELATED and alignment.delay_samples >= _LEAST_DELAY_SAMPLES
+    return round(alignment.delay_samples, 2) if clear else 0.0
 
 
 def label(info: CodecInfo, latency: dict[str, Any]) -> dict[str, Any]:
@@ -120,9 +120,9 @@ def label(info: CodecInfo, latency: dict[str, Any]) -> dict[str, Any]:
     if info.causal and beyond > allowed + _LOOKAHEAD_SLACK_S * latency["sample_rate_hz"]:
         text = f"declared causal with a look-ahead of {allowed} samples, but looks {beyond} samples beyond its frame"
         return finding("causal label", "suspect", text, float(beyond))
-    said = "causal" if info.causal else "not causal"
-    said += f" with a look-ahead of {allowed} samples" if allowed else ""
-    return finding("causal label", "ok", f"declared {said}; looks {beyond} samples beyond its frame", float(beyond))
+    declared = "causal" if info.causal else "not causal"
+    declared += f" with a look-ahead of {allowed} samples" if allowed else ""
+    return finding("causal label", "ok", f"declared {declared}; looks {beyond} samples beyond its frame", float(beyond))
 
 
 def _hop(frame_rate_hz: float | None, rate_hz: int) -> int | None:
@@ -134,5 +134,5 @@ def _changes(num_samples: int, hop: int | None) -> list[int]:
     step = hop or num_samples // 41
     inside = sorted({0, step // 4, step // 2, 3 * step // 4, step - 1})
     first, second = (int(share * num_samples) // step * step for share in _PLACES)
-    wanted = {first + offset for offset in inside} | {second, second + step - 1}
-    return sorted(min(num_samples - 1, change) for change in wanted)
+    positions = {first + offset for offset in inside} | {second, second + step - 1}
+    return sorted(min(num_samples - 1, change) for change in positions)

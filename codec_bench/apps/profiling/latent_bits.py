@@ -42,7 +42,7 @@ def measure(
     if codec.info.latents is None:
         raise NotApplicable("what it sends is discrete already: it has no latents to round")
     clips = material.few[: settings.robust_clips]
-    said = [(texts or {}).get(name) for name in material.ids[: len(clips)]]
+    spoken = [(texts or {}).get(name) for name in material.ids[: len(clips)]]
     sent, waves = recode(codec, clips)
     latents = [item for item in sent if isinstance(item, Latents)]
     scorer = Scorer((*settings.robust_metrics, *metrics))
@@ -52,13 +52,13 @@ def measure(
         rounding = Quantised(codec, bits, span)
         codes = [rounding.rounded(item) for item in latents]
         bps = sum(item.bits for item in codes) / sum(item.duration_s for item in codes)
-        points.append({"bits": bits, "bps": bps, "quality": scorer(clips, decode(rounding, codes, clips), said)})
+        points.append({"bits": bits, "bps": bps, "quality": scorer(clips, decode(rounding, codes, clips), spoken)})
     return {
         "clips": len(clips),
         "range_clips": list(RANGE_CLIPS),
         "beyond": _beyond(latents, span),
         "metrics": scorer.facts,
-        "unrounded": scorer(clips, waves, said),
+        "unrounded": scorer(clips, waves, spoken),
         "points": points,
     }
 

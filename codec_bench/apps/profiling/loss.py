@@ -1,6 +1,6 @@
 """What happens when frames do not arrive, or when a bit is wrong.
 
-Quality against loss. Frames are lost at random and in bursts (`lost_frames.py`), without a repair and with one:
+Quality against loss. Frames are lost at random and in bursts (`frame_loss.py`), without a repair and with one:
     silence   without: the frame that the codec sends for digital silence stands in the place of a lost one.
     own       with: the decoder's own concealment, of codecs that have a method `conceal`.
     repeat    with, for the other codecs: the last frame that arrived is decoded again.
@@ -26,13 +26,13 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.profiling.lost_frames import (
+from codec_bench.apps.profiling.frame_loss import (
     GilbertElliott,
     at_random,
     frames_of,
-    repeated,
-    replaced,
-    silenced,
+    repeat_last,
+    replace_frames,
+    silence_lost,
     split,
 )
 from codec_bench.apps.profiling.scoring import Scorer
@@ -62,8 +62,8 @@ class Link:
     def __init__(self, codec: Any, clips: Sequence[Audio]) -> None:
         self._codec, self.clips = codec, list(clips)
         self.sent, self.undisturbed = recode(codec, self.clips)
-        found = [frames_of(sent, codec.info.frame_rate_hz) for sent in self.sent]
-        self.counts, self.frame_s = [count for count, _ in found], found[0][1]
+        frame_counts = [frames_of(sent, codec.info.frame_rate_hz) for sent in self.sent]
+        self.counts, self.frame_s = [count for count, _ in frame_counts], frame_counts[0][1]
         self._silent: list[Sent] | None = None
 
     @property
@@ -76,7 +76,7 @@ class Link:
         nothing = [np.arange(self.counts[0]) == self.counts[0] // 2]
         return {repair: _fault(partial(self.received, repair, [0], nothing)) for repair in REPAIRS}
 
-    def received(self, repair: str, which: Sequence[int], lost: Sequence[np.ndarray]) -> list[Audio]:
+    def received(self, repair: str, which: Sequence[int], masks: Sequence[np.ndarray]) -> list[Audio]:
         """What is decoded of some clips when frames of them are lost.
 
         Args:
@@ -86,11 +86,11 @@ class Link:
         if repair == "own":
             if not callable(getattr(self._codec, "conceal", None)):
                 raise NotApplicable(f"{self._codec.info.name} has no concealment of its own")
-            out = self._codec.conceal([self.sent[k] for k in which], list(lost))
+            out = self._codec.conceal([self.sent[k] for k in which], list(masks))
             check_decoded(self._codec.info.name, out, pieces)
             return out
-        source = repeated if repair == "repeat" else silenced
-        items = [replaced(self.sent[k], self._silence(k), source(gone)) for k, gone in zip(which, lost)]
+        source = repeat_last if repair == "repeat" else silence_lost
+        items = [replace_frames(self.sent[k], self._silence(k), source(gone)) for k, gone in zip(which, masks)]
         return decode(self._codec, items, pieces)
 
     @property
@@ -145,16 +145,16 @@ def _point(
     link: Link, scorer: Scorer, repairs: Sequence[str], channel: str, rate: float, settings: Settings
 ) -> dict[str, Any]:
     """The quality at one rate of loss, with each of some repairs."""
-    told: dict[str, Any] = {"channel": channel, "rate": rate}
+    condition: dict[str, Any] = {"channel": channel, "rate": rate}
     if channel == "bursts":
         model = GilbertElliott.of(rate, settings.loss_burst_frames)
-        told["parameters"] = {key: getattr(model, key) for key in ("to_bad", "to_good", "in_bad", "in_good")}
-        lost = model.typical(link.frames, settings.seed)
+        condition["parameters"] = {key: getattr(model, key) for key in ("to_bad", "to_good", "in_bad", "in_good")}
+        mask = model.typical(link.frames, settings.seed)
     else:
-        lost = at_random(link.frames, rate, settings.seed)
-    gone = split(lost, link.counts)
+        mask = at_random(link.frames, rate, settings.seed)
+    gone = split(mask, link.counts)
     quality = {repair: _quality(link, scorer, repair, gone) for repair in repairs}
-    return {**told, "lost": int(lost.sum()), "quality": quality}
+    return {**condition, "lost": int(mask.sum()), "quality": quality}
 
 
 def _fault(attempt: Callable[[], Any]) -> str | None:
@@ -180,18 +180,18 @@ def _recovery(link: Link, repair: str, settings: Settings) -> dict[str, Any]:
     """How long one lost frame is heard."""
     trials = loud_frames(link, settings.recovery_frames)
     out = link.received(repair, [clip for clip, _ in trials], [np.arange(link.counts[c]) == k for c, k in trials])
-    found, unrecovered = [], 0
+    times_ms, unrecovered = [], 0
     for (clip, frame), wave in zip(trials, out):
         rate_hz = wave.sample_rate_hz
         last = last_apart(link.undisturbed[clip].samples, wave.samples, rate_hz, settings.recovery_db)
-        found.append(max(0.0, 1000 * (last - (frame + 1) * link.frame_s)))
+        times_ms.append(max(0.0, 1000 * (last - (frame + 1) * link.frame_s)))
         unrecovered += last >= wave.duration_s - WINDOW_S
     return {
         "reason": None,
         "repair": repair,
         "trials": len(trials),
-        "median_ms": float(np.median(found)),
-        "longest_ms": max(found),
+        "median_ms": float(np.median(times_ms)),
+        "longest_ms": max(times_ms),
         "unrecovered": int(unrecovered),
         "distance_db": settings.recovery_db,
     }
@@ -199,13 +199,15 @@ def _recovery(link: Link, repair: str, settings: Settings) -> dict[str, Any]:
 
 def loud_frames(link: Link, count: int) -> list[tuple[int, int]]:
     """(clip, frame) of frames in the first halves of the clips where the undisturbed output is louder than its median."""
-    found = []
+    loud_places = []
     for clip, (wave, frames) in enumerate(zip(link.undisturbed, link.counts)):
         edges = np.minimum((np.arange(frames + 1) * link.frame_s * wave.sample_rate_hz).astype(int), wave.num_samples)
         power = [float(np.square(wave.samples[:, a:b]).sum()) for a, b in pairwise(edges)]
         loud = np.flatnonzero(np.asarray(power) >= np.median(power))
-        found += [(clip, int(frame)) for frame in loud if 0 < frame < _LOUD_SHARE * frames]
-    return [found[round(k * (len(found) - 1) / max(1, count - 1))] for k in range(min(count, len(found)))]
+        loud_places += [(clip, int(frame)) for frame in loud if 0 < frame < _LOUD_SHARE * frames]
+    return [
+        loud_places[round(k * (len(loud_places) - 1) / max(1, count - 1))] for k in range(min(count, len(loud_places)))
+    ]
 
 
 def last_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> float:

@@ -79,15 +79,15 @@ def entropy_rates(sequences: Sequence[np.ndarray], cardinality: int) -> list[Ent
     Args:
         sequences: codes `(frames,)` of each clip, in [0, cardinality). cardinality: entries of the codebook.
     """
-    found: list[EntropyRate] = []
+    rates: list[EntropyRate] = []
     bound = math.log2(cardinality)
     for order in ORDERS:
         rate = _rate(sequences, cardinality, order)
         if rate.bits is not None:
             bound = min(bound, max(0.0, rate.bits))
             rate = EntropyRate(bound, rate.coverage, rate.ngrams, rate.different)
-        found.append(rate)
-    return found
+        rates.append(rate)
+    return rates
 
 
 def _rate(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> EntropyRate:
@@ -97,12 +97,12 @@ def _rate(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> Entr
     counts = np.unique(grams, return_counts=True)[1]
     coverage = 1 - float((counts == 1).sum()) / len(grams)
     if coverage < ESTIMABLE:
-        return EntropyRate(None, coverage, len(grams), len(counts), _too_few(order, len(grams), coverage))
+        return EntropyRate(None, coverage, len(grams), len(counts), _insufficient_data(order, len(grams), coverage))
     before = grassberger_bits(np.unique(contexts, return_counts=True)[1]) if order > 1 else 0.0
     return EntropyRate(grassberger_bits(counts) - before, coverage, len(grams), len(counts))
 
 
-def _too_few(order: int, seen: int, coverage: float) -> str:
+def _insufficient_data(order: int, seen: int, coverage: float) -> str:
     return (
         f"the data cannot carry order {order}: the n-grams seen in {seen:,} codes of a codebook have an estimated probability of "
         f"{coverage:.0%}; {ESTIMABLE:.0%} are needed"

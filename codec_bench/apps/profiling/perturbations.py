@@ -51,16 +51,18 @@ def changes(settings: Settings, frame_rate_hz: float | None) -> list[Change]:
         frame_rate_hz: of the codec; without one there is no half of a frame.
     """
     shift = settings.shift_samples
-    made = [_gain(gain_db) for gain_db in settings.gains_db]
-    made.append(Change(f"{shift} sample{'s' if shift != 1 else ''} later", *_shift(lambda rate_hz: shift)))
+    perturbations = [_gain(gain_db) for gain_db in settings.gains_db]
+    perturbations.append(Change(f"{shift} sample{'s' if shift != 1 else ''} later", *_shift(lambda rate_hz: shift)))
     if frame_rate_hz:
-        made.append(Change("half a frame later", *_shift(lambda rate_hz: max(1, round(rate_hz / frame_rate_hz / 2)))))
+        perturbations.append(
+            Change("half a frame later", *_shift(lambda rate_hz: max(1, round(rate_hz / frame_rate_hz / 2))))
+        )
     noisy = [
         Change(f"with noise at {snr_db:g} dB", partial(with_noise, snr_db=snr_db, seed=settings.seed), noise_db=snr_db)
         for snr_db in settings.noises_db
     ]
     return [
-        *made,
+        *perturbations,
         *noisy,
         Change("with reverberation", partial(with_reverberation, seed=settings.seed)),
         Change("after MP3", _after_mp3),
@@ -83,8 +85,8 @@ def _shift(samples: Callable[[int], int]) -> tuple[Callable[[Audio, int], Audio]
 
     def undone(before: Audio, after: Audio) -> tuple[Audio, Audio]:
         count = samples(before.sample_rate_hz)
-        kept = before.samples[:, : max(0, before.num_samples - count)]
-        return Audio(kept, before.sample_rate_hz), Audio(after.samples[:, count:], after.sample_rate_hz)
+        overlap = before.samples[:, : max(0, before.num_samples - count)]
+        return Audio(overlap, before.sample_rate_hz), Audio(after.samples[:, count:], after.sample_rate_hz)
 
     return later, undone
 

@@ -41,7 +41,7 @@ from codec_bench.types import Sent
 DRAWS = 10
 
 
-def counted(codes: np.ndarray, phones: np.ndarray, *, kinds: int, cardinality: int) -> np.ndarray:
+def count_pairs(codes: np.ndarray, phones: np.ndarray, *, kinds: int, cardinality: int) -> np.ndarray:
     """How often each code occurs with each phone, int64 `(codebooks, cardinality, kinds)`.
 
     Args:
@@ -50,14 +50,14 @@ def counted(codes: np.ndarray, phones: np.ndarray, *, kinds: int, cardinality: i
         kinds: different phones. cardinality: entries per codebook.
     """
     counts = np.zeros((len(codes), cardinality, kinds), np.int64)
-    said = phones >= 0
+    has_phone = phones >= 0
     for table, row in zip(counts, codes, strict=True):
-        np.add.at(table, (row[said], phones[said]), 1)
+        np.add.at(table, (row[has_phone], phones[has_phone]), 1)
     return counts
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PhoneAssociation:
     """What one codebook tells of the phones; the module's text explains each number. Numbers are None without frames.
 
     Args:
@@ -81,20 +81,20 @@ class Told:
     cluster_purity_chance: float | None = None
 
 
-def told(counts: np.ndarray, *, seed: int) -> list[Told]:
+def measure_association(counts: np.ndarray, *, seed: int) -> list[PhoneAssociation]:
     """What each codebook tells of the phones.
 
     Args:
         counts: as `counted` gives them, of any number of recordings. seed: decides the draws of chance.
     """
-    return [_told(table, np.random.default_rng([seed, book])) for book, table in enumerate(counts)]
+    return [_measure_table(table, np.random.default_rng([seed, book])) for book, table in enumerate(counts)]
 
 
-def _told(table: np.ndarray, rng: np.random.Generator) -> Told:
+def _measure_table(table: np.ndarray, rng: np.random.Generator) -> PhoneAssociation:
     table = table[table.any(axis=1)][:, table.any(axis=0)]
     frames, codes, phones = int(table.sum()), *table.shape
     if not frames:
-        return Told(0, 0, 0)
+        return PhoneAssociation(0, 0, 0)
     by_code, by_phone = table.sum(axis=1), table.sum(axis=0)
     chance = np.mean([_measures(one) for one in _independent(table, rng)], axis=0).tolist()
     information, phone_purity, cluster_purity = _measures(table)
@@ -102,7 +102,7 @@ def _told(table: np.ndarray, rng: np.random.Generator) -> Told:
         table, corrected=True
     )
     there = entropy_bits(by_phone)
-    return Told(
+    return PhoneAssociation(
         frames, phones, codes, information, float(min(max(0.0, corrected), there)),
         information / there if there else None, phone_purity, cluster_purity,
         chance[0] / there if there else None, chance[1], chance[2],
@@ -157,10 +157,10 @@ class PhoneCounter:
             return
         self._aligned += 1
         numbers = np.array([*np.searchsorted(self._names, alignment.phones), -1])  # the last is that of no phone
-        for held, stream in zip(self._streams, streams, strict=True):
+        for counter, stream in zip(self._streams, streams, strict=True):
             values = np.asarray(stream.values, np.int64)
             middles_s = (np.arange(values.shape[1]) + 0.5) / stream.frame_rate_hz
-            held.add(values, numbers[alignment.at(middles_s)])
+            counter.add(values, numbers[alignment.at(middles_s)])
 
     def result(self, seed: int) -> dict[str, Any]:
         """What the codebooks tell of the phones, as JSON values.
@@ -199,11 +199,11 @@ class _Stream:
         # Items are joined in time before counting, because one table for each of them would take long.
         if self._waiting:
             values, phones = (np.concatenate(parts, axis=-1) for parts in zip(*self._waiting, strict=True))
-            counts = counted(values, phones, kinds=self._kinds, cardinality=self._cardinality)
+            counts = count_pairs(values, phones, kinds=self._kinds, cardinality=self._cardinality)
             self._counts = counts if self._counts is None else self._counts + counts
         self._waiting = []
 
     def result(self, seed: int) -> dict[str, Any]:
         self._count()
-        books = [] if self._counts is None else [asdict(book) for book in told(self._counts, seed=seed)]
+        books = [] if self._counts is None else [asdict(book) for book in measure_association(self._counts, seed=seed)]
         return {"name": self._name, "frames": self._frames, "per_codebook": books}

@@ -34,39 +34,39 @@ def probes_section(codecs: Mapping[str, Any]) -> Section:
 
 
 def _cell(task: str, probe: str, probes: Mapping[str, Any]) -> Cell:
-    found = probes["tasks"][task]
-    if found["state"] != "ok":
-        return Cell("–", found["reason"])
-    one, ends = found["codes"][probe], found["codes"][probe]["ci95"]
+    result = probes["tasks"][task]
+    if result["state"] != "ok":
+        return Cell("–", result["reason"])
+    one, ends = result["codes"][probe], result["codes"][probe]["ci95"]
     spread = "" if ends is None else f" ({100 * ends[0]:.0f}–{100 * ends[1]:.0f})"
-    beside = f"log-mel {100 * found['mel'][probe]['accuracy']:.1f}; chance {100 * found['chance']:.1f}"
-    return Cell(f"{100 * one['accuracy']:.1f}{spread}; {beside}")
+    reference = f"log-mel {100 * result['mel'][probe]['accuracy']:.1f}; chance {100 * result['chance']:.1f}"
+    return Cell(f"{100 * one['accuracy']:.1f}{spread}; {reference}")
 
 
 def probe_points(codecs: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
     """The linear probes as a picture: the tasks, and lines of `[place of the task, accuracy, low, high]` by codec, then
     log-mel and chance.
     """
-    found = [
+    measured = [
         (text, codec["probes"]["tasks"]) for text, codec in zip(labels, codecs.values()) if codec["probes"]["state"] == "ok"
     ]  # fmt: skip
-    tasks = [task for task in TASKS if any(tasks[task]["state"] == "ok" for _, tasks in found)]
-    lines = [{"codec": text, "points": _points(tasks, of, "codes")} for text, of in found]
+    tasks = [task for task in TASKS if any(tasks[task]["state"] == "ok" for _, tasks in measured)]
+    lines = [{"codec": text, "points": _points(tasks, of, "codes")} for text, of in measured]
     if lines and tasks:
-        lines.append({"codec": "log-mel", "points": _points(tasks, found[0][1], "mel")})
+        lines.append({"codec": "log-mel", "points": _points(tasks, measured[0][1], "mel")})
         chance = [
-            [place, found[0][1][t]["chance"], None, None]
+            [place, measured[0][1][t]["chance"], None, None]
             for place, t in enumerate(tasks)
-            if found[0][1][t]["state"] == "ok"
+            if measured[0][1][t]["state"] == "ok"
         ]
         lines.append({"codec": "chance", "points": chance})
     return {"tasks": tasks, "lines": lines if tasks else []}
 
 
 def _points(tasks: Sequence[str], of: Mapping[str, Any], source: str) -> list[list[Any]]:
-    made = []
+    points = []
     for place, task in enumerate(tasks):
         if of[task]["state"] == "ok":
             one = of[task][source]["linear"]
-            made.append([place, one["accuracy"], *(one["ci95"] or (None, None))])
-    return made
+            points.append([place, one["accuracy"], *(one["ci95"] or (None, None))])
+    return points

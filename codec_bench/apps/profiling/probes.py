@@ -82,7 +82,7 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
+class _ProbeItems:
     """The items of a probe: features of codes and of the spectrogram, classes from 0, folds, and the units of the
     interval.
     """
@@ -114,27 +114,27 @@ def measure(
     from threadpoolctl import threadpool_limits
 
     clips = _clips(corpus, sounds, alive)
-    made: dict[str, Any] = {}
+    tasks: dict[str, Any] = {}
     for task in TASKS:
         alive()
         try:
             with threadpool_limits(1):  # so that the numbers do not depend on how many there are
-                made[task] = {"state": "ok", **_probed(_TASKS[task](clips, labels, seed), seed, alive)}
+                tasks[task] = {"state": "ok", **_run_probe(_TASKS[task](clips, labels, seed), seed, alive)}
         except NotApplicable as reason:
-            made[task] = {"state": "not applicable", "reason": str(reason)}
-    return {"clips": len(clips), "tasks": made}
+            tasks[task] = {"state": "not applicable", "reason": str(reason)}
+    return {"clips": len(clips), "tasks": tasks}
 
 
 def _clips(corpus: TokenCorpus, sounds: Iterable[tuple[str, Audio]], alive: Callable[[], None]) -> list[Clip]:
     """The clips in the order of the hashes of their ids."""
     frames = _columns(corpus)
-    wanted = set(sorted(frames, key=_key)[:MOST_CLIPS])
-    found = []
+    selected = set(sorted(frames, key=_key)[:MOST_CLIPS])
+    clips = []
     for name, audio in sounds:
-        if name in wanted:
+        if name in selected:
             alive()
-            found.append(_heard(name, *frames[name], audio))
-    return sorted(found, key=lambda clip: _key(clip.name))
+            clips.append(_analyse_clip(name, *frames[name], audio))
+    return sorted(clips, key=lambda clip: _key(clip.name))
 
 
 def _key(name: str) -> bytes:
@@ -156,7 +156,7 @@ def _columns(corpus: TokenCorpus) -> dict[str, tuple[np.ndarray, float]]:
             if name not in seen and values.shape[1]:
                 seen.add(name)
                 offsets = width + stream.cardinality * np.arange(stream.codebooks)
-                parts.setdefault(name, []).append(_held(values.T + offsets, stream.frame_rate_hz, rate_hz))
+                parts.setdefault(name, []).append(_hold_codes(values.T + offsets, stream.frame_rate_hz, rate_hz))
         width += stream.codebooks * stream.cardinality
     for name, once in corpus.once.items():
         offset = width
@@ -164,20 +164,20 @@ def _columns(corpus: TokenCorpus) -> dict[str, tuple[np.ndarray, float]]:
             columns = offset + cardinality * np.arange(codes.size) + codes.ravel()
             parts[name].append(np.tile(columns, (len(parts[name][0]), 1)))
             offset += cardinality * codes.size
-    made = {}
-    for name, held in parts.items():
-        length = min(map(len, held))
-        made[name] = np.concatenate([part[:length] for part in held], axis=1), rate_hz
-    return made
+    by_clip = {}
+    for name, streams_of_clip in parts.items():
+        length = min(map(len, streams_of_clip))
+        by_clip[name] = np.concatenate([part[:length] for part in streams_of_clip], axis=1), rate_hz
+    return by_clip
 
 
-def _held(codes: np.ndarray, rate_hz: float, highest_hz: float) -> np.ndarray:
+def _hold_codes(codes: np.ndarray, rate_hz: float, target_hz: float) -> np.ndarray:
     """Codes `(frames, codebooks)` at the highest frame rate, each held until the next."""
-    count = round(len(codes) * highest_hz / rate_hz)
-    return codes[np.minimum(len(codes) - 1, (np.arange(count) * rate_hz / highest_hz + 1e-9).astype(int))]
+    count = round(len(codes) * target_hz / rate_hz)
+    return codes[np.minimum(len(codes) - 1, (np.arange(count) * rate_hz / target_hz + 1e-9).astype(int))]
 
 
-def _heard(name: str, codes: np.ndarray, rate_hz: float, audio: Audio) -> Clip:
+def _analyse_clip(name: str, codes: np.ndarray, rate_hz: float, audio: Audio) -> Clip:
     from codec_bench.kernels.pitch.cpu import track
     from codec_bench.networks.log_mel import log_mels
 
@@ -189,22 +189,22 @@ def _heard(name: str, codes: np.ndarray, rate_hz: float, audio: Audio) -> Clip:
     return Clip(name, codes, at(mel).astype(np.float64), at(f0) if len(f0) else np.zeros(len(codes)), middles)
 
 
-def _of_clips(clips: list[Clip], classes: list[str], folds: np.ndarray, units: list[str]) -> _Asked:
+def _of_clips(clips: list[Clip], classes: list[str], folds: np.ndarray, units: list[str]) -> _ProbeItems:
     rows = [np.full(clip.codes.size, n) for n, clip in enumerate(clips)]
     shares = [np.full(clip.codes.size, 1 / len(clip.codes)) for clip in clips]
     codes = _sparse(
         np.concatenate(shares), np.concatenate(rows), np.concatenate([c.codes.ravel() for c in clips]), len(clips)
     )
     mel = np.stack([np.concatenate([clip.mel.mean(axis=0), clip.mel.std(axis=0)]) for clip in clips])
-    return _Asked(codes, mel, np.unique(classes, return_inverse=True)[1], folds, units)
+    return _ProbeItems(codes, mel, np.unique(classes, return_inverse=True)[1], folds, units)
 
 
-def _of_frames(clips: list[Clip], chosen: list[tuple[int, int]], classes: np.ndarray, labels: Labels) -> _Asked:
+def _of_frames(clips: list[Clip], chosen: list[tuple[int, int]], classes: np.ndarray, labels: Labels) -> _ProbeItems:
     """Frames as (clip, frame), each of which is an item."""
     codes = np.stack([clips[clip].codes[frame] for clip, frame in chosen])
     rows = np.repeat(np.arange(len(chosen)), codes.shape[1])
     speakers = [labels.speakers[clips[clip].name] for clip, _ in chosen]
-    return _Asked(
+    return _ProbeItems(
         _sparse(np.ones(codes.size), rows, codes.ravel(), len(chosen)),
         np.stack([clips[clip].mel[frame] for clip, frame in chosen]), classes, _by_speaker(speakers), speakers,
     )  # fmt: skip
@@ -215,9 +215,9 @@ def _sparse(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, items: in
     from scipy.sparse import csr_array
 
     used, places = np.unique(columns, return_inverse=True)
-    made = csr_array((values, (rows, places)), (items, len(used)))
-    made.sum_duplicates()
-    return made / np.sqrt((made.data**2).sum() / items)
+    sparse = csr_array((values, (rows, places)), (items, len(used)))
+    sparse.sum_duplicates()
+    return sparse / np.sqrt((sparse.data**2).sum() / items)
 
 
 def _by_speaker(speakers: list[str]) -> np.ndarray:
@@ -235,13 +235,13 @@ def _by_speaker(speakers: list[str]) -> np.ndarray:
     return np.array([place[name] for name in speakers])
 
 
-def _speaker(clips: list[Clip], labels: Labels, seed: int) -> _Asked:
-    held = [clip for clip in clips if clip.name in labels.speakers]
+def _speaker(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
+    labelled = [clip for clip in clips if clip.name in labels.speakers]
     counts: dict[str, int] = {}
-    for clip in held:
+    for clip in labelled:
         counts[labels.speakers[clip.name]] = counts.get(labels.speakers[clip.name], 0) + 1
-    held = [clip for clip in held if counts[labels.speakers[clip.name]] > 1]
-    classes = [labels.speakers[clip.name] for clip in held]
+    labelled = [clip for clip in labelled if counts[labels.speakers[clip.name]] > 1]
+    classes = [labels.speakers[clip.name] for clip in labelled]
     if len(set(classes)) < 2:
         raise NotApplicable("two speakers with two clips each are needed, and the data have fewer that are named")
     seen: dict[str, int] = {}
@@ -249,87 +249,89 @@ def _speaker(clips: list[Clip], labels: Labels, seed: int) -> _Asked:
     for name in classes:
         folds.append(seen.get(name, 0) % FOLDS)
         seen[name] = seen.get(name, 0) + 1
-    return _of_clips(held, classes, np.array(folds), [clip.name for clip in held])
+    return _of_clips(labelled, classes, np.array(folds), [clip.name for clip in labelled])
 
 
-def _emotion(clips: list[Clip], labels: Labels, seed: int) -> _Asked:
-    held = [clip for clip in clips if clip.name in labels.emotions and clip.name in labels.speakers]
-    classes = [labels.emotions[clip.name] for clip in held]
+def _emotion(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
+    labelled = [clip for clip in clips if clip.name in labels.emotions and clip.name in labels.speakers]
+    classes = [labels.emotions[clip.name] for clip in labelled]
     if len(set(classes)) < 2:
         raise NotApplicable("two emotions are needed, and the data name fewer (the column `emotion`)")
-    speakers = [labels.speakers[clip.name] for clip in held]
-    return _of_clips(held, classes, _by_speaker(speakers), speakers)
+    speakers = [labels.speakers[clip.name] for clip in labelled]
+    return _of_clips(labelled, classes, _by_speaker(speakers), speakers)
 
 
-def _phone(clips: list[Clip], labels: Labels, seed: int) -> _Asked:
-    found = []
+def _phone(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
+    frames = []
     for number, clip in enumerate(clips):
         alignment = labels.alignments.get(clip.name)
         if alignment is not None and clip.name in labels.speakers:
             for frame, place in enumerate(alignment.at(clip.middles_s).tolist()):
                 if place >= 0 and alignment.phones[place].lower() not in NO_SPEECH:
-                    found.append((number, frame, alignment.phones[place]))
-    if not found:
+                    frames.append((number, frame, alignment.phones[place]))
+    if not frames:
         raise NotApplicable("no clip has both an alignment and a speaker")
-    found = _drawn(found, seed)
-    names, counts = np.unique([phone for *_, phone in found], return_counts=True)
+    frames = _subsample(frames, seed)
+    names, counts = np.unique([phone for *_, phone in frames], return_counts=True)
     often = set(names[counts >= FEWEST].tolist())
-    found = [one for one in found if one[2] in often]
+    frames = [one for one in frames if one[2] in often]
     if len(often) < 2:
         raise NotApplicable(f"two phones with {FEWEST} frames are needed, and the data have fewer")
-    classes = np.unique([phone for *_, phone in found], return_inverse=True)[1]
-    return _of_frames(clips, [(clip, frame) for clip, frame, _ in found], classes, labels)
+    classes = np.unique([phone for *_, phone in frames], return_inverse=True)[1]
+    return _of_frames(clips, [(clip, frame) for clip, frame, _ in frames], classes, labels)
 
 
-def _pitch(clips: list[Clip], labels: Labels, seed: int) -> _Asked:
-    found = [
+def _pitch(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
+    frames = [
         (number, frame) for number, clip in enumerate(clips) if clip.name in labels.speakers
         for frame in np.flatnonzero(clip.f0_hz > 0).tolist()
     ]  # fmt: skip
-    if len(found) < FEWEST * _FIFTHS:
+    if len(frames) < FEWEST * _FIFTHS:
         raise NotApplicable("there are too few voiced frames of named speakers")
-    found = _drawn(found, seed)
-    f0 = np.array([clips[clip].f0_hz[frame] for clip, frame in found])
+    frames = _subsample(frames, seed)
+    f0 = np.array([clips[clip].f0_hz[frame] for clip, frame in frames])
     edges = np.quantile(f0, np.arange(1, _FIFTHS) / _FIFTHS)
-    return _of_frames(clips, found, np.searchsorted(edges, f0), labels)
+    return _of_frames(clips, frames, np.searchsorted(edges, f0), labels)
 
 
-def _drawn(found: list[Any], seed: int) -> list[Any]:
-    if len(found) <= MOST_FRAMES:
-        return found
-    places = np.random.default_rng(seed).choice(len(found), MOST_FRAMES, replace=False)
-    return [found[place] for place in sorted(places.tolist())]
+def _subsample(items: list[Any], seed: int) -> list[Any]:
+    if len(items) <= MOST_FRAMES:
+        return items
+    places = np.random.default_rng(seed).choice(len(items), MOST_FRAMES, replace=False)
+    return [items[place] for place in sorted(places.tolist())]
 
 
-_TASKS: Mapping[str, Callable[[list[Clip], Labels, int], _Asked]] = {
+_TASKS: Mapping[str, Callable[[list[Clip], Labels, int], _ProbeItems]] = {
     "speaker": _speaker, "emotion": _emotion, "phone": _phone, "pitch": _pitch,
 }  # fmt: skip
 
 
-def _probed(task: _Asked, seed: int, alive: Callable[[], None]) -> dict[str, Any]:
+def _run_probe(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> dict[str, Any]:
     """The accuracies of one task, as JSON values."""
     counts = np.bincount(task.classes)
-    made: dict[str, Any] = {
+    results: dict[str, Any] = {
         "items": len(task.classes), "classes": int((counts > 0).sum()), "folds": len(np.unique(task.folds)),
         "units": len(set(task.units)), "chance": _chance(task, seed, alive), "chance_draws": DRAWS,
     }  # fmt: skip
     for name, features in (("codes", task.codes), ("mel", _spread_out(task.mel))):
-        made[name] = {}
+        results[name] = {}
         for probe, hidden in PROBES.items():
             alive()
-            right = classifiers.right(features, task.classes, task.folds, hidden=hidden, seed=seed)
-            found = interval(right.astype(float), clusters=task.units)
-            made[name][probe] = {"accuracy": float(right.mean()), "ci95": found.ends, "note": found.note}
-    return made
+            right = classifiers.predict_correct(features, task.classes, task.folds, hidden=hidden, seed=seed)
+            accuracy = interval(right.astype(float), clusters=task.units)
+            results[name][probe] = {"accuracy": float(right.mean()), "ci95": accuracy.ends, "note": accuracy.note}
+    return results
 
 
-def _chance(task: _Asked, seed: int, alive: Callable[[], None]) -> float:
+def _chance(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> float:
     """The mean accuracy of the linear probe on codes that were exchanged between the items."""
     rng, shares = np.random.default_rng(seed), []
     for _ in range(DRAWS):
         alive()
         exchanged = task.codes[rng.permutation(len(task.classes))]
-        shares.append(float(classifiers.right(exchanged, task.classes, task.folds, hidden=0, seed=seed).mean()))
+        shares.append(
+            float(classifiers.predict_correct(exchanged, task.classes, task.folds, hidden=0, seed=seed).mean())
+        )
     return float(np.mean(shares))
 
 

@@ -19,8 +19,8 @@ def loss(codecs: Mapping[str, Any]) -> Section:
     rows: list[Row] = []
     for metric in list(measured[0]["metrics"])[:1] if measured else []:
         unit = measured[0]["metrics"][metric]["unit"]
-        what = "Quality of the same clips when everything arrives."
-        rows.append(row(f"{metric} without loss", unit, what, "loss", partial(_whole, metric)))
+        description = "Quality of the same clips when everything arrives."
+        rows.append(row(f"{metric} without loss", unit, description, "loss", partial(_undisturbed, metric)))
         for place, point in enumerate(measured[0]["points"]):
             where = "in bursts" if point["channel"] == "bursts" else "at random"
             label = f"{metric} with {100 * point['rate']:g} % lost {where}"
@@ -30,7 +30,7 @@ def loss(codecs: Mapping[str, Any]) -> Section:
         row("frame that is lost", "ms", "How long the part is that is lost at once.", "loss", lambda s: f"{s['frame_ms']:.3g}"),
         row("time to recover", "ms", "How long after the end of one lost frame the output still differs from the undisturbed one by more than the stated distance: the median, and the longest; lower is better.", "loss", _recovery),
         row("refused bit errors", "%", "How often the decoder refuses what it is given when one bit is wrong.", "bit_errors", lambda s: f"{100 * s['refused']:.3g} ({s['trials']} bit errors)"),
-        row("one wrong bit is heard", "ms", "From the first to the last difference beyond the stated distance: the median, and the longest; lower is better.", "bit_errors", _heard),
+        row("one wrong bit is heard", "ms", "From the first to the last difference beyond the stated distance: the median, and the longest; lower is better.", "bit_errors", _disturbed_span),
     ]  # fmt: skip
     return Section(
         "Loss",
@@ -46,14 +46,14 @@ def _number(entry: Mapping[str, Any] | None) -> str:
     return "–" if entry is None or entry["value"] is None else f"{entry['value']:.3g}".replace("-", "−")
 
 
-def _whole(metric: str, section: Mapping[str, Any]) -> Cell:
+def _undisturbed(metric: str, section: Mapping[str, Any]) -> Cell:
     entry = section["undisturbed"].get(metric)
     return Cell(_number(entry), None if entry and entry["value"] is not None else (entry or {}).get("reason"))
 
 
 def _at(metric: str, place: int, section: Mapping[str, Any]) -> Cell:
-    found = {repair: one[metric] for repair, one in section["points"][place]["quality"].items()}
-    repaired, bare = found.get(section["repair"]), found.get("silence")
+    by_repair = {repair: one[metric] for repair, one in section["points"][place]["quality"].items()}
+    repaired, bare = by_repair.get(section["repair"]), by_repair.get("silence")
     texts = [_number(repaired), _number(bare)]
     if texts == ["–", "–"]:
         return Cell("–", (repaired or bare or {}).get("reason") or section["repairs"]["silence"])
@@ -61,14 +61,14 @@ def _at(metric: str, place: int, section: Mapping[str, Any]) -> Cell:
 
 
 def _recovery(section: Mapping[str, Any]) -> Cell:
-    found = section["recovery"]
-    if found["reason"] is not None:
-        return Cell("–", found["reason"])
-    most = f"{'≥ ' if found['unrecovered'] else ''}{found['longest_ms']:.0f}"
-    return Cell(f"{found['median_ms']:.0f} ({most})", flag=bool(found["unrecovered"]))
+    recovery = section["recovery"]
+    if recovery["reason"] is not None:
+        return Cell("–", recovery["reason"])
+    most = f"{'≥ ' if recovery['unrecovered'] else ''}{recovery['longest_ms']:.0f}"
+    return Cell(f"{recovery['median_ms']:.0f} ({most})", flag=bool(recovery["unrecovered"]))
 
 
-def _heard(section: Mapping[str, Any]) -> Cell:
+def _disturbed_span(section: Mapping[str, Any]) -> Cell:
     if section["disturbed_ms"] is None:
         return Cell("–", "the decoder refused every one")
     return Cell(f"{section['disturbed_ms']:.0f} ({section['longest_ms']:.0f})")
@@ -84,7 +84,7 @@ def loss_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict
     return figures_of("{} against lost frames", "frames lost at random, %", courses)
 
 
-def kept(codecs: Mapping[str, Any]) -> Section:
+def first_codebooks(codecs: Mapping[str, Any]) -> Section:
     """Quality, similarity and errors by the number of codebooks that are decoded."""
     measured = [c["codebooks_kept"] for c in codecs.values() if c["codebooks_kept"]["state"] == "ok"]
     metrics = dict.fromkeys(metric for section in measured for metric in section["metrics"])
@@ -101,11 +101,11 @@ def _by_codebooks(metric: str, section: Mapping[str, Any]) -> Cell:
 
 def _at_each(entries: Sequence[tuple[str, Mapping[str, Any]]]) -> Cell:
     """The value at each setting that has one; where none has, the reason of the last."""
-    told = [f"{setting}: {_number(entry)}" for setting, entry in entries if entry["value"] is not None]
-    return Cell(", ".join(told)) if told else Cell("–", entries[-1][1]["reason"])
+    texts = [f"{setting}: {_number(entry)}" for setting, entry in entries if entry["value"] is not None]
+    return Cell(", ".join(texts)) if texts else Cell("–", entries[-1][1]["reason"])
 
 
-def kept_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
+def codebook_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
     """For each metric its course over the number of codebooks that are decoded."""
     courses = [
         (metric, facts, label, [[point["codebooks"], point["quality"][metric]["value"]] for point in section["points"]])
@@ -130,12 +130,12 @@ def rounded(codecs: Mapping[str, Any]) -> Section:
     metrics = dict.fromkeys(metric for section in measured for metric in section["metrics"])
     row = partial(row_of, codecs, section="latent_bits")
     rows = [
-        row("bitrate by bits a latent", "kbps", "The number of bits that each latent is rounded to, and the bitrate that follows.", say=_rates),
+        row("bitrate by bits a latent", "kbps", "The number of bits that each latent is rounded to, and the bitrate that follows.", render=_rates),
         *(
-            row(f"{metric} by bits a latent", measured[0]["metrics"][metric]["unit"], "The number of bits that each latent is rounded to, and the value with these; the last value is without rounding.", say=partial(_by_bits, metric))
+            row(f"{metric} by bits a latent", measured[0]["metrics"][metric]["unit"], "The number of bits that each latent is rounded to, and the value with these; the last value is without rounding.", render=partial(_by_bits, metric))
             for metric in metrics
         ),
-        row("latents beyond the range", "%", "The share of latents that lie beyond the range that is divided into levels, and are cut.", say=lambda s: f"{100 * s['beyond']:.2g}"),
+        row("latents beyond the range", "%", "The share of latents that lie beyond the range that is divided into levels, and are cut.", render=lambda s: f"{100 * s['beyond']:.2g}"),
     ]  # fmt: skip
     return Section(
         "Rounded latents",
@@ -171,8 +171,8 @@ def swap(codecs: Mapping[str, Any]) -> Section:
     """To whom a voice is similar after the global part was exchanged."""
     row = partial(row_of, codecs, section="speaker_swap")
     rows = [
-        row(label, "", what, say=partial(_similar, key))
-        for key, label, what in (
+        row(label, "", description, render=partial(_similar, key))
+        for key, label, description in (
             ("to_voice", "to the giver of the global part", "Similarity of the result to the clip whose global codes it has; high if these carry the voice."),
             ("to_content", "to the giver of the content", "Similarity of the result to the clip whose other codes it has; high if these carry the voice."),
             ("kept", "own voice, nothing exchanged", "Similarity of decoded clips to themselves."),
@@ -204,24 +204,24 @@ def figures_of(title: str, x_title: str, courses: Iterable[Course]) -> list[dict
         title: of a plot, with a place for the metric. x_title: of what points stand along. courses: the lines of all
             plots.
     """
-    made: dict[str, dict[str, Any]] = {}
+    figures: dict[str, dict[str, Any]] = {}
     for metric, facts, label, points in courses:
         higher = facts["higher_is_better"]
         better = "" if higher is None else f"{'higher' if higher else 'lower'} is better"
         about = {"title": title.format(metric), "x": x_title, "unit": facts["unit"], "better": better, "lines": []}
         known = [[x, y] for x, y in points if y is not None]
         if known:
-            made.setdefault(metric, about)["lines"].append({"label": numbers.plain(label), "points": known})
-    return list(made.values())
+            figures.setdefault(metric, about)["lines"].append({"label": numbers.plain(label), "points": known})
+    return list(figures.values())
 
 
 def _course(section: Mapping[str, Any], metric: str, repair: str | None) -> list[list[float]]:
     """(percent lost, value), from no loss on; empty if there are no values with this repair."""
-    found = [
+    points = [
         [100 * point["rate"], value]
         for point in section["points"]
         if point["channel"] == "random" and repair in point["quality"]
         if (value := point["quality"][repair][metric]["value"]) is not None
     ]
-    whole = section["undisturbed"][metric]["value"]
-    return [*([[0.0, whole]] if whole is not None else []), *found] if found else []
+    undisturbed = section["undisturbed"][metric]["value"]
+    return [*([[0.0, undisturbed]] if undisturbed is not None else []), *points] if points else []

@@ -13,7 +13,7 @@ from typing import Any
 from codec_bench.apps.profiling.cells import Cell, Section, row_of, spread_text
 from codec_bench.apps.profiling.language_rows import language_section
 from codec_bench.apps.profiling.probe_rows import probes_section
-from codec_bench.apps.profiling.robust_rows import kept, loss, rounded, swap
+from codec_bench.apps.profiling.robust_rows import first_codebooks, loss, rounded, swap
 from codec_bench.apps.profiling.settings import SKIPPED
 from codec_bench.apps.profiling.stability_rows import stability
 from codec_bench.codecs.checks import wrong
@@ -36,31 +36,31 @@ def sections(profile: Mapping[str, Any]) -> list[Section]:
         _latency,
         stability,
         loss,
-        kept,
+        first_codebooks,
         rounded,
         swap,
     )
-    made = [section(profile if section is _speed else codecs) for section in of_codecs]
+    all_sections = [section(profile if section is _speed else codecs) for section in of_codecs]
     empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
     return [
         Section(s.title, s.note, [r for r in s.rows if not empty(r)], [r for r in s.rows if empty(r)])
-        for s in made
+        for s in all_sections
         if s.rows
     ]
 
 
-def reasons(found: Sequence[Section], labels: Sequence[str]) -> list[tuple[str, str, str]]:
+def reasons(shown: Sequence[Section], labels: Sequence[str]) -> list[tuple[str, str, str]]:
     """Why cells have no value: (codecs, rows, reason), with each reason once, but for those that `--skip` names."""
-    said: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
-    for section in found:
+    by_reason: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for section in shown:
         for row in (*section.rows, *section.without):
             for text, cell in zip(labels, row.cells):
                 if cell.reason and cell.reason != SKIPPED:
-                    concerned, rows = said.setdefault(cell.reason, ({}, {}))
+                    concerned, rows = by_reason.setdefault(cell.reason, ({}, {}))
                     concerned[text], rows[row.label] = None, None
     return [
         ("all" if len(concerned) == len(labels) > 1 else _some(list(concerned)), _some(list(rows)), reason)
-        for reason, (concerned, rows) in said.items()
+        for reason, (concerned, rows) in by_reason.items()
     ]
 
 
@@ -71,7 +71,7 @@ def _some(names: list[str]) -> str:
 
 def speed_note(profile: Mapping[str, Any]) -> str:
     """The device, the cores and the threads that the timings were measured with."""
-    facts, how = profile["machine"], profile["how"]
+    facts, options = profile["machine"], profile["how"]
     threads = sorted(
         {
             str(c["speed"]["threads"].get("torch", "–"))
@@ -79,8 +79,12 @@ def speed_note(profile: Mapping[str, Any]) -> str:
             if c["speed"]["state"] == "ok"
         }
     )
-    device = facts.get("gpu") if str(how["device"]).startswith("cuda") else facts.get("cpu")
-    parts = [f"{how['device']}: {device}", f"{facts.get('cores')} cores", f"torch threads: {', '.join(threads) or '–'}"]
+    device = facts.get("gpu") if str(options["device"]).startswith("cuda") else facts.get("cpu")
+    parts = [
+        f"{options['device']}: {device}",
+        f"{facts.get('cores')} cores",
+        f"torch threads: {', '.join(threads) or '–'}",
+    ]
     torch = profile["versions"].get("torch")
     parts.append(f"torch {torch}" if torch else "")
     return "; ".join(filter(None, parts)) + ". Timings can be compared only on the same machine with the same threads."
@@ -105,13 +109,18 @@ def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
             refused = entry["value"] is None
             key = (family, entry["reason"] if refused else f"{metric}\n{100 * entry['value']:+.1f} %".replace("-", "−"))
             rows.setdefault(key, []).append(metric)
-    made = []
-    for (family, said), metrics in sorted(rows.items(), key=lambda row: row[0][0]):
-        _, found, value = said.partition("\n")
-        made.append(
-            (_some(metrics), numbers.plain(family), value if found else "–", "" if found else numbers.plain(said))
+    table = []
+    for (family, text), metrics in sorted(rows.items(), key=lambda row: row[0][0]):
+        _, separator, value = text.partition("\n")
+        table.append(
+            (
+                _some(metrics),
+                numbers.plain(family),
+                value if separator else "–",
+                "" if separator else numbers.plain(text),
+            )
         )
-    return made
+    return table
 
 
 def label(profile: Mapping[str, Any], name: str) -> str:
@@ -121,8 +130,8 @@ def label(profile: Mapping[str, Any], name: str) -> str:
 
 def head(profile: Mapping[str, Any], name: str) -> str:
     """The name of a codec over its numbers and beside its curve: marked if its checks found something."""
-    found = profile["codecs"][name]["findings"].get("findings", [])
-    return label(profile, name) + (numbers.SUSPECT if wrong(found) else "")
+    results = profile["codecs"][name]["findings"].get("findings", [])
+    return label(profile, name) + (numbers.SUSPECT if wrong(results) else "")
 
 
 def _rate(codecs: Mapping[str, Any]) -> Section:
@@ -161,17 +170,17 @@ def _phones(codecs: Mapping[str, Any]) -> Section:
     if all(c.get("phones", {}).get("state", "not measured") == "not measured" for c in codecs.values()):
         return Section("Phones", "", [])
     rows = [
-        row_of(codecs, "phone information (PNMI)", "%", "What a code tells of the phone in the middle of its frame, of what there is to know; higher is more.", "phones", partial(_told, "pnmi")),
-        row_of(codecs, "phone purity", "%", "Frames whose phone is right if each code is written as its most frequent phone.", "phones", partial(_told, "phone_purity")),
-        row_of(codecs, "cluster purity", "%", "Frames that have the most frequent code of their phone.", "phones", partial(_told, "cluster_purity")),
+        row_of(codecs, "phone information (PNMI)", "%", "What a code tells of the phone in the middle of its frame, of what there is to know; higher is more.", "phones", partial(_with_chance, "pnmi")),
+        row_of(codecs, "phone purity", "%", "Frames whose phone is right if each code is written as its most frequent phone.", "phones", partial(_with_chance, "phone_purity")),
+        row_of(codecs, "cluster purity", "%", "Frames that have the most frequent code of their phone.", "phones", partial(_with_chance, "cluster_purity")),
         row_of(codecs, "phone information, first codebook", "%", "The same of the first codebook alone.", "phones", _first),
         row_of(codecs, "clips without an alignment", "", "Clips that these numbers leave out; a clip that is coded channel by channel counts once for each.", "phones", lambda p: f"{p['items_without']:,} of {p['items'] + p['items_without']:,}"),
         row_of(codecs, "frames with a phone", "", "How many frames these numbers were computed from, of each stream.", "phones", lambda p: " + ".join(f"{s['per_codebook'][0]['frames']:,}" for s in p["streams"])),
     ]  # fmt: skip
     rows += [
-        row_of(codecs, f"ABX error {way} speakers, {which}", "%", f"How often a phone is nearer to another phone than to itself, {_SPEAKERS[way]}; 50 is chance, lower is better.", "abx", partial(_abx, f"{which.replace(' ', '_')}", way))
+        row_of(codecs, f"ABX error {mode} speakers, {which}", "%", f"How often a phone is nearer to another phone than to itself, {_SPEAKERS[mode]}; 50 is chance, lower is better.", "abx", partial(_abx, f"{which.replace(' ', '_')}", mode))
         for which in ("all codebooks", "first codebook", "vectors")
-        for way in _SPEAKERS
+        for mode in _SPEAKERS
     ]  # fmt: skip
     return Section(
         "Phones",
@@ -185,19 +194,19 @@ def _phones(codecs: Mapping[str, Any]) -> Section:
 _SPEAKERS = {"within": "all three by one speaker", "across": "said again by another speaker"}
 
 
-def _abx(which: str, way: str, abx: Mapping[str, Any]) -> Cell:
-    found = [stream[which][way] for stream in abx["streams"]]
-    texts = ["–" if one["error"] is None else f"{100 * one['error']:.1f}" for one in found]
-    known = any(one["error"] is not None for one in found)
-    return Cell(" + ".join(texts)) if known else Cell("–", found[0]["reason"])
+def _abx(which: str, mode: str, abx: Mapping[str, Any]) -> Cell:
+    errors = [stream[which][mode] for stream in abx["streams"]]
+    texts = ["–" if one["error"] is None else f"{100 * one['error']:.1f}" for one in errors]
+    known = any(one["error"] is not None for one in errors)
+    return Cell(" + ".join(texts)) if known else Cell("–", errors[0]["reason"])
 
 
 def _first(phones: Mapping[str, Any]) -> str:
     streams = [{"per_codebook": stream["per_codebook"][:1]} for stream in phones["streams"][:1]]
-    return _told("pnmi", {"streams": streams})
+    return _with_chance("pnmi", {"streams": streams})
 
 
-def _told(key: str, phones: Mapping[str, Any]) -> str:
+def _with_chance(key: str, phones: Mapping[str, Any]) -> str:
     return f"{_spread(phones, key, 100, '{:.1f}')}; chance {_spread(phones, f'{key}_chance', 100, '{:.1f}')}"
 
 
@@ -274,8 +283,8 @@ def _declared(rate: Mapping[str, Any]) -> Cell:
     return Cell(_kbps(rate["declared_bps"]), flag=wrong)
 
 
-def _codes(rate: Mapping[str, Any], say: Callable[[], str]) -> Cell:
-    return Cell(say()) if rate["streams"] else Cell("–", rate["entropy_coded_reason"])
+def _codes(rate: Mapping[str, Any], render: Callable[[], str]) -> Cell:
+    return Cell(render()) if rate["streams"] else Cell("–", rate["entropy_coded_reason"])
 
 
 def _tokens_per_s(rate: Mapping[str, Any]) -> Cell:

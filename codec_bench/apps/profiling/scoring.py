@@ -36,25 +36,25 @@ class Scorer:
         """The unit of each metric, which way is better, and its protocol."""
         from codec_bench.metrics import build_metric
 
-        made = {name: build_metric(name) for name in self.metrics}
+        metrics = {name: build_metric(name) for name in self.metrics}
         return {
             name: {"unit": m.unit, "higher_is_better": m.higher_is_better, "protocol": m.protocol}
-            for name, m in made.items()
+            for name, m in metrics.items()
         }
 
     def __call__(
         self, references: Sequence[Audio], estimates: Sequence[Audio], texts: Sequence[str | None] | None = None
     ) -> dict[str, dict[str, Any]]:
         """For each metric its mean `value` over the `n` clips that have one, or the `reason` why none has."""
-        found: dict[str, dict[str, Any]] = {}
-        for asked, members in self._members.items():
+        results: dict[str, dict[str, Any]] = {}
+        for requested, members in self._members.items():
             try:
-                scores = self._loaded(asked)(estimate=estimates, reference=references, text=texts)
+                scores = self._loaded(requested)(estimate=estimates, reference=references, text=texts)
             except Exception as error:  # one metric that cannot be computed must not take the others along
-                found |= {name: {"value": None, "n": 0, "reason": sentence(error)} for name in members}
+                results |= {name: {"value": None, "n": 0, "reason": sentence(error)} for name in members}
             else:
-                found |= {name: _mean([one[name] for one in scores]) for name in members}
-        return found
+                results |= {name: _mean([one[name] for one in scores]) for name in members}
+        return results
 
 
 def _mean(scores: Sequence[Score]) -> dict[str, Any]:

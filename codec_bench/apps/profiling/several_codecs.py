@@ -43,7 +43,7 @@ PROFILE, MEASURED = "profile.json", "measured.json"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProfileRun:
     """What a profile is asked for; the arguments of `profile`, checked.
 
     Args:
@@ -142,7 +142,7 @@ class Asked:
             return None
 
     @property
-    def how(self) -> dict[str, Any]:
+    def recorded_options(self) -> dict[str, Any]:
         """How it is measured, as JSON values."""
         return {
             "device": self.device,
@@ -177,47 +177,51 @@ class Asked:
         return len(self.codecs) * len(self.steps) + (1 if self.metrics else 0)
 
 
-def measure_codecs(asked: Asked) -> dict[str, Any]:
+def measure_codecs(request: ProfileRun) -> dict[str, Any]:
     """Everything that `profile.json` says of codecs and data, by its keys.
 
     Raises:
         UserError: none of the codecs can be loaded, or the anchor is not among them.
     """
-    if asked.anchor:
-        curves.anchor_family(asked.anchor, curves.families(_early_names(asked)))
-    found = _measured_before(asked)
-    for number, name in enumerate(asked.codecs):
-        if name not in found:
-            found[name] = _measure(asked, number, name)
-            write_json(asked.measured, {**_marks(asked), "codecs": found})
-    found = {name: found[name] for name in asked.codecs}
-    if all(sections["load"]["state"] == "failed" for sections in found.values()):
-        name, sections = next(iter(found.items()))
+    if request.anchor:
+        curves.anchor_family(request.anchor, curves.families(_early_names(request)))
+    results = _measured_before(request)
+    for number, name in enumerate(request.codecs):
+        if name not in results:
+            results[name] = _measure(request, number, name)
+            write_json(request.measured, {**_marks(request), "codecs": results})
+    results = {name: results[name] for name in request.codecs}
+    if all(sections["load"]["state"] == "failed" for sections in results.values()):
+        name, sections = next(iter(results.items()))
         raise UserError(f"'{name}' cannot be loaded: {sections['load']['reason']}")
-    for sections in found.values():
+    for sections in results.values():
         _gather_findings(sections)
-    called = _names(asked, found)
-    groups = curves.families(called)
-    against = curves.anchor_family(asked.anchor, groups) if asked.anchor else None
-    _add_quality(asked, found)
-    points = curves.curves(groups, {n: s["quality"]["metrics"] for n, s in found.items() if "metrics" in s["quality"]})
+    names = _names(request, results)
+    groups = curves.families(names)
+    against = curves.anchor_family(request.anchor, groups) if request.anchor else None
+    _add_quality(request, results)
+    points = curves.curves(
+        groups, {n: s["quality"]["metrics"] for n, s in results.items() if "metrics" in s["quality"]}
+    )
     for name, extra in curves.order(points).items():
-        found[name]["findings"]["findings"] += extra
-    for sections in found.values():
+        results[name]["findings"]["findings"] += extra
+    for sections in results.values():
         sections["faults"] = _faults(sections)
-    source = asked.source
+    source = request.source
     return {
         "data": {
             "name": source.name,
             "samples": len(source),
-            "usable": len(asked.files),
+            "usable": len(request.files),
             "fingerprint": source.fingerprint,
         },
-        "how": asked.how,
-        "codecs": found,
-        "labels": called,
+        "how": request.recorded_options,
+        "codecs": results,
+        "labels": names,
         "families": groups,
-        "players": [{"id": sample, "audio": _relative(path, asked.folder)} for sample, path in asked.players.items()],
+        "players": [
+            {"id": sample, "audio": _relative(path, request.folder)} for sample, path in request.players.items()
+        ],
         "curves": points,
         "anchor": against,
         "bd_rate": curves.delta_rates(points, against) if against else {},
@@ -232,23 +236,23 @@ def codecs_measured(folder: Path) -> list[str]:
         return []
 
 
-def _marks(asked: Asked) -> dict[str, str]:
+def _marks(request: ProfileRun) -> dict[str, str]:
     """What a file of measured codecs belongs to: the request, and the finished profile that it is to replace.
 
     A file that an earlier copy of the folder left next to a finished profile belongs to none.
     """
-    before = asked.folder / PROFILE
+    before = request.folder / PROFILE
     content = before.read_bytes() if before.exists() else b""
-    return {"request": request_hash(asked.request), "replaces": hashlib.blake2b(content, digest_size=16).hexdigest()}
+    return {"request": request_hash(request.request), "replaces": hashlib.blake2b(content, digest_size=16).hexdigest()}
 
 
-def _measured_before(asked: Asked) -> dict[str, dict[str, Any]]:
+def _measured_before(request: ProfileRun) -> dict[str, dict[str, Any]]:
     """The sections of the codecs that the same profile had measured when it was stopped."""
     try:
-        held = json.loads(asked.measured.read_text("utf-8"))
-        if any(held[name] != mark for name, mark in _marks(asked).items()):
+        saved = json.loads(request.measured.read_text("utf-8"))
+        if any(saved[name] != mark for name, mark in _marks(request).items()):
             return {}
-        return {name: sections for name, sections in held["codecs"].items() if sections["load"]["state"] == "ok"}
+        return {name: sections for name, sections in saved["codecs"].items() if sections["load"]["state"] == "ok"}
     except (
         OSError,
         ValueError,
@@ -260,28 +264,28 @@ def _measured_before(asked: Asked) -> dict[str, dict[str, Any]]:
         return {}
 
 
-def _measure(asked: Asked, number: int, name: str) -> dict[str, Any]:
+def _measure(run: ProfileRun, number: int, name: str) -> dict[str, Any]:
     """The sections of one codec; `number` is its place among the codecs."""
-    kept = {sample: str(asked.audio / f"{number + 1}-{place + 1}.flac") for place, sample in enumerate(asked.players)}
-    for path in kept.values():
+    players = {sample: str(run.audio / f"{number + 1}-{place + 1}.flac") for place, sample in enumerate(run.players)}
+    for path in players.values():
         Path(path).unlink(missing_ok=True)  # left by an earlier profile in the same folder
-    steps = asked.steps
-    codec, options = asked.codecs[name], asked.options_of(name)
+    steps = run.steps
+    codec, options = run.codecs[name], run.options_of(name)
     request = Request(
-        codec, asked.files, asked.device, asked.settings, steps, options, players=kept, metrics=asked.metrics,
-        alignments=None if asked.alignments is None else str(asked.alignments),
-        speakers={sample.id: sample.speaker for sample in asked.source if sample.speaker is not None},
-        emotions={sample.id: str(mood) for sample in asked.source if (mood := sample.extra.get("emotion"))},
-        texts={sample.id: sample.text for sample in asked.source if sample.text is not None},
+        codec, run.files, run.device, run.settings, steps, options, players=players, metrics=run.metrics,
+        alignments=None if run.alignments is None else str(run.alignments),
+        speakers={sample.id: sample.speaker for sample in run.source if sample.speaker is not None},
+        emotions={sample.id: str(mood) for sample in run.source if (mood := sample.extra.get("emotion"))},
+        texts={sample.id: sample.text for sample in run.source if sample.text is not None},
     )  # fmt: skip
 
-    def tell(step: str) -> None:
-        asked.progress(name, step, number * len(steps) + steps.index(step), asked.total)
+    def report(step: str) -> None:
+        run.progress(name, step, number * len(steps) + steps.index(step), run.total)
 
-    sections: dict[str, Any] = measure(request, asked.log, tell)
-    for step in asked.skip:
+    sections: dict[str, Any] = measure(request, run.log, report)
+    for step in run.skip:
         sections.update(all_of(request, step, "not measured", SKIPPED))
-    sections["players"] = {s: f"audio/{Path(p).name}" for s, p in kept.items() if Path(p).is_file()}
+    sections["players"] = {s: f"audio/{Path(p).name}" for s, p in players.items() if Path(p).is_file()}
     return sections
 
 
@@ -291,27 +295,27 @@ def _relative(path: str, folder: Path) -> str:
     return resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else resolved.name
 
 
-def _early_names(asked: Asked) -> dict[str, str]:
+def _early_names(run: ProfileRun) -> dict[str, str]:
     """What `_names` will give, before anything is measured. Own code is loaded for it, since only it knows its name."""
     loaded: dict[str, Mapping[str, Any]] = {}
-    for system in asked.systems:
+    for system in run.systems:
         loaded[system.name] = {"info": {"state": "not measured"}}
         if system.names_itself:
-            codec, options = asked.codecs[system.name], asked.options_of(system.name)
-            request = Request(codec, (), asked.device, asked.settings, ("load",), options)
-            loaded[system.name] = measure(request, asked.log)
-    return _names(asked, loaded)
+            codec, options = run.codecs[system.name], run.options_of(system.name)
+            request = Request(codec, (), run.device, run.settings, ("load",), options)
+            loaded[system.name] = measure(request, run.log)
+    return _names(run, loaded)
 
 
-def _names(asked: Asked, found: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _names(request: ProfileRun, results: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """What each codec is called: as the caller named it, by its registered name, or by the name in its `info`.
 
     If two codecs would have one name, they are called as they were typed.
     """
-    itself = [s.name for s in asked.systems if s.names_itself]
-    own = {n: found[n]["info"]["name"] for n in itself if found[n]["info"]["state"] == "ok"}
-    taken = [*own.values(), *(n for n in found if n not in own)]
-    return {n: own[n] if n in own and taken.count(own[n]) == 1 else n for n in found}
+    itself = [s.name for s in request.systems if s.names_itself]
+    own_names = {n: results[n]["info"]["name"] for n in itself if results[n]["info"]["state"] == "ok"}
+    used = [*own_names.values(), *(n for n in results if n not in own_names)]
+    return {n: own_names[n] if n in own_names and used.count(own_names[n]) == 1 else n for n in results}
 
 
 def _gather_findings(sections: dict[str, Any]) -> None:
@@ -321,51 +325,51 @@ def _gather_findings(sections: dict[str, Any]) -> None:
     gather_findings(sections)
     if sections["info"]["state"] == "ok" and "lookahead_samples" in sections.get("latency", {}):
         info = CodecInfo(**{k: v for k, v in sections["info"].items() if k in CodecInfo.__dataclass_fields__})
-        found = latency.label(info, sections["latency"])
-        others = [f for f in sections["findings"]["findings"] if f["check"] != found["check"]]
-        sections["findings"]["findings"] = [*others, found]
+        label_check = latency.label(info, sections["latency"])
+        others = [f for f in sections["findings"]["findings"] if f["check"] != label_check["check"]]
+        sections["findings"]["findings"] = [*others, label_check]
 
 
-def _add_quality(asked: Asked, found: Mapping[str, dict[str, Any]]) -> None:
+def _add_quality(run: ProfileRun, results: Mapping[str, dict[str, Any]]) -> None:
     """Adds the section `quality` to every codec: what was measured, or why nothing was."""
-    sound = [name for name, sections in found.items() if sections["rate"]["state"] == "ok"]
-    for name, sections in found.items():
-        reason = "no metric was asked for" if not asked.metrics else None
+    sound = [name for name, sections in results.items() if sections["rate"]["state"] == "ok"]
+    for name, sections in results.items():
+        reason = "no metric was asked for" if not run.metrics else None
         if name not in sound:
             reason = sections["rate"]["reason"]
         sections["quality"] = {"state": "not measured", "reason": reason}
-    if not asked.metrics or not sound:
+    if not run.metrics or not sound:
         return
-    mine = {**asked.options, **{name: given for name in sound if (given := asked.options_of(name))}}
-    request = {"command": "evaluate", "data": data_name(asked.data), "seed": asked.seed, "limit": asked.limit}
-    codecs = {name: asked.codecs[name] for name in sound}
+    options = {**run.options, **{name: codec_options for name in sound if (codec_options := run.options_of(name))}}
+    run_request = {"command": "evaluate", "data": data_name(run.data), "seed": run.seed, "limit": run.limit}
+    codecs = {name: run.codecs[name] for name in sound}
 
-    def tell(stage: str, *_: Any) -> None:
-        asked.progress("all", f"quality, {stage}", asked.total - 1, asked.total)
+    def report(stage: str, *_: Any) -> None:
+        run.progress("all", f"quality, {stage}", run.total - 1, run.total)
 
     running = Running(
-        device=asked.device, time_limit_s=asked.settings.time_limit_s, impatient=True, page=False, save_audio="none",
-        check=False, progress=tell,
+        device=run.device, time_limit_s=run.settings.time_limit_s, impatient=True, page=False, save_audio="none",
+        check=False, progress=report,
     )  # fmt: skip
-    evaluation = Evaluation(codecs, asked.with_bitrate, asked.source, request, mine)
-    suspects = [name for name in sound if wrong(found[name]["findings"].get("findings", []))]
-    for name, section in measure_quality(evaluation, asked.folder, running, suspects).items():
-        found[name]["quality"] = section
+    evaluation = Evaluation(codecs, run.with_bitrate, run.source, run_request, options)
+    suspects = [name for name in sound if wrong(results[name]["findings"].get("findings", []))]
+    for name, section in measure_quality(evaluation, run.folder, running, suspects).items():
+        results[name]["quality"] = section
 
 
 def _faults(sections: Mapping[str, Any]) -> list[str]:
     """What failed of one codec, one sentence each, every sentence once."""
-    said: dict[str, list[str]] = {}
+    faults: dict[str, list[str]] = {}
     for name, section in sections.items():
         if isinstance(section, Mapping) and section.get("state") == "failed" and section.get("reason"):
-            said.setdefault(section["reason"], []).append(name)
+            faults.setdefault(section["reason"], []).append(name)
     for one in sections["findings"].get("findings", []):
         if one["state"] == "failed":
-            said.setdefault(one["found"], []).append(one["check"])
+            faults.setdefault(one["found"], []).append(one["check"])
     for row in sections["quality"].get("failures", []):
         if row["metric"] is not None:
-            said.setdefault(f"{row['count']} of the clips: {row['reason']}", []).append(row["metric"])
-    return [f"{', '.join(dict.fromkeys(where))}: {reason}" for reason, where in said.items()]
+            faults.setdefault(f"{row['count']} of the clips: {row['reason']}", []).append(row["metric"])
+    return [f"{', '.join(dict.fromkeys(where))}: {reason}" for reason, where in faults.items()]
 
 
 BITRATE = "bitrate"
@@ -373,7 +377,7 @@ _FOLDERS = 99
 
 
 def measure_quality(
-    asked: Evaluation, folder: Path, running: Running, suspects: Collection[str] = ()
+    evaluation: Evaluation, folder: Path, running: Running, suspects: Collection[str] = ()
 ) -> dict[str, dict[str, Any]]:
     """The quality of each codec: `state`, `reason`, `metrics` (summary entries by name), `failures` (reasons) and
     `run`.
@@ -391,23 +395,23 @@ def measure_quality(
     Raises:
         UserError: what concerns all codecs is wrong, such as a folder that cannot be written.
     """
-    left: dict[str, str] = dict(asked.systems)
+    left: dict[str, str] = dict(evaluation.systems)
     failed: dict[str, dict[str, Any]] = {}
     while left:
         try:
-            return {**failed, **_entries(left, _run_of(replace(asked, systems=left), folder, running), suspects)}
+            return {**failed, **_entries(left, _run_of(replace(evaluation, systems=left), folder, running), suspects)}
         except NotLoaded as fault:
             failed[fault.key] = {"state": "failed", "reason": fault.message}
             del left[fault.key]
     return failed
 
 
-def _run_of(asked: Evaluation, folder: Path, running: Running) -> Path:
+def _run_of(evaluation: Evaluation, folder: Path, running: Running) -> Path:
     """The folder of a run of the engine."""
     for number in range(1, _FOLDERS):
         out = folder / ("quality" if number == 1 else f"quality-{number}")
         try:
-            write_results(execute(asked, out, running), page=running.page)
+            write_results(execute(evaluation, out, running), page=running.page)
         except RunMismatch:
             continue
         return out
@@ -416,14 +420,16 @@ def _run_of(asked: Evaluation, folder: Path, running: Running) -> Path:
 
 def _entries(codecs: Iterable[str], folder: Path, suspects: Collection[str]) -> dict[str, dict[str, Any]]:
     summary = summarise(open_run(folder), suspects=suspects)
-    found = {}
+    entries = {}
     for codec in codecs:
         reasons = [r for r in summary.failures.reasons if r.system == codec]
-        lost = sum(r.count for r in reasons if r.metric is None)
+        failed = sum(r.count for r in reasons if r.metric is None)
         broken = [r for r in reasons if r.metric is None or r.status in FAILURES]
-        state, reason = ("ok", None) if not lost else ("failed", f"{lost} clips gave no estimate: {reasons[0].reason}")
-        found[codec] = {
+        state, reason = (
+            ("ok", None) if not failed else ("failed", f"{failed} clips gave no estimate: {reasons[0].reason}")
+        )
+        entries[codec] = {
             "state": state, "reason": reason, "metrics": summary.systems[codec].as_dict()["metrics"],
             "failures": [r.as_dict() for r in broken], "run": folder.name,
         }  # fmt: skip
-    return found
+    return entries

@@ -33,14 +33,14 @@ def measure(codec: Any, material: Material, settings: Settings, speakers: Mappin
     """
     clips, ids = material.few, material.ids
     sent, waves = recode(codec, clips)
-    beside = codec.info.global_side
-    if not _has_global(sent[0], beside):
+    global_side = codec.info.global_side
+    if not _has_global(sent[0], global_side):
         raise NotApplicable("it has no codes that are sent once per utterance")
     pairs = pairs_of([speakers.get(name) for name in ids])[: settings.swap_pairs]
     if not pairs:
         raise NotApplicable("its clips are all of one speaker; an exchange needs two")
     content, voice = ([clips[pair[side]] for pair in pairs] for side in (0, 1))
-    changed = decode(codec, [exchanged(sent[a], sent[b], beside) for a, b in pairs], content)
+    changed = decode(codec, [exchange_voice(sent[a], sent[b], global_side) for a, b in pairs], content)
     scorer = Scorer((settings.voice_metric,))
     of = {
         "to_voice": scorer(voice, changed), "to_content": scorer(content, changed),
@@ -62,17 +62,17 @@ def pairs_of(speakers: list[str | None]) -> list[tuple[int, int]]:
     ]
 
 
-def exchanged(content: Sent, voice: Sent, beside: tuple[str, ...] = ()) -> Codes:
+def exchange_voice(content: Sent, voice: Sent, global_side: tuple[str, ...] = ()) -> Codes:
     """Codes of one clip with the global codes of another, and with what that has under the keys `beside` of its side
     information.
     """
     assert isinstance(content, Codes) and isinstance(voice, Codes)
     streams = [b if a.frame_rate_hz == 0 else a for a, b in zip(content.streams, voice.streams)]
-    side = {key: voice.side[key] if key in beside else value for key, value in content.side.items()}
+    side = {key: voice.side[key] if key in global_side else value for key, value in content.side.items()}
     return replace(content, streams=tuple(streams), side=side)
 
 
-def _has_global(sent: Sent, beside: tuple[str, ...]) -> bool:
+def _has_global(sent: Sent, global_side: tuple[str, ...]) -> bool:
     rates = [stream.frame_rate_hz for stream in sent.streams]
-    whole = any(rate == 0 for rate in rates) or any(key in sent.side for key in beside)
-    return whole and any(rate > 0 for rate in rates)
+    is_global = any(rate == 0 for rate in rates) or any(key in sent.side for key in global_side)
+    return is_global and any(rate > 0 for rate in rates)

@@ -66,11 +66,11 @@ class PeakMemory:
 
 def _peak_resident() -> int:
     try:
-        found = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())
+        match = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())
     except OSError:
-        found = None
-    if found:
-        return int(found[1]) * 1024
+        match = None
+    if match:
+        return int(match[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

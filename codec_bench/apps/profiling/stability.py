@@ -67,14 +67,14 @@ def _changed(
     codec: Any, change: Change, clips: Sequence[Audio], plain: tuple[Sequence[Sent], Sequence[Audio]], scorer: Scorer
 ) -> dict[str, Any]:
     """What one change of the clips does; `reason` says why there is nothing to say."""
-    told = {"change": change.name, "noise_db": change.noise_db}
+    facts = {"change": change.name, "noise_db": change.noise_db}
     try:
-        given = [change.make(clip, place) for place, clip in enumerate(clips)]
-        codes, waves = recode(codec, given)
+        inputs = [change.make(clip, place) for place, clip in enumerate(clips)]
+        codes, waves = recode(codec, inputs)
     except Exception as error:  # one change that cannot be made, or coded, must not take the others along
         nothing = {name: {"value": None, "n": 0, "reason": sentence(error)} for name in scorer.metrics}
         return {
-            **told,
+            **facts,
             "reason": sentence(error),
             "agreement": None,
             "latent_snr_db": None,
@@ -86,12 +86,12 @@ def _changed(
         pairs = [change.undo(wave, other) for wave, other in zip(plain[1], waves)]
         undone = snr_db([before for before, _ in pairs], [after for _, after in pairs])
     return {
-        **told,
+        **facts,
         "reason": None,
         "agreement": agreement(plain[0], codes),
         "latent_snr_db": latent_snr_db(plain[0], codes),
         "wave_snr_db": undone,
-        "quality": scorer(given, waves),
+        "quality": scorer(inputs, waves),
     }
 
 

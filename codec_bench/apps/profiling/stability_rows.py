@@ -21,18 +21,21 @@ def stability(codecs: Mapping[str, Any]) -> Section:
     row = partial(row_of, codecs, section="stability")
     rows: list[Row] = []
     for number in range(max(len(s["reencoding"]) for s in measured)):
-        what = "Codes of decoded audio compared with those of the original."
-        rows.append(row(f"re-encoded {number + 1}×", "%", what, say=partial(_reencoded, number)))
-        rows.append(row(f"latents re-encoded {number + 1}×", "dB", _LATENTS, say=partial(_latents_reencoded, number)))
-    told = list(_OF_CHANGES)
+        description = "Codes of decoded audio compared with those of the original."
+        rows.append(row(f"re-encoded {number + 1}×", "%", description, render=partial(_reencoded, number)))
+        rows.append(
+            row(f"latents re-encoded {number + 1}×", "dB", _LATENTS, render=partial(_latents_reencoded, number))
+        )
+    columns = list(_OF_CHANGES)
     for metric, facts in list(measured[0]["metrics"].items())[:1]:
-        what = "Quality of what comes out of the unchanged clips."
-        rows.append(row(f"{metric}, input unchanged", facts["unit"], what, say=partial(_unchanged, metric)))
-        what = "Quality of the decoded changed clip against the changed clip."
-        told.append((metric, facts["unit"], what, partial(_quality, metric)))
+        description = "Quality of what comes out of the unchanged clips."
+        rows.append(row(f"{metric}, input unchanged", facts["unit"], description, render=partial(_unchanged, metric)))
+        description = "Quality of the decoded changed clip against the changed clip."
+        columns.append((metric, facts["unit"], description, partial(_quality, metric)))
     for name in dict.fromkeys(change["change"] for s in measured for change in s["changes"]):
         rows += [
-            row(f"{label}, input {name}", unit, what, say=partial(_said, name, say)) for label, unit, what, say in told
+            row(f"{label}, input {name}", unit, description, render=partial(_render_change, name, render))
+            for label, unit, description, render in columns
         ]
     return Section("Stability", note, rows)
 
@@ -72,11 +75,11 @@ def _latents_reencoded(number: int, stability: Mapping[str, Any]) -> Cell:
     return number_cell(value, "{:.1f}", _NO_LATENTS)
 
 
-def _said(name: str, say: Any, section: Mapping[str, Any]) -> Cell:
+def _render_change(name: str, render: Any, section: Mapping[str, Any]) -> Cell:
     """What is said of a change; a dash where it was not made."""
     for change in section["changes"]:
         if change["change"] == name:
-            return Cell("–", change["reason"]) if change["reason"] else say(section, change)
+            return Cell("–", change["reason"]) if change["reason"] else render(section, change)
     return Cell("–", "it has no fixed frames")
 
 
@@ -104,8 +107,8 @@ def _unchanged(metric: str, section: Mapping[str, Any]) -> Cell:
 
 
 def _value(entry: Mapping[str, Any] | None) -> Cell:
-    held = entry or {}
-    return number_cell(held.get("value"), "{:.3g}", held.get("reason") or "it was not measured")
+    stored = entry or {}
+    return number_cell(stored.get("value"), "{:.3g}", stored.get("reason") or "it was not measured")
 
 
 _LATENTS = "Signal-to-noise ratio of the latents of decoded audio to those of the original; higher is better."

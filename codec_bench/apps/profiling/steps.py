@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from codec_bench.apps.profiling import (
     bit_errors,
-    codebooks_kept,
     complexity,
+    first_codebooks,
     language,
     latency,
     latent_bits,
@@ -88,15 +88,15 @@ class Request(steps.Request):
 
 
 def _section(
-    name: str, measure: Callable[..., dict[str, Any]], *told: str
+    name: str, measure: Callable[..., dict[str, Any]], *fields: str
 ) -> Callable[[Any], dict[str, dict[str, Any]]]:
     """The step of one section: what measures it takes the codec, the clips, the settings, and these fields of the
     request.
     """
 
     def step(self: Measuring) -> dict[str, dict[str, Any]]:
-        given = (getattr(self._request, what) for what in told)
-        return {name: measure(self._codec, self._material, self._request.settings, *given)}
+        arguments = (getattr(self._request, field_name) for field_name in fields)
+        return {name: measure(self._codec, self._material, self._request.settings, *arguments)}
 
     return step
 
@@ -104,7 +104,7 @@ def _section(
 class Measuring(Checking):
     """Does the steps of one codec's profile."""
 
-    _coded_whole = False
+    _is_coded = False
 
     def _loaded(self) -> dict[str, Any]:
         from codec_bench.codecs import load_codec
@@ -119,8 +119,8 @@ class Measuring(Checking):
         return {**took, "threads": speed.threads()}
 
     def _speed(self) -> dict[str, dict[str, Any]]:
-        found = speed.single(self._codec, self._material, self._request.settings, self._device)
-        return {"speed": {**found, "threads": speed.threads(), "device": self._device}}
+        timings = speed.single(self._codec, self._material, self._request.settings, self._device)
+        return {"speed": {**timings, "threads": speed.threads(), "device": self._device}}
 
     def _corpus(self) -> dict[str, dict[str, Any]]:
         request = self._request
@@ -130,15 +130,15 @@ class Measuring(Checking):
             self._of_phones = PhoneCounter(self._alignments), AbxItems(self._alignments, request.speakers)
         self._clock = speed.BatchClock(self._device, self._batch_s)
         self._channels: dict[str, int] = {}
-        found = super()._corpus()
-        self._coded_whole = True
+        checked = super()._corpus()
+        self._is_coded = True
         self._clock.batch_s = self._batch_s
         unreadable = [{"id": name, "reason": reason} for name, reason in self._material.unreadable.items()]
         split = sum(channels > 1 for channels in self._channels.values())
         return {
             "rate": {**self._rate.result(), "channel_by_channel": split, "unreadable": unreadable},
             "batched": {**self._clock.result(), "threads": speed.threads(), "device": self._device},
-            **found,
+            **checked,
             **self._phones(),
         }
 
@@ -156,8 +156,8 @@ class Measuring(Checking):
 
     def _recoded(self) -> Iterator[tuple[str, Audio, Sent, Audio]]:
         players = self._request.players
-        for name, piece, codes, out in super()._recoded():
-            yield name, piece, codes, out  # the checks look first: what they refuse is not counted
+        for name, clip, codes, out in super()._recoded():
+            yield name, clip, codes, out  # the checks look first: what they refuse is not counted
             self._channels[name] = self._channels.get(name, 0) + 1
             self._rate.add(codes)
             self._tokens.add(name, codes)
@@ -202,7 +202,7 @@ class Measuring(Checking):
         Raises:
             NotApplicable: they were not coded whole by this process, which may have followed one that ended.
         """
-        if not self._coded_whole:
+        if not self._is_coded:
             raise NotApplicable("the data were not coded whole, or the process that coded them has ended")
         return self._tokens
 
@@ -212,7 +212,7 @@ class Measuring(Checking):
     _stability = _section("stability", stability.measure)
     _loss = _section("loss", loss.measure)
     _bit_errors = _section("bit_errors", bit_errors.measure)
-    _kept = _section("codebooks_kept", codebooks_kept.measure, "metrics", "texts")
+    _kept = _section("codebooks_kept", first_codebooks.measure, "metrics", "texts")
     _latents = _section("latent_bits", latent_bits.measure, "metrics", "texts")
     _swap = _section("speaker_swap", speaker_swap.measure, "speakers")
 
@@ -224,8 +224,8 @@ class Measuring(Checking):
         if self._device == "cpu":
             raise NotApplicable("all else was measured on the CPU too")
         codec = Watched(load_codec(request.codec, device="cpu", **request.options), self._announce)
-        found = speed.single(codec, Material(request.files, codec), request.settings, "cpu")
-        return {"speed_on_cpu": {**found, "threads": speed.threads(), "device": "cpu"}}
+        timings = speed.single(codec, Material(request.files, codec), request.settings, "cpu")
+        return {"speed_on_cpu": {**timings, "threads": speed.threads(), "device": "cpu"}}
 
 
 def _or_reason(measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:

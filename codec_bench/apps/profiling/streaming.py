@@ -53,7 +53,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     common = min(streamed.shape[1], offline.num_samples)
     difference = float(np.abs(streamed[:, :common] - offline.samples[:, :common]).max(initial=0.0))
     equal = _equal_codes(codes, late, offline_codes)
-    lost = clip.num_samples - streamed.shape[1]
+    shortfall = clip.num_samples - streamed.shape[1]
     step_ms = 1000 * step / clip.sample_rate_hz
     costs_ms = 1000 * (np.asarray(encode_s) + np.asarray(decode_s))
     first = next((k for k, wave in enumerate(waves) if wave.shape[1]), None)
@@ -74,7 +74,9 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
         "missing_samples": missing,
         "codes_equal": equal,
         "findings": [compare_stream(clip, offline.samples, run)],
-        "equals_offline": bool(difference <= WAVE_TOLERANCE and not lost and (equal is None or equal >= CODE_SHARE)),
+        "equals_offline": bool(
+            difference <= WAVE_TOLERANCE and not shortfall and (equal is None or equal >= CODE_SHARE)
+        ),
     }
 
 
@@ -94,24 +96,24 @@ def _percentiles(values: np.ndarray) -> dict[str, float]:
     return {"p50": float(np.percentile(values, 50)), "p95": float(np.percentile(values, 95))}
 
 
-def _equal_codes(pieces: list[Sent], late: list[Sent], whole: Sent) -> float | None:
+def _equal_codes(streamed: list[Sent], late: list[Sent], offline: Sent) -> float | None:
     """The share of equal codes, or of frames of equal latents, between the pieces and the whole signal; None without
     either.
 
     The codes of silence after the clip count as far as the whole signal has codes there.
     """
-    if isinstance(whole, Latents):
-        joined = np.concatenate([np.asarray(p.values) for p in (*pieces, *late) if isinstance(p, Latents)], axis=1)
-        counted = sum(np.shape(p.values)[1] for p in pieces if isinstance(p, Latents))
-        flips, frames = latent_flips(np.asarray(whole.values), joined[:, : max(counted, np.shape(whole.values)[1])])
+    if isinstance(offline, Latents):
+        joined = np.concatenate([np.asarray(p.values) for p in (*streamed, *late) if isinstance(p, Latents)], axis=1)
+        counted = sum(np.shape(p.values)[1] for p in streamed if isinstance(p, Latents))
+        flips, frames = latent_flips(np.asarray(offline.values), joined[:, : max(counted, np.shape(offline.values)[1])])
         return 1 - flips / frames if frames else None
-    if not whole.streams:
+    if not offline.streams:
         return None
     same = total = 0
-    for index, stream in enumerate(whole.streams):
+    for index, stream in enumerate(offline.streams):
         values = np.asarray(stream.values)
-        joined = np.concatenate([np.asarray(p.streams[index].values) for p in (*pieces, *late)], axis=1)
-        counted = sum(np.shape(p.streams[index].values)[1] for p in pieces)
+        joined = np.concatenate([np.asarray(p.streams[index].values) for p in (*streamed, *late)], axis=1)
+        counted = sum(np.shape(p.streams[index].values)[1] for p in streamed)
         joined = joined[:, : max(counted, values.shape[1])]
         frames = min(values.shape[1], joined.shape[1])
         same += int((values[:, :frames] == joined[:, :frames]).sum())

@@ -34,16 +34,18 @@ def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
     names = list(profile["codecs"])
     heads = [head(profile, name).replace(numbers.SUSPECT, f"\n{numbers.SUSPECT.strip()}") for name in names]
     parts: list[Any] = []
-    made = sections(profile)
+    shown = sections(profile)
     widths = [
-        max(_LEAST_COLUMNS, *map(len, heads[k].splitlines()), *(len(row.cells[k].text) for s in made for row in s.rows))
+        max(
+            _LEAST_COLUMNS, *map(len, heads[k].splitlines()), *(len(row.cells[k].text) for s in shown for row in s.rows)
+        )
         + 2
         for k in range(len(names))
     ]
-    labelled = max((len(_label(row)) for section in made for row in section.rows), default=0) + 2
+    labelled = max((len(_label(row)) for section in shown for row in section.rows), default=0) + 2
     for block in blocks(widths, max(width - labelled, max(widths))):
-        parts.append(_block(made, [heads[k] for k in block], block))
-    missing = reasons(made, [label(profile, name) for name in names])
+        parts.append(_block(shown, [heads[k] for k in block], block))
+    missing = reasons(shown, [label(profile, name) for name in names])
     if missing:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
         for texts in missing:
@@ -60,12 +62,12 @@ def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
     return Group(*parts)
 
 
-def _block(made: list[Section], labels: list[str], places: list[int]) -> Table:
+def _block(shown: list[Section], labels: list[str], places: list[int]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     for text in labels:
         table.add_column(Text(text), justify="right")
-    for section in made:
+    for section in shown:
         if all(row.cells[k].text == "–" for row in section.rows for k in places):
             continue
         table.add_row(Text(section.title, style="bold"), *[""] * len(places))

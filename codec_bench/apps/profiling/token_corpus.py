@@ -60,7 +60,7 @@ class TokenCorpus:
         self._streams: list[TokenStream] = []
         self.seconds: dict[str, float] = {}
         self.once: dict[str, list[tuple[np.ndarray, int]]] = {}
-        self._kept = self.items = self.left_out = 0
+        self._stored = self.items = self.excluded = 0
 
     def add(self, name: str, codes: Sent) -> None:
         """Keeps one item.
@@ -73,17 +73,17 @@ class TokenCorpus:
             self._streams = [
                 TokenStream(s.name, s.values.shape[0], s.cardinality, float(s.frame_rate_hz)) for s in streams
             ]
-        if self._kept > MOST_CODES:
-            self.left_out += 1
+        if self._stored > MOST_CODES:
+            self.excluded += 1
             return
         self.items += 1
         if name not in self.once:  # of the first channel
             self.once[name] = [(np.asarray(s.values), s.cardinality) for s in codes.streams if not s.frame_rate_hz]
         self.seconds[name] = codes.duration_s
-        for held, stream in zip(self._streams, streams, strict=True):
+        for buffer, stream in zip(self._streams, streams, strict=True):
             values = np.asarray(stream.values).astype(np.int32)
-            held.sequences.append((name, values))
-            self._kept += values.size
+            buffer.sequences.append((name, values))
+            self._stored += values.size
 
     @property
     def streams(self) -> list[TokenStream]:

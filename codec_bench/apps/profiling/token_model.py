@@ -185,7 +185,7 @@ def _trained(
     for step in range(1, steps + 1):
         alive()
         optimiser.zero_grad()
-        windows = _drawn(parts[0], model.frames, rng)
+        windows = _draw_batch(parts[0], model.frames, rng)
         torch.stack([model(w).sum() for w in windows]).sum().div(sum(w.numel() for w in windows)).backward()
         optimiser.step()
         falling.step()
@@ -200,17 +200,17 @@ def _copy(model: Any) -> dict[str, Any]:
     return {name: value.clone() for name, value in model.state_dict().items()}
 
 
-def _drawn(clips: list[np.ndarray], frames: int, rng: np.random.Generator) -> list[torch.Tensor]:
+def _draw_batch(clips: list[np.ndarray], frames: int, rng: np.random.Generator) -> list[torch.Tensor]:
     """Windows to learn from, those of one length together. Each code is as likely as any other to be in one."""
     import torch
 
     sizes = np.array([len(clip) for clip in clips], np.float64)
-    found: dict[int, list[np.ndarray]] = {}
+    by_frames: dict[int, list[np.ndarray]] = {}
     for clip in rng.choice(len(clips), BATCH, p=sizes / sizes.sum()):
         length = min(frames, len(clips[clip]))
         begin = int(rng.integers(len(clips[clip]) - length + 1))
-        found.setdefault(length, []).append(clips[clip][begin : begin + length])
-    return [torch.from_numpy(np.stack(windows)) for windows in found.values()]
+        by_frames.setdefault(length, []).append(clips[clip][begin : begin + length])
+    return [torch.from_numpy(np.stack(windows)) for windows in by_frames.values()]
 
 
 def _tried(model: Any, clips: list[np.ndarray], most: int) -> tuple[float, int]:

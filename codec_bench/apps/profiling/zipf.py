@@ -41,8 +41,8 @@ def zipf_exponent(counts: np.ndarray, *, seed: int) -> float | None:
         return None
     half = np.random.default_rng(seed).binomial(counts, 0.5)
     other = counts - half
-    found = [_exponent(counted[np.argsort(-ranking, kind="stable")]) for ranking, counted in _both(half, other)]
-    return math.fsum(found) / len(found) if found else None
+    exponents = [_exponent(counted[np.argsort(-ranking, kind="stable")]) for ranking, counted in _both(half, other)]
+    return math.fsum(exponents) / len(exponents) if exponents else None
 
 
 def _both(half: np.ndarray, other: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -26,7 +26,7 @@ from codec_bench.benchmark.asking.question_loop import Asking, check_length, sho
 from codec_bench.benchmark.asking.sending import Answering
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.asking.variants import Draws, arranged, check_drawn, with_seed
-from codec_bench.benchmark.controls import Wanted, check_control, controlled, given, without_question
+from codec_bench.benchmark.controls import Planned, check_control, controlled, given, without_question
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, Prompt
 from codec_bench.benchmark.run_request import RunRequest, run_folder, scheme_of, scored, started_model, writing
@@ -55,7 +55,7 @@ _SHOWN = 3
 
 
 async def ask(
-    wanted: Sequence[Wanted], name: str, folder: Path, request: RunRequest, purse: Purse
+    wanted: Sequence[Planned], name: str, folder: Path, request: RunRequest, purse: Purse
 ) -> dict[tuple[str, Control], UserError]:
     """Asks a model the questions of several benchmarks.
 
@@ -91,7 +91,7 @@ async def ask(
                 trouble.append(error)
                 raise
 
-    async def through(left: Sequence[Wanted]) -> dict[tuple[str, Control], UserError]:
+    async def through(left: Sequence[Planned]) -> dict[tuple[str, Control], UserError]:
         broken: dict[tuple[str, Control], UserError] = {}
         for one, control in left:
             place, mine = run_folder(folder, one.name, model.info.name, control), replace(request, control=control)
@@ -114,7 +114,7 @@ async def ask(
     return broken
 
 
-async def _ended(wanted: Sequence[Wanted], broken: dict[tuple[str, Control], UserError]) -> list[Wanted]:
+async def _ended(wanted: Sequence[Planned], broken: dict[tuple[str, Control], UserError]) -> list[Planned]:
     """Waits for the batches of benchmarks; returns the benchmarks whose batches have ended, and takes them out of
     `broken`.
     """

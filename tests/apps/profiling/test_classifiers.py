@@ -16,9 +16,9 @@ from codec_bench.apps.profiling.classifiers import (
     _start,
     components,
     loss,
+    predict_correct,
     ridge,
-    right,
-    trained,
+    train,
 )
 
 
@@ -65,9 +65,9 @@ def test_the_hidden_layer_reads_what_no_line_parts():
     features = rng.uniform(-1, 1, (400, 2))
     classes = (features[:, 0] * features[:, 1] > 0).astype(int)
     folds = np.arange(400) % 5
-    assert right(features, classes, folds, hidden=0, seed=0).mean() < 0.65
-    assert right(features, classes, folds, hidden=16, seed=0).mean() > 0.9
-    chances = np.exp(trained(features, classes, 2, hidden=4, seed=0)(features))
+    assert predict_correct(features, classes, folds, hidden=0, seed=0).mean() < 0.65
+    assert predict_correct(features, classes, folds, hidden=16, seed=0).mean() > 0.9
+    chances = np.exp(train(features, classes, 2, hidden=4, seed=0)(features))
     assert chances.sum(axis=1) == pytest.approx(np.ones(400))
 
 

@@ -52,7 +52,7 @@ def test_codes_beyond_what_is_kept_are_counted():
     for clip in range(3):
         values = np.zeros((1, MOST_CODES // 2 + 1), int)
         held.add(str(clip), Codes((CodeStream(values, 2, 16_000.0),), values.size, 16_000))
-    assert (held.items, held.left_out) == (2, 1)
+    assert (held.items, held.excluded) == (2, 1)
 
 
 def test_codes_without_time_are_no_language():

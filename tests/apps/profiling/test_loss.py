@@ -9,14 +9,14 @@ import pytest
 
 from codec_bench import Codes, CodeStream, Latents
 from codec_bench.apps.profiling import bit_errors, loss
-from codec_bench.apps.profiling.lost_frames import (
+from codec_bench.apps.profiling.frame_loss import (
     SILENT,
     GilbertElliott,
     at_random,
     frames_of,
-    repeated,
-    replaced,
-    silenced,
+    repeat_last,
+    replace_frames,
+    silence_lost,
 )
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
@@ -61,7 +61,7 @@ def test_what_stands_in_place_of_lost_frames_as_in_a_plain_loop():
     assert frames_of(sent) == (12, 0.1)
     lost = np.zeros(12, bool)
     lost[[0, 3, 4, 11]] = True
-    for source in (repeated(lost), silenced(lost)):
+    for source in (repeat_last(lost), silence_lost(lost)):
         wanted_slow, wanted_fast = slow.copy(), fast.copy()
         last = None
         for frame in range(12):
@@ -73,19 +73,19 @@ def test_what_stands_in_place_of_lost_frames_as_in_a_plain_loop():
             for part in range(2):
                 if 2 * frame + part < 23:
                     wanted_fast[:, 2 * frame + part] = 0 if use is None else fast[:, 2 * use + part]
-        out = replaced(sent, quiet, source)
+        out = replace_frames(sent, quiet, source)
         np.testing.assert_array_equal(out.streams[0].values, wanted_slow)
         np.testing.assert_array_equal(out.streams[1].values, wanted_fast)
         assert out.streams[2] is once
-    assert repeated(lost).tolist() == [SILENT, 1, 2, 2, 2, 5, 6, 7, 8, 9, 10, 10]
+    assert repeat_last(lost).tolist() == [SILENT, 1, 2, 2, 2, 5, 6, 7, 8, 9, 10, 10]
     packets = Codes((), 19000, 16000, packets=tuple(bytes([k]) for k in range(12)))
     other = Codes((), 19000, 16000, packets=(b"x",) * 12)
-    assert replaced(packets, other, repeated(lost)).packets == tuple(
-        b"x" if k < 0 else bytes([k]) for k in repeated(lost).tolist()
+    assert replace_frames(packets, other, repeat_last(lost)).packets == tuple(
+        b"x" if k < 0 else bytes([k]) for k in repeat_last(lost).tolist()
     )
     latents = Latents(np.arange(24.0).reshape(2, 12), 10.0, 19000, 16000)
-    got = replaced(latents, Latents(np.full((2, 12), -1.0), 10.0, 19000, 16000), repeated(lost))
-    assert got.values[0].tolist() == [float(k) for k in repeated(lost)]
+    got = replace_frames(latents, Latents(np.full((2, 12), -1.0), 10.0, 19000, 16000), repeat_last(lost))
+    assert got.values[0].tolist() == [float(k) for k in repeat_last(lost)]
     with pytest.raises(NotApplicable, match="in 2 parts"):
         frames_of(Codes((), 16000, 16000, packets=(b"head", b"body")))
 

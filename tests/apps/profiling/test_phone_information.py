@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix, expected_mutual_information
 
-from codec_bench.apps.profiling.phones import counted, told
+from codec_bench.apps.profiling.phones import count_pairs, measure_association
 
 NAMES = ("A", "B", "C", "D")
 
@@ -25,7 +25,9 @@ def drawn(rng, frames, noise):
 
 def test_information_and_purities_are_scikit_learns(rng):
     codes, phones = drawn(rng, 3000, 0.5)
-    for row, found in zip(codes, told(counted(codes, phones, kinds=len(NAMES), cardinality=9), seed=0), strict=True):
+    for row, found in zip(
+        codes, measure_association(count_pairs(codes, phones, kinds=len(NAMES), cardinality=9), seed=0), strict=True
+    ):
         bits = mutual_info_score(phones, row) / math.log(2)
         share = np.bincount(phones) / phones.size
         assert found.information_bits == pytest.approx(bits, abs=1e-9)
@@ -43,7 +45,7 @@ def test_known_information_is_found():
     codes = np.where(rng.random(phones.size) < 0.4, rng.integers(0, 4, phones.size), phones)[None]
     stay = 0.6 + 0.4 / 4
     expected = 2 + stay * math.log2(stay) + 3 * 0.1 * math.log2(0.1)
-    (found,) = told(counted(codes, phones, kinds=len(NAMES), cardinality=4), seed=0)
+    (found,) = measure_association(count_pairs(codes, phones, kinds=len(NAMES), cardinality=4), seed=0)
     assert found.information_bits == pytest.approx(expected, abs=0.02)
     assert found.information_bits_corrected == pytest.approx(expected, abs=0.02)
     assert found.pnmi == pytest.approx(expected / 2, abs=0.01)
@@ -53,7 +55,7 @@ def test_known_information_is_found():
 def test_chance_is_what_independent_codes_have():
     rng = np.random.default_rng(5)
     codes, phones = rng.integers(0, 200, (1, 1000)), rng.integers(0, 4, 1000)
-    (found,) = told(counted(codes, phones, kinds=len(NAMES), cardinality=200), seed=0)
+    (found,) = measure_association(count_pairs(codes, phones, kinds=len(NAMES), cardinality=200), seed=0)
     table = contingency_matrix(codes[0], phones)
     expected = expected_mutual_information(table, 1000) / math.log(2)
     there = found.information_bits / found.pnmi
@@ -62,13 +64,15 @@ def test_chance_is_what_independent_codes_have():
     assert found.pnmi == pytest.approx(found.pnmi_chance, rel=0.15)
     assert 0.2 < found.information_bits_corrected / found.information_bits < 0.6, "a part of the bias"
     assert found.phone_purity == pytest.approx(found.phone_purity_chance, rel=0.1)
-    assert found == told(counted(codes, phones, kinds=len(NAMES), cardinality=200), seed=0)[0]
+    assert found == measure_association(count_pairs(codes, phones, kinds=len(NAMES), cardinality=200), seed=0)[0]
 
 
 def test_frames_without_a_phone_do_not_count_and_one_phone_tells_nothing(rng):
     codes, phones = drawn(rng, 50, 0.5)
-    nothing = told(counted(codes, np.full(50, -1), kinds=len(NAMES), cardinality=9), seed=0)
+    nothing = measure_association(count_pairs(codes, np.full(50, -1), kinds=len(NAMES), cardinality=9), seed=0)
     assert [(book.frames, book.pnmi, book.pnmi_chance) for book in nothing] == [(0, None, None)] * 3
-    (one, *_) = told(counted(codes, np.where(phones == 0, 0, -1), kinds=len(NAMES), cardinality=9), seed=0)
+    (one, *_) = measure_association(
+        count_pairs(codes, np.where(phones == 0, 0, -1), kinds=len(NAMES), cardinality=9), seed=0
+    )
     assert one.frames == (phones == 0).sum() and one.information_bits == 0
     assert (one.pnmi, one.pnmi_chance, one.phone_purity) == (None, None, 1.0)

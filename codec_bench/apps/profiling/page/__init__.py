@@ -27,7 +27,7 @@ from typing import Any
 
 from codec_bench.apps.profiling.language_rows import language_lines
 from codec_bench.apps.profiling.probe_rows import probe_points
-from codec_bench.apps.profiling.robust_rows import kept_figures, loss_figures, rounded_figures
+from codec_bench.apps.profiling.robust_rows import codebook_figures, loss_figures, rounded_figures
 from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
 from codec_bench.apps.profiling.stability_rows import noise_figures
 from codec_bench.errors import first_of
@@ -37,7 +37,7 @@ from codec_bench.report.page.sound import is_sound
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.files import write_text
 
-_PLOTS = (loss_figures, noise_figures, kept_figures, rounded_figures)
+_PLOTS = (loss_figures, noise_figures, codebook_figures, rounded_figures)
 _BARS = 96
 _BITRATE = "bitrate"
 _DECLARED = ("rates", "channels", "causal", "licence of the code", "licence of the weights", "weights", "described in")
@@ -69,14 +69,16 @@ def collect(
         "language": language_lines(profile["codecs"], labels),
         "probes": probe_points(profile["codecs"], labels),
     }
-    heard = [(n, sample, tracks) for n, (sample, tracks) in enumerate(clips) if any(place >= 0 for place, _ in tracks)]
-    facts, how = profile["machine"], profile["how"]
-    made = sections(profile)
+    playable = [
+        (n, sample, tracks) for n, (sample, tracks) in enumerate(clips) if any(place >= 0 for place, _ in tracks)
+    ]
+    facts, options = profile["machine"], profile["how"]
+    shown_sections = sections(profile)
     page = {
         "title": list(profile["families"]),
         "labels": labels,
-        "sections": [section for section in made if section.rows],
-        "reasons": reasons(made, [label(profile, name) for name in names]),
+        "sections": [section for section in shown_sections if section.rows],
+        "reasons": reasons(shown_sections, [label(profile, name) for name in names]),
         "suspects": len(findings(profile)),
         "checks": _checks(profile, ("failed", "suspect")),
         "in_order": _checks(profile, ("ok",)),
@@ -86,8 +88,8 @@ def collect(
         "samples": profile["data"]["usable"],
         "left_out": profile["data"]["samples"] - profile["data"]["usable"],
         "seconds": next((c["rate"]["seconds"] for c in profile["codecs"].values() if c["rate"]["state"] == "ok"), None),
-        "device": how["device"],
-        "machine_name": facts.get("gpu") if str(how["device"]).startswith("cuda") else facts.get("cpu"),
+        "device": options["device"],
+        "machine_name": facts.get("gpu") if str(options["device"]).startswith("cuda") else facts.get("cpu"),
         "cores": facts.get("cores"),
         "torch": profile["versions"].get("torch"),
         "finished": moment(profile["finished"]),
@@ -100,9 +102,9 @@ def collect(
         "language": bool(data["language"]),
         "probes": bool(data["probes"]["lines"]),
         "books": _book_tables(profile, labels),
-        "clips": [(n, sample, _tracks(tracks, labels)) for n, sample, tracks in heard],
+        "clips": [(n, sample, _tracks(tracks, labels)) for n, sample, tracks in playable],
         "versions": profile["versions"],
-        "settings": how["settings"],
+        "settings": options["settings"],
         "infos": [(text, _info(profile["codecs"][name]["info"])) for text, name in zip(labels, names)],
         "declared_keys": _DECLARED,
         "not_counted": _not_counted(profile, labels),
@@ -128,8 +130,8 @@ def _checks(profile: Mapping[str, Any], states: Sequence[str]) -> list[dict[str,
     ordered = sorted(rows.items(), key=lambda row: (states.index(row[0][0]), checks.index(row[0][1])))
     everyone = len(profile["codecs"])
     return [
-        {"state": state, "check": check, "found": found, "codecs": ["all"] if len(who) == everyone > 1 else who}
-        for (state, check, found), who in ordered
+        {"state": state, "check": check, "found": finding_text, "codecs": ["all"] if len(who) == everyone > 1 else who}
+        for (state, check, finding_text), who in ordered
     ]
 
 
@@ -139,7 +141,7 @@ def _tracks(tracks: Sequence[tuple[int, int]], labels: Sequence[str]) -> list[tu
 
 def _columns(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The columns: the bitrate, then every metric, with the way in which its numbers are written."""
-    made = []
+    columns = []
     for name, facts in {
         _BITRATE: {"unit": "bit/s", "higher_is_better": False, "protocol": ""},
         **profile["curves"],
@@ -151,14 +153,14 @@ def _columns(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
         ]
         base, variant = numbers.split_name(name)
         factor, unit = numbers.shown_unit(facts["unit"])
-        made.append(
+        columns.append(
             {
                 "name": name, "base": base, "variant": variant, "unit": unit, "factor": factor, "higher": facts["higher_is_better"],
                 "arrow": numbers.ARROWS[facts["higher_is_better"]], "protocol": facts["protocol"], "what": "",
                 "places": numbers.decimals(entries, factor), "single": numbers.three_digits([e.value for e in entries], factor),
             }
         )  # fmt: skip
-    return made
+    return columns
 
 
 def _plots(
@@ -245,7 +247,7 @@ def _info(info: Mapping[str, Any]) -> dict[str, str]:
     """What a codec declares, in words."""
     if info["state"] != "ok":
         return {}
-    said = {
+    facts = {
         "rates": ", ".join(f"{rate / 1000:g}" for rate in info["sample_rates_hz"]) + " kHz",
         "channels": ", ".join(map(str, info["channels"])),
         "causal": {True: "yes", False: "no", None: "not declared"}[info["causal"]],
@@ -254,7 +256,7 @@ def _info(info: Mapping[str, Any]) -> dict[str, str]:
         "weights": info["weights"] or "–",
         "described in": info["paper"] or "–",
     }
-    return {key: str(value) for key, value in said.items()}
+    return {key: str(value) for key, value in facts.items()}
 
 
 _LISTED = 8
@@ -266,11 +268,11 @@ def _not_counted(profile: Mapping[str, Any], labels: Sequence[str]) -> list[tupl
     out = []
     for text, codec in zip(labels, profile["codecs"].values()):
         if codec["complexity"]["state"] == "ok":
-            found: dict[str, float] = {}
+            shares: dict[str, float] = {}
             for side in ("encoder", "decoder"):
                 for name, elements in codec["complexity"][side]["not_counted"].items():
-                    found[name] = found.get(name, 0.0) + elements
-            listed = sorted(found.items(), key=lambda entry: -entry[1])
+                    shares[name] = shares.get(name, 0.0) + elements
+            listed = sorted(shares.items(), key=lambda entry: -entry[1])
             named = [f"{name} ({elements / 1e6:.2g} M/s)" for name, elements in listed]
             out.append((text, first_of(named, _LISTED) or "nothing"))
     return out

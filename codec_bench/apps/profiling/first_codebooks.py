@@ -39,7 +39,7 @@ def measure(
         NotApplicable: it has one codebook, or decodes all of them only.
     """
     clips = material.few[: settings.robust_clips]
-    said = [(texts or {}).get(name) for name in material.ids[: len(clips)]]
+    spoken = [(texts or {}).get(name) for name in material.ids[: len(clips)]]
     sent = encode(codec, clips)
     count = _codebooks(sent[0])
     first = getattr(codec, "first", None)
@@ -47,16 +47,16 @@ def measure(
         raise NotApplicable("it has no method `first`, which decodes fewer codebooks than it has")
     scorer = Scorer((*settings.robust_metrics, *metrics))
     points = []
-    for kept in sweep(count):
+    for codebooks in sweep(count):
         try:
-            fewer = first(kept) if kept < count else codec
+            fewer = first(codebooks) if codebooks < count else codec
         except (UserError, NotImplementedError) as error:
             raise NotApplicable(
                 getattr(error, "message", None) or "it decodes no fewer codebooks than it has"
             ) from error
-        cut = [_cut(item, kept) for item in sent]
+        cut = [_cut(item, codebooks) for item in sent]
         bps = float(np.mean([item.bits / item.duration_s for item in cut]))
-        points.append({"codebooks": kept, "bps": bps, "quality": scorer(clips, decode(fewer, cut, clips), said)})
+        points.append({"codebooks": codebooks, "bps": bps, "quality": scorer(clips, decode(fewer, cut, clips), spoken)})
     return {"clips": len(clips), "codebooks": count, "metrics": scorer.facts, "points": points}
 
 
@@ -81,7 +81,7 @@ def _codebooks(sent: Sent) -> int:
     return count
 
 
-def _cut(item: Sent, kept: int) -> Codes:
+def _cut(item: Sent, codebooks: int) -> Codes:
     assert isinstance(item, Codes)
     (stream,) = item.streams
-    return replace(item, streams=(replace(stream, values=np.array(stream.values[:kept])),))
+    return replace(item, streams=(replace(stream, values=np.array(stream.values[:codebooks])),))

@@ -60,27 +60,27 @@ class GilbertElliott:
     def draw(self, frames: int, rng: np.random.Generator) -> np.ndarray:
         """Which of so many frames are lost, bools `(frames,)`."""
         chance, lots = rng.random(frames), rng.random(frames)
-        lost = np.zeros(frames, bool)
+        mask = np.zeros(frames, bool)
         bad = bool(rng.random() < self.bad)
         for frame in range(frames):
             if frame:
                 bad = chance[frame] >= self.to_good if bad else chance[frame] < self.to_bad
-            lost[frame] = lots[frame] < (self.in_bad if bad else self.in_good)
-        return lost
+            mask[frame] = lots[frame] < (self.in_bad if bad else self.in_good)
+        return mask
 
     def typical(self, frames: int, seed: int) -> np.ndarray:
         """Of many draws the one that loses a share nearest to that of the channel."""
         rng = np.random.default_rng(seed)
         return min(
-            (self.draw(frames, rng) for _ in range(_DRAWS)), key=lambda lost: abs(float(lost.mean()) - self.rate)
+            (self.draw(frames, rng) for _ in range(_DRAWS)), key=lambda mask: abs(float(mask.mean()) - self.rate)
         )
 
 
 def at_random(frames: int, rate: float, seed: int) -> np.ndarray:
     """Which of so many frames are lost, bools `(frames,)`: the share `rate` of them, rounded, but one at least."""
-    lost = np.zeros(frames, bool)
-    lost[np.random.default_rng(seed).permutation(frames)[: max(1, round(rate * frames))]] = True
-    return lost
+    mask = np.zeros(frames, bool)
+    mask[np.random.default_rng(seed).permutation(frames)[: max(1, round(rate * frames))]] = True
+    return mask
 
 
 def frames_of(sent: Sent, declared_hz: float | None = None) -> tuple[int, float]:
@@ -109,17 +109,17 @@ def frames_of(sent: Sent, declared_hz: float | None = None) -> tuple[int, float]
     return count, frame_s
 
 
-def silenced(lost: np.ndarray) -> np.ndarray:
+def silence_lost(mask: np.ndarray) -> np.ndarray:
     """What stands in the place of each frame: itself, or silence."""
-    return np.where(lost, SILENT, np.arange(lost.size))
+    return np.where(mask, SILENT, np.arange(mask.size))
 
 
-def repeated(lost: np.ndarray) -> np.ndarray:
+def repeat_last(mask: np.ndarray) -> np.ndarray:
     """What stands in the place of each frame: itself, or the last that arrived; silence before any arrived."""
-    return np.maximum.accumulate(np.where(lost, SILENT, np.arange(lost.size)))
+    return np.maximum.accumulate(np.where(mask, SILENT, np.arange(mask.size)))
 
 
-def replaced(sent: Sent, silent: Sent, source: np.ndarray) -> Sent:
+def replace_frames(sent: Sent, silent: Sent, source: np.ndarray) -> Sent:
     """What is decoded in place of what was sent.
 
     Args:
@@ -137,8 +137,8 @@ def replaced(sent: Sent, silent: Sent, source: np.ndarray) -> Sent:
     assert not isinstance(sent, Latents) and not isinstance(silent, Latents)
     slowest = _slowest(sent)
     if slowest is None:
-        taken = [silent.packets[k] if s == SILENT else sent.packets[s] for k, s in enumerate(source.tolist())]
-        return replace(sent, packets=tuple(taken))
+        packets = [silent.packets[k] if s == SILENT else sent.packets[s] for k, s in enumerate(source.tolist())]
+        return replace(sent, packets=tuple(packets))
     streams = [
         _stream(one, other, slowest, source) if one.frame_rate_hz > 0 else one
         for one, other in zip(sent.streams, silent.streams)
@@ -169,11 +169,11 @@ def _columns(values: np.ndarray, silent: np.ndarray, frame: np.ndarray, source: 
     """Columns `(rows, places)` of other frames, given the frame that each place is in."""
     first = np.searchsorted(frame, np.arange(source.size))
     length = np.bincount(frame, minlength=source.size)
-    wanted = source[frame]
-    within = np.minimum(np.arange(frame.size) - first[frame], np.maximum(length[wanted], 1) - 1)
-    return np.where(wanted == SILENT, silent, values[:, np.clip(first[wanted] + within, 0, frame.size - 1)])
+    origins = source[frame]
+    within = np.minimum(np.arange(frame.size) - first[frame], np.maximum(length[origins], 1) - 1)
+    return np.where(origins == SILENT, silent, values[:, np.clip(first[origins] + within, 0, frame.size - 1)])
 
 
-def split(lost: np.ndarray, counts: Sequence[int]) -> list[np.ndarray]:
+def split(mask: np.ndarray, counts: Sequence[int]) -> list[np.ndarray]:
     """Which frames of each item are lost, of those of all items in a row."""
-    return np.split(lost, np.cumsum(counts)[:-1])
+    return np.split(mask, np.cumsum(counts)[:-1])

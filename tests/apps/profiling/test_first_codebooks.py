@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codec_bench import Audio
-from codec_bench.apps.profiling import codebooks_kept, speaker_swap
+from codec_bench.apps.profiling import first_codebooks, speaker_swap
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks.material import Material
@@ -19,7 +19,7 @@ from codec_bench.errors import UserError
 
 def test_fewer_codebooks_have_the_quality_of_fewer_bits(measured, files):
     """The first of two codebooks of 256 holds the sample in 8 bits; the ratio is summed up here."""
-    found = measured(codebooks_kept, "Coarse", robust_metrics=("snr",))
+    found = measured(first_codebooks, "Coarse", robust_metrics=("snr",))
     assert [point["codebooks"] for point in found["points"]] == [1, 2] and found["codebooks"] == 2
     assert [point["bps"] for point in found["points"]] == [128000.0, 256000.0]
     codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Coarse")
@@ -34,7 +34,7 @@ def test_fewer_codebooks_have_the_quality_of_fewer_bits(measured, files):
 
 
 def test_the_metrics_of_a_group_are_scored_each(measured):
-    found = measured(codebooks_kept, "Coarse", robust_metrics=("dnsmos",))
+    found = measured(first_codebooks, "Coarse", robust_metrics=("dnsmos",))
     of_group = {"dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"}
     assert set(found["metrics"]) == of_group
     for point in found["points"]:
@@ -42,8 +42,8 @@ def test_the_metrics_of_a_group_are_scored_each(measured):
 
 
 def test_the_sweep_doubles_and_ends_with_all():
-    assert codebooks_kept.sweep(8) == [1, 2, 4, 8] and codebooks_kept.sweep(18) == [1, 2, 4, 8, 16, 18]
-    assert codebooks_kept.sweep(2) == [1, 2]
+    assert first_codebooks.sweep(8) == [1, 2, 4, 8] and first_codebooks.sweep(18) == [1, 2, 4, 8, 16, 18]
+    assert first_codebooks.sweep(2) == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_sweep_doubles_and_ends_with_all():
 )
 def test_what_has_no_first_codebooks_says_so(measured, name, why):
     with pytest.raises(NotApplicable, match=why):
-        measured(codebooks_kept, name)
+        measured(first_codebooks, name)
 
 
 def test_what_is_said_in_the_clips_reaches_the_metrics(measured, files, monkeypatch):
@@ -66,7 +66,7 @@ def test_what_is_said_in_the_clips_reaches_the_metrics(measured, files, monkeypa
     monkeypatch.setattr(Scorer, "__call__", heard)
     codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Coarse")
     texts = {files[0][0]: "good morning"}
-    found = codebooks_kept.measure(
+    found = first_codebooks.measure(
         codec, Material(files, codec), Settings(robust_metrics=("snr",)), ("wer[pocketsphinx]",), texts
     )
     assert seen == [["good morning", None]] * 2 and list(found["metrics"]) == ["snr", "wer[pocketsphinx]"]
@@ -76,7 +76,7 @@ def test_first_codebooks_of_a_network_are_those_of_the_smaller_operating_point()
     large, small = (Mimi(count, weights="random") for count in (8, 4))
     clip = Audio(0.1 * np.random.default_rng(0).standard_normal(24000 // 2), 24000)
     (all_codes,), (few,) = large.encode([clip]), small.encode([clip])
-    cut = codebooks_kept._cut(all_codes, 4)
+    cut = first_codebooks._cut(all_codes, 4)
     np.testing.assert_array_equal(cut.streams[0].values, few.streams[0].values)
     fewer = large.first(4)
     np.testing.assert_array_equal(fewer.decode([cut])[0].samples, small.decode([few])[0].samples)
@@ -94,7 +94,7 @@ def test_an_exchanged_level_is_that_of_the_other_clip(files, name):
     material = Material(files, codec)
     loud, soft = material.few[0], Audio(0.05 * material.few[1].samples, 16000)
     (a, b) = codec.encode([loud, soft])
-    out = codec.decode([speaker_swap.exchanged(a, b, codec.info.global_side)])[0]
+    out = codec.decode([speaker_swap.exchange_voice(a, b, codec.info.global_side)])[0]
     assert np.abs(out.samples).max() == pytest.approx(np.abs(soft.samples).max(), abs=1 / 255)
     shape = lambda wave: wave / np.abs(wave).max()  # noqa: E731
     np.testing.assert_allclose(shape(out.samples), shape(loud.samples), atol=0.02)
@@ -117,7 +117,7 @@ def test_the_voice_of_bicodec_is_exchanged(files):
     a, b = codec.encode([one, other])
     said, speaker = b.streams  # made-up weights hear the same speaker in every clip
     b = replace(b, streams=(said, replace(speaker, values=4095 - speaker.values)))
-    mixed = speaker_swap.exchanged(a, b)
+    mixed = speaker_swap.exchange_voice(a, b)
     assert mixed.streams[0] is a.streams[0] and mixed.streams[1] is b.streams[1]
     out, own = codec.decode([mixed, a])
     assert out.num_samples == one.num_samples and not np.allclose(out.samples, own.samples, atol=1e-3)
