@@ -413,7 +413,7 @@ def test_several_judges_give_their_verdicts_side_by_side(rated, server, tmp_path
     asked = len(served.seen)
     assert rated(both) == folder and len(served.seen) == asked, "nobody is asked twice"
     pair = agreement(runs=folder, judges=f"{strict},mild").pair(strict, mild)
-    assert (pair.whole.n, pair.whole.coefficients["difference"].value) == (2, 4.0)
+    assert (pair.overall.n, pair.overall.coefficients["difference"].value) == (2, 4.0)
     with pytest.raises(UserError, match="are the same one"):
         rated(f"{judges[0]},{tmp_path}/./mild.yaml")
 

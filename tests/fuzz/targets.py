@@ -941,7 +941,7 @@ class Listening(Target):
         assert files or problems
         for file in files:
             if kind == "json" and not file.edited:
-                given = [(one.trial, one.stimulus, one.value) for one in file.given]
+                given = [(one.trial, one.stimulus, one.value) for one in file.answers]
                 assert (
                     given == [(row["trial"], row["stimulus"], row["value"]) for row in self.whole["given"]]
                     and file.rater == "Ann"

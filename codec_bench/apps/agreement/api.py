@@ -15,7 +15,7 @@ from codec_bench.apps.agreement.consensus import TIES, preference, undecided
 from codec_bench.apps.agreement.material import Material
 from codec_bench.apps.agreement.p1401 import Standard, Values, Votes, p1401
 from codec_bench.apps.agreement.panel import Agreement, Compared, Panel, Rater, compare_raters, farthest, with_consensus
-from codec_bench.apps.agreement.raters import Item, Scale, opened_runs
+from codec_bench.apps.agreement.raters import Item, Scale, open_runs
 from codec_bench.apps.agreement.ratings import (
     KINDS,
     UNCLEAR,
@@ -98,7 +98,7 @@ def agreement(
         raise UnknownName("rule for ties", ties, TIES)
     if scale is not None and not scale[0] < scale[1]:
         raise UserError(f"the scale is {scale[0]:g} to {scale[1]:g}; expected the lower end first")
-    opened = opened_runs(runs)
+    opened = open_runs(runs)
     material = Material.of(opened, kind, names(judges or ""), names(metrics or ""), by)
     if human is None:
         panel, problems = _of_judges(material), material.problems
@@ -107,15 +107,15 @@ def agreement(
         panel, problems = _with_people(material, people, equal_within)
         scale = people.scale
         if not panel.items:
-            raise UserError(f"none of the ratings in '{human}' can be used: {problems.told}")
+            raise UserError(f"none of the ratings in '{human}' can be used: {problems.summary}")
     if ties == "equal" and panel.kind != "preference":
         raise UserError(f"the rule 'equal' is for preferences, and these are of the kind '{panel.kind}'")
     notes = [
         *_notes(panel, ties, human is not None and scale is None),
-        *material.judges_told(names(judges or ""), names(metrics or "")),
+        *material.describe_judges(names(judges or ""), names(metrics or "")),
     ]
     with_consensus(panel, ties)
-    _tell_apart(panel.raters)
+    _disambiguate(panel.raters)
     pairs = _pairs(panel)
     if not pairs:
         have = ", ".join(rater.name for rater in panel.raters) or "none"
@@ -187,7 +187,7 @@ def _with_people(material: Material, people: Ratings, equal_within: float) -> tu
         if row.subset:
             groups[row.subset].add(item)
     items = sorted(rated)
-    at = {item: place for place, item in enumerate(items)}
+    at = {item: index for index, item in enumerate(items)}
     raters = _persons(people.raters, items, rated, people.scale, list(material.units))
     if people.kind == "option":
         raters += options.raters(items, labels)
@@ -195,10 +195,10 @@ def _with_people(material: Material, people: Ratings, equal_within: float) -> tu
         raters += _preferences(material, items, equal_within)
     else:
         raters += material.raters(items)
-    given = (
+    ratings_by_rater = (
         {"subset": {name: sorted(at[item] for item in held) for name, held in sorted(groups.items())}} if groups else {}
     )
-    panel = material.panel(people.kind, items, raters, given)
+    panel = material.panel(people.kind, items, raters, ratings_by_rater)
     panel.labels = list(labels)
     return panel, problems
 
@@ -214,10 +214,10 @@ def _item_of(row: Row, material: Material, problems: Problems, kind: Kind) -> It
     if not known:
         problems.add(UNKNOWN_ID, where, rater=row.rater)
         return None
-    wanted = [name for name in (row.system, row.other) if name]
-    fitting = [name for name in known if all(system in material.systems[name] for system in wanted)]
+    system_names = [name for name in (row.system, row.other) if name]
+    fitting = [name for name in known if all(system in material.systems[name] for system in system_names)]
     if not fitting:
-        problems.add(UNKNOWN_SYSTEM, f"{where} of {' and '.join(wanted)}", rater=row.rater)
+        problems.add(UNKNOWN_SYSTEM, f"{where} of {' and '.join(system_names)}", rater=row.rater)
         return None
     if len(fitting) > 1:
         problems.add(UNCLEAR, f"{where} is in {', '.join(fitting)}; a column 'benchmark' would tell", rater=row.rater)
@@ -240,29 +240,31 @@ def _persons(
     scale: Scale | None,
     over: Sequence[str],
 ) -> list[Rater]:
-    made = []
+    persons = []
     for name in names:
         values = np.array([rated[item].get(name, np.nan) for item in items], np.float64)
         lacking = int(np.isnan(values).sum())
-        made.append(
+        persons.append(
             Rater(name, "person", values, dict.fromkeys(over, scale), {"not rated": lacking} if lacking else {})
         )
-    return made
+    return persons
 
 
 def _preferences(material: Material, items: Sequence[Item], equal_within: float) -> list[Rater]:
     """The judges' preferences, from their scores of both systems."""
     firsts = material.raters([Item(item.benchmark, item.system, item.id) for item in items])
     seconds = material.raters([Item(item.benchmark, item.other, item.id) for item in items])
-    made = []
+    preferences = []
     for one, other in zip(firsts, seconds):
         values = material.signs[one.name] * preference(one.values, other.values, equal_within=equal_within)
         lacking = int(np.isnan(values).sum())
-        made.append(Rater(one.name, one.role, values, {}, {"no score of one of the two": lacking} if lacking else {}))
-    return made
+        preferences.append(
+            Rater(one.name, one.role, values, {}, {"no score of one of the two": lacking} if lacking else {})
+        )
+    return preferences
 
 
-def _tell_apart(raters: Sequence[Rater]) -> None:
+def _disambiguate(raters: Sequence[Rater]) -> None:
     """Gives raters of one name, such as a person who is called like a judge, names of their own."""
     seen: set[str] = set()
     for rater in raters:

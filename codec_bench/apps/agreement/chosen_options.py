@@ -38,7 +38,7 @@ class Options:
         Raises:
             UserError: a run holds no answers.
         """
-        made = cls()
+        options = cls()
         for run in runs:
             if not has_answers(run):
                 raise UserError(
@@ -48,29 +48,31 @@ class Options:
             (system,) = run.systems
             for exchange in exchanges(run):
                 item = Item(name, system, exchange.question.id)
-                made.choices[item] = choices_of(exchange.question.fields)
+                options.choices[item] = choices_of(exchange.question.fields)
                 parsed = exchange.reading.parsed if exchange.reading is not None else None
-                made.read[READ][item] = None if parsed is None else made.named(parsed, item)
+                options.read[READ][item] = None if parsed is None else options.named(parsed, item)
             for judge, id, letter in letters_in(run, system):
-                made.read[judge][Item(name, system, id)] = letter
-        return made
+                options.read[judge][Item(name, system, id)] = letter
+        return options
 
     def named(self, text: str, item: Item) -> str:
         """One name for an option, whether its letter or its text is given: its letter, where the options are known."""
         plain = " ".join(text.split()).casefold()
         choices = self.choices.get(item, {})
-        found = named(text, choices)
-        if found:
-            return min(found)
+        option = named(text, choices)
+        if option:
+            return min(option)
         return NO_OPTION if plain in ("none", "no option", "-") else plain.upper() if len(plain) == 1 else plain
 
     def raters(self, items: Sequence[Item], labels: dict[str, int]) -> list[Rater]:
         """The judges that aligned answers, and the runs' own reading; new options are added to `labels`."""
-        made = []
+        all_raters = []
         for reader in sorted(self.read, key=lambda name: name == READ):
-            found = [self.read[reader].get(item) for item in items]
-            values = [np.nan if label is None else float(labels.setdefault(label, len(labels))) for label in found]
-            unread = sum(label is None for label in found)
+            answers = [self.read[reader].get(item) for item in items]
+            values = [np.nan if label is None else float(labels.setdefault(label, len(labels))) for label in answers]
+            unread = sum(label is None for label in answers)
             missing = {UNREAD: unread} if unread else {}
-            made.append(Rater(reader, "run" if reader == READ else "judge", np.array(values, np.float64), {}, missing))
-        return made
+            all_raters.append(
+                Rater(reader, "run" if reader == READ else "judge", np.array(values, np.float64), {}, missing)
+            )
+        return all_raters

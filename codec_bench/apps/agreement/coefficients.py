@@ -101,7 +101,7 @@ class _Cells(NamedTuple):
         return np.bincount(self.row, share, len(self.x)), np.bincount(self.column, share, len(self.y))
 
 
-Found = tuple[float, np.ndarray] | str
+Estimate = tuple[float, np.ndarray] | str
 """The value of a coefficient with the influence of each cell, or why there is none."""
 
 
@@ -138,19 +138,19 @@ def agreement_of(
         return PairAgreement(0, 0, {name: Coefficient(None, note=refused.get(name, NOTHING)) for name in names})
     cells = _cells(x, y)
     table = np.stack([np.zeros_like(x), np.ones_like(x)], axis=1)
-    made: dict[str, Coefficient] = {}
+    coefficients: dict[str, Coefficient] = {}
     for name in names:
         if name in refused:
-            made[name] = Coefficient(None, note=refused[name])
+            coefficients[name] = Coefficient(None, note=refused[name])
         elif name in _FROM_CELLS:
-            made[name] = _with_interval(_FROM_CELLS[name](cells), cells, codes, name in CORRELATIONS, level)
+            coefficients[name] = _with_interval(_FROM_CELLS[name](cells), cells, codes, name in CORRELATIONS, level)
         else:
             # Ratings are decimal numbers, so that 3.3 and 2.3 are 1 apart although their binary difference is not.
             table[:, 0] = {
                 "exact": x == y, "within_one": np.abs(x - y) <= 1 + 1e-9, "difference": y - x,
             }[name]  # fmt: skip
-            made[name] = _of_interval(table, interval_of(ratios, table, codes, level, share=name in SHARES))
-    return PairAgreement(len(x), units, made)
+            coefficients[name] = _of_interval(table, interval_of(ratios, table, codes, level, share=name in SHARES))
+    return PairAgreement(len(x), units, coefficients)
 
 
 def confusion(reference: np.ndarray, rater: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -165,8 +165,8 @@ def confusion(reference: np.ndarray, rater: np.ndarray) -> tuple[np.ndarray, np.
 
 def middle_ranks(values: np.ndarray) -> np.ndarray:
     """The mean rank of each value among all, as a share of their number, `(items,)`; equal values share a rank."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: np.ndarray = ((np.cumsum(counts) - counts / 2) / max(1, len(values)))[place]
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: np.ndarray = ((np.cumsum(counts) - counts / 2) / max(1, len(values)))[inverse]
     return ranks
 
 
@@ -177,17 +177,17 @@ def _cells(x: np.ndarray, y: np.ndarray) -> _Cells:
     return _Cells(levels_x, levels_y, cells // len(levels_y), cells % len(levels_y), counts, of_item)
 
 
-def _of_interval(table: np.ndarray, found: Interval) -> Coefficient:
-    return Coefficient(folded(ratios, table), found.low, found.high, found.note)
+def _of_interval(table: np.ndarray, interval: Interval) -> Coefficient:
+    return Coefficient(folded(ratios, table), interval.low, interval.high, interval.note)
 
 
 def _with_interval(
-    found: Found, cells: _Cells, codes: np.ndarray | None, correlates: bool, level: float
+    estimate: Estimate, cells: _Cells, codes: np.ndarray | None, correlates: bool, level: float
 ) -> Coefficient:
     """A coefficient with its interval from the influences of the cells."""
-    if isinstance(found, str):
-        return Coefficient(None, note=found)
-    value, influence = found
+    if isinstance(estimate, str):
+        return Coefficient(None, note=estimate)
+    value, influence = estimate
     value = min(1.0, max(-1.0, value))
     each = influence[cells.of_item] / len(cells.of_item)
     sums = each if codes is None else np.bincount(codes, each)
@@ -213,7 +213,7 @@ def _with_interval(
     )
 
 
-def _pearson(cells: _Cells) -> Found:
+def _pearson(cells: _Cells) -> Estimate:
     if len(cells.x) < 2 or len(cells.y) < 2:
         return FLAT
     share, x, y = cells.share, cells.x[cells.row], cells.y[cells.column]
@@ -226,7 +226,7 @@ def _pearson(cells: _Cells) -> Found:
     return value, at_x * at_y - value / 2 * (at_x**2 + at_y**2)
 
 
-def _spearman(cells: _Cells) -> Found:
+def _spearman(cells: _Cells) -> Estimate:
     """The correlation of the middle ranks. An item also moves the ranks of all items above it."""
     if len(cells.x) < 2 or len(cells.y) < 2:
         return FLAT
@@ -248,7 +248,7 @@ def _spearman(cells: _Cells) -> Found:
     return value, d_both / scale - value / 2 * (d_x / of_x + d_y / of_y)
 
 
-def _kendall(cells: _Cells) -> Found:
+def _kendall(cells: _Cells) -> Estimate:
     """Kendall's tau-b: concordant minus discordant pairs over the geometric mean of the pairs that each rater tells
     apart.
     """
@@ -282,12 +282,12 @@ def _concordant(cells: _Cells) -> np.ndarray:
         placed = (block // 2) * most + key
         left, right = np.flatnonzero(block % 2 == 0), np.flatnonzero(block % 2 == 1)
         first = (block // 2) * most
-        for own, others, above in ((right, left, False), (left, right, True)):
+        for values, others, above in ((right, left, False), (left, right, True)):
             ranked = others[np.argsort(placed[others], kind="stable")]
             sums = np.concatenate([[0], np.cumsum(weight[ranked])])
-            at = np.searchsorted(placed[ranked], placed[own], "right" if above else "left")
-            end = np.searchsorted(placed[ranked], first[own] + (most if above else 0), "left")
-            total[own] += np.abs(sums[at] - sums[end])
+            at = np.searchsorted(placed[ranked], placed[values], "right" if above else "left")
+            end = np.searchsorted(placed[ranked], first[values] + (most if above else 0), "left")
+            total[values] += np.abs(sums[at] - sums[end])
         size *= 2
     out = np.empty_like(total)
     out[order] = total
@@ -327,7 +327,7 @@ _ABSOLUTE = _Distance(lambda x, y: np.abs(x - y), _mean_absolute)
 _UNEQUAL = _Distance(lambda x, y: (x != y).astype(np.float64), _mean_unequal)
 
 
-def _kappa(cells: _Cells, distance: _Distance) -> Found:
+def _kappa(cells: _Cells, distance: _Distance) -> Estimate:
     """One minus the mean distance of the two ratings over the one that is expected by chance."""
     rows, columns = cells.shares
     to_rater, to_reference = distance.mean(cells.x, cells.y, columns), distance.mean(cells.y, cells.x, rows)
@@ -340,7 +340,7 @@ def _kappa(cells: _Cells, distance: _Distance) -> Found:
     return 1 - seen / expected, -(apart - seen) / expected + seen / expected**2 * d_expected
 
 
-_FROM_CELLS: Mapping[str, Callable[[_Cells], Found]] = {
+_FROM_CELLS: Mapping[str, Callable[[_Cells], Estimate]] = {
     "spearman": _spearman,
     "kendall": _kendall,
     "pearson": _pearson,

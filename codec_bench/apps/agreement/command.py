@@ -48,10 +48,10 @@ def agreement(
     from codec_bench.apps.agreement.api import agreement as agreement_of
     from codec_bench.apps.agreement.p1401_words import standard_csv
     from codec_bench.apps.agreement.page import write_agreement_page
-    from codec_bench.apps.agreement.raters import opened_runs
+    from codec_bench.apps.agreement.raters import open_runs
 
-    opened = opened_runs(runs)
-    found = agreement_of(
+    opened = open_runs(runs)
+    result = agreement_of(
         runs=opened,
         human=human,
         judges=judges,
@@ -63,40 +63,40 @@ def agreement(
         by=columns(by),
     )
     target = out or runs[0] / "agreement.html"
-    write_agreement_page(found, opened, target, audio_mb=audio_mb)
-    if found.standard is not None:
-        write_text(target.with_name(f"{target.stem}-p1401.csv"), standard_csv(found.standard))
+    write_agreement_page(result, opened, target, audio_mb=audio_mb)
+    if result.standard is not None:
+        write_text(target.with_name(f"{target.stem}-p1401.csv"), standard_csv(result.standard))
     if as_json:
-        _write(found, "json")
+        _write(result, "json")
     else:
-        _print(found)
+        _print(result)
         sys.stdout.write(f"{target}\n")
 
 
-def _write(found: Any, form: str, as_csv: Callable[[Any], str] | None = None) -> bool:
+def _write(result: Any, form: str, as_csv: Callable[[Any], str] | None = None) -> bool:
     """Writes what was found as JSON or CSV; whether it did, since a table is printed by each command in its own way."""
     if form == "json":
-        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(result.as_dict(), ensure_ascii=False, allow_nan=False) + "\n")
     elif form == "csv" and as_csv is not None:
-        sys.stdout.write(as_csv(found))
+        sys.stdout.write(as_csv(result))
     return form != "table"
 
 
-def _print_standard(found: Standard | None) -> None:
+def _print_standard(standard: Standard | None) -> None:
     """Prints what P.1401 says of metrics, if there is any."""
-    if found is None:
+    if standard is None:
         return
     from codec_bench.apps.agreement import p1401_words as written
     from codec_bench.report.table import wide_table
 
     out = console()
     out.print("against the votes, by ITU-T P.1401", markup=False)
-    for heads, rows in (written.fit_rows(found), written.against_rows(found)):
+    for heads, rows in (written.fit_rows(standard), written.against_rows(standard)):
         if rows:
             out.print(wide_table(heads, rows[:_MOST_ROWS], out.width))
         if len(rows) > _MOST_ROWS:
             talk(f"{len(rows) - _MOST_ROWS:,} more rows are in the data that are printed as JSON")
-    for note in written.standard_notes(found):
+    for note in written.standard_notes(standard):
         out.print(note, markup=False)
 
 
@@ -109,39 +109,39 @@ def _scale(text: str | None) -> tuple[float, float] | None:
     return float(match[1]), float(match[2])
 
 
-def _print(found: Agreement) -> None:
+def _print(result: Agreement) -> None:
     from codec_bench.apps.agreement import words as written
     from codec_bench.report.table import wide_table
 
     out = console()
-    show = lambda made: out.print(wide_table(made[0], made[1], out.width))  # noqa: E731
-    show(written.rater_rows(found))
-    (reference, rater, *heads), rows = written.pair_rows(found)
+    show = lambda heads_and_rows: out.print(wide_table(heads_and_rows[0], heads_and_rows[1], out.width))  # noqa: E731
+    show(written.rater_rows(result))
+    (reference, rater, *heads), rows = written.pair_rows(result)
     # Where the table is broken, its first column stands in every part, so it names both.
     show(([f"{reference} and {rater}", *heads], [[f"{a} and {b}", *cells] for a, b, *cells in rows]))
-    for note in written.agreement_notes(found):
+    for note in written.agreement_notes(result):
         out.print(note, markup=False)
-    for column in written.columns_of(found):
-        heads, rows = written.subset_rows(found, column)
+    for column in written.columns_of(result):
+        heads, rows = written.subset_rows(result, column)
         show((heads, rows[:_MOST_ROWS]))
         if len(rows) > _MOST_ROWS:
             talk(f"{len(rows) - _MOST_ROWS:,} more rows by {column} are on the page")
-    for note in written.subset_notes(found):
+    for note in written.subset_notes(result):
         out.print(note, markup=False)
-    _print_standard(found.standard)
-    first = written.crossed(found)[0]
+    _print_standard(result.standard)
+    first = written.crossed(result)[0]
     out.print(f"rows: {first.reference}; columns: {first.rater}", markup=False)
     show(written.confusion_rows(first))
-    if found.apart:
-        heads, rows = written.apart_rows(found)
+    if result.apart:
+        heads, rows = written.apart_rows(result)
         out.print(
             f"the items on which they differ most ({len(rows[:_SHOWN])} of {len(rows)} that the page shows)",
             markup=False,
         )
         show((heads, rows[:_SHOWN]))
-    if found.problems:
-        show(written.problem_rows(found))
-        count = sum(one["count"] for one in found.problems)
+    if result.problems:
+        show(written.problem_rows(result))
+        count = sum(one["count"] for one in result.problems)
         talk(f"{count:,} ratings of the file were not used or need a look; the table above says which")
 
 
@@ -178,20 +178,20 @@ def _stability(only: str | None, data: str, limit: int, form: str) -> None:
     from codec_bench.apps.agreement.metric_words import stability_csv
     from codec_bench.apps.agreement.stability import metric_stability
 
-    found = metric_stability(only or "all-offline", data=data, limit=limit)
-    if not _write(found, form, stability_csv):
-        _print_stability(found)
+    stability = metric_stability(only or "all-offline", data=data, limit=limit)
+    if not _write(stability, form, stability_csv):
+        _print_stability(stability)
 
 
-def _print_stability(found: StabilityTable) -> None:
+def _print_stability(stability: StabilityTable) -> None:
     from codec_bench.apps.agreement.metric_words import stability_rows
     from codec_bench.report.table import wide_table
 
     out = console()
-    for metric in dict.fromkeys(row.metric for row in found.rows):
-        out.print(wide_table(*stability_rows(found, metric), out.width))
+    for metric in dict.fromkeys(row.metric for row in stability.rows):
+        out.print(wide_table(*stability_rows(stability, metric), out.width))
     out.print(
-        f"{len(found.clips)} clips through {', '.join(found.systems)}. A spread is the standard deviation of the metric's means over these "
+        f"{len(stability.clips)} clips through {', '.join(stability.systems)}. A spread is the standard deviation of the metric's means over these "
         "codecs. A place changes if that codec alone were changed so.",
         markup=False,
     )
@@ -204,27 +204,27 @@ def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None
 
     if not runs:
         raise UserError("--agree needs runs", hint="codec-bench metrics --agree RUN")
-    found = metric_agreement(runs=runs, metrics=only, human=human, least=least)
-    if not _write(found, form, metric_agreement_csv):
-        _print_metrics(found)
-    if found.problems:
-        talk(f"ratings that were not used or need a look: {in_words(Problem(**one) for one in found.problems)}")
+    result = metric_agreement(runs=runs, metrics=only, human=human, least=least)
+    if not _write(result, form, metric_agreement_csv):
+        _print_metrics(result)
+    if result.problems:
+        talk(f"ratings that were not used or need a look: {in_words(Problem(**one) for one in result.problems)}")
 
 
-def _print_metrics(found: MetricAgreement) -> None:
+def _print_metrics(result: MetricAgreement) -> None:
     from codec_bench.apps.agreement import metric_words as written
     from codec_bench.report.table import wide_table
 
     out = console()
-    for heads, rows in (written.metric_rows(found), written.matrix_rows(found)):
+    for heads, rows in (written.metric_rows(result), written.matrix_rows(result)):
         out.print(wide_table(heads, rows, out.width))
-    heads, rows = written.pair_rows(found)
+    heads, rows = written.pair_rows(result)
     out.print(wide_table(heads, rows[:_MOST_PAIRS], out.width))
     if len(rows) > _MOST_PAIRS:
         talk(f"{len(rows) - _MOST_PAIRS:,} more pairs, which agree less, are in --format csv")
-    for cluster in found.clusters:
+    for cluster in result.clusters:
         if len(cluster) > 1:
-            out.print(f"say the same (from {found.least:g}): {', '.join(cluster)}", markup=False)
-    for note in written.metric_agreement_notes(found):
+            out.print(f"say the same (from {result.least:g}): {', '.join(cluster)}", markup=False)
+    for note in written.metric_agreement_notes(result):
         out.print(note, markup=False)
-    _print_standard(found.standard)
+    _print_standard(result.standard)

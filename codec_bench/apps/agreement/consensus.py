@@ -70,8 +70,8 @@ def _modes(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     ordered = np.sort(table, axis=0)  # NaN goes last
     items = table.shape[1]
     best, most, tied, run = np.full(items, np.nan), np.zeros(items, int), np.zeros(items, bool), np.zeros(items, int)
-    for place, row in enumerate(ordered):
-        same = row == ordered[place - 1] if place else np.zeros(items, bool)
+    for index, row in enumerate(ordered):
+        same = row == ordered[index - 1] if index else np.zeros(items, bool)
         run = np.where(np.isnan(row), 0, np.where(same, run + 1, 1))
         more = run > most
         tied = np.where(more, False, tied | ((run == most) & (run > 0) & (row != best)))

@@ -76,9 +76,9 @@ class Material:
                 self.scales[column.rater][benchmark] = column.scale
                 self._take(column.rater, benchmark, system, ratings_in(run, system, column.metric))
 
-    def _take(self, rater: str, benchmark: str, system: str, found: Iterator[tuple[str, float | None, str]]) -> None:
+    def _take(self, rater: str, benchmark: str, system: str, readings: Iterator[tuple[str, float | None, str]]) -> None:
         mine = self.ratings[rater]
-        for id, value, status in found:
+        for id, value, status in readings:
             item, rating = Item(benchmark, system, id), status if value is None else float(value)
             before = mine.get(item)
             if isinstance(before, float) and isinstance(rating, float) and before != rating:
@@ -91,55 +91,55 @@ class Material:
     @property
     def scale(self) -> Scale | None:
         """The scale of all judges, if they have one."""
-        found = {scale for name, is_judge in self.roles.items() if is_judge for scale in self.scales[name].values()}
-        return next(iter(found)) if len(found) == 1 else None
+        scales = {scale for name, is_judge in self.roles.items() if is_judge for scale in self.scales[name].values()}
+        return next(iter(scales)) if len(scales) == 1 else None
 
     def raters(self, items: Sequence[Item]) -> list[Rater]:
         """The judges and metrics as raters of these items."""
-        made = []
+        all_raters = []
         for name, is_judge in self.roles.items():
             held = [self.ratings[name].get(item, NOT_IN_RUN) for item in items]
             values = np.array([one if isinstance(one, float) else np.nan for one in held], np.float64)
             missing = Counter(one for one in held if isinstance(one, str))
-            made.append(Rater(name, "judge" if is_judge else "metric", values, self.scales[name], dict(missing)))
-        return made
+            all_raters.append(Rater(name, "judge" if is_judge else "metric", values, self.scales[name], dict(missing)))
+        return all_raters
 
     def panel(
-        self, kind: str, items: Sequence[Item], raters: list[Rater], given: Mapping[str, Mapping[str, list[int]]]
+        self, kind: str, items: Sequence[Item], raters: list[Rater], subsets: Mapping[str, Mapping[str, list[int]]]
     ) -> Panel:
         """A panel of these items, with the subsets of the runs and those that the people's file names."""
         units = [f"{item.benchmark}\0{self.units[item.benchmark].get(item.id, item.id)}" for item in items]
-        return Panel(kind, items, units, raters, {**self._subsets(items), **given})
+        return Panel(kind, items, units, raters, {**self._subsets(items), **subsets})
 
-    def judges_told(self, judges: Sequence[str], metrics: Sequence[str]) -> list[str]:
+    def describe_judges(self, judges: Sequence[str], metrics: Sequence[str]) -> list[str]:
         """How each judge that rates here did in its test, one sentence each; `judges` and `metrics` as for
         `columns_of`.
         """
-        told = (
+        texts = (
             f"{column.metric}: {run.judge(column.metric)}"
             for run in self.runs
             for column in columns_of(run, judges, metrics)
             if column.is_judge
         )
-        return list(dict.fromkeys(told))
+        return list(dict.fromkeys(texts))
 
     def _subsets(self, items: Sequence[Item]) -> dict[str, dict[str, list[int]]]:
         """The places of the items by column and value; a column with one value is the whole set."""
-        found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        subsets: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         of_id: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
         for benchmark, columns in self.groups.items():
             for column, values in columns.items():
                 for value, ids in values.items():
                     for id in ids:
                         of_id[benchmark, id].append((column, value))
-        for place, item in enumerate(items):
-            found["benchmark"][item.benchmark].append(place)
-            found["pair" if item.other else "system"][
+        for index, item in enumerate(items):
+            subsets["benchmark"][item.benchmark].append(index)
+            subsets["pair" if item.other else "system"][
                 f"{item.system} | {item.other}" if item.other else item.system
-            ].append(place)
+            ].append(index)
             for column, value in of_id.get((item.benchmark, item.id), ()):
-                found[column][value].append(place)
-        return {column: dict(sorted(values.items())) for column, values in found.items() if len(values) > 1}
+                subsets[column][value].append(index)
+        return {column: dict(sorted(values.items())) for column, values in subsets.items() if len(values) > 1}
 
 
 def _check_known(runs: Sequence[Run], judges: Sequence[str], metrics: Sequence[str]) -> None:
@@ -149,18 +149,18 @@ def _check_known(runs: Sequence[Run], judges: Sequence[str], metrics: Sequence[s
         UnknownName: one is in none of them.
     """
     judged = [judged_by(run) for run in runs]
-    known = {judge for found in judged for _, judge in found.values()}
+    known = {judge for by_item in judged for _, judge in by_item.values()}
     for name in judges:
         if not any(is_called(judge, name) for judge in known):
             raise UnknownName("judge in these runs", name, known)
     there = {name for run in runs for name in run.metrics}
-    there |= {f"rating[{rubric}]" for found in judged for rubric, _ in found.values()}
+    there |= {f"rating[{rubric}]" for by_item in judged for rubric, _ in by_item.values()}
     for name in metrics:
         if name not in there:
             raise UnknownName("metric in these runs", name, there)
 
 
-def _in_order(known: Mapping[str, bool], asked: Sequence[str]) -> list[str]:
+def _in_order(known: Mapping[str, bool], requested: Sequence[str]) -> list[str]:
     """The raters: those that were asked for in that order, then the others in the order of the runs."""
-    place = lambda name: next((n for n, one in enumerate(asked) if is_called(name, one)), len(asked))  # noqa: E731
-    return sorted(known, key=place)
+    position = lambda name: next((n for n, one in enumerate(requested) if is_called(name, one)), len(requested))  # noqa: E731
+    return sorted(known, key=position)

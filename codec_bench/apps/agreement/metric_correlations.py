@@ -106,9 +106,9 @@ class MetricAgreement:
         Raises:
             KeyError: there is none.
         """
-        for found in self.pairs:
-            if {found.first, found.second} == {one, other}:
-                return found
+        for candidate in self.pairs:
+            if {candidate.first, candidate.second} == {one, other}:
+                return candidate
         raise KeyError(f"{one} and {other}")
 
     def as_dict(self) -> dict[str, Any]:
@@ -135,15 +135,15 @@ def metric_agreement_of(
             `MetricAgreement`.
     """
     count, units = len(scored.names), scored.item_units
-    found = [_pair(scored, a, b, units, least) for a in range(count) for b in range(a + 1, count)]
-    clusters = alike([pair.items.coefficients["spearman"].value for pair in found], least)
-    order = [place for cluster in clusters for place in cluster]
-    of = {frozenset((pair.first, pair.second)): pair for pair in found}
-    names = [scored.names[place] for place in order]
+    metric_pairs = [_pair(scored, a, b, units, least) for a in range(count) for b in range(a + 1, count)]
+    clusters = alike([pair.items.coefficients["spearman"].value for pair in metric_pairs], least)
+    order = [index for cluster in clusters for index in cluster]
+    of = {frozenset((pair.first, pair.second)): pair for pair in metric_pairs}
+    names = [scored.names[index] for index in order]
     pairs = [of[frozenset((a, b))] for n, a in enumerate(names) for b in names[n + 1 :]]
     return MetricAgreement(
-        tuple(_column(scored, place) for place in order),
-        tuple(tuple(scored.names[place] for place in cluster) for cluster in clusters),
+        tuple(_column(scored, index) for index in order),
+        tuple(tuple(scored.names[index] for index in cluster) for cluster in clusters),
         tuple(pairs),
         tuple(scored.systems),
         least,
@@ -152,16 +152,16 @@ def metric_agreement_of(
     )
 
 
-def _column(scored: Scored, place: int) -> MetricColumn:
-    values = scored.values[place]
-    better = {True: "higher", False: "lower", None: "neither"}[scored.better[place]]
-    return MetricColumn(scored.names[place], better, int(np.isfinite(values).sum()), int(np.isinf(values).sum()))
+def _column(scored: Scored, index: int) -> MetricColumn:
+    values = scored.values[index]
+    better = {True: "higher", False: "lower", None: "neither"}[scored.better[index]]
+    return MetricColumn(scored.names[index], better, int(np.isfinite(values).sum()), int(np.isinf(values).sum()))
 
 
 def _pair(scored: Scored, a: int, b: int, units: np.ndarray, least: float) -> MetricPair:
     x, y = scored.column(a), scored.column(b)
     both = np.isfinite(x) & np.isfinite(y)
-    left_out = int((~(np.isnan(x) | np.isnan(y)) & ~both).sum())
+    excluded = int((~(np.isnan(x) | np.isnan(y)) & ~both).sum())
     items = agreement_of(reference=x[both], rater=y[both], codes=units[both], names=COEFFICIENTS)
     of_x, of_y = scored.systems_of(a), scored.systems_of(b)
     known = np.isfinite(of_x) & np.isfinite(of_y)
@@ -171,10 +171,10 @@ def _pair(scored: Scored, a: int, b: int, units: np.ndarray, least: float) -> Me
     }
     value = items.coefficients["spearman"].value
     return MetricPair(
-        scored.names[a], scored.names[b], items, left_out, int(known.sum()), of_systems, value is not None and value >= least
+        scored.names[a], scored.names[b], items, excluded, int(known.sum()), of_systems, value is not None and value >= least
     )  # fmt: skip
 
 
-def _of_systems(found: Coefficient) -> Coefficient:
+def _of_systems(coefficient: Coefficient) -> Coefficient:
     """A correlation over systems, whose notes say systems for rows."""
-    return replace(found, note=renamed(found.note, "systems"))
+    return replace(coefficient, note=renamed(coefficient.note, "systems"))

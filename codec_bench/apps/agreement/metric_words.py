@@ -19,16 +19,16 @@ STABILITY_FIELDS = (
 _ENDS = ("", "_low", "_high")
 
 
-def metric_rows(found: MetricAgreement) -> Rows:
+def metric_rows(agreement: MetricAgreement) -> Rows:
     """One row for each metric, in clusters that say the same."""
-    cluster = {name: number for number, names in enumerate(found.clusters, 1) for name in names}
-    rows = [[plain(c.name), str(cluster[c.name]), c.better, f"{c.n:,}", f"{c.without:,}"] for c in found.columns]
+    cluster = {name: number for number, names in enumerate(agreement.clusters, 1) for name in names}
+    rows = [[plain(c.name), str(cluster[c.name]), c.better, f"{c.n:,}", f"{c.without:,}"] for c in agreement.columns]
     return ["metric", "cluster", "better", "items", "without a value"], rows
 
 
-def stability_rows(found: StabilityTable, metric: str) -> Rows:
+def stability_rows(stability: StabilityTable, metric: str) -> Rows:
     """One row for each change of the sound, those that move the metric most first."""
-    rows = sorted((row for row in found.rows if row.metric == metric), key=lambda row: -(row.in_spreads or 0.0))
+    rows = sorted((row for row in stability.rows if row.metric == metric), key=lambda row: -(row.in_spreads or 0.0))
     heads = [plain(metric), "moves by", "at most", "in spreads", "places that change", "scores", "without a value"]
     return heads, [
         [
@@ -39,10 +39,10 @@ def stability_rows(found: StabilityTable, metric: str) -> Rows:
     ]  # fmt: skip
 
 
-def stability_csv(found: StabilityTable) -> str:
+def stability_csv(stability: StabilityTable) -> str:
     """All rows, as `codec_bench.metrics.sensitivity` reads them."""
     file = io.StringIO()
-    write_csv(file, STABILITY_FIELDS, ([_field(row, name) for name in STABILITY_FIELDS] for row in found.rows))
+    write_csv(file, STABILITY_FIELDS, ([_field(row, name) for name in STABILITY_FIELDS] for row in stability.rows))
     return file.getvalue()
 
 
@@ -51,20 +51,20 @@ def _field(row: Any, name: str) -> Any:
     return float(f"{round(value, 6):.4g}") if isinstance(value, float) else value
 
 
-def matrix_rows(found: MetricAgreement) -> Rows:
+def matrix_rows(agreement: MetricAgreement) -> Rows:
     """Spearman's correlation over items of every two metrics."""
-    values = {frozenset((p.first, p.second)): p.items.coefficients["spearman"].value for p in found.pairs}
-    names = [column.name for column in found.columns]
+    values = {frozenset((p.first, p.second)): p.items.coefficients["spearman"].value for p in agreement.pairs}
+    names = [column.name for column in agreement.columns]
     cell = lambda a, b: "" if a == b else number(values[frozenset((a, b))], 2)  # noqa: E731
     return ["Spearman over items", *map(plain, names)], [[plain(a), *(cell(a, b) for b in names)] for a in names]
 
 
-def pair_rows(found: MetricAgreement) -> Rows:
+def pair_rows(agreement: MetricAgreement) -> Rows:
     """One row for each two metrics, those that agree most first."""
-    over = [f"{NAMES[name]} over {what}" for what in ("items", "systems") for name in COEFFICIENTS]
+    over = [f"{NAMES[name]} over {unit}" for unit in ("items", "systems") for name in COEFFICIENTS]
     heads = ["metrics", "say the same", "items", "units", "left out", over[0], over[1], "systems", over[2], over[3]]
     size = lambda pair: pair.items.coefficients["spearman"].value  # noqa: E731
-    ordered = sorted(found.pairs, key=lambda pair: -2.0 if size(pair) is None else size(pair), reverse=True)
+    ordered = sorted(agreement.pairs, key=lambda pair: -2.0 if size(pair) is None else size(pair), reverse=True)
     return heads, [_cells(pair) for pair in ordered]
 
 
@@ -77,35 +77,35 @@ def _cells(pair: MetricPair) -> list[str]:
     ]  # fmt: skip
 
 
-def metric_agreement_notes(found: MetricAgreement) -> list[str]:
+def metric_agreement_notes(agreement: MetricAgreement) -> list[str]:
     """Why numbers or intervals are missing, and which metrics are not turned; one sentence each."""
     entries = [
-        (f"{pair.first} and {pair.second}", f"{NAMES[name]} over {what}", Counted.from_dict({**one.as_dict(), "n": n}))
-        for pair in found.pairs
-        for what, held, n in (
+        (f"{pair.first} and {pair.second}", f"{NAMES[name]} over {label}", Counted.from_dict({**one.as_dict(), "n": n}))
+        for pair in agreement.pairs
+        for label, held, n in (
             ("items", pair.items.coefficients, pair.items.n),
             ("systems", pair.of_systems, pair.systems),
         )
         for name, one in held.items()
     ]
-    undirected = [plain(column.name) for column in found.columns if column.better == "neither"]
-    told = [
+    undirected = [plain(column.name) for column in agreement.columns if column.better == "neither"]
+    notes = [
         f"neither more nor less is better, so that the sign of their correlations says nothing: {', '.join(undirected)}"
     ]
-    judges = [f"{plain(name)}: {plain(words)}" for name, words in found.judges.items()]
-    return [*interval_notes(entries), *(told if undirected else []), *judges]
+    judges = [f"{plain(name)}: {plain(words)}" for name, words in agreement.judges.items()]
+    return [*interval_notes(entries), *(notes if undirected else []), *judges]
 
 
-def metric_agreement_csv(found: MetricAgreement) -> str:
+def metric_agreement_csv(agreement: MetricAgreement) -> str:
     """One line for each two metrics, in the order of the clusters."""
     out = io.StringIO()
-    columns = [f"{name}_{what}{end}" for what in ("items", "systems") for name in COEFFICIENTS for end in _ENDS]
+    columns = [f"{name}_{unit}{end}" for unit in ("items", "systems") for name in COEFFICIENTS for end in _ENDS]
     rows = []
-    for pair in found.pairs:
+    for pair in agreement.pairs:
         numbers = [_ends(held[name]) for held in (pair.items.coefficients, pair.of_systems) for name in COEFFICIENTS]
         counts = (int(pair.is_same), pair.items.n, pair.items.units, pair.left_out, pair.systems)
         judges = "; ".join(
-            f"{name}: {found.judges[name]}" for name in (pair.first, pair.second) if name in found.judges
+            f"{name}: {agreement.judges[name]}" for name in (pair.first, pair.second) if name in agreement.judges
         )
         rows.append(
             [pair.first, pair.second, *counts, *(value for three in numbers for value in three), judges or None]
@@ -114,5 +114,5 @@ def metric_agreement_csv(found: MetricAgreement) -> str:
     return out.getvalue()
 
 
-def _ends(found: Coefficient) -> tuple[Any, ...]:
-    return found.value, found.low, found.high
+def _ends(coefficient: Coefficient) -> tuple[Any, ...]:
+    return coefficient.value, coefficient.low, coefficient.high

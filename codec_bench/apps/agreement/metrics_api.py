@@ -11,7 +11,7 @@ import numpy as np
 
 from codec_bench.apps.agreement.metric_correlations import LEAST, MetricAgreement, metric_agreement_of
 from codec_bench.apps.agreement.p1401 import Standard, Values, Votes, p1401, ranges_of
-from codec_bench.apps.agreement.raters import opened_runs
+from codec_bench.apps.agreement.raters import open_runs
 from codec_bench.apps.agreement.ratings import UNCLEAR, UNKNOWN_ID, UNKNOWN_SYSTEM, Problems, Ratings, Row, read_ratings
 from codec_bench.apps.agreement.score_columns import Scored, scored
 from codec_bench.config.option import names
@@ -57,7 +57,7 @@ def metric_agreement(
     """
     if not -1 <= least <= 1:
         raise UserError(f"the least correlation is {least:g}; expected a number between -1 and 1, such as {LEAST:g}")
-    opened = opened_runs(runs)
+    opened = open_runs(runs)
     people = None if human is None else _rated(human)
     columns = scored(opened, names(metrics or ""), {} if people is None else {LISTENERS: True})
     if len(columns.names) < 2:
@@ -98,24 +98,24 @@ def _add_people(columns: Scored, people: Ratings, path: Path) -> Votes:
     Raises:
         UserError: none of them is about an item of the runs.
     """
-    place = columns.names.index(LISTENERS)
+    index = columns.names.index(LISTENERS)
     sums, counts = np.zeros((2, len(columns.systems), len(columns.samples)))
-    given: list[tuple[int, float]] = []
+    ratings: list[tuple[int, float]] = []
     for row in people.rows:
         at = _item(columns, row, people.problems)
         if at is not None and row.value is not None:
             sums[at] += row.value
             counts[at] += 1
-            given.append((at[0] * len(columns.samples) + at[1], row.value))
+            ratings.append((at[0] * len(columns.samples) + at[1], row.value))
     if not counts.any():
-        raise UserError(f"none of the ratings in '{path}' can be used: {people.problems.told}")
+        raise UserError(f"none of the ratings in '{path}' can be used: {people.problems.summary}")
     rated = counts > 0
     means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=rated)
-    columns.values[place] = means
+    columns.values[index] = means
     for row_of, (values, there) in enumerate(zip(means, rated)):
         if there.any():
-            columns.of_systems[row_of, place] = values[there].mean()
-    return Votes(np.array([file for file, _ in given]), np.array([vote for _, vote in given], np.float64))
+            columns.of_systems[row_of, index] = values[there].mean()
+    return Votes(np.array([file for file, _ in ratings]), np.array([vote for _, vote in ratings], np.float64))
 
 
 def _standard(columns: Scored, runs: Sequence[Run], people: Ratings, votes: Votes) -> Standard:
@@ -123,11 +123,11 @@ def _standard(columns: Scored, runs: Sequence[Run], people: Ratings, votes: Vote
     facts = {name: about for run in reversed(runs) for name, about in run.metrics.items()}
     prefix = {name: f"{name}/" if len(columns.benchmarks) > 1 else "" for name in columns.benchmarks}
     metrics = []
-    for place, name in enumerate(columns.names):
+    for index, name in enumerate(columns.names):
         if name != LISTENERS:
-            values = np.array(columns.values[place], np.float64).ravel()
+            values = np.array(columns.values[index], np.float64).ravel()
             values[np.isinf(values)] = np.nan
-            metrics.append(Values(name, values, columns.better[place], ranges_of(facts, name)))
+            metrics.append(Values(name, values, columns.better[index], ranges_of(facts, name)))
     files = [f"{prefix[benchmark]}{system}/{id}" for system in columns.systems for benchmark, id in columns.samples]
     conditions = [f"{prefix[benchmark]}{system}" for system in columns.systems for benchmark, _ in columns.samples]
     return p1401(metrics, votes, files, conditions, people.scale)
@@ -137,11 +137,11 @@ def _item(columns: Scored, row: Row, problems: Problems) -> tuple[int, int] | No
     """The system and the sample that a rating is about, or None; the problem is then noted."""
     where = f"line {row.line}: {row.id}"
     held = [row.benchmark] if row.benchmark else columns.benchmarks
-    found = [columns.samples[benchmark, row.id] for benchmark in held if (benchmark, row.id) in columns.samples]
-    if len(found) != 1:
-        problems.add(UNCLEAR if found else UNKNOWN_ID, where, rater=row.rater)
+    matches = [columns.samples[benchmark, row.id] for benchmark in held if (benchmark, row.id) in columns.samples]
+    if len(matches) != 1:
+        problems.add(UNCLEAR if matches else UNKNOWN_ID, where, rater=row.rater)
         return None
     if row.system not in columns.systems and (row.system or len(columns.systems) > 1):
         problems.add(UNKNOWN_SYSTEM, f"{where} of {row.system or 'no system'}", rater=row.rater)
         return None
-    return columns.systems.index(row.system) if row.system else 0, found[0]
+    return columns.systems.index(row.system) if row.system else 0, matches[0]

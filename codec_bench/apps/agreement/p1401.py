@@ -124,7 +124,7 @@ class Fit:
     turned: bool
     level: str
     n: int
-    left_out: int
+    excluded: int
     spearman: Coefficient
     mapped: tuple[Mapped, ...]
     points: Points
@@ -173,7 +173,7 @@ class Standard:
         """As JSON values."""
         fits = [
             {
-                "metric": fit.metric, "turned": fit.turned, "level": fit.level, "n": fit.n, "left_out": fit.left_out,
+                "metric": fit.metric, "turned": fit.turned, "level": fit.level, "n": fit.n, "left_out": fit.excluded,
                 "spearman": fit.spearman.as_dict(),
                 "mapped": [
                     {
@@ -225,7 +225,7 @@ def p1401(
     compared: list[Against] = []
     for level in LEVELS:
         held = [_points(one, votes, files, conditions, level) for one in metrics]
-        fits += [_fit(one, points, lost, level, scale) for one, (points, lost) in zip(metrics, held)]
+        fits += [_fit(one, points, excluded, level, scale) for one, (points, excluded) in zip(metrics, held)]
         for (one, (a, _)), (other, (b, _)) in combinations(zip(metrics, held), 2):
             compared += _against(one, other, *_common(a, b), level, scale, pairs)
     return Standard(tuple(fits), tuple(compared), _notes(metrics, pairs))
@@ -255,8 +255,8 @@ def _points(
     voted = np.bincount(votes.file, minlength=len(files)) > 0
     of = list(conditions) if level == "conditions" else list(files)
     names = list(dict.fromkeys(name for name, there in zip(of, voted) if there))
-    place = {name: number for number, name in enumerate(names)}
-    code = np.array([place.get(name, -1) for name in of], np.int64)
+    index_of = {name: number for number, name in enumerate(names)}
+    code = np.array([index_of.get(name, -1) for name in of], np.int64)
     used = known & voted  # a condition's votes and values are of the same files
     row = used[votes.file]
     at, vote = code[votes.file[row]], votes.vote[row]
@@ -265,23 +265,23 @@ def _points(
         mos = np.bincount(at, vote, len(names)) / count
         spread = np.sqrt(np.bincount(at, (vote - mos[at]) ** 2, len(names)) / (count - 1))
         value = np.bincount(code[used], metric.values[used], len(names)) / np.bincount(code[used], minlength=len(names))
-    kept = np.flatnonzero(count > 1)
-    ci = np.array([t_quantile(LEVEL, int(m) - 1) * s / math.sqrt(m) for m, s in zip(count[kept], spread[kept])])
+    repeated = np.flatnonzero(count > 1)
+    ci = np.array([t_quantile(LEVEL, int(m) - 1) * s / math.sqrt(m) for m, s in zip(count[repeated], spread[repeated])])
     turned = -value if metric.better is False else value
-    return Points(tuple(names[n] for n in kept), turned[kept], mos[kept], ci), len(names) - len(kept)
+    return Points(tuple(names[n] for n in repeated), turned[repeated], mos[repeated], ci), len(names) - len(repeated)
 
 
 def _common(a: Points, b: Points) -> tuple[Points, Points]:
     """Both with the points that both have."""
     of_b = {name: number for number, name in enumerate(b.names)}
-    kept = [(number, of_b[name]) for number, name in enumerate(a.names) if name in of_b]
-    taken = lambda points, at: Points(  # noqa: E731
+    shared = [(number, of_b[name]) for number, name in enumerate(a.names) if name in of_b]
+    take = lambda points, at: Points(  # noqa: E731
         tuple(points.names[n] for n in at), points.value[at], points.mos[at], points.ci[at]
     )
-    return taken(a, [one for one, _ in kept]), taken(b, [other for _, other in kept])
+    return take(a, [one for one, _ in shared]), take(b, [other for _, other in shared])
 
 
-def _fit(metric: Values, points: Points, lost: int, level: str, scale: tuple[float, float]) -> Fit:
+def _fit(metric: Values, points: Points, excluded: int, level: str, scale: tuple[float, float]) -> Fit:
     n = len(points.names)
     ranks = spearman(points.value, points.mos) if n >= FEWEST else None
     of_ranks = (
@@ -290,7 +290,7 @@ def _fit(metric: Values, points: Points, lost: int, level: str, scale: tuple[flo
         else replace(ranks, note=renamed(ranks.note, level))
     )
     mapped = tuple(_mapped(metric, points, mapping, level, scale) for mapping in DEGREES)
-    return Fit(metric.name, metric.better is False, level, n, lost, of_ranks, mapped, points)
+    return Fit(metric.name, metric.better is False, level, n, excluded, of_ranks, mapped, points)
 
 
 def _too_few(n: int, level: str, fewest: int) -> str:
@@ -377,12 +377,12 @@ def mapping_of(value: np.ndarray, mos: np.ndarray, mapping: str) -> np.ndarray:
     t = (value - middle) / half
     if mapping == "first":
         slope = max(0.0, float((t - t.mean()) @ (mos - mos.mean())) / float((t - t.mean()) @ (t - t.mean())))
-        found = np.array([float(mos.mean() - slope * t.mean()), slope])
+        line = np.array([float(mos.mean() - slope * t.mean()), slope])
     else:
-        found = _rising_cubic(t, mos)
+        line = _rising_cubic(t, mos)
     # Back from t = (value - middle) / half.
-    step, power, out = np.array([-middle / half, 1 / half]), np.array([1.0]), np.zeros(len(found))
-    for order, coefficient in enumerate(found):
+    step, power, out = np.array([-middle / half, 1 / half]), np.array([1.0]), np.zeros(len(line))
+    for order, coefficient in enumerate(line):
         out[: order + 1] += coefficient * power
         power = np.convolve(power, step)
     return out
@@ -395,16 +395,16 @@ def _rising_cubic(t: np.ndarray, mos: np.ndarray) -> np.ndarray:
         """Least squares in the span of cubics given by their coefficients."""
         basis = np.stack(columns, axis=1)
         design = np.stack([np.ones_like(t), t, t**2, t**3], axis=1) @ basis
-        found = basis @ np.linalg.lstsq(design, mos, rcond=None)[0]
-        left = mos - np.polynomial.polynomial.polyval(t, found)
-        return float(left @ left), found
+        coefficients = basis @ np.linalg.lstsq(design, mos, rcond=None)[0]
+        left = mos - np.polynomial.polynomial.polyval(t, coefficients)
+        return float(left @ left), coefficients
 
     one, line, square, cube = np.eye(4)
 
     def touching(at: float) -> tuple[float, np.ndarray]:
         """The slope is k (t - at)^2, with k of 0 or more."""
-        found = solved(one, cube - 3 * at * square + 3 * at**2 * line)
-        return found if found[1][3] >= 0 else solved(one)
+        coefficients = solved(one, cube - 3 * at * square + 3 * at**2 * line)
+        return coefficients if coefficients[1][3] >= 0 else solved(one)
 
     grid = np.linspace(-1, 1, 41)
     best = int(np.argmin([touching(at)[0] for at in grid]))
@@ -435,33 +435,33 @@ def _against(
     """Two metrics on the points that both have, after each mapping that both have."""
     from scipy.stats import f, norm, t
 
-    made = []
+    comparisons = []
     n = len(a.names)
     for mapping, d in DEGREES.items():
         x, y = _mapped(one, a, mapping, level, scale), _mapped(other, b, mapping, level, scale)
         if x.note or y.note:
             continue
-        taken = lambda p: None if p is None else min(1.0, pairs * float(p))  # noqa: E731
+        adjust = lambda p: None if p is None else min(1.0, pairs * float(p))  # noqa: E731
         (f_rmse, p_rmse), (f_star, p_star) = (
-            (ratio, None if ratio is None else taken(f.sf(ratio, n - d, n - d)))
+            (ratio, None if ratio is None else adjust(f.sf(ratio, n - d, n - d)))
             for ratio in (_ratio(x.rmse.value, y.rmse.value), _ratio(x.rmse_star, y.rmse_star))
         )
         z = p_pearson = p_dependent = None
         r, s = x.pearson.value, y.pearson.value
         if r is not None and s is not None and max(abs(r), abs(s)) < 1 - 1e-12:
             z = (math.atanh(r) - math.atanh(s)) / math.sqrt(2 / (n - 3))
-            p_pearson = taken(2 * (norm.sf(abs(z)) if n >= NORMAL_FROM else t.sf(abs(z), n - 1)))
-            p_dependent = taken(_williams(r, s, _between(x, y, a, b), n))
+            p_pearson = adjust(2 * (norm.sf(abs(z)) if n >= NORMAL_FROM else t.sf(abs(z), n - 1)))
+            p_dependent = adjust(_williams(r, s, _between(x, y, a, b), n))
         share = ((x.outlier_ratio.value or 0.0) + (y.outlier_ratio.value or 0.0)) / 2
         error = math.sqrt(2 * share * (1 - share) / n)
         apart = abs((x.outlier_ratio.value or 0.0) - (y.outlier_ratio.value or 0.0))
-        p_outliers = taken(2 * norm.sf(apart / error)) if error else None
-        made.append(
+        p_outliers = adjust(2 * norm.sf(apart / error)) if error else None
+        comparisons.append(
             Against(
                 one.name, other.name, level, mapping, n, pairs, f_rmse, p_rmse, f_star, p_star, z, p_pearson, p_dependent, p_outliers
             )
         )  # fmt: skip
-    return made
+    return comparisons
 
 
 def _ratio(left: float | None, right: float | None) -> float | None:

@@ -17,24 +17,24 @@ _ENDS = ("", "_low", "_high")
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 340, 260, 34, 26
 
 
-def fit_rows(found: Standard) -> Rows:
+def fit_rows(standard: Standard) -> Rows:
     """One row for each metric, level and mapping that has figures."""
     heads = ["metric", "over", "n", "left out", "mapping", "RMSE", "RMSE*", "outlier ratio", "Pearson", "Spearman"]
     rows = [
         [
-            plain(fit.metric), fit.level, f"{fit.n:,}", f"{fit.left_out:,}", MAPPINGS[one.mapping], coefficient_text(one.rmse),
+            plain(fit.metric), fit.level, f"{fit.n:,}", f"{fit.excluded:,}", MAPPINGS[one.mapping], coefficient_text(one.rmse),
             number(one.rmse_star, PLACES), coefficient_text(one.outlier_ratio), coefficient_text(one.pearson), coefficient_text(fit.spearman),
         ]
-        for fit in found.fits
+        for fit in standard.fits
         for one in fit.mapped
         if one.note is None
     ]  # fmt: skip
     return heads, rows
 
 
-def against_rows(found: Standard) -> Rows:
+def against_rows(standard: Standard) -> Rows:
     """One row for each two metrics and level, after the mapping of the highest order that both have."""
-    last = {(one.first, one.second, one.level): one for one in found.compared}
+    last = {(one.first, one.second, one.level): one for one in standard.compared}
     heads = ["metrics", "over", "n", "mapping", "RMSE", "RMSE*", "outlier ratio", "Pearson", "Pearson, same data"]
     rows = [
         [
@@ -46,23 +46,27 @@ def against_rows(found: Standard) -> Rows:
     return heads, rows
 
 
-def standard_notes(found: Standard) -> list[str]:
+def standard_notes(standard: Standard) -> list[str]:
     """Why figures are missing, and what else to know; one sentence each."""
-    told: dict[str, list[str]] = {}
-    for fit in found.fits:
+    notes: dict[str, list[str]] = {}
+    for fit in standard.fits:
         for one in fit.mapped:
             if one.note:
-                told.setdefault(f"{MAPPINGS[one.mapping]} over {fit.level}: {one.note}", []).append(plain(fit.metric))
-    turned = dict.fromkeys(plain(fit.metric) for fit in found.fits if fit.turned)
+                notes.setdefault(f"{MAPPINGS[one.mapping]} over {fit.level}: {one.note}", []).append(plain(fit.metric))
+    turned = dict.fromkeys(plain(fit.metric) for fit in standard.fits if fit.turned)
     signs = [f"less is better, so the sign is turned before the mapping: {', '.join(turned)}"] if turned else []
-    return [*(f"no figure for {', '.join(names)}; mapping {why}" for why, names in told.items()), *signs, *found.notes]
+    return [
+        *(f"no figure for {', '.join(names)}; mapping {why}" for why, names in notes.items()),
+        *signs,
+        *standard.notes,
+    ]
 
 
 def _p(p: float | None) -> str:
     return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def standard_csv(found: Standard) -> str:
+def standard_csv(standard: Standard) -> str:
     """Everything as one table: a row for each metric, level and mapping, and for each two metrics; `second` is empty in
     the former.
     """
@@ -82,17 +86,17 @@ def standard_csv(found: Standard) -> str:
         "note",
         *tests,
     ]
-    rows: list[list[Any]] = [_fit_line(fit, one) + [None] * len(tests) for fit in found.fits for one in fit.mapped]
-    rows += [_against_line(one, len(figures) + 4, tests) for one in found.compared]
+    rows: list[list[Any]] = [_fit_line(fit, one) + [None] * len(tests) for fit in standard.fits for one in fit.mapped]
+    rows += [_against_line(one, len(figures) + 4, tests) for one in standard.compared]
     write_csv(out, heads, rows)
     return out.getvalue()
 
 
 def _fit_line(fit: Fit, one: Mapped) -> list[Any]:
     held = (one.rmse, one.outlier_ratio, one.pearson, fit.spearman)
-    ends = [value for found in held for value in (found.value, found.low, found.high)]
-    told = " ".join(f"{value:.9g}" for value in one.coefficients)
-    return [fit.metric, "", fit.level, one.mapping, fit.n, fit.left_out, one.rmse_star, *ends, told, one.note]
+    ends = [value for figure in held for value in (figure.value, figure.low, figure.high)]
+    coefficients = " ".join(f"{value:.9g}" for value in one.coefficients)
+    return [fit.metric, "", fit.level, one.mapping, fit.n, fit.excluded, one.rmse_star, *ends, coefficients, one.note]
 
 
 def _against_line(one: Against, empty: int, tests: tuple[str, ...]) -> list[Any]:
@@ -100,9 +104,9 @@ def _against_line(one: Against, empty: int, tests: tuple[str, ...]) -> list[Any]
     return [one.first, one.second, one.level, one.mapping, one.n, *between, *(getattr(one, name) for name in tests)]
 
 
-def plots(found: Standard) -> list[dict[str, Any]]:
+def plots(standard: Standard) -> list[dict[str, Any]]:
     """For each metric and level with a mapping: what the page draws. Places are in units of the drawing."""
-    return [_plot(fit, one) for fit in found.fits if (one := shown_mapping(fit)).note is None]
+    return [_plot(fit, one) for fit in standard.fits if (one := shown_mapping(fit)).note is None]
 
 
 def _plot(fit: Fit, one: Mapped) -> dict[str, Any]:

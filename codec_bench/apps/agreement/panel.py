@@ -93,7 +93,7 @@ class Compared:
 
     reference: str
     rater: str
-    whole: PairAgreement
+    overall: PairAgreement
     subsets: Mapping[str, Mapping[str, PairAgreement]]
     confusion: Confusion
 
@@ -102,9 +102,9 @@ class Compared:
         return {
             "reference": self.reference,
             "rater": self.rater,
-            **self.whole.as_dict(),
+            **self.overall.as_dict(),
             "subsets": {
-                column: {value: found.as_dict() for value, found in values.items()}
+                column: {value: agreement.as_dict() for value, agreement in values.items()}
                 for column, values in self.subsets.items()
             },
             "confusion": {
@@ -187,9 +187,9 @@ def compare_raters(panel: Panel, reference: Rater, rater: Rater, *, ties: str = 
         }
         for column, values in panel.subsets.items()
     }
-    whole = np.flatnonzero(both)
+    shared = np.flatnonzero(both)
     return Compared(
-        reference.name, rater.name, over(whole), subsets, _confusion(panel, against[whole], rater.values[whole])
+        reference.name, rater.name, over(shared), subsets, _confusion(panel, against[shared], rater.values[shared])
     )
 
 
@@ -198,17 +198,17 @@ def _refused(panel: Panel, reference: Rater, rater: Rater, places: np.ndarray) -
     if panel.kind != "rating":
         return {}
     over = (
-        {panel.items[place].benchmark for place in places.tolist()}
+        {panel.items[index].benchmark for index in places.tolist()}
         if len(_benchmarks(panel)) > 1
         else _benchmarks(panel)
     )
     scales = [{one.scales.get(benchmark) for benchmark in over} for one in (reference, rater)]
-    if any(len(found) > 1 for found in scales):
+    if any(len(of_rater) > 1 for of_rater in scales):
         return dict.fromkeys(OF_RATINGS, MIXED)
     # Two people of one file share a scale that is not known; a metric without bounds shares it with nobody.
     is_unbounded = None in scales[0] | scales[1] and "metric" in (reference.role, rater.role)
     if scales[0] != scales[1] or is_unbounded:
-        (first,), (second,) = (sorted(map(_scale_words, found)) or ["an unknown scale"] for found in scales)
+        (first,), (second,) = (sorted(map(_scale_words, of_rater)) or ["an unknown scale"] for of_rater in scales)
         why = f"the two rate on different scales: {first} and {second}"
         return {name: why for name in OF_RATINGS if name not in CORRELATIONS}
     if "mean" in (reference.role, rater.role):
@@ -333,15 +333,15 @@ def farthest(panel: Panel, compared: Sequence[tuple[Rater, Rater]], most: int) -
     order = np.argsort(-gap, kind="stable")[:most]
     return tuple(
         Apart(
-            panel.items[place],
-            float(gap[place]),
-            {one.name: _rated(panel, one, place) for one in panel.raters if not np.isnan(one.values[place])},
+            panel.items[index],
+            float(gap[index]),
+            {one.name: _rated(panel, one, index) for one in panel.raters if not np.isnan(one.values[index])},
         )
-        for place in order.tolist()
-        if gap[place] > 0
+        for index in order.tolist()
+        if gap[index] > 0
     )
 
 
-def _rated(panel: Panel, rater: Rater, place: int) -> str:
-    value = float(rater.values[place])
+def _rated(panel: Panel, rater: Rater, index: int) -> str:
+    value = float(rater.values[index])
     return f"{value:.4g}" if rater.role == "mean" else panel.written(value)

@@ -51,9 +51,9 @@ class Column:
     sign: float = 1.0
 
 
-def opened_runs(given: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]]) -> list[Run]:
+def open_runs(runs: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]]) -> list[Run]:
     """The runs that are meant; a folder that holds several stands for all of them but controls."""
-    several = [given] if isinstance(given, Run | str | os.PathLike) else list(given)
+    several = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
     return [
         run for one in several for run in ([one] if isinstance(one, Run) else map(open_run, result_folders(Path(one))))
     ]
@@ -81,7 +81,7 @@ def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[
     for metric in metrics or _only_rubric(run, judged):
         same = [name for name, (rubric, _) in judged.items() if name == metric or f"rating[{rubric}]" == metric]
         chosen += same or [metric]
-    found = []
+    columns = []
     for name in dict.fromkeys(chosen):
         if name not in run.metrics:
             continue
@@ -89,10 +89,10 @@ def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[
         scale = None if low is None or high is None else (float(low), float(high))
         sign = -1.0 if run.metrics[name].get("higher_is_better") is False else 1.0
         if name not in judged:
-            found.append(Column(name, name, scale, False, sign))
+            columns.append(Column(name, name, scale, False, sign))
         elif not judges or any(is_called(judged[name][1], one) for one in judges):
-            found.append(Column(judged[name][1], name, scale, True, sign))
-    return found
+            columns.append(Column(judged[name][1], name, scale, True, sign))
+    return columns
 
 
 def judged_by(run: Run) -> dict[str, tuple[str, str]]:

@@ -114,26 +114,26 @@ class Row:
 class Problems:
     """What is wrong with ratings, counted while they are read."""
 
-    _found: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    _examples: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _counts: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def add(self, what: str, example: str = "", *, rater: str = "", count: int = 1) -> None:
+    def add(self, kind: str, example: str = "", *, rater: str = "", count: int = 1) -> None:
         """Notes a problem of one rating, or of several."""
-        key = (what, rater)
+        key = (kind, rater)
         self._counts[key] = self._counts.get(key, 0) + count
-        shown = self._found.setdefault(key, [])
+        shown = self._examples.setdefault(key, [])
         if example and len(shown) < EXAMPLES:
             shown.append(example)
 
     def all(self) -> tuple[Problem, ...]:
         """Every problem with its count, in the order in which they were met."""
         return tuple(
-            Problem(what, count, tuple(self._found[what, rater]), rater)
-            for (what, rater), count in self._counts.items()
+            Problem(kind, count, tuple(self._examples[kind, rater]), rater)
+            for (kind, rater), count in self._counts.items()
         )
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Every kind of problem in one line, with an example."""
         return in_words(self.all())
 
@@ -146,7 +146,7 @@ def in_words(problems: Iterable[Problem]) -> str:
         counts[one.what] = counts.get(one.what, 0) + one.count
         if one.examples:
             examples.setdefault(one.what, one.examples[0])
-    return "; ".join(f"{counts[what]:,} {what} (such as {found})" for what, found in examples.items())
+    return "; ".join(f"{counts[kind]:,} {kind} (such as {example})" for kind, example in examples.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +190,13 @@ def read_ratings(
     declared, rows = _rows(Path(path), problems)
     if scale is None:
         scale = _ENDS.get(declared or "", otherwise)
-    found: Kind = kind or (_KIND_OF[declared] if declared else _guessed(rows))
+    rating_kind: Kind = kind or (_KIND_OF[declared] if declared else _guessed(rows))
     spelt: dict[str, str] = {}
     valued = [
         replace(row, rater=spelt.setdefault(row.rater.casefold(), row.rater), value=value)
-        for row, value in _valued(rows, found, scale, problems)
+        for row, value in _valued(rows, rating_kind, scale, problems)
     ]
-    return Ratings(tuple(_once(valued, problems)), found, problems, tuple(spelt.values()), scale)
+    return Ratings(tuple(_once(valued, problems)), rating_kind, problems, tuple(spelt.values()), scale)
 
 
 def _rows(path: Path, problems: Problems) -> tuple[str | None, list[Row]]:
@@ -253,11 +253,11 @@ def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, s
             if any(cell.strip() for cell in cells[len(names) :]):
                 problems.add(WIDTH, f"line {reader.line_num}: {len(cells)} cells for {len(names)} columns")
                 continue
-            found = dict(zip(names, (without_apostrophe(cell.strip()) for cell in cells)))
-            score = found.get("score", "")
+            by_name = dict(zip(names, (without_apostrophe(cell.strip()) for cell in cells)))
+            score = by_name.get("score", "")
             if separator == ";" and "." not in score:  # where cells are parted by semicolons, 3,5 is three and a half
-                found["score"] = score.replace(",", ".")
-            yield reader.line_num, {name: found.get(name, "") for name in COLUMNS}
+                by_name["score"] = score.replace(",", ".")
+            yield reader.line_num, {name: by_name.get(name, "") for name in COLUMNS}
     except csv.Error as error:
         raise UserError(
             f"'{path}', line {reader.line_num}: {error}", hint="a quotation mark that is not closed, or a damaged file"
@@ -309,13 +309,13 @@ def _valued(
 
 
 def _preference(row: Row) -> float | None:
-    said = row.score.casefold() or row.choice.casefold()
+    choice = row.score.casefold() or row.choice.casefold()
     if not (row.system and row.other) or row.system == row.other:
         return None
     names = {row.system.casefold(): 1.0, row.other.casefold(): -1.0}
-    if said in names:
-        return names[said]
-    return 0.0 if said in _TIED else 1.0 if said in _FIRST else -1.0 if said in _SECOND else None
+    if choice in names:
+        return names[choice]
+    return 0.0 if choice in _TIED else 1.0 if choice in _FIRST else -1.0 if choice in _SECOND else None
 
 
 def _once(rows: Sequence[Row], problems: Problems) -> Iterator[Row]:
@@ -330,11 +330,11 @@ def _once(rows: Sequence[Row], problems: Problems) -> Iterator[Row]:
             continue
         lines = ", ".join(str(row.line) for row in several)
         same = {_meant(row, first) for row in several}
-        what = ALIKE if len(same) == 1 else TWICE
+        kind = ALIKE if len(same) == 1 else TWICE
         problems.add(
-            what, f"{first.id}: lines {lines}", rater=first.rater, count=len(more) if what == ALIKE else len(several)
+            kind, f"{first.id}: lines {lines}", rater=first.rater, count=len(more) if kind == ALIKE else len(several)
         )
-        if what == ALIKE:
+        if kind == ALIKE:
             yield first
 
 

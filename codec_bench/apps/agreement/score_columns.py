@@ -53,15 +53,15 @@ class Scored:
     units: np.ndarray
     of_systems: np.ndarray
 
-    def column(self, place: int) -> np.ndarray:
+    def column(self, index: int) -> np.ndarray:
         """One column in memory, turned so that more is better, float64 `(items,)`."""
-        found = np.array(self.values[place], np.float64).ravel()
-        return -found if self.better[place] is False else found
+        values = np.array(self.values[index], np.float64).ravel()
+        return -values if self.better[index] is False else values
 
-    def systems_of(self, place: int) -> np.ndarray:
+    def systems_of(self, index: int) -> np.ndarray:
         """The systems' values of one column, turned so that more is better, float64 `(systems,)`."""
-        found = self.of_systems[:, place]
-        return -found if self.better[place] is False else found
+        values = self.of_systems[:, index]
+        return -values if self.better[index] is False else values
 
     @property
     def item_units(self) -> np.ndarray:
@@ -97,10 +97,10 @@ def scored(runs: Sequence[Run], metrics: Sequence[str] = (), extra: Mapping[str,
     for column in values:
         column[:] = np.nan
     of_systems = np.full((len(systems), len(chosen)), np.nan)
-    made = Scored(list(chosen), list(chosen.values()), systems, samples, values, units, of_systems)
+    scores = Scored(list(chosen), list(chosen.values()), systems, samples, values, units, of_systems)
     for run in runs:
-        _read(run, made)
-    return made
+        _read(run, scores)
+    return scores
 
 
 def _facts(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
@@ -137,27 +137,27 @@ def _samples(runs: Sequence[Run]) -> tuple[dict[tuple[str, str], int], np.ndarra
     return samples, np.asarray(of, np.int64)
 
 
-def _read(run: Run, made: Scored) -> None:
+def _read(run: Run, scores: Scored) -> None:
     """Takes up what a run holds."""
     benchmark, summary = name_of(run), summarise(run).systems
     ((last,),) = run.query("SELECT COALESCE(MAX(number), 0) FROM samples")
     numbers = np.zeros(last + 1, np.int64)
     for number, id in run.query_lazily("SELECT number, id FROM samples"):
-        numbers[number] = made.samples[benchmark, id]
+        numbers[number] = scores.samples[benchmark, id]
     for system in run.systems:
-        row = made.systems.index(system)
+        row = scores.systems.index(system)
         failed = numbers[_rows(run, _FAILED, (system,))["sample"]]
-        for place, name in enumerate(made.names):
+        for index, name in enumerate(scores.names):
             if name not in run.metrics:
                 continue
-            found = _rows(run, _SCORES, (system, name))
-            column = made.values[place, row]
-            _take(column, numbers[found["sample"]], found["value"])
+            rows = _rows(run, _SCORES, (system, name))
+            column = scores.values[index, row]
+            _take(column, numbers[rows["sample"]], rows["value"])
             _take(column, failed, np.full(len(failed), WITHOUT))
             entry = summary[system].metrics.get(name)
             value = None if entry is None else entry.value
-            if value is not None and np.isnan(made.of_systems[row, place]):
-                made.of_systems[row, place] = value
+            if value is not None and np.isnan(scores.of_systems[row, index]):
+                scores.of_systems[row, index] = value
 
 
 def _rows(run: Run, sql: str, of: Sequence[str]) -> np.ndarray:

@@ -144,11 +144,11 @@ def _measured(chosen: Sequence[str], samples: Sequence[Sample]) -> list[str]:
     from codec_bench.metrics import build_metric, expand
     from codec_bench.metrics.groups import Material, names_group, without_groups
 
-    found = without_groups(chosen, Material.of(samples, coded=False)).metrics
-    of_sets = [text for text in found if build_metric(expand([text])[0]).aggregate not in ("mean", "ratio")]
+    metric_names = without_groups(chosen, Material.of(samples, coded=False)).metrics
+    of_sets = [text for text in metric_names if build_metric(expand([text])[0]).aggregate not in ("mean", "ratio")]
     if refused := [text for text in of_sets if text in chosen and not names_group(text)]:
         raise UserError(f"'{refused[0]}' has no value for one clip; expected metrics that score each clip by itself")
-    return [text for text in found if text not in of_sets]
+    return [text for text in metric_names if text not in of_sets]
 
 
 def _through(system: str, sounds: Sequence[Audio]) -> list[Audio]:
@@ -157,7 +157,9 @@ def _through(system: str, sounds: Sequence[Audio]) -> list[Audio]:
     from codec_bench.codecs.adapt import reconstruct
 
     items = reconstruct(load_codec(system, device="cpu"), sounds).items
-    return [_fitted(to_rate(item.estimate, own.sample_rate_hz), own.num_samples) for own, item in zip(sounds, items)]
+    return [
+        _fitted(to_rate(item.estimate, sound.sample_rate_hz), sound.num_samples) for sound, item in zip(sounds, items)
+    ]
 
 
 def _scored(
@@ -170,16 +172,16 @@ def _scored(
     """By system, the scores of each clip: as it is, or after a change."""
     if change is not None and change.both:
         references = [change.apply(audio) for audio in references]
-    found: dict[str, list[dict[str, Score]]] = {system: [] for system in coded}
+    by_system: dict[str, list[dict[str, Score]]] = {system: [] for system in coded}
     for sample, reference, *sounds in zip(samples, references, *coded.values()):
         estimates = sounds if change is None else [change.apply(audio) for audio in sounds]
         size = len(estimates)
         scores = metric(
             estimate=estimates, reference=[reference] * size, text=[sample.text] * size, language=sample.language
         )
-        for items, score in zip(found.values(), scores):
+        for items, score in zip(by_system.values(), scores):
             items.append(score)
-    return found
+    return by_system
 
 
 def _of(scores: dict[str, list[dict[str, Score]]], name: str) -> dict[str, list[Score]]:
@@ -192,20 +194,22 @@ def _row(metric: str, change: Change, before: dict[str, list[Score]], after: dic
         system: [(one.value, two.value) for one, two in zip(before[system], after[system]) if one.value is not None]
         for system in before
     }
-    whole = {system: [(a, b) for a, b in both if b is not None] for system, both in pairs.items()}
-    lost = sum(map(len, pairs.values())) - sum(map(len, whole.values()))
-    means = {system: fmean(a for a, _ in both) for system, both in whole.items() if both}
-    shifts = [b - a for both in whole.values() for a, b in both]
+    complete = {system: [(a, b) for a, b in both if b is not None] for system, both in pairs.items()}
+    missing = sum(map(len, pairs.values())) - sum(map(len, complete.values()))
+    means = {system: fmean(a for a, _ in both) for system, both in complete.items() if both}
+    shifts = [b - a for both in complete.values() for a, b in both]
     if not shifts:
-        return Stability(metric, change.name, change.group, 0, lost, None, None, 0.0, 0)
-    moved = {system: means[system] + fmean(b - a for a, b in whole[system]) for system in means}
-    places = sum(_place(means, system, moved[system]) != _place(means, system, means[system]) for system in means)
+        return Stability(metric, change.name, change.group, 0, missing, None, None, 0.0, 0)
+    moved = {system: means[system] + fmean(b - a for a, b in complete[system]) for system in means}
+    places = sum(
+        _rank_among(means, system, moved[system]) != _rank_among(means, system, means[system]) for system in means
+    )
     return Stability(
         metric,
         change.name,
         change.group,
         len(shifts),
-        lost,
+        missing,
         fmean(shifts),
         max(shifts, key=abs),
         pstdev(means.values()),
@@ -213,7 +217,7 @@ def _row(metric: str, change: Change, before: dict[str, list[Score]], after: dic
     )
 
 
-def _place(means: dict[str, float], system: str, value: float) -> int:
+def _rank_among(means: dict[str, float], system: str, value: float) -> int:
     """How many of the other systems lie below the value."""
     return sum(other < value and not math.isclose(other, value) for name, other in means.items() if name != system)
 
@@ -294,8 +298,8 @@ def _m4a(audio: Audio) -> Audio:
 
 CHANGES: Sequence[Change] = (
     *(
-        Change(f"{seconds:g} s of {what} before and after", group, _surrounded(seconds, noise=noise), both=True)
-        for what, group, noise in (("zeros", "zeros around", False), ("quiet noise", "noise around", True))
+        Change(f"{seconds:g} s of {label} before and after", group, _surrounded(seconds, noise=noise), both=True)
+        for label, group, noise in (("zeros", "zeros around", False), ("quiet noise", "noise around", True))
         for seconds in (0.5, 1.5, 5.0)
     ),
     Change("6 dB louder", "6 dB", _samples(lambda x: x * 10**0.3)),

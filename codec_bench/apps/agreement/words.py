@@ -34,7 +34,7 @@ Rows = tuple[list[str], list[list[str]]]
 """The heads of a table, and its rows."""
 
 
-def rater_rows(found: Agreement) -> Rows:
+def rater_rows(agreement: Agreement) -> Rows:
     """Who rated, how much, and what is missing."""
     rows = [
         [
@@ -43,44 +43,44 @@ def rater_rows(found: Agreement) -> Rows:
             f"{one.rated:,}",
             ", ".join(f"{n:,} {plain(why)}" for why, n in one.missing.items()),
         ]
-        for one in found.raters
+        for one in agreement.raters
     ]
     return ["rater", "is", "rated", "without a rating"], rows
 
 
-def pair_rows(found: Agreement) -> Rows:
+def pair_rows(agreement: Agreement) -> Rows:
     """One row for each two raters that were compared, over all items."""
-    names = list(found.pairs[0].whole.coefficients)
-    rows = [[*_who(pair), *_numbers(pair.whole, names)] for pair in found.pairs]
+    names = list(agreement.pairs[0].overall.coefficients)
+    rows = [[*_who(pair), *_numbers(pair.overall, names)] for pair in agreement.pairs]
     return ["reference", "rater", "items", "units", *(NAMES[name] for name in names)], rows
 
 
-def headed(found: Agreement) -> list[Compared]:
+def headed(agreement: Agreement) -> list[Compared]:
     """The pairs that the further tables are about: those with the people together, where there are several, or else
     all.
     """
-    together = {rater.name for rater in found.raters if rater.role in ("mean", "majority")}
-    return [pair for pair in found.pairs if pair.reference in together] or list(found.pairs)
+    together = {rater.name for rater in agreement.raters if rater.role in ("mean", "majority")}
+    return [pair for pair in agreement.pairs if pair.reference in together] or list(agreement.pairs)
 
 
-def crossed(found: Agreement) -> list[Compared]:
+def crossed(agreement: Agreement) -> list[Compared]:
     """The pairs whose confusion is shown: those of `headed` without the mean of people, which is no value of the scale."""
-    mean = {rater.name for rater in found.raters if rater.role == "mean"}
-    return [pair for pair in headed(found) if pair.reference not in mean]
+    mean = {rater.name for rater in agreement.raters if rater.role == "mean"}
+    return [pair for pair in headed(agreement) if pair.reference not in mean]
 
 
-def subset_notes(found: Agreement) -> list[str]:
+def subset_notes(agreement: Agreement) -> list[str]:
     """What the tables of subsets say with an asterisk, or by leaving an interval out; one sentence each."""
-    told = {
-        (part.coefficients[name].note, part.coefficients[name].low is None)
-        for pair in headed(found)
+    of_subset = {
+        (agreement_of_value.coefficients[name].note, agreement_of_value.coefficients[name].low is None)
+        for pair in headed(agreement)
         for values in pair.subsets.values()
-        for part in values.values()
-        for name in MAIN[found.kind]
-        if part.coefficients[name].note and part.n
+        for agreement_of_value in values.values()
+        for name in MAIN[agreement.kind]
+        if agreement_of_value.coefficients[name].note and agreement_of_value.n
     }
     notes = sorted(
-        {f"{'interval or value missing' if none else '* interval'} in subsets: {note}" for note, none in told}
+        {f"{'interval or value missing' if none else '* interval'} in subsets: {note}" for note, none in of_subset}
     )
     more = (
         [f"{len(notes) - _NOTES} more notes on subsets are in the data that --json prints"]
@@ -90,42 +90,44 @@ def subset_notes(found: Agreement) -> list[str]:
     return [*map(plain, notes[:_NOTES]), *more]
 
 
-def subset_rows(found: Agreement, column: str) -> Rows:
+def subset_rows(agreement: Agreement, column: str) -> Rows:
     """One row for each value of a column and each pair of `headed`."""
-    names = MAIN[found.kind]
+    names = MAIN[agreement.kind]
     rows = [
-        [plain(value), *_who(pair), *_numbers(part, names)]
-        for value in _values(found, column)
-        for pair in headed(found)
-        if (part := pair.subsets.get(column, {}).get(value)) is not None
+        [plain(value), *_who(pair), *_numbers(pair_agreement, names)]
+        for value in _values(agreement, column)
+        for pair in headed(agreement)
+        if (pair_agreement := pair.subsets.get(column, {}).get(value)) is not None
     ]
     return [plain(column), "reference", "rater", "items", "units", *(NAMES[name] for name in names)], rows
 
 
-def columns_of(found: Agreement) -> list[str]:
+def columns_of(agreement: Agreement) -> list[str]:
     """The columns by which the agreement is broken down."""
-    return list(dict.fromkeys(column for pair in found.pairs for column in pair.subsets))
+    return list(dict.fromkeys(column for pair in agreement.pairs for column in pair.subsets))
 
 
-def problem_rows(found: Agreement) -> Rows:
+def problem_rows(agreement: Agreement) -> Rows:
     """What could not be used of a file of ratings."""
     rows = [
         [one["what"], plain(one["rater"]), f"{one['count']:,}", plain("; ".join(one["examples"]))]
-        for one in found.problems
+        for one in agreement.problems
     ]
     return ["problem", "rater", "ratings", "for example"], rows
 
 
 def confusion_rows(pair: Compared) -> Rows:
     """How often each rating of the rater (columns) stands beside each of the reference (rows)."""
-    made = pair.confusion
-    rows = [[plain(name), *(f"{count:,}" for count in counts)] for name, counts in zip(made.rows, made.counts)]
-    return ["", *map(plain, made.columns)], rows
+    confusion = pair.confusion
+    rows = [
+        [plain(name), *(f"{count:,}" for count in counts)] for name, counts in zip(confusion.rows, confusion.counts)
+    ]
+    return ["", *map(plain, confusion.columns)], rows
 
 
-def apart_rows(found: Agreement) -> Rows:
+def apart_rows(agreement: Agreement) -> Rows:
     """The items on which the raters differ most, with their ratings."""
-    names = [one.name for one in found.raters if any(one.name in item.ratings for item in found.apart)]
+    names = [one.name for one in agreement.raters if any(one.name in item.ratings for item in agreement.apart)]
     rows = [
         [
             plain(item.item.id),
@@ -133,28 +135,30 @@ def apart_rows(found: Agreement) -> Rows:
             f"{item.gap:.3g}",
             *(plain(item.ratings.get(n, "–")) for n in names),
         ]
-        for item in found.apart
+        for item in agreement.apart
     ]
     return ["item", "system", "apart", *map(plain, names)], rows
 
 
-def agreement_notes(found: Agreement) -> list[str]:
+def agreement_notes(agreement: Agreement) -> list[str]:
     """Why numbers or intervals are missing, and what else to know; one sentence each."""
     entries = [
-        (f"{pair.reference} and {pair.rater}", NAMES[name], _entry(pair.whole, coefficient))
-        for pair in found.pairs
-        for name, coefficient in pair.whole.coefficients.items()
+        (f"{pair.reference} and {pair.rater}", NAMES[name], _entry(pair.overall, coefficient))
+        for pair in agreement.pairs
+        for name, coefficient in pair.overall.coefficients.items()
     ]
-    return [*interval_notes(entries), *map(plain, found.notes)]
+    return [*interval_notes(entries), *map(plain, agreement.notes)]
 
 
-def coefficient_text(found: Coefficient) -> str:
+def coefficient_text(coefficient: Coefficient) -> str:
     """A coefficient with its interval, as a cell."""
-    return " ".join(filter(None, (number(found.value, PLACES), spread(Counted.from_dict(found.as_dict()), PLACES))))
+    return " ".join(
+        filter(None, (number(coefficient.value, PLACES), spread(Counted.from_dict(coefficient.as_dict()), PLACES)))
+    )
 
 
-def _values(found: Agreement, column: str) -> list[str]:
-    return list(dict.fromkeys(value for pair in found.pairs for value in pair.subsets.get(column, {})))
+def _values(agreement: Agreement, column: str) -> list[str]:
+    return list(dict.fromkeys(value for pair in agreement.pairs for value in pair.subsets.get(column, {})))
 
 
 def _who(pair: Compared) -> list[str]:
@@ -165,11 +169,11 @@ def _system(item: Any) -> str:
     return f"{item.system} and {item.other}" if item.other else str(item.system)
 
 
-def _entry(part: PairAgreement, coefficient: Coefficient) -> Counted:
-    return Counted.from_dict({**coefficient.as_dict(), "n": part.n})
+def _entry(pair: PairAgreement, coefficient: Coefficient) -> Counted:
+    return Counted.from_dict({**coefficient.as_dict(), "n": pair.n})
 
 
-def _numbers(part: PairAgreement, names: Sequence[str]) -> list[str]:
+def _numbers(pair: PairAgreement, names: Sequence[str]) -> list[str]:
     """The cells of a row: items, units and the coefficients with their intervals."""
-    cells = [f"{part.n:,}", f"{part.units:,}"]
-    return [*cells, *(coefficient_text(part.coefficients[name]) for name in names)]
+    cells = [f"{pair.n:,}", f"{pair.units:,}"]
+    return [*cells, *(coefficient_text(pair.coefficients[name]) for name in names)]

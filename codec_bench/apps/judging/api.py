@@ -42,7 +42,7 @@ from codec_bench.store.judge_tests import JudgeTest, PartTest, keep_test
 SOUNDS, TEXTS = "sounds", "texts"
 PARTS = (SOUNDS, TEXTS)
 PER_KIND, REPEATS = 4, 2
-BEGUN, QUESTIONS, ANSWERS, PAGE = "check.json", "questions", "answers", "report.html"
+CHECK_FILE, QUESTIONS, ANSWERS, PAGE = "check.json", "questions", "answers", "report.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class JudgeCheck:
 
     folder: Path
     test: JudgeTest
-    left_out: tuple[tuple[str, str], ...] = ()
+    excluded: tuple[tuple[str, str], ...] = ()
     broken: tuple[tuple[str, str], ...] = ()
     previews: tuple[Preview, ...] = ()
 
@@ -76,7 +76,7 @@ def judge_check(
     terms: Terms | None = None,
     dry_run: bool = False,
     running: Running | None = None,
-    **how: Any,
+    **running_fields: Any,
 ) -> JudgeCheck:
     """Tests a judge with sounds and texts of which the truth is known.
 
@@ -118,57 +118,63 @@ def judge_check(
         >>> hearing.j.value, hearing.biases["yes"].value  # it tells nothing apart, and affirms everything
         (0.0, 1.0)
     """
-    running = chosen_running(running, how)
-    given = {name: dict(values) for name, values in (options or {}).items()}
-    metrics, left_out, kinds = _what(judge, given, parts, rubrics, running)
+    running = chosen_running(running, running_fields)
+    settings = {name: dict(values) for name, values in (options or {}).items()}
+    metrics, excluded, kinds = _select_parts(judge, settings, parts, rubrics, running)
     _check_counts(per_kind, repeats)
     plan = Plan(metrics, kinds, per_kind, repeats, seed)
-    label = judge_label(judge, given.get(judge))
-    asked = {"judge": label, **plan.as_dict()}
+    label = judge_label(judge, settings.get(judge))
+    request = {"judge": label, **plan.as_dict()}
     if dry_run:
         with TemporaryDirectory() as folder:
-            done = _ask(Path(folder), plan, judge, given, terms, running, dry_run=True)
-        return JudgeCheck(Path(), JudgeTest(label), tuple(left_out), _broken(done), done.previews)
-    with named_folder(out) if out is not None else own_folder("judge-check", asked) as place:
-        running.on_folder(place.path, place.words)
-        begun = _begun(place.path, asked)
+            done = _ask(Path(folder), plan, judge, settings, terms, running, dry_run=True)
+        return JudgeCheck(Path(), JudgeTest(label), tuple(excluded), _broken(done), done.previews)
+    with named_folder(out) if out is not None else own_folder("judge-check", request) as run_place:
+        running.on_folder(run_place.path, run_place.words)
+        started_at = _start_or_resume(run_place.path, request)
         try:
-            done = _ask(place.path, plan, judge, given, terms, running)
+            done = _ask(run_place.path, plan, judge, settings, terms, running)
         except UserError:
-            if place.made and not (place.path / ANSWERS).exists():  # so that a check that is refused leaves no folder
-                (place.path / BEGUN).unlink()
-                shutil.rmtree(place.path / QUESTIONS, ignore_errors=True)
+            if (
+                run_place.made and not (run_place.path / ANSWERS).exists()
+            ):  # so that a check that is refused leaves no folder
+                (run_place.path / CHECK_FILE).unlink()
+                shutil.rmtree(run_place.path / QUESTIONS, ignore_errors=True)
             raise
-        found: dict[str, PartTest] = {}
+        part_tests: dict[str, PartTest] = {}
         spent: dict[str, str] = {}
         for (benchmark, _), run in done.runs.items():
             with closing(run):
-                name, part = read_replies(run, metrics.get(benchmark), begun, plan)
-                found[name], spent[name] = part, spent_text(summarise(run).answers)
-        test = JudgeTest(label, found)
-        write_json(place.path / "test.json", test.as_dict())
-        if running.page and found:
-            write_check_page(test, spent, [*left_out, *_broken(done)], place.path / PAGE)
-        keep_test(JudgeTest(label, {name: part for name, part in found.items() if part.j.value is not None}))
+                name, part_test = read_replies(run, metrics.get(benchmark), started_at, plan)
+                part_tests[name], spent[name] = part_test, spent_text(summarise(run).answers)
+        test = JudgeTest(label, part_tests)
+        write_json(run_place.path / "test.json", test.as_dict())
+        if running.page and part_tests:
+            write_check_page(test, spent, [*excluded, *_broken(done)], run_place.path / PAGE)
+        keep_test(
+            JudgeTest(
+                label, {name: part_test for name, part_test in part_tests.items() if part_test.j.value is not None}
+            )
+        )
         if not done.left_out:
-            mark_finished(place.path)
-    return JudgeCheck(place.path, test, tuple(left_out), _broken(done))
+            mark_finished(run_place.path)
+    return JudgeCheck(run_place.path, test, tuple(excluded), _broken(done))
 
 
 def _ask(
-    folder: Path, plan: Plan, judge: str, given: Mapping[str, Mapping[str, Any]], terms: Terms | None, running: Running, dry_run: bool = False
+    folder: Path, plan: Plan, judge: str, settings: Mapping[str, Mapping[str, Any]], terms: Terms | None, running: Running, dry_run: bool = False
 ) -> Outcome:  # fmt: skip
     """Asks what is left of the questions; what all of them cost is told before the first is asked."""
-    how = replace(running, cache=False, page=False, retry_failed=True, on_folder=lambda *_: None)
-    asked = partial(
+    quiet_running = replace(running, cache=False, page=False, retry_failed=True, on_folder=lambda *_: None)
+    run = partial(
         run_benchmark, benchmark=[str(one) for one in write_questions(folder / QUESTIONS, plan)], model=judge, out=folder / ANSWERS,
-        phase="answers", seed=plan.seed, options=given, terms=terms,
+        phase="answers", seed=plan.seed, options=settings, terms=terms,
     )  # fmt: skip
     if dry_run or (folder / ANSWERS).exists():
-        return asked(dry_run=dry_run, running=how)
-    for one in asked(dry_run=True, running=how).previews:
+        return run(dry_run=dry_run, running=quiet_running)
+    for one in run(dry_run=True, running=quiet_running).previews:
         running.on_estimate(f"{one.benchmark}: {one.cost}")
-    return asked(running=replace(how, on_estimate=lambda words: None))
+    return run(running=replace(quiet_running, on_estimate=lambda words: None))
 
 
 def _broken(done: Outcome) -> tuple[tuple[str, str], ...]:
@@ -182,8 +188,8 @@ def _check_counts(per_kind: int, repeats: int) -> None:
         raise UserError(f"each question is to be asked {repeats} times; expected 1 or more")
 
 
-def _what(
-    judge: str, given: Mapping[str, Mapping[str, Any]], parts: str | Sequence[str] | None, rubrics: str | Sequence[str] | None, running: Running
+def _select_parts(
+    judge: str, settings: Mapping[str, Mapping[str, Any]], parts: str | Sequence[str] | None, rubrics: str | Sequence[str] | None, running: Running
 ) -> tuple[dict[str, JudgeMetric], list[tuple[str, str]], tuple[str, ...]]:  # fmt: skip
     """The rubrics by the names of their questions, what is left out and why, and the kinds of sounds that are asked
     about.
@@ -191,47 +197,47 @@ def _what(
     Raises:
         UserError: the model cannot do what was asked for, or a rubric does not fit.
     """
-    wanted = names(parts or PARTS)
-    for part in wanted:
-        if part not in PARTS:
-            raise UnknownName("part of a test", part, PARTS)
-    info = load_model(judge, given.get(judge), device=running.device).info
+    requested = names(parts or PARTS)
+    for part_name in requested:
+        if part_name not in PARTS:
+            raise UnknownName("part of a test", part_name, PARTS)
+    info = load_model(judge, settings.get(judge), device=running.device).info
     if info.reads != "messages" or "text" not in info.outputs:
         raise UserError(
             f"'{info.name}' takes no questions that it answers in text, so it is no judge",
             hint="codec-bench list models",
         )
-    left_out, kinds = [], tuple(KINDS) if SOUNDS in wanted else ()
+    excluded, kinds = [], tuple(KINDS) if SOUNDS in requested else ()
     if kinds and "audio" not in info.inputs:
         why = f"'{info.name}' takes {' and '.join(info.inputs)}, and no sound"
         if parts is not None:
             raise UserError(f"{why}, so what it hears cannot be tested", hint="--parts texts tests how it marks texts")
-        left_out, kinds = [(SOUNDS, why)], ()
+        excluded, kinds = [(SOUNDS, why)], ()
     elif kinds and not is_own_code(judge):
         kinds = tuple(kind for kind in kinds if kind not in TWO_CHANNELS)
-        left_out = [(kind, "its sounds have two channels, and a model is sent one") for kind in TWO_CHANNELS]
-    asked = names(rubrics) if rubrics is not None else text_rubrics()
-    chosen = [own_rubric(name) if is_path(name) else name for name in asked] if TEXTS in wanted else []
+        excluded = [(kind, "its sounds have two channels, and a model is sent one") for kind in TWO_CHANNELS]
+    rubric_names = names(rubrics) if rubrics is not None else text_rubrics()
+    chosen = [own_rubric(name) if is_path(name) else name for name in rubric_names] if TEXTS in requested else []
     for name in chosen:
         if not fits(name):
             raise UserError(
                 f"the planted answers do not fit the rubric '{name}'", hint=f"they fit {', '.join(text_rubrics())}"
             )
-    return {f"marks-{name}": JudgeMetric(name) for name in chosen}, left_out, kinds
+    return {f"marks-{name}": JudgeMetric(name) for name in chosen}, excluded, kinds
 
 
-def _begun(folder: Path, asked: Mapping[str, Any]) -> str:
+def _start_or_resume(folder: Path, request: Mapping[str, Any]) -> str:
     """The day on which the check in a folder began.
 
     Raises:
         UserError: the folder holds another check.
     """
-    path = folder / BEGUN
+    path = folder / CHECK_FILE
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(path, {**asked, "date": date.today().isoformat()})
+        write_json(path, {**request, "date": date.today().isoformat()})
     held = read_json(path)
-    other = [name for name in asked if held.get(name) != asked[name]]
+    other = [name for name in request if held.get(name) != request[name]]
     if other:
         raise UserError(
             f"'{folder}' holds a check with another '{other[0]}' ({held.get(other[0])})", hint="give another --out"

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from codec_bench.apps.judging.question import Asked
-from codec_bench.apps.judging.sounds import KINDS, Heard, heard
+from codec_bench.apps.judging.question import JudgeQuestion
+from codec_bench.apps.judging.sounds import KINDS, PlantedSound, make_sound
 from codec_bench.benchmark.judge.replies import read_letter, read_yes_no
 
 CLAIMED = (
@@ -26,7 +26,7 @@ LONGER = " This is what anybody hears who listens to the whole recording with at
 
 
 @dataclass(frozen=True, slots=True)
-class Claim(Asked):
+class Claim(JudgeQuestion):
     """One question about a sound.
 
     Args:
@@ -42,14 +42,14 @@ class Claim(Asked):
     def read(self, reply: str) -> bool | None:
         """Whether a reply says yes, or A; None if it says neither, or both."""
         if not self.options:
-            return None if (said := read_yes_no(reply)).reason else said.values["score"] == 1
+            return None if (answer := read_yes_no(reply)).reason else answer.values["score"] == 1
         letter = read_letter(reply, choices=dict(zip("AB", self.options)))
         return None if letter.reason else letter.text == "A"
 
 
 def claims(
     per_kind: int, repeats: int, seed: int, kinds: Collection[str] = tuple(KINDS)
-) -> Iterator[tuple[str, Heard, list[Claim]]]:
+) -> Iterator[tuple[str, PlantedSound, list[Claim]]]:
     """Every sound with its name and what is asked about it.
 
     Args:
@@ -58,14 +58,14 @@ def claims(
     for kind in (one for one in KINDS if one in kinds):
         for number in range(per_kind):
             name = f"{kind.replace(' ', '-')}-{number}"
-            sound = heard(kind, number, seed)
-            asked = [
+            sound = make_sound(kind, number, seed)
+            questions = [
                 one for repeat in range(repeats) for one in _about(name, kind, sound, number // 2 % 2 == 0, repeat)
             ]
-            yield name, sound, asked
+            yield name, sound, questions
 
 
-def _about(unit: str, kind: str, sound: Heard, long: bool, repeat: int) -> Iterator[Claim]:
+def _about(unit: str, kind: str, sound: PlantedSound, long: bool, repeat: int) -> Iterator[Claim]:
     for wording, frame in enumerate(CLAIMED):
         for right, statement in ((True, sound.true), (False, sound.false)):
             id = f"{unit}-{'true' if right else 'false'}-{wording}~{repeat}"

@@ -49,39 +49,39 @@ def check(
     from codec_bench.terminal.stopping import stopping
 
     with stopping() as stop, progress_line() as progress, redirect_stdout(sys.stderr):
-        found = judge_check(
+        result = judge_check(
             judge, parts=parts, rubrics=rubrics, per_kind=per_kind, repeats=repeats, seed=seed, out=out, options=group_options(parse_settings(settings or []), [judge]),
             terms=Terms(wait=wait, anyway=anyway, max_cost_usd=max_cost_usd, max_hours=max_hours), dry_run=dry_run,
             running=Running(device=device, progress=progress.update, on_folder=stop.on_folder, on_estimate=talk),
         )  # fmt: skip
-    for name, why in found.left_out:
+    for name, why in result.excluded:
         talk(f"left out: {name}: {why}")
     if dry_run:
-        for one in found.previews:
-            sys.stdout.write(f"{one.benchmark}: {one.cost}\n" + "".join(f"\n{asked}\n" for asked in one.requests))
+        for one in result.previews:
+            sys.stdout.write(f"{one.benchmark}: {one.cost}\n" + "".join(f"\n{content}\n" for content in one.requests))
         return
     if as_json:
-        sys.stdout.write(json.dumps(found.test.as_dict(), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(result.test.as_dict(), ensure_ascii=False) + "\n")
     else:
-        _print(found)
-    for name, why in found.broken:
+        _print(result)
+    for name, why in result.broken:
         talk(f"not finished: {name}: {why}")
-    if found.broken or any(part.failed for part in found.test.parts.values()):
+    if result.broken or any(part_test.failed for part_test in result.test.parts.values()):
         raise typer.Exit(3)
 
 
-def _print(found: JudgeCheck) -> None:
+def _print(result: JudgeCheck) -> None:
     from codec_bench.apps.judging import words
     from codec_bench.apps.judging.api import PAGE
     from codec_bench.report.table import wide_table
     from codec_bench.terminal.output import console, talk
 
     out = console()
-    out.print(wide_table(words.COLUMNS, words.part_rows(found.test), out.width))
-    out.print(wide_table(("part", "kind", "J"), words.kind_rows(found.test), out.width))
-    for sentence in words.sentences(found.test):
+    out.print(wide_table(words.COLUMNS, words.part_rows(result.test), out.width))
+    out.print(wide_table(("part", "kind", "J"), words.kind_rows(result.test), out.width))
+    for sentence in words.sentences(result.test):
         out.print(sentence, markup=False)
-    talk(f"kept: {found.folder / 'test.json'}; page: {found.folder / PAGE}")
+    talk(f"kept: {result.folder / 'test.json'}; page: {result.folder / PAGE}")
 
 
 @judge_app.command()
@@ -109,17 +109,17 @@ def compare(
 
     with stopping() as stop, progress_line() as progress, redirect_stdout(sys.stderr):
         stop.on_folder(out, f"folder of the copies: {out}")
-        found = judge_compare(
+        result = judge_compare(
             list(runs), judges, out=out, benchmark=benchmark, options=group_options(parse_settings(settings or []), judges), terms=Terms(max_cost_usd=max_cost_usd),
             running=Running(device=device, progress=progress.update, on_estimate=talk),
         )  # fmt: skip
     if as_json:
-        sys.stdout.write(json.dumps([one.as_dict() for one in found], ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps([one.as_dict() for one in result], ensure_ascii=False) + "\n")
         return
     shown = console()
-    shown.print(wide_table(words.SUCCESSION, words.succession_rows(found), shown.width))
-    shown.print(wide_table(("rubric", "kind of items", "new less old"), words.moved_rows(found), shown.width))
-    for one in found:
+    shown.print(wide_table(words.SUCCESSION, words.succession_rows(result), shown.width))
+    shown.print(wide_table(("rubric", "kind of items", "new less old"), words.moved_rows(result), shown.width))
+    for one in result:
         shown.print(f"{one.rubric}: {one.words}", markup=False)
     sys.stdout.write(f"{out / PAGE}\n")
 
@@ -137,12 +137,12 @@ def strengths(
     from codec_bench.report.table import wide_table
     from codec_bench.terminal.output import console
 
-    found = judge_strengths(list(runs), seed=seed)
+    result = judge_strengths(list(runs), seed=seed)
     if as_json:
-        sys.stdout.write(json.dumps([one.as_dict() for one in found], ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps([one.as_dict() for one in result], ensure_ascii=False) + "\n")
         return
     out = console()
-    for one in found:
+    for one in result:
         if one.found.systems:
             out.print(wide_table(*strength_rows(one.found), out.width))
         for sentence in strengths_words(one):

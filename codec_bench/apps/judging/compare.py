@@ -55,7 +55,7 @@ def judge_compare(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     terms: Terms | None = None,
     running: Running | None = None,
-    **how: Any,
+    **running_fields: Any,
 ) -> list[Succession]:
     """Lets a new judge mark answers that an old one has marked, and compares their verdicts. The same call goes on
     after a stop.
@@ -97,85 +97,89 @@ def judge_compare(
         >>> change.offset.value
         2.0
     """
-    running, given = chosen_running(running, how), {name: dict(of) for name, of in (options or {}).items()}
+    running, settings = (
+        chosen_running(running, running_fields),
+        {name: dict(of) for name, of in (options or {}).items()},
+    )
     named = names(judges)
     if len(named) != 2:
         raise UserError(
             f"{len(named)} judges were named; expected the old one and the new one", hint="--judge OLD --judge NEW"
         )
-    old, new = (judge_label(one, given.get(one)) for one in named)
+    old, new = (judge_label(one, settings.get(one)) for one in named)
     running = replace(running, on_estimate=_once(running.on_estimate))
-    own = {Path(name).name: name for name in names(benchmark or "")}
+    own_paths = {Path(name).name: name for name in names(benchmark or "")}
     marks: dict[str, list[Mark]] = defaultdict(list)
     kinds: dict[tuple[str, str], Mapping[str, str]] = {}
     served: tuple[set[str], set[str]] = set(), set()
-    lost: dict[str, int] = defaultdict(int)
+    missing: dict[str, int] = defaultdict(int)
     reaches: dict[str, float] = {}
-    place: dict[tuple[str, str], Path] = {}
+    folder_of: dict[tuple[str, str], Path] = {}
     folders = result_folders(runs)
-    own = {**_find_definitions(folders), **own}
-    _check_can_mark(folders, old, own)
+    own_paths = {**_find_definitions(folders), **own_paths}
+    _check_can_mark(folders, old, own_paths)
     # What is no model is said before anything is copied.
-    load_model(named[1], given.get(named[1]), device=running.device)
+    load_model(named[1], settings.get(named[1]), device=running.device)
     for folder in folders:
         with closing(Run(folder)) as run:
             (system,) = run.systems
-            what = run.meta["config"]["benchmark"]
-            place[what, system] = folder
-            copy = _copied(run, run_folder(Path(out), what, system), without_scores=old == new)
+            benchmark_name = run.meta["config"]["benchmark"]
+            folder_of[benchmark_name, system] = folder
+            copy = _copied(run, run_folder(Path(out), benchmark_name, system), without_scores=old == new)
         done = run_benchmark(
-            benchmark=own.get(what, what), model=system, out=out, phase="scores", judge=named[1], options=given, terms=terms,
+            benchmark=own_paths.get(benchmark_name, benchmark_name), model=system, out=out, phase="scores", judge=named[1], options=settings, terms=terms,
             rescore=not _is_marked(copy, new), running=replace(running, page=False, cache=running.cache and old != new),
         )  # fmt: skip
         for one in done.runs.values():
             one.close()
         with closing(Run(folder)) as run, closing(Run(copy)) as again:
             units = {one.id: one.speaker or one.id for one in run.samples()}
-            kinds |= {(what, one.question.id): without_marks(one.question.subsets) for one in exchanges(run)}
+            kinds |= {(benchmark_name, one.question.id): without_marks(one.question.subsets) for one in exchanges(run)}
             reaches |= _reaches(run)
             before, after = _verdicts(run, old, served[0]), _verdicts(again, new, served[1])
             for rubric in before.keys() & after.keys():
                 both = before[rubric].keys() & after[rubric].keys()
-                lost[rubric] += len(before[rubric].keys() | after[rubric].keys()) - len(both)
+                missing[rubric] += len(before[rubric].keys() | after[rubric].keys()) - len(both)
                 marks[rubric] += [
-                    (what, system, id, units[id], before[rubric][id], after[rubric][id]) for id in sorted(both)
+                    (benchmark_name, system, id, units[id], before[rubric][id], after[rubric][id])
+                    for id in sorted(both)
                 ]
-    found = [
-        _succession(rubric, old, new, held, kinds, served, lost[rubric], reaches[rubric])
+    successions = [
+        _succession(rubric, old, new, held, kinds, served, missing[rubric], reaches[rubric])
         for rubric, held in sorted(marks.items())
     ]
-    for succession in found:
+    for succession in successions:
         keep_succession(succession)
-    if running.page and found:
-        tested = {called: _tested(found, side) for side, called in enumerate(found[0].called)}
-        write_compare_page(found, _moved_most(marks, place), tested, Path(out) / PAGE)
-    return found
+    if running.page and successions:
+        tested = {called: _tested(successions, index) for index, called in enumerate(successions[0].called)}
+        write_compare_page(successions, _moved_most(marks, folder_of), tested, Path(out) / PAGE)
+    return successions
 
 
-def _tested(found: Sequence[Succession], side: int) -> str:
+def _tested(successions: Sequence[Succession], index: int) -> str:
     """How one of the two judges did in its test, for each rubric."""
-    told = {
+    texts = {
         judge_words(
-            (one.old, one.new)[side], one.rubric, bool(load_rubric(part_name(one.rubric)).hears), one.served[side]
+            (one.old, one.new)[index], one.rubric, bool(load_rubric(part_name(one.rubric)).hears), one.served[index]
         )
-        for one in found
+        for one in successions
     }
-    return "; ".join(sorted(told))
+    return "; ".join(sorted(texts))
 
 
-def _moved_most(marks: Mapping[str, Sequence[Mark]], place: Mapping[tuple[str, str], Path]) -> list[MovedItem]:
+def _moved_most(marks: Mapping[str, Sequence[Mark]], folders: Mapping[tuple[str, str], Path]) -> list[MovedItem]:
     """The answers whose two marks lie farthest apart, the farthest first; those that both mark alike are none of them."""
     every = ((rubric, mark) for rubric, held in sorted(marks.items()) for mark in held if mark[4] != mark[5])
     most = nsmallest(MOST, every, key=lambda one: (-abs(one[1][5] - one[1][4]), one[1][:3]))
     texts: dict[tuple[str, str, str], tuple[str, str]] = {}
-    for what, system in {mark[:2] for _, mark in most}:
-        with closing(Run(place[what, system])) as run:
+    for benchmark, system in {mark[:2] for _, mark in most}:
+        with closing(Run(folders[benchmark, system])) as run:
             for one in exchanges(run):
-                texts[what, system, one.question.id] = one.question.prompt or "", one.answer.text or ""
+                texts[benchmark, system, one.question.id] = one.question.prompt or "", one.answer.text or ""
     return [
-        MovedItem(rubric, what, system, id, _short(asked), _short(answered), old, new)
-        for rubric, (what, system, id, _, old, new) in most
-        for asked, answered in [texts[what, system, id]]
+        MovedItem(rubric, benchmark, system, id, _short(question), _short(answered), old, new)
+        for rubric, (benchmark, system, id, _, old, new) in most
+        for question, answered in [texts[benchmark, system, id]]
     ]
 
 
@@ -183,14 +187,14 @@ def _short(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
 
 
-def _once(tell: Callable[[str], None]) -> Callable[[str], None]:
+def _once(notify: Callable[[str], None]) -> Callable[[str], None]:
     """Tells each sentence once: what is said of a judge is said for every run that it marks."""
-    told: set[str] = set()
+    sent: set[str] = set()
 
     def once(words: str) -> None:
-        if words not in told:
-            told.add(words)
-            tell(words)
+        if words not in sent:
+            sent.add(words)
+            notify(words)
 
     return once
 
@@ -207,20 +211,22 @@ def _labels(run: Run) -> list[str]:
 
 def _find_definitions(folders: Sequence[Path]) -> dict[str, str]:
     """The folders of own benchmarks by name: of those of the runs, in the current folder or in one above a run."""
-    found: dict[str, str] = {}
+    definitions: dict[str, str] = {}
     for folder in folders:
         with closing(Run(folder)) as run:
-            what = str(run.meta["config"]["benchmark"])
-        if has_benchmark(what):
+            benchmark = str(run.meta["config"]["benchmark"])
+        if has_benchmark(benchmark):
             continue
         places = (Path(), *folder.resolve().parents[:_ABOVE])
-        there = next((place / what for place in places if (place / what / "benchmark.yaml").is_file()), None)
+        there = next(
+            (parent / benchmark for parent in places if (parent / benchmark / "benchmark.yaml").is_file()), None
+        )
         if there is not None:
-            found[what] = str(there.resolve())
-    return found
+            definitions[benchmark] = str(there.resolve())
+    return definitions
 
 
-def _check_can_mark(folders: Sequence[Path], old: str, own: Mapping[str, str]) -> None:
+def _check_can_mark(folders: Sequence[Path], old: str, own_paths: Mapping[str, str]) -> None:
     """Checks that each run has verdicts of the old judge, by a rubric that a new one can take, and that its benchmark
     is there.
 
@@ -240,10 +246,10 @@ def _check_can_mark(folders: Sequence[Path], old: str, own: Mapping[str, str]) -
                     f"the verdicts in '{folder}' are beside the answers of the baseline '{config['baseline']}', which a new judge is not given here",
                     hint="run the benchmark again with --judge NEW --phase scores and the same --baseline",
                 )
-            what = config["benchmark"]
-        if what not in own and not has_benchmark(what):
+            benchmark = config["benchmark"]
+        if benchmark not in own_paths and not has_benchmark(benchmark):
             raise UserError(
-                f"there is no benchmark called '{what}', which '{folder}' was asked",
+                f"there is no benchmark called '{benchmark}', which '{folder}' was asked",
                 hint="name the folder of your own benchmark with --benchmark",
             )
 
@@ -261,13 +267,13 @@ def _copied(run: Run, copy: Path, *, without_scores: bool) -> Path:
     """
     if not (copy / DATABASE).is_file():
         copy.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=copy.parent, prefix=".copy-") as made:
-            whole = Path(made) / copy.name
-            shutil.copytree(run.folder, whole)
+        with TemporaryDirectory(dir=copy.parent, prefix=".copy-") as temporary:
+            complete = Path(temporary) / copy.name
+            shutil.copytree(run.folder, complete)
             if without_scores:
-                with closing(AnswerWriter(whole, run.meta["fingerprint"])) as writer:
+                with closing(AnswerWriter(complete, run.meta["fingerprint"])) as writer:
                     writer.forget_scores()
-            whole.replace(copy)
+            complete.replace(copy)
     with closing(Run(copy)) as there:
         texts = [[(one.question.id, one.answer.text) for one in exchanges(of)] for of in (run, there)]
     if texts[0] != texts[1]:
@@ -277,21 +283,21 @@ def _copied(run: Run, copy: Path, *, without_scores: bool) -> Path:
 
 def _verdicts(run: Run, judge: str, served: set[str]) -> dict[str, dict[str, float]]:
     """The marks of a judge by rubric and sample."""
-    found: dict[str, dict[str, float]] = {}
+    verdicts: dict[str, dict[str, float]] = {}
     for name, facts in run.metrics.items():
         if facts.get("judge") != judge or not name.startswith(STEM):
             continue
-        marks = found.setdefault(str(facts["protocol"]).rpartition("/")[0], {})
+        marks = verdicts.setdefault(str(facts["protocol"]).rpartition("/")[0], {})
         for score in run.scores(metric=name):
             served.update(score.detail.get("calls", {}).get("served", ()))
             if score.value is not None:
                 marks[score.id] = score.value
-    return found
+    return verdicts
 
 
 def _succession(
     rubric: str, old: str, new: str, marks: Sequence[Mark], kinds: Mapping[tuple[str, str], Mapping[str, str]],
-    served: tuple[set[str], set[str]], lost: int, reach: float,
+    served: tuple[set[str], set[str]], missing: int, reach: float,
 ) -> Succession:  # fmt: skip
     of: dict[str, list[Mark]] = defaultdict(list)
     for mark in marks:
@@ -301,7 +307,7 @@ def _succession(
     return Succession(
         rubric, old, new, (sorted(served[0]), sorted(served[1])), _offset(marks, reach),
         _figure([float(a == b) for *_, a, b in marks], marks, (0.0, 1.0)), _ranks(marks),
-        dict(sorted(moved.items(), key=lambda one: -abs(one[1].value or 0.0))), lost,
+        dict(sorted(moved.items(), key=lambda one: -abs(one[1].value or 0.0))), missing,
     )  # fmt: skip
 
 
@@ -313,19 +319,21 @@ def _figure(values: Sequence[float], marks: Sequence[Mark], bounds: tuple[float,
     """The mean with its interval over units; the answers of several systems to one question are one unit."""
     if not values:
         return Figure(None, note="no answer was marked by both")
-    found = interval(values, bounds=bounds, clusters=[f"{what}/{unit}" for what, _, _, unit, _, _ in marks])
-    return Figure(float(np.mean(values)), found.low, found.high, len(values), found.units, found.note)
+    estimate = interval(
+        values, bounds=bounds, clusters=[f"{benchmark}/{unit}" for benchmark, _, _, unit, _, _ in marks]
+    )
+    return Figure(float(np.mean(values)), estimate.low, estimate.high, len(values), estimate.units, estimate.note)
 
 
 def _ranks(marks: Sequence[Mark]) -> Figure:
-    means = [np.array(list(_means(marks, side))) for side in (4, 5)]
-    found = spearman(*means)
-    return Figure(found.value, found.low, found.high, len(means[0]), len(means[0]), found.note)
+    means = [np.array(list(_means(marks, column))) for column in (4, 5)]
+    correlation = spearman(*means)
+    return Figure(correlation.value, correlation.low, correlation.high, len(means[0]), len(means[0]), correlation.note)
 
 
-def _means(marks: Sequence[Mark], side: int) -> Iterator[float]:
+def _means(marks: Sequence[Mark], column: int) -> Iterator[float]:
     for system in sorted({mark[1] for mark in marks}):
-        yield float(np.mean([mark[side] for mark in marks if mark[1] == system]))
+        yield float(np.mean([mark[column] for mark in marks if mark[1] == system]))
 
 
 __all__ = ["Succession", "judge_compare"]

@@ -21,7 +21,7 @@ from typing import Any
 
 from codec_bench.apps.judging.claims import Claim
 from codec_bench.apps.judging.planted import BETTER, KINDS, LENGTHS, RIGHT
-from codec_bench.apps.judging.question import Asked
+from codec_bench.apps.judging.question import JudgeQuestion
 from codec_bench.stats import interval
 from codec_bench.store.judge_tests import Figure, PartTest
 
@@ -46,7 +46,7 @@ class Reply:
         declined: whether it declines. failed: whether the call failed.
     """
 
-    to: Asked
+    to: JudgeQuestion
     verdict: float | None
     first: float | None = None
     declined: bool = False
@@ -55,10 +55,10 @@ class Reply:
 
 def of_sounds(replies: Sequence[Reply], date: str, served: Iterable[str]) -> PartTest:
     """The figures of the replies to claims and choices about sounds."""
-    said = [reply for reply in replies if not reply.failed]
+    answered = [reply for reply in replies if not reply.failed]
     pairs: dict[tuple[Any, ...], list[tuple[Claim, float]]] = defaultdict(list)
     biases: dict[str, list[Case]] = {YES: [], FIRST: [], LONG: []}
-    for reply in said:
+    for reply in answered:
         claim = _claim(reply)
         right = COIN if reply.verdict is None else float(bool(reply.verdict) == claim.right)
         wording = "choice" if claim.options else claim.same[-1]
@@ -105,8 +105,8 @@ def of_texts(
         if len(held) == len(KINDS):
             placed = [_centred(value, span) for value in held.values()]
             biases[HIGH] += [(unit, max(-1.0, min(1.0, value - usual))) for value in placed]
-            given = [abs(_centred(value, span)) < MID if value is not None else False for value in held.values()]
-            biases[MIDDLE] += [(unit, (float(is_mid) - middles) / (1.0 - middles)) for is_mid in given]
+            is_middle = [abs(_centred(value, span)) < MID if value is not None else False for value in held.values()]
+            biases[MIDDLE] += [(unit, (float(is_mid) - middles) / (1.0 - middles)) for is_mid in is_middle]
     biases[FIRST] = [(r.to.unit, _sign(r.first, 0.0)) for r in replies if r.first is not None]
     return _part(replies, cases, biases, date, served)
 
@@ -150,8 +150,8 @@ def _changed(replies: Sequence[Reply]) -> list[Case]:
         held[reply.to.same].append(reply)
     return [
         (later.to.unit, float(before.verdict != later.verdict))
-        for asked in held.values()
-        for before, later in pairwise(asked)
+        for of_question in held.values()
+        for before, later in pairwise(of_question)
     ]
 
 
@@ -160,7 +160,7 @@ def figure(cases: Sequence[Case], low: float = -1.0) -> Figure:
     if not cases:
         return Figure(None, note="nothing was asked")
     values = [value for _, value in cases]
-    found = interval(values, clusters=[unit for unit, _ in cases], bounds=(low, 1.0))
+    estimate = interval(values, clusters=[unit for unit, _ in cases], bounds=(low, 1.0))
     # Few units have wide intervals, which may end where no value can be.
-    lower, upper = (None if end is None else min(1.0, max(low, end)) for end in (found.low, found.high))
-    return Figure(sum(values) / len(values), lower, upper, len(values), found.units, found.note)
+    lower, upper = (None if end is None else min(1.0, max(low, end)) for end in (estimate.low, estimate.high))
+    return Figure(sum(values) / len(values), lower, upper, len(values), estimate.units, estimate.note)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import NamedTuple
 
-from codec_bench.apps.judging.question import Asked
+from codec_bench.apps.judging.question import JudgeQuestion
 from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
 from codec_bench.benchmark.metrics.base import Answer
@@ -58,7 +58,7 @@ LENGTHS = ((RIGHT_LONG, WRONG), (WRONG_LONG, REFERENCE))
 
 
 @dataclass(frozen=True, slots=True)
-class Planted(Asked):
+class Planted(JudgeQuestion):
     """One planted answer. Its `requests` are what the rubric asks about it, and `answer` is what is judged."""
 
     answer: Answer
@@ -95,9 +95,9 @@ def planted(metric: JudgeMetric, repeats: int, seed: int) -> Iterator[Planted]:
                 fields = {"question": fact.question, "instruction": fact.question}
                 # Repeats are the same question to the letter: the marks around texts are made from the answer's id.
                 answer = Answer(id, text, (fact.reference,), fields)
-                asked = metric.requests(answer, None, seed)
-                if isinstance(asked, list):
-                    yield Planted(f"{id}~{repeat}", unit, kind, repeat, answer, tuple(asked))
+                requests = metric.requests(answer, None, seed)
+                if isinstance(requests, list):
+                    yield Planted(f"{id}~{repeat}", unit, kind, repeat, answer, tuple(requests))
 
 
 def _answers(fact: Fact, high: float) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JudgeQuestion:
     """One question to a judge.
 
     Args:

@@ -50,8 +50,8 @@ class Plan:
 
 def write_questions(folder: Path, plan: Plan) -> list[Path]:
     """Writes the questions as benchmarks; returns their folders."""
-    made = [_write_claims(folder / HEARING, plan)] if plan.kinds else []
-    return made + [_write_planted(folder / name, one, plan) for name, one in plan.metrics.items()]
+    written = [_write_claims(folder / HEARING, plan)] if plan.kinds else []
+    return written + [_write_planted(folder / name, one, plan) for name, one in plan.metrics.items()]
 
 
 _AUDIO = {"messages": [{"role": "user", "content": [{"audio": "audio"}, "{{ question }}"]}]}
@@ -60,9 +60,9 @@ _AUDIO = {"messages": [{"role": "user", "content": [{"audio": "audio"}, "{{ ques
 def _write_claims(folder: Path, plan: Plan) -> Path:
     (folder / "sounds").mkdir(parents=True, exist_ok=True)
     rows = []
-    for name, sound, asked in claims(plan.per_kind, plan.repeats, plan.seed, plan.kinds):
+    for name, sound, questions in claims(plan.per_kind, plan.repeats, plan.seed, plan.kinds):
         write_flac(folder / "sounds" / f"{name}.flac", sound.audio)
-        rows += [{"id": one.id, "audio": f"sounds/{name}.flac", "question": one.text} for one in asked]
+        rows += [{"id": one.id, "audio": f"sounds/{name}.flac", "question": one.text} for one in questions]
     columns = {"audio": "audio", "question": "question"}
     return _write(
         folder,
@@ -111,7 +111,9 @@ def read_replies(run: Run, metric: JudgeMetric | None, day: str, plan: Plan) -> 
     answers = {one.question.id: one.answer for one in exchanges(run)}
     served = {answer.state for answer in answers.values() if answer.state}
     if metric is None:
-        every = [one for _, _, asked in claims(plan.per_kind, plan.repeats, plan.seed, plan.kinds) for one in asked]
+        every = [
+            one for _, _, questions in claims(plan.per_kind, plan.repeats, plan.seed, plan.kinds) for one in questions
+        ]
         return HEARING, of_sounds([_claimed(one, answers[one.id]) for one in every if one.id in answers], day, served)
     marks = list(_marked(metric, answers, plan))
     return metric.protocol, of_texts(marks, metric.rubric.range, day, served, prefers=metric.prefers)
@@ -120,8 +122,8 @@ def read_replies(run: Run, metric: JudgeMetric | None, day: str, plan: Plan) -> 
 def _claimed(claim: Claim, answer: AnswerRecord) -> Reply:
     if answer.status != "ok" or answer.text is None:
         return Reply(claim, None, declined=answer.status == "refused", failed=answer.status != "refused")
-    said = claim.read(cut_reasoning(answer.text).text) if answer.finish != "length" else None
-    return Reply(claim, None if said is None else float(said), declined=said is None and refuses(answer.text))
+    is_yes = claim.read(cut_reasoning(answer.text).text) if answer.finish != "length" else None
+    return Reply(claim, None if is_yes is None else float(is_yes), declined=is_yes is None and refuses(answer.text))
 
 
 def _marked(metric: JudgeMetric, answers: Mapping[str, AnswerRecord], plan: Plan) -> Iterator[Reply]:

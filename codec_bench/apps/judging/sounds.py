@@ -29,7 +29,7 @@ Claims = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class PlantedSound:
     """A sound with a statement that is true of it and one that is false, each in two wordings.
 
     Args:
@@ -49,7 +49,7 @@ class Heard:
 Draws = np.random.Generator
 
 
-def heard(kind: str, number: int, seed: int) -> Heard:
+def make_sound(kind: str, number: int, seed: int) -> PlantedSound:
     """One sound of a kind; even and odd numbers hold different alternatives where there are two.
 
     Args:
@@ -59,8 +59,8 @@ def heard(kind: str, number: int, seed: int) -> Heard:
     return KINDS[kind](number, np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big"))))
 
 
-def _either(first: bool, samples: np.ndarray, one: Claims, other: Claims) -> Heard:
-    return Heard(samples.astype(np.float32), *((one, other) if first else (other, one)))
+def _either(first: bool, samples: np.ndarray, one: Claims, other: Claims) -> PlantedSound:
+    return PlantedSound(samples.astype(np.float32), *((one, other) if first else (other, one)))
 
 
 def _times(seconds: float) -> np.ndarray:
@@ -98,7 +98,7 @@ def _speech(draws: Draws, female: bool | None = None) -> tuple[np.ndarray, Sampl
     return 0.5 * signal / np.abs(signal).max(), sample
 
 
-def _silence(number: int, draws: Draws) -> Heard:
+def _silence(number: int, draws: Draws) -> PlantedSound:
     speech, _ = _speech(draws)
     silent = number % 2 == 0
     return _either(
@@ -108,7 +108,7 @@ def _silence(number: int, draws: Draws) -> Heard:
     )  # fmt: skip
 
 
-def _snr(number: int, draws: Draws) -> Heard:
+def _snr(number: int, draws: Draws) -> PlantedSound:
     """Speech alone, or with white noise of the same power (0 dB)."""
     speech, _ = _speech(draws)
     noise = draws.standard_normal(speech.size)
@@ -121,7 +121,7 @@ def _snr(number: int, draws: Draws) -> Heard:
     )  # fmt: skip
 
 
-def _stops(number: int, draws: Draws) -> Heard:
+def _stops(number: int, draws: Draws) -> PlantedSound:
     stops, hz = number % 2 == 0, draws.uniform(300, 800)
     tone = np.concatenate([_tone(1.6, hz), _quiet(1.6)]) if stops else _tone(3.2, hz)
     return _either(
@@ -139,14 +139,14 @@ def _counted(count: int) -> Claims:
     )
 
 
-def _beeps(number: int, draws: Draws) -> Heard:
+def _beeps(number: int, draws: Draws) -> PlantedSound:
     """From 1 to 7 beeps; the false number is one or two away."""
     count = 1 + (2 + 2 * number) % MOST_BEEPS
     others = [n for n in range(1, MOST_BEEPS + 1) if 1 <= abs(n - count) <= 2]
     hz = draws.uniform(600, 1200)
-    pieces = [piece for _ in range(count) for piece in (_tone(0.18, hz), _quiet(0.32))]
+    pieces = [segment for _ in range(count) for segment in (_tone(0.18, hz), _quiet(0.32))]
     signal = np.concatenate([_quiet(0.3), *pieces])
-    return Heard(signal.astype(np.float32), _counted(count), _counted(others[int(draws.integers(len(others)))]))
+    return PlantedSound(signal.astype(np.float32), _counted(count), _counted(others[int(draws.integers(len(others)))]))
 
 
 def _clicks(bpm: float, beats: int) -> np.ndarray:
@@ -154,7 +154,7 @@ def _clicks(bpm: float, beats: int) -> np.ndarray:
     return np.concatenate([np.concatenate([beat, _quiet(60.0 / bpm - 0.03)]) for _ in range(beats)])
 
 
-def _tempo(number: int, draws: Draws) -> Heard:
+def _tempo(number: int, draws: Draws) -> PlantedSound:
     """Eight beats at 120 a minute and eight at 140, in either order."""
     faster = number % 2 == 0
     first, second = (120.0, 140.0) if faster else (140.0, 120.0)
@@ -165,7 +165,7 @@ def _tempo(number: int, draws: Draws) -> Heard:
     )  # fmt: skip
 
 
-def _pitch(number: int, draws: Draws) -> Heard:
+def _pitch(number: int, draws: Draws) -> PlantedSound:
     """A tone that glides over an octave in two seconds."""
     rising, low = number % 2 == 0, draws.uniform(200, 400)
     times = _times(2.0)
@@ -178,7 +178,7 @@ def _pitch(number: int, draws: Draws) -> Heard:
     )  # fmt: skip
 
 
-def _loudness(number: int, draws: Draws) -> Heard:
+def _loudness(number: int, draws: Draws) -> PlantedSound:
     """The same speech twice, once 14 dB softer."""
     speech, _ = _speech(draws)
     louder = number % 2 == 0
@@ -190,7 +190,7 @@ def _loudness(number: int, draws: Draws) -> Heard:
     )  # fmt: skip
 
 
-def _side(number: int, draws: Draws) -> Heard:
+def _channel_side(number: int, draws: Draws) -> PlantedSound:
     """Speech in one of two channels; the other is silent."""
     speech, _ = _speech(draws)
     left = number % 2 == 0
@@ -201,7 +201,7 @@ def _side(number: int, draws: Draws) -> Heard:
     )  # fmt: skip
 
 
-def _voice(number: int, draws: Draws) -> Heard:
+def _voice(number: int, draws: Draws) -> PlantedSound:
     female = number % 2 == 0
     speech, _ = _speech(draws, female)
     return _either(
@@ -211,7 +211,7 @@ def _voice(number: int, draws: Draws) -> Heard:
     )  # fmt: skip
 
 
-def _reversed(number: int, draws: Draws) -> Heard:
+def _reversed(number: int, draws: Draws) -> PlantedSound:
     speech, _ = _speech(draws)
     backwards = number % 2 == 0
     return _either(
@@ -221,7 +221,7 @@ def _reversed(number: int, draws: Draws) -> Heard:
     )  # fmt: skip
 
 
-def _order(number: int, draws: Draws) -> Heard:
+def _order(number: int, draws: Draws) -> PlantedSound:
     tone_first = number % 2 == 0
     tone, noise = _tone(1.0, draws.uniform(400, 900)), _noise(draws, 1.0)
     pieces = [tone, _quiet(0.5), noise] if tone_first else [noise, _quiet(0.5), tone]
@@ -236,45 +236,49 @@ def _longest(text: str) -> str:
     return max(text.lower().strip(".").split(), key=len)
 
 
-def _said(word: str) -> Claims:
+def _spoken_claims(word: str) -> Claims:
     return f'The speaker says the word "{word}".', f'Among the words that are spoken is "{word}".'
 
 
-def _word(number: int, draws: Draws) -> Heard:
+def _word(number: int, draws: Draws) -> PlantedSound:
     """The longest word of the sentence that is said, and that of another sentence."""
     speech, sample = _speech(draws)
     text = str(sample.text)
     others = [w for one in _spoken() if (w := _longest(str(one.text))) not in text.lower()]
-    return Heard(speech.astype(np.float32), _said(_longest(text)), _said(others[int(draws.integers(len(others)))]))
+    return PlantedSound(
+        speech.astype(np.float32),
+        _spoken_claims(_longest(text)),
+        _spoken_claims(others[int(draws.integers(len(others)))]),
+    )
 
 
-def _cut(number: int, draws: Draws) -> Heard:
+def _cut(number: int, draws: Draws) -> PlantedSound:
     """A sentence that ends, with silence after it, or that breaks off at 55 % of its length."""
     speech, _ = _speech(draws)
     broken = number % 2 == 0
-    whole = np.concatenate([speech, _quiet(0.6)])
+    full = np.concatenate([speech, _quiet(0.6)])
     return _either(
-        broken, speech[: round(0.55 * speech.size)] if broken else whole,
+        broken, speech[: round(0.55 * speech.size)] if broken else full,
         ("The sentence breaks off before its end.", "The recording is cut while the speaker is still in the middle of the sentence."),
         ("The sentence is said to its end.", "The speaker finishes the sentence before the recording ends."),
     )  # fmt: skip
 
 
-def _delivery(number: int, draws: Draws) -> Heard:
+def _delivery(number: int, draws: Draws) -> PlantedSound:
     """The same speech a third faster and higher, or a quarter slower and lower, as excited and weary people speak."""
     speech, _ = _speech(draws)
     excited = number % 2 == 0
-    told_hz = round(RATE_HZ / (1.33 if excited else 0.75))
+    claimed_hz = round(RATE_HZ / (1.33 if excited else 0.75))
     return _either(
-        excited, np.clip(resample(speech[None].astype(np.float32), RATE_HZ, told_hz)[0], -1, 1),
+        excited, np.clip(resample(speech[None].astype(np.float32), RATE_HZ, claimed_hz)[0], -1, 1),
         ("The speaker sounds excited: the speech is fast and high.", "The sentence is said hurriedly and in a high voice."),
         ("The speaker sounds weary: the speech is slow and low.", "The sentence is said sluggishly and in a deep voice."),
     )  # fmt: skip
 
 
-KINDS: Mapping[str, Callable[[int, Draws], Heard]] = {
+KINDS: Mapping[str, Callable[[int, Draws], PlantedSound]] = {
     "silence": _silence, "noise": _snr, "tone that stops": _stops, "count of beeps": _beeps, "tempo": _tempo, "pitch": _pitch,
-    "loudness": _loudness, "side": _side, "voice": _voice, "reversed speech": _reversed, "order": _order, "word": _word,
+    "loudness": _loudness, "side": _channel_side, "voice": _voice, "reversed speech": _reversed, "order": _order, "word": _word,
     "cut speech": _cut, "delivery": _delivery,
 }  # fmt: skip
 """The kinds of sounds by name."""

@@ -63,9 +63,9 @@ class _Of(NamedTuple):
 
 class _Verdicts(NamedTuple):
     system: str
-    beside: str
+    baseline: str
     duels: Sequence[Duel]
-    lost: int
+    missing: int
 
 
 def judge_strengths(
@@ -127,7 +127,7 @@ def judge_strengths(
             for of, verdicts in _verdicts(run):
                 if any(one[:2] == verdicts[:2] for one in held[of]):
                     raise UserError(
-                        f"two runs compare '{verdicts.system}' with '{verdicts.beside}' on '{of.benchmark}'",
+                        f"two runs compare '{verdicts.system}' with '{verdicts.baseline}' on '{of.benchmark}'",
                         hint="name one of them",
                     )
                 held[of].append(verdicts)
@@ -136,23 +136,23 @@ def judge_strengths(
             "the runs hold no verdicts on pairs of answers",
             hint="a rubric such as pair-answers gives them; see --baseline of codec-bench run",
         )
-    found = [_strengths(of, verdicts, labels, seed) for of, verdicts in sorted(held.items())]
-    if not any(one.found.systems for one in found):
+    results = [_strengths(of, verdicts, labels, seed) for of, verdicts in sorted(held.items())]
+    if not any(one.found.systems for one in results):
         raise UserError(
-            f"{found[0].benchmark}: {found[0].found.note}",
+            f"{results[0].benchmark}: {results[0].found.note}",
             hint="compare one system of each group with the same baseline",
         )
-    return found
+    return results
 
 
 def _strengths(of: _Of, held: Sequence[_Verdicts], labels: Mapping[str, str], seed: int) -> JudgedStrengths:
     duels = [duel._replace(b=labels.get(duel.b, duel.b)) for one in held for duel in one.duels]
-    lost = sum(one.lost for one in held)
+    missing = sum(one.missing for one in held)
     try:
-        return JudgedStrengths(*of, lost, strengths(duels, seed=seed))
+        return JudgedStrengths(*of, missing, strengths(duels, seed=seed))
     except UserError as error:
         return JudgedStrengths(
-            *of, lost, Strengths((), 0.0, len(duels), len({duel.unit for duel in duels}), error.message)
+            *of, missing, Strengths((), 0.0, len(duels), len({duel.unit for duel in duels}), error.message)
         )
 
 
@@ -165,14 +165,14 @@ def _verdicts(run: Run) -> Iterator[tuple[_Of, _Verdicts]]:
             continue
         (system,) = run.systems
         rubric, _, rest = str(facts["protocol"]).partition(f"/{facts['judge']}")
-        beside = rest.partition("/beside-")[2] or OF_THE_DATA
+        baseline = rest.partition("/beside-")[2] or OF_THE_DATA
         scores = [score for score in run.scores(metric=name) if score.status not in NOT_APPLICABLE]
         if not scores:  # the baseline beside itself
             continue
-        told = [score for score in scores if score.value is not None]
+        decided = [score for score in scores if score.value is not None]
         of = _Of(benchmark, rubric, facts["judge"], run.served(name), run.judge(name))
-        duels = [Duel(system, beside, float(score.value or 0.0), units[score.id]) for score in told]
-        yield of, _Verdicts(system, beside, duels, len(scores) - len(told))
+        duels = [Duel(system, baseline, float(score.value or 0.0), units[score.id]) for score in decided]
+        yield of, _Verdicts(system, baseline, duels, len(scores) - len(decided))
 
 
 def _prefers(facts: Mapping[str, Any]) -> bool:

@@ -11,10 +11,10 @@ from codec_bench.store.judge_tests import HEARING, Figure, JudgeTest, PartTest
 
 RIGHT, RIGHT_AT_LEAST, MOSTLY = 0.9, 0.5, 0.7
 """From which J on a judge is right, with the lower end of its interval, and from which it is mostly right."""
-TOLD = 0.5
+DISTINGUISHED_SHARE = 0.5
 """From this J on, with an interval above 0, a kind counts as one that the judge can tell."""
 MOST_BIAS = 0.25
-MOST_CHANGED, MOST_LOST = 0.05, 0.05
+MOST_CHANGED, MOST_UNUSABLE = 0.05, 0.05
 _PREFERS = {
     YES: ("says yes", "says no"),
     FIRST: ("takes the first", "takes the second"),
@@ -24,11 +24,17 @@ _PREFERS = {
 }
 
 
-def findings(part: PartTest) -> list[str]:
+def findings(test_part: PartTest) -> list[str]:
     """What kind of judge it is by one part of its test: the most important first, each as a sentence without its
     subject.
     """
-    return [_trust(part.j), *_biases(part), *_restless(part.changed), *_partly(part), *_lost(part)]
+    return [
+        _trust(test_part.j),
+        *_biases(test_part),
+        *_restless(test_part.changed),
+        *_partly(test_part),
+        *_unusable_replies(test_part),
+    ]
 
 
 def _trust(j: Figure) -> str:
@@ -38,18 +44,18 @@ def _trust(j: Figure) -> str:
     if low <= 0:
         return f"is no better than a coin (J {j.words})"
     right = j.value >= RIGHT and low >= RIGHT_AT_LEAST
-    how = "right" if right else "mostly right" if j.value >= MOSTLY else "better than a coin, and often wrong"
-    return f"is {how} (J {j.words})"
+    quality = "right" if right else "mostly right" if j.value >= MOSTLY else "better than a coin, and often wrong"
+    return f"is {quality} (J {j.words})"
 
 
-def _biases(part: PartTest) -> list[str]:
-    found = []
-    for name, bias in part.biases.items():
+def _biases(test_part: PartTest) -> list[str]:
+    biases = []
+    for name, bias in test_part.biases.items():
         if bias.value is None or abs(bias.value) < MOST_BIAS or _may_be_0(bias):
             continue
-        how = "nearly always" if abs(bias.value) > 0.9 else "too often"
-        found.append(f"{_PREFERS[name][bias.value < 0]} {how} (bias {bias.words})")
-    return found
+        frequency = "nearly always" if abs(bias.value) > 0.9 else "too often"
+        biases.append(f"{_PREFERS[name][bias.value < 0]} {frequency} (bias {bias.words})")
+    return biases
 
 
 def _may_be_0(figure: Figure) -> bool:
@@ -62,20 +68,28 @@ def _restless(changed: Figure) -> list[str]:
     return [f"changes {100 * changed.value:.0f} % of its verdicts when it is asked again"]
 
 
-def _partly(part: PartTest) -> list[str]:
+def _partly(test_part: PartTest) -> list[str]:
     """Which kinds it can tell and which it cannot, where both occur."""
-    can = [name for name, one in part.kinds.items() if _told(one)]
-    cannot = [name for name, one in part.kinds.items() if not _told(one)]
+    can = [name for name, one in test_part.kinds.items() if _is_distinguished(one)]
+    cannot = [name for name, one in test_part.kinds.items() if not _is_distinguished(one)]
     return [f"can tell {', '.join(can)}, and cannot tell {', '.join(cannot)}"] if can and cannot else []
 
 
-def _told(figure: Figure) -> bool:
-    return figure.value is not None and figure.value >= TOLD and (figure.low is None or figure.low > 0)
+def _is_distinguished(figure: Figure) -> bool:
+    return figure.value is not None and figure.value >= DISTINGUISHED_SHARE and (figure.low is None or figure.low > 0)
 
 
-def _lost(part: PartTest) -> list[str]:
-    told = ((part.refused, "declines"), (part.unread, "replies with no clear verdict to"), (part.failed, "fails on"))
-    return [f"{what} {count:,} of {part.asked:,} questions" for count, what in told if count > MOST_LOST * part.asked]
+def _unusable_replies(test_part: PartTest) -> list[str]:
+    counts = (
+        (test_part.refused, "declines"),
+        (test_part.unread, "replies with no clear verdict to"),
+        (test_part.failed, "fails on"),
+    )
+    return [
+        f"{label} {count:,} of {test_part.asked:,} questions"
+        for count, label in counts
+        if count > MOST_UNUSABLE * test_part.asked
+    ]
 
 
 def part_name(name: str) -> str:
@@ -91,28 +105,32 @@ def part_rows(test: JudgeTest) -> list[tuple[str, ...]]:
     """A row for each part, with the columns `COLUMNS`."""
     return [
         (
-            part_name(name), part.j.words, part.changed.words,
-            *(part.biases[bias].words if bias in part.biases else "" for bias in BIASES),
-            *(f"{count:,}" for count in (part.asked, part.refused, part.unread, part.failed)),
+            part_name(name), test_part.j.words, test_part.changed.words,
+            *(test_part.biases[bias].words if bias in test_part.biases else "" for bias in BIASES),
+            *(f"{count:,}" for count in (test_part.asked, test_part.refused, test_part.unread, test_part.failed)),
         )
-        for name, part in test.parts.items()
+        for name, test_part in test.parts.items()
     ]  # fmt: skip
 
 
 def kind_rows(test: JudgeTest) -> list[tuple[str, str, str]]:
     """J by kind: the part, the kind and the figure."""
-    return [(part_name(name), kind, one.words) for name, part in test.parts.items() for kind, one in part.kinds.items()]
+    return [
+        (part_name(name), kind, one.words)
+        for name, test_part in test.parts.items()
+        for kind, one in test_part.kinds.items()
+    ]
 
 
 def sentences(test: JudgeTest) -> list[str]:
     """What kind of judge it is, a sentence for each part."""
-    return [f"{part_name(name)}: the judge {'; '.join(findings(part))}" for name, part in test.parts.items()]
+    return [f"{part_name(name)}: the judge {'; '.join(findings(test_part))}" for name, test_part in test.parts.items()]
 
 
 SUCCESSION = ("rubric", "answers", "new less old", "equal", "ranks of systems", "without both verdicts")
 
 
-def succession_rows(found: Sequence[Succession]) -> list[tuple[str, ...]]:
+def succession_rows(successions: Sequence[Succession]) -> list[tuple[str, ...]]:
     """A row for each rubric, with the columns `SUCCESSION`."""
     return [
         (
@@ -123,22 +141,22 @@ def succession_rows(found: Sequence[Succession]) -> list[tuple[str, ...]]:
             one.ranks.words,
             f"{one.lost:,}",
         )
-        for one in found
+        for one in successions
     ]
 
 
-def moved_rows(found: Sequence[Succession]) -> list[tuple[str, str, str]]:
+def moved_rows(successions: Sequence[Succession]) -> list[tuple[str, str, str]]:
     """How far each kind of items moves, the farthest first."""
-    return [(part_name(one.rubric), kind, moved.words) for one in found for kind, moved in one.kinds.items()]
+    return [(part_name(one.rubric), kind, moved.words) for one in successions for kind, moved in one.kinds.items()]
 
 
 def strengths_words(one: JudgedStrengths) -> list[str]:
     """What the strengths of some systems rest on, a sentence each."""
-    told = [
+    notes = [
         f"{one.benchmark}: {part_name(one.rubric)}, {one.tested}; {one.found.duels:,} comparisons over {one.found.units:,} units"
     ]
     if one.found.tie:
-        told.append(f"ties have the strength {one.found.tie:.2f} (Davidson's nu)")
+        notes.append(f"ties have the strength {one.found.tie:.2f} (Davidson's nu)")
     if one.lost:
-        told.append(f"{one.lost:,} answers have no verdict, and are in no comparison")
-    return [*told, *([one.found.note] if one.found.note else [])]
+        notes.append(f"{one.lost:,} answers have no verdict, and are in no comparison")
+    return [*notes, *([one.found.note] if one.found.note else [])]

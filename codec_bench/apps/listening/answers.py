@@ -53,7 +53,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Answer:
     """One answer as a file holds it.
 
     Args:
@@ -84,23 +84,23 @@ class AnswerFile:
     rater: str
     saved: str
     edited: bool
-    given: tuple[Given, ...]
+    answers: tuple[Answer, ...]
     person: str = ""
 
 
 def read_files(paths: Sequence[Path], key: Key) -> tuple[list[AnswerFile], list[Problem]]:
     """Reads files of answers: those of the page, and results of webMUSHRA (`.csv`)."""
-    found: list[AnswerFile] = []
+    matching: list[AnswerFile] = []
     problems: list[Problem] = []
     for path in paths:
         try:
             if path.suffix.lower() == ".csv":
                 sheets = [
-                    (sheet, AnswerFile(path.name, rater, "", False, _of_webmushra(rows, key)))
+                    (sheet, AnswerFile(path.name, rater, "", False, _read_webmushra(rows, key)))
                     for sheet, rater, rows in read_results(path)
                 ]
             else:
-                sheets = [_of_page(path)]
+                sheets = [_read_page_file(path)]
         except UserError as error:
             problems.append(Problem(UNREADABLE, path.name, "", error.message))
             continue
@@ -108,71 +108,78 @@ def read_files(paths: Sequence[Path], key: Key) -> tuple[list[AnswerFile], list[
             problems.append(Problem(UNREADABLE, path.name, "", f"'{path}' holds no rating"))
         for sheet, file in sheets:
             if sheet == key.sheet:
-                found.append(file)
+                matching.append(file)
             else:
-                told = f"it answers the test {sheet or 'of no id'}, and the key is of {key.sheet}"
-                problems.append(Problem(OTHER_TEST, path.name, file.rater, told))
+                detail = f"it answers the test {sheet or 'of no id'}, and the key is of {key.sheet}"
+                problems.append(Problem(OTHER_TEST, path.name, file.rater, detail))
     edited = [
-        Problem(EDITED, one.name, one.rater, "its checksum does not fit its content") for one in found if one.edited
+        Problem(EDITED, one.name, one.rater, "its checksum does not fit its content") for one in matching if one.edited
     ]
-    return found, problems + edited
+    return matching, problems + edited
 
 
-def _of_webmushra(rows: Sequence[Row], key: Key) -> tuple[Given, ...]:
+def _read_webmushra(rows: Sequence[Row], key: Key) -> tuple[Answer, ...]:
     trials = {trial.id: trial for trial in key.trials}
     return tuple(
-        Given(trial, own_id(stimulus, trials[trial]) if trial in trials else stimulus, value, seconds)
+        Answer(trial, own_id(stimulus, trials[trial]) if trial in trials else stimulus, value, seconds)
         for trial, stimulus, value, seconds in rows
     )
 
 
 def sheets_of(paths: Sequence[Path]) -> list[str]:
     """The ids of the tests that files answer, as far as they can be read."""
-    found: dict[str, None] = {}
+    ids: dict[str, None] = {}
     for path in paths:
         try:
             if path.suffix.lower() == ".csv":
-                found.update(dict.fromkeys(sheet for sheet, _, _ in read_results(path)))
+                ids.update(dict.fromkeys(sheet for sheet, _, _ in read_results(path)))
             else:
-                found[_of_page(path)[0]] = None
+                ids[_read_page_file(path)[0]] = None
         except UserError:
             continue
-    return list(found)
+    return list(ids)
 
 
-def _of_page(path: Path) -> tuple[str, AnswerFile]:
+def _read_page_file(path: Path) -> tuple[str, AnswerFile]:
     """The id of the test that a file of the page answers, and the answers.
 
     Raises:
         UserError: it cannot be read, or is no file of answers.
     """
-    held = read_json(path, hint=None)
-    if held.get("format") != FORMAT:
+    document = read_json(path, hint=None)
+    if document.get("format") != FORMAT:
         raise UserError(f"'{path}' is no file of answers that a listening test saved")
-    rows = held.get("answers")
-    rater = held.get("rater")
+    rows = document.get("answers")
+    rater = document.get("rater")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows) or not isinstance(rater, str):
         raise UserError(f"'{path}' holds no list of answers, or does not name its rater")
     try:
-        edited = held.get("crc32") != checksum(held)
+        edited = document.get("crc32") != checksum(document)
     except RecursionError:
         edited = True
-    saved = held.get("saved")
+    saved = document.get("saved")
     file = AnswerFile(
-        path.name, " ".join(rater.split()), saved if isinstance(saved, str) else "", edited, tuple(map(_given, rows)),
-        str(held.get("person") or "")[:64],
+        path.name, " ".join(rater.split()), saved if isinstance(saved, str) else "", edited, tuple(map(_read_answer, rows)),
+        str(document.get("person") or "")[:64],
     )  # fmt: skip
-    return str(held.get("sheet") or ""), file
+    return str(document.get("sheet") or ""), file
 
 
-def checksum(held: Mapping[str, Any]) -> str:
+def checksum(document: Mapping[str, Any]) -> str:
     """The checksum that the page writes for a file: CRC-32 of its content as JSON in ASCII without spaces."""
     rows = [
         [row.get("trial"), row.get("stimulus"), row.get("value"), row.get("ms"), row.get("first", ""), _pairs(row.get("texts"))]
-        for row in held["answers"]
+        for row in document["answers"]
     ]  # fmt: skip
-    content = [held.get("sheet"), held.get("kind"), held["rater"], held.get("saved"), held.get("complete"), rows]
-    content += [held["person"]] if held.get("person") else []
+    content = [
+        document.get("sheet"),
+        document.get("kind"),
+        document["rater"],
+        document.get("saved"),
+        document.get("complete"),
+        rows,
+    ]
+    content += [document["person"]] if document.get("person") else []
     return f"{zlib.crc32(json.dumps(content, ensure_ascii=True, separators=(',', ':')).encode('ascii')):08x}"
 
 
@@ -180,10 +187,10 @@ def _pairs(texts: Any) -> list[Any]:
     return [[name, text] for name, text in texts.items()] if isinstance(texts, dict) else []
 
 
-def _given(row: Mapping[str, Any]) -> Given:
+def _read_answer(row: Mapping[str, Any]) -> Answer:
     ms, texts = row.get("ms"), row.get("texts")
     seconds = ms / 1000 if isinstance(ms, int | float) and not isinstance(ms, bool) and 0 <= ms < 1e12 else None
-    return Given(
+    return Answer(
         str(row.get("trial", "")), str(row.get("stimulus", "")), row.get("value"), seconds, str(row.get("first", "")),
         {str(name): str(text) for name, text in texts.items()} if isinstance(texts, dict) else {},
     )  # fmt: skip

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MUSHRA_LONGEST_S = 12.0
 """ITU-R BS.1534-3, section 5.1: a sound should not be longer than this."""
-KEPT = ("edited", "screened")
+KEEPABLE = ("edited", "screened")
 _Path = str | os.PathLike[str]
 
 
@@ -123,53 +123,53 @@ def export_listening(
 
     if form not in ("page", "webmushra"):
         raise UnknownName("format of a listening test", form, ("page", "webmushra"))
-    found = kind_of(kind)
-    given = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
-    if not given:
+    listening_kind = kind_of(kind)
+    run_list = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
+    if not run_list:
         raise UserError("no run was given to listen to")
-    opened = [run if isinstance(run, Run) else open_run(run) for run in given]
+    opened = [run if isinstance(run, Run) else open_run(run) for run in run_list]
     low = tuple(names(anchors))
     for name in low:
         if name not in CUTOFFS_HZ:
             raise UnknownName("anchor", name, CUTOFFS_HZ)
-    wanted = names(systems) if systems is not None else []
-    if found.hidden and not wanted:
-        wanted = [name for run in opened for name in run.systems if name != UNPROCESSED]
-    told = found.instructions if instructions is None else _paragraphs(instructions)
+    requested = names(systems) if systems is not None else []
+    if listening_kind.hidden and not requested:
+        requested = [name for run in opened for name in run.systems if name != UNPROCESSED]
+    paragraphs = listening_kind.instructions if instructions is None else _paragraphs(instructions)
     ends = scale_of(kind, scale)
-    beside = found.open == "must" or reference is True
-    asked = tuple(names(checks))
-    for name in asked:
+    has_reference = listening_kind.open == "must" or reference is True
+    check_names = tuple(names(checks))
+    for name in check_names:
         if name not in CHECKS:
             raise UnknownName("check of raters", name, CHECKS)
-    is_scaled = found.answer == "number" and not found.labels
+    is_scaled = listening_kind.answer == "number" and not listening_kind.labels
     if (gold is not None or traps) and not is_scaled:
         raise UserError(
             f"gold questions and traps are for kinds with a scale for each sound, and this test is of the kind {kind}",
             hint="take rating, dcr, p835 or p804, or leave --gold and --traps out",
         )
-    given_gold = []
+    gold_items = []
     if gold is not None:
-        scales = scales_of(found, ends, beside_reference=beside, answers=False)
-        given_gold = read_gold(Path(gold), found, scales, ends, open=beside)
+        scales = scales_of(listening_kind, ends, has_reference=has_reference, answers=False)
+        gold_items = read_gold(Path(gold), listening_kind, scales, ends, open=has_reference)
     plan = Plan(
-        found, ends, low if kind == "mushra" else (), reference, items, training, repeats,
-        MUSHRA_LONGEST_S if longest_s is None and kind == "mushra" else longest_s, sound_mb, title, told, seed,
-        asked, tuple(given_gold), traps, session, loudness_lufs, None if screening is None else rules_of(names(screening)),
+        listening_kind, ends, low if kind == "mushra" else (), reference, items, training, repeats,
+        MUSHRA_LONGEST_S if longest_s is None and kind == "mushra" else longest_s, sound_mb, title, paragraphs, seed,
+        check_names, tuple(gold_items), traps, session, loudness_lufs, None if screening is None else rules_of(names(screening)),
         session_minutes, None if digits is None else Path(digits),
     )  # fmt: skip
     _check(plan)
     material = collect(
-        opened, wanted, needs_answers=found.needs_answers, without_systems=kind == "review", by=names(by or ()), folders=audio
+        opened, requested, needs_answers=listening_kind.needs_answers, without_systems=kind == "review", by=names(by or ()), folders=audio
     )  # fmt: skip
-    place = (
+    folder = (
         Path(out) if out is not None else opened[0].folder / "listening" / (f"{kind}.html" if form == "page" else form)
     )
-    return write_sheet(material, plan, place) if form == "page" else write_webmushra(material, plan, place)
+    return write_sheet(material, plan, folder) if form == "page" else write_webmushra(material, plan, folder)
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:
-    return tuple(" ".join(part.split()) for part in text.replace("\r", "").split("\n\n") if part.strip())
+    return tuple(" ".join(paragraph.split()) for paragraph in text.replace("\r", "").split("\n\n") if paragraph.strip())
 
 
 def _check(plan: Plan) -> None:
@@ -186,14 +186,14 @@ def _check(plan: Plan) -> None:
         raise UserError("the digits are for the check of hearing, which is not asked for", hint="add --checks hearing")
     if plan.loudness_lufs is not None and not -70 < plan.loudness_lufs <= 0:
         raise UserError(f"the loudness is {plan.loudness_lufs:g} LUFS; expected more than -70 and at most 0")
-    for what, count, least in (
+    for label, count, least in (
         ("items", plan.items, 1), ("training", plan.training, 0), ("repeats", plan.repeats, 0), ("traps", plan.traps, 0),
         ("session", 1 if plan.session is None else plan.session, 1), ("sound_mb", plan.sound_mb, 0.01),
         ("session_minutes", 1 if plan.session_minutes is None else plan.session_minutes, 0.01),
         ("longest_s", plan.longest_s if plan.longest_s is not None else 1, 0.01),
     ):  # fmt: skip
         if not count >= least:
-            raise UserError(f"{what} is {count:g}; expected at least {least:g}")
+            raise UserError(f"{label} is {count:g}; expected at least {least:g}")
 
 
 def import_listening(
@@ -254,10 +254,10 @@ def import_listening(
     from codec_bench.store.export import opened, write_csv
 
     paths = [Path(files)] if isinstance(files, str | os.PathLike) else [Path(file) for file in files]
-    kept = names(keep)
-    for name in kept:
-        if name not in KEPT:
-            raise UnknownName("reason to keep answers by", name, KEPT)
+    keep_statuses = names(keep)
+    for name in keep_statuses:
+        if name not in KEEPABLE:
+            raise UnknownName("reason to keep answers by", name, KEEPABLE)
     if (key is None) == (run is None):
         raise UserError("expected the key of the test, or the run folder that it is in", hint="--key FILE or --run RUN")
     if not any(path.is_file() for path in paths):
@@ -268,18 +268,18 @@ def import_listening(
     if run is not None:
         key = find_key(run.folder if isinstance(run, Run) else Path(run), sheets_of(paths))
     assert key is not None
-    held = read_key(Path(key))
-    read, problems = read_files(paths, held)
+    loaded_key = read_key(Path(key))
+    read, problems = read_files(paths, loaded_key)
     if not read:
-        told = "; ".join(f"{one.file}: {one.detail}" for one in problems[:3]) or "no file was given"
-        raise UserError(f"none of the files holds answers to the test {held.sheet} ({told})")
-    rows, wrong = unblind(read, held, kept)
-    before = kind_of(held.kind).screening if held.screening is None else held.screening
+        details = "; ".join(f"{one.file}: {one.detail}" for one in problems[:3]) or "no file was given"
+        raise UserError(f"none of the files holds answers to the test {loaded_key.sheet} ({details})")
+    rows, wrong = unblind(read, loaded_key, keep_statuses)
+    before = kind_of(loaded_key.kind).screening if loaded_key.screening is None else loaded_key.screening
     rules = before if screening is None else rules_of(names(screening))
-    found = screen(rows, held, rules)
-    if "screened" not in kept:
-        rows = screened(rows, {one.rater for one in found if one.marked and one.rule in rules})
-    outcome = outcome_of(held, rows, [*problems, *wrong], found, rules)
+    screenings = screen(rows, loaded_key, rules)
+    if "screened" not in keep_statuses:
+        rows = screened(rows, {one.rater for one in screenings if one.marked and one.rule in rules})
+    outcome = outcome_of(loaded_key, rows, [*problems, *wrong], screenings, rules)
     if set(rules) != set(before):
         late = f"the test was written with the screening {', '.join(before) or 'none'}; {', '.join(rules) or 'none'} was named afterwards"
         outcome = replace(outcome, notes=(late, *outcome.notes))

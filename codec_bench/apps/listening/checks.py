@@ -30,19 +30,19 @@ from codec_bench.apps.listening.material import Drawn, Item
 from codec_bench.errors import UserError
 from codec_bench.types import Audio
 
-GOLD, TRAP, HEARD = "gold", "trap", "(sound)"
+GOLD, TRAP, SOUND_SLOT = "gold", "trap", "(sound)"
 GOLD_WITHIN = 1
 BEEPS = "Some sounds break off into beeps. Count the beeps, and choose the value of that number on every scale."
 _RATE_HZ = 32_000
 _LEVEL = 0.25
 _BEEP_S, _GAP_S, _BEEP_HZ = 0.09, 0.16, 880.0
-_Made = tuple[str, list[Audio], tuple[str, ...], tuple[int, ...]]
+_CheckParts = tuple[str, list[Audio], tuple[str, ...], tuple[int, ...]]
 """What is asked, the sounds, the choices, and the numbers of the right ones; without choices, the digits that are to be
 written.
 """
 
 
-class Heard(NamedTuple):
+class CheckAudio(NamedTuple):
     """What checks are made from: a sound of the test, and the ten digits as `digits.read_digits` gives them."""
 
     speech: Audio
@@ -57,10 +57,10 @@ class Check:
 
     count: int
     fewest: int
-    make: Callable[[random.Random, int, Heard], _Made]
+    make: Callable[[random.Random, int, CheckAudio], _CheckParts]
 
 
-_ASKED = (
+_QUESTIONS = (
     ("With what do you listen?", ("Headphones or earphones on both ears", "One earphone", "Loudspeakers"), (0,)),
     ("Is your hearing normal, as far as you know?", ("Yes", "No"), (0,)),
     ("Do you understand the language of these instructions well?", ("Yes", "No"), (0,)),
@@ -79,18 +79,18 @@ def _audio(samples: np.ndarray, rate_hz: int) -> Audio:
     return Audio(np.clip(samples, -1, 1).astype(np.float32), rate_hz)
 
 
-def _qualification(_: random.Random, number: int, __: Heard) -> _Made:
-    asked, choices, right = _ASKED[number]
-    return asked, [], choices, right
+def _qualification(_: random.Random, number: int, __: CheckAudio) -> _CheckParts:
+    question, choices, right = _QUESTIONS[number]
+    return question, [], choices, right
 
 
-def _hearing(draw: random.Random, number: int, heard: Heard) -> _Made:
-    said = tuple(draw.sample(range(10), 3))
-    sound = triplet(heard.digits, said, BELOW_NOISE_DB[number], draw.getrandbits(32))
-    return "Which three digits do you hear behind the noise? Write them in their order.", [sound], (), said
+def _hearing(draw: random.Random, number: int, sources: CheckAudio) -> _CheckParts:
+    digits = tuple(draw.sample(range(10), 3))
+    sound = triplet(sources.digits, digits, BELOW_NOISE_DB[number], draw.getrandbits(32))
+    return "Which three digits do you hear behind the noise? Write them in their order.", [sound], (), digits
 
 
-def _headphones(draw: random.Random, _: int, __: Heard) -> _Made:
+def _headphones(draw: random.Random, _: int, __: CheckAudio) -> _CheckParts:
     roles = draw.sample(["softer", "opposite", "plain"], 3)
     tones = [
         _audio(np.stack([one, -one if role == "opposite" else one]), _RATE_HZ)
@@ -100,8 +100,8 @@ def _headphones(draw: random.Random, _: int, __: Heard) -> _Made:
     return "Which of the three tones is the softest?", tones, _PLACES, (roles.index("softer"),)
 
 
-def _environment(draw: random.Random, _: int, heard: Heard) -> _Made:
-    right, speech = draw.randrange(2), heard.speech
+def _environment(draw: random.Random, _: int, sources: CheckAudio) -> _CheckParts:
+    right, speech = draw.randrange(2), sources.speech
     level = float(np.sqrt(np.mean(np.square(speech.samples, dtype=np.float64))))
     noises = [np.random.default_rng(draw.getrandbits(32)).standard_normal(speech.num_samples) for _ in range(2)]
     sounds = [
@@ -112,7 +112,7 @@ def _environment(draw: random.Random, _: int, heard: Heard) -> _Made:
 
 
 CHECKS = {
-    "qualification": Check(len(_ASKED), len(_ASKED), _qualification),
+    "qualification": Check(len(_QUESTIONS), len(_QUESTIONS), _qualification),
     "hearing": Check(len(BELOW_NOISE_DB), 3, _hearing),
     "headphones": Check(6, 5, _headphones),
     "environment": Check(4, 3, _environment),
@@ -128,16 +128,16 @@ def make_checks(
         names: in `CHECKS`. speech: a sound of the test, for the comparison trial. seed: of the draws.
         digits: a folder of recorded digits; None for those of the package.
     """
-    heard = Heard(speech, read_digits(digits) if "hearing" in names else ())
-    made = []
+    sources = CheckAudio(speech, read_digits(digits) if "hearing" in names else ())
+    made_checks = []
     for name in names:
         draw = random.Random(f"{seed} {name}")
         for number in range(CHECKS[name].count):
-            ask, sounds, choices, right = CHECKS[name].make(draw, number, heard)
-            held = {f"({place})": one for place, one in enumerate(sounds)}
+            ask, sounds, choices, right = CHECKS[name].make(draw, number, sources)
+            held = {f"({index})": one for index, one in enumerate(sounds)}
             item = Item(f"{name} {number + 1}", None, (), None, {})
-            made.append((Drawn(item, tuple(held), check=name, choices=choices, right=right, ask=ask), held))
-    return made
+            made_checks.append((Drawn(item, tuple(held), check=name, choices=choices, right=right, ask=ask), held))
+    return made_checks
 
 
 def beeping(sound: Audio, beeps: int) -> Audio:
@@ -181,24 +181,26 @@ def read_gold(path: Path, kind: Kind, scales: Sequence[Scale], scale: tuple[int,
     lacking = [name for name in ("audio", *(["reference"] if open else [])) if not rows or name not in rows[0]]
     if lacking:
         raise UserError(f"the gold questions '{path}' have no column '{lacking[0]}'")
-    found = []
+    gold = []
     for number, row in enumerate(rows, 2):
         where = f"line {number} of the gold questions '{path}'"
-        given = {name: (row.get(name) or "").strip() for name in ("audio", "reference", *names)}
-        if not any(given[name] for name in names):
+        cells = {name: (row.get(name) or "").strip() for name in ("audio", "reference", *names)}
+        if not any(cells[name] for name in names):
             raise UserError(f"{where} has no answer", hint=f"fill in {' or '.join(names)}")
         right = []
         for name in names:
-            text = given[name]
-            whole = int(text) if text.removeprefix("-").isdecimal() and len(text) < 10 else None
-            if text and (whole is None or not scale[0] <= whole <= scale[1]):
+            text = cells[name]
+            points = int(text) if text.removeprefix("-").isdecimal() and len(text) < 10 else None
+            if text and (points is None or not scale[0] <= points <= scale[1]):
                 raise UserError(
                     f"{where} has the answer '{text}'; a test of the kind {kind.name} expects {scale[0]} to {scale[1]}"
                 )
-            right.append(whole)
-        files = [path.parent / given[name] if given[name] else None for name in ("audio", "reference")]
-        lost = next((one for one, must in zip(files, (True, open)) if must and (one is None or not one.is_file())), "")
-        if lost != "":
-            raise UserError(f"{where} has no sound: '{lost or '(empty)'}' is no file")
-        found.append(Gold(files[0] or path, files[1] if open else None, tuple(right)))
-    return found
+            right.append(points)
+        files = [path.parent / cells[name] if cells[name] else None for name in ("audio", "reference")]
+        missing_file = next(
+            (one for one, must in zip(files, (True, open)) if must and (one is None or not one.is_file())), ""
+        )
+        if missing_file != "":
+            raise UserError(f"{where} has no sound: '{missing_file or '(empty)'}' is no file")
+        gold.append(Gold(files[0] or path, files[1] if open else None, tuple(right)))
+    return gold

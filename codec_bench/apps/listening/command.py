@@ -56,32 +56,32 @@ def export(
     from codec_bench.apps.listening.api import export_listening
     from codec_bench.terminal.output import talk
 
-    made = export_listening(
+    sheet = export_listening(
         runs=runs, kind=kind, out=out, form=form, systems=systems, items=items, training=training, repeats=repeats,
         by=columns(by), reference=reference, anchors=anchors, scale=scale, audio=_folders(audio or []), longest_s=longest_s,
         sound_mb=sound_mb, title=title, instructions=_text(instructions), checks=checks, gold=gold, traps=traps,
         session=session, session_minutes=session_minutes, digits=digits, loudness_lufs=loudness_lufs, screening=screening, seed=seed,
     )  # fmt: skip
-    told = f"{made.trials - made.training:,} trials about {made.items:,} items"
-    told += f", with {made.repeats:,} shown a second time" if made.repeats else ""
-    told += f", after {made.training:,} for practice" if made.training else ""
-    talk(f"{told}; {made.sound_mb:.1f} MB of sound ({made.sound}), {made.page_mb:.1f} MB in all")
-    for why, count in made.left_out.items():
+    counts = f"{sheet.trials - sheet.training:,} trials about {sheet.items:,} items"
+    counts += f", with {sheet.repeats:,} shown a second time" if sheet.repeats else ""
+    counts += f", after {sheet.training:,} for practice" if sheet.training else ""
+    talk(f"{counts}; {sheet.sound_mb:.1f} MB of sound ({sheet.sound}), {sheet.page_mb:.1f} MB in all")
+    for why, count in sheet.left_out.items():
         talk(f"{count:,} item{'s' if count != 1 else ''} left out: {why}")
-    for note in made.notes:
+    for note in sheet.notes:
         talk(note)
-    talk(f"key, which raters must not see: {made.key}")
-    sys.stdout.write(json.dumps(made.as_dict(), ensure_ascii=False) + "\n" if as_json else f"{made.page}\n")
+    talk(f"key, which raters must not see: {sheet.key}")
+    sys.stdout.write(json.dumps(sheet.as_dict(), ensure_ascii=False) + "\n" if as_json else f"{sheet.page}\n")
 
 
-def _folders(given: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for text in given:
+def _folders(texts: Sequence[str]) -> dict[str, str]:
+    folders = {}
+    for text in texts:
         name, equals, folder = text.partition("=")
         if not (name and equals and folder):
             raise UserError(f"--audio got '{text}'; expected SYSTEM=FOLDER", hint="for example --audio generated=tts/")
-        found[name] = folder
-    return found
+        folders[name] = folder
+    return folders
 
 
 def _text(path: Path | None) -> str | None:
@@ -109,84 +109,86 @@ def import_(
     from codec_bench.apps.listening.api import import_listening
     from codec_bench.terminal.output import talk
 
-    found = import_listening(
+    outcome = import_listening(
         files, key=key, run=run, screening=screening, keep=keep, csv=out or files[0].parent / "ratings.csv"
     )
     if as_json:
-        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(outcome.as_dict(), ensure_ascii=False) + "\n")
     else:
-        _print(found)
-    talk(f"{len(found.ratings):,} ratings: {found.csv}")
-    if any(problem.what in REFUSED for problem in found.problems):
+        _print(outcome)
+    talk(f"{len(outcome.ratings):,} ratings: {outcome.csv}")
+    if any(problem.what in REFUSED for problem in outcome.problems):
         raise typer.Exit(3)
 
 
-def _print(found: ListeningOutcome) -> None:
+def _print(outcome: ListeningOutcome) -> None:
     from codec_bench.report.pairwise_preferences import strength_rows
     from codec_bench.terminal.output import console, table
 
     out = console()
-    pairwise, several = any(one.other for one in found.systems), any(one.scale for one in found.systems)
+    pairwise, several = any(one.other for one in outcome.systems), any(one.scale for one in outcome.systems)
     first = [*(["scale"] if several else []), "system", *(["other"] if pairwise else [])]
-    heads = [*first, found.measure, "95 %", "over raters", "over items", "ratings", "raters", "items"]  # fmt: skip
-    extra = _extra(found)
+    heads = [*first, outcome.measure, "95 %", "over raters", "over items", "ratings", "raters", "items"]  # fmt: skip
+    extra = _extra(outcome)
     rows = [
-        [*([one.scale] if several else []), one.system, *([one.other] if pairwise else []), *_numbers(one, found), one.n, one.raters, one.items, *(cell(one) for _, cell in extra)]
-        for one in found.systems
+        [*([one.scale] if several else []), one.system, *([one.other] if pairwise else []), *_numbers(one, outcome), one.n, one.raters, one.items, *(cell(one) for _, cell in extra)]
+        for one in outcome.systems
     ]  # fmt: skip
     heads += [name for name, _ in extra]
     out.print(table(heads, rows, numeric=heads[len(first) :]))
-    if found.pairs:
+    if outcome.pairs:
         names = (*(["scale"] if several else []), "A", "B", "A − B", "95 %", "p", "p (Holm)", "pairs")
-        pairs = [(*([pair.scale] if several else []), *_pair(pair)) for pair in found.pairs]
+        pairs = [(*([pair.scale] if several else []), *_pair(pair)) for pair in outcome.pairs]
         out.print(table(names, pairs, numeric=names[-5:]))
-    if found.strengths is not None and found.strengths.systems:
-        of_strength, strong = strength_rows(found.strengths)
+    if outcome.strengths is not None and outcome.strengths.systems:
+        of_strength, strong = strength_rows(outcome.strengths)
         out.print(table(of_strength, strong, numeric=of_strength[1:]))
-    if found.first_preferred is not None:
-        value, over, *_ = _numbers(found.first_preferred, found)
-        out.print(f"shown as A and preferred: {value} {over} of {found.first_preferred.n} choices without ties")
+    if outcome.first_preferred is not None:
+        value, over, *_ = _numbers(outcome.first_preferred, outcome)
+        out.print(f"shown as A and preferred: {value} {over} of {outcome.first_preferred.n} choices without ties")
     names = ("rater", "answered", "of", "minutes", "repeated", "repeats apart by", "left out because", "marked because")
-    told = [
+    facts = [
         (one.rater, one.answered, one.asked, f"{one.minutes:.1f}", one.repeats or "", _number(one.repeat_difference, 2), "; ".join(one.left_out), "; ".join(one.marked))
-        for one in found.raters
+        for one in outcome.raters
     ]  # fmt: skip
-    out.print(table(names, told, numeric=names[1:6]))
-    if found.problems:
-        seen = [(one.what, one.count, one.file, one.rater, one.detail) for one in found.problems]
+    out.print(table(names, facts, numeric=names[1:6]))
+    if outcome.problems:
+        seen = [(one.what, one.count, one.file, one.rater, one.detail) for one in outcome.problems]
         out.print(table(("problem", "count", "file", "rater", "what"), seen, numeric=("count",)))
-    for note in _notes(found):
+    for note in _notes(outcome):
         out.print(note)
 
 
-def _extra(found: ListeningOutcome) -> list[tuple[str, Any]]:
+def _extra(outcome: ListeningOutcome) -> list[tuple[str, Any]]:
     """Further columns of the values, where they say something."""
     from codec_bench.apps.listening.kinds import kind_of
 
-    made: list[tuple[str, Any]] = []
-    if found.kind == "mushra":
-        made.append(("rated below the hidden reference by", lambda one: _number(one.below_reference, 1)))
-    kind = kind_of(found.kind)
+    columns: list[tuple[str, Any]] = []
+    if outcome.kind == "mushra":
+        columns.append(("rated below the hidden reference by", lambda one: _number(one.below_reference, 1)))
+    kind = kind_of(outcome.kind)
     if kind.answer == "choice":
         which = "right, wrong" if kind.exact else "wins, losses, ties"
-        made.append((which, lambda one: ", ".join(str(n) for n in (one.choices or {}).values())))
+        columns.append((which, lambda one: ", ".join(str(n) for n in (one.choices or {}).values())))
     if kind.has_sides or kind.difference:
         p = "exact p" if kind.exact else "p"
-        made += [
+        columns += [
             (p, lambda one: _number(one.exact_p if kind.exact else one.test.p if one.test else None, 4)),
             ("p (Holm)", lambda one: _number(one.p_holm, 4)),
         ]
-    if found.kind == "review":
-        made.append(("decisions", lambda one: ", ".join(f"{what} {n}" for what, n in (one.choices or {}).items())))
-    if any(one.uncounted is not None for one in found.systems):
-        made.append(("with those left out", lambda one: _number(one.uncounted, 2)))
-    return made
+    if outcome.kind == "review":
+        columns.append(
+            ("decisions", lambda one: ", ".join(f"{choice} {n}" for choice, n in (one.choices or {}).items()))
+        )
+    if any(one.uncounted is not None for one in outcome.systems):
+        columns.append(("with those left out", lambda one: _number(one.uncounted, 2)))
+    return columns
 
 
-def _numbers(one: SystemValue, found: ListeningOutcome) -> tuple[str, ...]:
+def _numbers(one: SystemValue, outcome: ListeningOutcome) -> tuple[str, ...]:
     from codec_bench.apps.listening.kinds import kind_of
 
-    places = kind_of(found.kind).places
+    places = kind_of(outcome.kind).places
     intervals = (one.interval, one.over_raters, one.over_items)
     return _number(one.value, places), *(_ends(interval.ends, places) for interval in intervals)
 
@@ -215,19 +217,19 @@ def _ends(ends: Sequence[float] | None, places: int) -> str:
     return "–" if ends is None else f"[{_number(ends[0], places)}, {_number(ends[1], places)}]"
 
 
-def _notes(found: ListeningOutcome) -> list[str]:
+def _notes(outcome: ListeningOutcome) -> list[str]:
     """Why intervals are missing, and what post-screening did."""
     notes: list[str | None] = [
-        interval.note for one in found.systems for interval in (one.interval, one.over_raters, one.over_items)
+        interval.note for one in outcome.systems for interval in (one.interval, one.over_raters, one.over_items)
     ]
-    notes += [pair.test.note for pair in found.pairs]
-    notes += [found.strengths.note] if found.strengths is not None else []
-    told: list[str] = list(dict.fromkeys(note for note in notes if note))
-    rules = ", ".join(found.screening) or "none"
-    told.append(
-        f"left out by the screening {rules}: {sum(bool(one.left_out) for one in found.raters)} of {len(found.raters)} raters"
+    notes += [pair.test.note for pair in outcome.pairs]
+    notes += [outcome.strengths.note] if outcome.strengths is not None else []
+    unique: list[str] = list(dict.fromkeys(note for note in notes if note))
+    rules = ", ".join(outcome.screening) or "none"
+    unique.append(
+        f"left out by the screening {rules}: {sum(bool(one.left_out) for one in outcome.raters)} of {len(outcome.raters)} raters"
     )
-    marks = Counter(one.rule for one in found.screened if one.marked)
-    tested = Counter(one.rule for one in found.screened if one.marked is not None)
-    told += [f"rule {rule}: marks {marks[rule]} raters of {len(found.raters)}" for rule in tested]
-    return told + list(found.notes)
+    marks = Counter(one.rule for one in outcome.screened if one.marked)
+    tested = Counter(one.rule for one in outcome.screened if one.marked is not None)
+    unique += [f"rule {rule}: marks {marks[rule]} raters of {len(outcome.raters)}" for rule in tested]
+    return unique + list(outcome.notes)

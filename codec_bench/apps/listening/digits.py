@@ -42,29 +42,29 @@ def read_digits(folder: Path | None) -> list[np.ndarray]:
     Raises:
         UserError: a digit has no file, or two, or is silent. AudioError: one cannot be read.
     """
-    place = folder or EMBEDDED
-    names = [name for name in sound_files(str(place)) if "/" not in name]
-    found: list[np.ndarray] = []
+    source = folder or EMBEDDED
+    names = [name for name in sound_files(str(source)) if "/" not in name]
+    recordings: list[np.ndarray] = []
     for digit in range(10):
-        files = [place / name for name in names if name.startswith(f"{digit}.")]
+        files = [source / name for name in names if name.startswith(f"{digit}.")]
         if len(files) != 1:
             raise UserError(
-                f"the folder of digits '{place}' has {len(files)} sound files of the digit {digit}; expected one for each of 0 to 9",
+                f"the folder of digits '{source}' has {len(files)} sound files of the digit {digit}; expected one for each of 0 to 9",
                 hint=f"name it {digit}.wav",
             )
-        found.append(_alone(to_signal(Audio.read(files[0]), RATE_HZ), files[0]))
-    return found
+        recordings.append(_alone(to_signal(Audio.read(files[0]), RATE_HZ), files[0]))
+    return recordings
 
 
 def _alone(signal: np.ndarray, path: Path) -> np.ndarray:
     loud = np.flatnonzero(np.abs(signal) > _SILENT * np.abs(signal).max())
     if not len(loud):
         raise UserError(f"the digit '{path}' is silent")
-    kept = signal[loud[0] : loud[-1] + 1]
-    return np.asarray(kept / np.sqrt(np.mean(np.square(kept, dtype=np.float64))), np.float32)
+    trimmed = signal[loud[0] : loud[-1] + 1]
+    return np.asarray(trimmed / np.sqrt(np.mean(np.square(trimmed, dtype=np.float64))), np.float32)
 
 
-def triplet(digits: Sequence[np.ndarray], said: Sequence[int], below_db: float, seed: int) -> Audio:
+def triplet(digits: Sequence[np.ndarray], numbers: Sequence[int], below_db: float, seed: int) -> Audio:
     """Three digits in noise.
 
     Args:
@@ -72,7 +72,7 @@ def triplet(digits: Sequence[np.ndarray], said: Sequence[int], below_db: float, 
             the noise.
     """
     pause = np.zeros(round(_PAUSE_S * RATE_HZ))
-    spoken = np.concatenate([part for number in said for part in (digits[number], pause)])
+    spoken = np.concatenate([segment for number in numbers for segment in (digits[number], pause)])
     lead = np.zeros(round(_LEAD_S * RATE_HZ))
     speech = np.concatenate([lead, spoken, lead])
     power = np.mean([np.abs(np.fft.rfft(one, _BINS)) ** 2 for one in digits], axis=0)

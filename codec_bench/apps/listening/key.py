@@ -125,20 +125,22 @@ def read_key(path: Path) -> Key:
     Raises:
         UserError: it cannot be read, is no key, or was changed.
     """
-    what, beside = f"the key '{path}'", "listen export writes the key beside the page"
-    held = read_json(path, hint=beside)
+    label, hint = f"the key '{path}'", "listen export writes the key beside the page"
+    held = read_json(path, hint=hint)
     if held.get("format") != FORMAT:
-        raise UserError(f"'{path}' is no key of a listening test", hint=beside)
+        raise UserError(f"'{path}' is no key of a listening test", hint=hint)
     if held.get("version") != VERSION:
-        raise UserError(f"{what} is of version {held.get('version')}; expected {VERSION}")
+        raise UserError(f"{label} is of version {held.get('version')}; expected {VERSION}")
     if held.pop("sha256", None) != hashlib.sha256(_text(held)).hexdigest():
-        raise UserError(f"{what} was changed: its checksum does not fit", hint="the same listen export writes it again")
+        raise UserError(
+            f"{label} was changed: its checksum does not fit", hint="the same listen export writes it again"
+        )
     try:
-        given = {field.name: held[field.name] for field in fields(Key) if field.name in held}
-        given.update({name: tuple(value) for name, value in given.items() if isinstance(value, list)})
-        return Key(**{**given, "trials": tuple(map(_trial, held["trials"]))})
+        values = {field.name: held[field.name] for field in fields(Key) if field.name in held}
+        values.update({name: tuple(value) for name, value in values.items() if isinstance(value, list)})
+        return Key(**{**values, "trials": tuple(map(_trial, held["trials"]))})
     except (KeyError, TypeError) as error:
-        raise UserError(f"{what} is not whole: {type(error).__name__}: {error}") from error
+        raise UserError(f"{label} is not whole: {type(error).__name__}: {error}") from error
 
 
 def find_key(run: Path, sheets: Sequence[str]) -> Path:
@@ -150,8 +152,8 @@ def find_key(run: Path, sheets: Sequence[str]) -> Path:
     Raises:
         UserError: there is none.
     """
-    kept = sorted(run.rglob(f"*{SUFFIX}"))
-    for path in kept:
+    keys = sorted(run.rglob(f"*{SUFFIX}"))
+    for path in keys:
         try:
             if read_key(path).sheet in sheets:
                 return path

@@ -100,7 +100,7 @@ class Kind:
     scales: tuple[Scale, ...] = ()
     labels: tuple[str, ...] = ()
     open: str = "may"
-    heard: bool = False
+    plays_reference: bool = False
     hidden: bool = False
     unknown: bool = False
     difference: bool = False
@@ -109,7 +109,7 @@ class Kind:
     needs_answers: bool = False
 
     @property
-    def is_whole(self) -> bool:
+    def is_per_trial(self) -> bool:
         """Whether a trial has one answer, which belongs to no single stimulus."""
         return self.answer in ("comparison", "choice", "decision")
 
@@ -126,7 +126,7 @@ class Kind:
     @property
     def sounds_only(self) -> bool:
         """Whether it compares with a reference that the answers of a benchmark do not have."""
-        return self.hidden or self.heard
+        return self.hidden or self.plays_reference
 
     def bounds(self, scale: tuple[int, int]) -> tuple[float, float]:
         """What a score can be at least and at most; `scale` is that of an answer."""
@@ -199,7 +199,7 @@ _KINDS = {
                 "Each trial has a reference and a version of it. Hear the reference first and then the version, and say how you hear the difference.",
                 _QUIET,
             ),
-            ends=(1, 5), open="must", heard=True,
+            ends=(1, 5), open="must", plays_reference=True,
         ),
         Kind(
             "ccr",
@@ -283,9 +283,9 @@ KINDS = tuple(_KINDS)
 _DEGRADED = "How do you hear the difference from the reference?"
 
 
-def question_of(kind: Kind, *, beside_reference: bool, answers: bool) -> str:
+def question_of(kind: Kind, *, has_reference: bool, answers: bool) -> str:
     """What is asked in every trial."""
-    return _DEGRADED if kind.ends is None and beside_reference else kind.question[answers]
+    return _DEGRADED if kind.ends is None and has_reference else kind.question[answers]
 
 
 def kind_of(name: str) -> Kind:
@@ -319,7 +319,7 @@ def scale_of(kind: str, scale: str | None) -> tuple[int, int]:
     return ends
 
 
-def scales_of(kind: Kind, scale: tuple[int, int], *, beside_reference: bool, answers: bool) -> tuple[Scale, ...]:
+def scales_of(kind: Kind, scale: tuple[int, int], *, has_reference: bool, answers: bool) -> tuple[Scale, ...]:
     """The scales with words that a trial asks for, in the order of their columns; none for sliders, options and
     decisions.
     """
@@ -327,11 +327,11 @@ def scales_of(kind: Kind, scale: tuple[int, int], *, beside_reference: bool, ans
         return kind.scales
     words = {
         "comparison": _COMPARED,
-        "number": () if kind.labels else _ANSWER if answers else _DEGRADATION if beside_reference else _QUALITY,
+        "number": () if kind.labels else _ANSWER if answers else _DEGRADATION if has_reference else _QUALITY,
     }.get(kind.answer, ())
-    kept = tuple((value, word) for value, word in words if scale[0] <= value <= scale[1])
-    question = question_of(kind, beside_reference=beside_reference, answers=answers)
-    return (Scale("", question, kept),) if kept else ()
+    points = tuple((value, word) for value, word in words if scale[0] <= value <= scale[1])
+    question = question_of(kind, has_reference=has_reference, answers=answers)
+    return (Scale("", question, points),) if points else ()
 
 
 def is_valid(value: Any, kind: str, scale: tuple[int, int], stimuli: tuple[str, ...], options: int) -> bool:
@@ -340,15 +340,17 @@ def is_valid(value: Any, kind: str, scale: tuple[int, int], stimuli: tuple[str, 
     Args:
         stimuli: the ids of the stimuli that can be chosen. options: how many options the trial has.
     """
-    found = kind_of(kind)
-    if found.answer in ("number", "comparison"):
+    listening_kind = kind_of(kind)
+    if listening_kind.answer in ("number", "comparison"):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return (
-            is_number and scale[0] <= value <= scale[1] and abs(value / found.step - round(value / found.step)) < 1e-6
+            is_number
+            and scale[0] <= value <= scale[1]
+            and abs(value / listening_kind.step - round(value / listening_kind.step)) < 1e-6
         )
-    if found.answer == "choice":
-        return (value == TIE and not found.exact) or (isinstance(value, str) and value in stimuli)
-    if found.answer == "option":
+    if listening_kind.answer == "choice":
+        return (value == TIE and not listening_kind.exact) or (isinstance(value, str) and value in stimuli)
+    if listening_kind.answer == "option":
         return value == NONE or is_option(value, options)
     return value in DECISIONS
 

@@ -37,7 +37,7 @@ _APART_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SystemOutput:
     """What one system made of an item: a sound, a text, or both."""
 
     audio: Path | None
@@ -62,7 +62,7 @@ class Item:
     speaker: str | None
     stratum: tuple[str, ...]
     duration_s: float | None
-    made: Mapping[str, Made]
+    outputs: Mapping[str, SystemOutput]
     sound: Path | None = None
     texts: tuple[tuple[str, str], ...] = ()
     choices: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class Material:
     items: Sequence[Item]
     systems: tuple[str, ...]
     answers: bool
-    left_out: Counter[str]
+    excluded: Counter[str]
     runs: Sequence[Run] = field(repr=False)
 
     def reference(self, item: Item) -> Path | None:
@@ -115,10 +115,10 @@ def collect(
     Raises:
         UserError: a system or column does not exist, the runs are not of one kind, or a folder cannot be read.
     """
-    asked = {has_answers(run) for run in runs}
-    if len(asked) != 1:
+    answer_kinds = {has_answers(run) for run in runs}
+    if len(answer_kinds) != 1:
         raise UserError("some of the runs are of codecs and some of benchmarks; expected one kind of run")
-    answers = asked.pop()
+    answers = answer_kinds.pop()
     if needs_answers and not answers:
         raise UserError(
             f"'{runs[0].folder}' is no run of a benchmark, so it holds no questions and answers",
@@ -129,14 +129,14 @@ def collect(
         raise UserError(f"the runs are of different benchmarks: {', '.join(sorted(map(str, named)))}")
     chosen = {} if without_systems else _chosen(runs, systems)
     used = [run for run in runs if without_systems or any(run is of for of, _ in chosen.values())]
-    left_out: Counter[str] = Counter()
+    excluded: Counter[str] = Counter()
     strata = _strata(used[0], by)
     read = _questions if answers else partial(_samples, folders=dict(folders or {}))
-    items = list(read(used, chosen, strata, left_out))
-    return Material(items, tuple(chosen), answers, left_out, used)
+    items = list(read(used, chosen, strata, excluded))
+    return Material(items, tuple(chosen), answers, excluded, used)
 
 
-def _chosen(runs: Sequence[Run], wanted: Sequence[str]) -> dict[str, tuple[Run, str]]:
+def _chosen(runs: Sequence[Run], requested: Sequence[str]) -> dict[str, tuple[Run, str]]:
     """The run and the name of each chosen system, by what it is called here."""
     every = Counter(name for run in runs for name in run.systems)
     known = {
@@ -148,10 +148,10 @@ def _chosen(runs: Sequence[Run], wanted: Sequence[str]) -> dict[str, tuple[Run, 
         raise UserError(
             "two of the runs have folders of one name and systems of one name", hint="give the folders different names"
         )
-    for name in wanted:
+    for name in requested:
         if name not in known:
             raise UnknownName(f"system in '{runs[0].folder}'", name, known)
-    return {name: known[name] for name in known if not wanted or name in wanted}
+    return {name: known[name] for name in known if not requested or name in requested}
 
 
 def _strata(run: Run, by: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
@@ -159,12 +159,12 @@ def _strata(run: Run, by: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     if not by:
         return {id: (speaker or "",) for id, speaker in run.units().items()}
     ids = dict(run.query("SELECT number, id FROM samples"))
-    found: dict[str, list[str]] = {id: [] for id in ids.values()}
+    strata: dict[str, list[str]] = {id: [] for id in ids.values()}
     for groups in grouped(run, by).values():
         for name, numbers in groups.items():
             for number in numbers:
-                found[ids[number]].append(name)
-    return {id: tuple(names) for id, names in found.items()}
+                strata[ids[number]].append(name)
+    return {id: tuple(names) for id, names in strata.items()}
 
 
 _Chosen = Mapping[str, tuple[Run, str]]
@@ -175,7 +175,7 @@ def _samples(
     runs: Sequence[Run],
     chosen: _Chosen,
     strata: _Strata,
-    left_out: Counter[str],
+    excluded: Counter[str],
     *,
     folders: dict[str, str | os.PathLike[str]],
 ) -> Iterator[Item]:
@@ -184,21 +184,21 @@ def _samples(
         if name not in chosen:
             raise UnknownName("chosen system with a folder of audio", name, chosen)
     rows = [{sample.id: sample for sample in run.samples()} for run in runs]
-    made = {
-        label: _in_folder(folders[label], rows[0]) if label in folders else _kept(run, name)
+    audio_files = {
+        label: _in_folder(folders[label], rows[0]) if label in folders else _saved_audio(run, name)
         for label, (run, name) in chosen.items()
     }
     units = runs[0].units()
     for id, sample in rows[0].items():
         others = [held.get(id) for held in rows[1:]]
-        lacking = [label for label, files in made.items() if id not in files]
+        lacking = [label for label, files in audio_files.items() if id not in files]
         if not all(other is not None and _is_same(sample, other) for other in others):
-            left_out["another of the runs does not have the same sample"] += 1
+            excluded["another of the runs does not have the same sample"] += 1
         elif lacking:
-            left_out[f"there is no audio of {', '.join(lacking)}"] += 1
+            excluded[f"there is no audio of {', '.join(lacking)}"] += 1
         else:
-            found = {label: Made(files[id]) for label, files in made.items()}
-            yield Item(id, units[id], strata[id], sample.duration_s, found)
+            outputs = {label: SystemOutput(files[id]) for label, files in audio_files.items()}
+            yield Item(id, units[id], strata[id], sample.duration_s, outputs)
 
 
 def _is_same(a: SampleRow, b: SampleRow) -> bool:
@@ -206,7 +206,7 @@ def _is_same(a: SampleRow, b: SampleRow) -> bool:
     return a.text == b.text and (not known or abs((a.duration_s or 0) - (b.duration_s or 0)) < _APART_S)
 
 
-def _kept(run: Run, system: str) -> dict[str, Path]:
+def _saved_audio(run: Run, system: str) -> dict[str, Path]:
     """The audio that a run kept of a system, by the sample's id."""
     return {item.id: item.audio for item in run.items(system) if item.audio is not None and item.audio.is_file()}
 
@@ -218,40 +218,42 @@ def _in_folder(folder: str | os.PathLike[str], rows: Mapping[str, SampleRow]) ->
     return {sample.id: Path(sample.estimate) for sample in matched if sample.estimate is not None}
 
 
-def _questions(runs: Sequence[Run], chosen: _Chosen, strata: _Strata, left_out: Counter[str]) -> Iterator[Item]:
+def _questions(runs: Sequence[Run], chosen: _Chosen, strata: _Strata, excluded: Counter[str]) -> Iterator[Item]:
     """The items of runs of a benchmark."""
-    read = {id(run): {found.question.id: found for found in exchanges(run)} for run in runs}
+    read = {id(run): {exchange.question.id: exchange for exchange in exchanges(run)} for run in runs}
     units = runs[0].units()
     for name, first in read[id(runs[0])].items():
-        made: dict[str, Made] = {}
+        outputs: dict[str, SystemOutput] = {}
         why = None
         for label, (run, _) in chosen.items():
-            found = read[id(run)].get(name)
-            if found is None or found.question.fields != first.question.fields:
+            exchange = read[id(run)].get(name)
+            if exchange is None or exchange.question.fields != first.question.fields:
                 why = "another of the runs does not have the same question"
-            elif (answer := _answer(found)) is None:
+            elif (answer := _answer(exchange)) is None:
                 why = why or f"{label} gave no answer"
             else:
-                made[label] = answer
+                outputs[label] = answer
         if why is not None:
-            left_out[why] += 1
+            excluded[why] += 1
             continue
-        yield _question(first, made, units[name], strata[name])
+        yield _question(first, outputs, units[name], strata[name])
 
 
-def _answer(found: Exchange) -> Made | None:
-    audio = found.answer_path if found.answer_path is not None and found.answer_path.is_file() else None
-    text = found.answer.text or (found.reading.transcript if found.reading is not None else None)
-    return Made(audio, text) if found.answer.status == "ok" and (audio is not None or text) else None
+def _answer(exchange: Exchange) -> SystemOutput | None:
+    audio = exchange.answer_path if exchange.answer_path is not None and exchange.answer_path.is_file() else None
+    text = exchange.answer.text or (exchange.reading.transcript if exchange.reading is not None else None)
+    return SystemOutput(audio, text) if exchange.answer.status == "ok" and (audio is not None or text) else None
 
 
-def _question(found: Exchange, made: Mapping[str, Made], unit: str | None, stratum: tuple[str, ...]) -> Item:
-    asked = found.question
-    choices = choices_of(asked.fields)
-    sound = found.audio_path if found.audio_path is not None and found.audio_path.is_file() else None
+def _question(
+    exchange: Exchange, outputs: Mapping[str, SystemOutput], unit: str | None, stratum: tuple[str, ...]
+) -> Item:
+    question = exchange.question
+    choices = choices_of(question.fields)
+    sound = exchange.audio_path if exchange.audio_path is not None and exchange.audio_path.is_file() else None
     return Item(
-        asked.id, unit, stratum, asked.duration_s, made, sound, _texts(asked.fields, asked.prompt), tuple(choices.values()),
-        _right(choices, asked.expected), tuple(asked.expected),
+        question.id, unit, stratum, question.duration_s, outputs, sound, _texts(question.fields, question.prompt), tuple(choices.values()),
+        _right(choices, question.expected), tuple(question.expected),
     )  # fmt: skip
 
 
@@ -265,11 +267,11 @@ def _texts(fields: Mapping[str, Any], prompt: str | None) -> tuple[tuple[str, st
 
 def _right(choices: Mapping[str, str], expected: Sequence[str]) -> tuple[int, ...]:
     """The numbers of the choices that are expected, by their texts or their letters."""
-    said = {form.strip().casefold() for text in expected for form in (text, without_label(text))}
+    forms = {form.strip().casefold() for text in expected for form in (text, without_label(text))}
     return tuple(
         number
         for number, (letter, text) in enumerate(choices.items())
-        if text.strip().casefold() in said or letter.casefold() in said
+        if text.strip().casefold() in forms or letter.casefold() in forms
     )
 
 
@@ -340,11 +342,11 @@ def arrange(
     rng.shuffle(counted)
     again = rng.sample(range(len(counted)), min(repeats, len(counted)))
     counted += [one for one in checks if not one.ask]
-    places = list(range(len(counted))) + [~place for place in again]
+    places = list(range(len(counted))) + [~index for index in again]
     rng.shuffle(places)
-    at = {place: len(practice) + n for n, place in enumerate(places) if place >= 0}
+    at = {index: len(practice) + n for n, index in enumerate(places) if index >= 0}
     shown = [
-        counted[place] if place >= 0 else Drawn(counted[~place].item, counted[~place].systems, repeat_of=at[~place])
-        for place in places
+        counted[index] if index >= 0 else Drawn(counted[~index].item, counted[~index].systems, repeat_of=at[~index])
+        for index in places
     ]
     return practice + shown

@@ -26,7 +26,7 @@ from codec_bench.apps.listening.answers import Problem
 from codec_bench.apps.listening.crossed import crossed_interval, crossed_test
 from codec_bench.apps.listening.key import REFERENCE, Key
 from codec_bench.apps.listening.kinds import Kind, kind_of
-from codec_bench.apps.listening.ratings import USED, Rating, asked, counted
+from codec_bench.apps.listening.ratings import USED, Rating, answer_slots, counted
 from codec_bench.apps.listening.screening import Finding, apart, unapplied
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
@@ -154,7 +154,7 @@ def outcome_of(
     key: Key,
     rows: Sequence[Rating],
     problems: Sequence[Problem],
-    found: Sequence[Finding],
+    findings: Sequence[Finding],
     rules: tuple[str, ...],
 ) -> ListeningOutcome:
     """What a test says.
@@ -183,8 +183,8 @@ def outcome_of(
         values = [replace(one, p_holm=p) for one, p in zip(values, adjusted)]
     return ListeningOutcome(
         key.sheet, key.kind, kind.measures[key.beside_reference], key.scale, values, _pairs(key, kind, counted(rows)),
-        _raters(key, rows, found, rules), rules, found, _first(key, kind, counted(rows)), problems, rows,
-        notes=tuple(unapplied(found)), strengths=_strengths(key, counted(rows)),
+        _raters(key, rows, findings, rules), rules, findings, _first(key, kind, counted(rows)), problems, rows,
+        notes=tuple(unapplied(findings)), strengths=_strengths(key, counted(rows)),
     )  # fmt: skip
 
 
@@ -207,7 +207,7 @@ def _value(key: Key, kind: Kind, of: tuple[str, str, str], rows: Sequence[Rating
     scored = [row for row in used if row.score is not None]
     scores = [row.score for row in scored if row.score is not None]
     raters = [row.rater for row in scored]
-    left_out = len([row for row in rows if row.status in ("screened", "edited")])
+    excluded = len([row for row in rows if row.status in ("screened", "edited")])
     valid = [row.value for row in rows if row.value is not None and row.status in (USED, "screened", "edited")]
     test = None
     if scores and not kind.exact and (kind.has_sides or kind.difference):
@@ -216,7 +216,7 @@ def _value(key: Key, kind: Kind, of: tuple[str, str, str], rows: Sequence[Rating
     return SystemValue(
         *of[:2], fmean(scores) if scores else None, *_intervals(key, kind, scores, raters, _sounds(scored)),
         len(scores) if kind.answer != "decision" else len(used), len({row.rater for row in used}), len({row.id for row in used}),
-        fmean(valid) if left_out and valid else None, None, _choices(kind, of, used), test,
+        fmean(valid) if excluded and valid else None, None, _choices(kind, of, used), test,
         scale=of[2], exact_p=_exact(scores) if kind.exact and scores else None,
     )  # fmt: skip
 
@@ -238,31 +238,31 @@ def _intervals(
     key: Key, kind: Kind, scores: Sequence[float], raters: Sequence[str], sounds: Sequence[str]
 ) -> tuple[Interval, Interval, Interval]:
     """The intervals of a mean: over raters and items, over raters, and over speakers or items."""
-    made = [
-        _over(key, kind, scores, clusters, what)
-        for clusters, what in ((raters, "raters"), (sounds, "speakers or items"))
+    intervals = [
+        _over(key, kind, scores, clusters, unit)
+        for clusters, unit in ((raters, "raters"), (sounds, "speakers or items"))
     ]
-    both = crossed_interval(scores, raters, sounds) if scores else made[0]
+    both = crossed_interval(scores, raters, sounds) if scores else intervals[0]
     lowest, highest = kind.bounds(key.scale)
     if kind.is_share and both.low is not None and both.high is not None:
         # Near 0 and 1 Student's t is too short for a share, and the other two allow for that.
-        lows = [one.low for one in (both, *made) if one.low is not None]
-        both = replace(both, low=min(lows), high=max(one.high for one in (both, *made) if one.high is not None))
+        lows = [one.low for one in (both, *intervals) if one.low is not None]
+        both = replace(both, low=min(lows), high=max(one.high for one in (both, *intervals) if one.high is not None))
     cut = [
         one
         if one.low is None or one.high is None
         else replace(one, low=max(one.low, lowest), high=min(one.high, highest))
-        for one in (both, *made)
+        for one in (both, *intervals)
     ]
     return cut[0], cut[1], cut[2]
 
 
-def _over(key: Key, kind: Kind, scores: Sequence[float], clusters: Sequence[str], what: str) -> Interval:
+def _over(key: Key, kind: Kind, scores: Sequence[float], clusters: Sequence[str], unit: str) -> Interval:
     codes = unit_codes(clusters, len(scores))
-    made = interval_of(ratios, item_table(scores), codes, share=kind.is_share, bounds=kind.bounds(key.scale))
-    if made.ends is None and len(scores) and made.units < FEWEST_UNITS:
-        return replace(made, note=Diagnostic("few_of", units=made.units, of=what, needed=FEWEST_UNITS))
-    return made
+    result = interval_of(ratios, item_table(scores), codes, share=kind.is_share, bounds=kind.bounds(key.scale))
+    if result.ends is None and len(scores) and result.units < FEWEST_UNITS:
+        return replace(result, note=Diagnostic("few_of", units=result.units, of=unit, needed=FEWEST_UNITS))
+    return result
 
 
 def _choices(kind: Kind, names: Sequence[str], used: Sequence[Rating]) -> dict[str, int] | None:
@@ -282,7 +282,7 @@ def _below(
     if system == REFERENCE or kind.trial != "all":
         return None
     both = [(row.score, reference.get((row.rater, row.trial))) for row in counted(rows)]
-    apart = [own - hidden for own, hidden in both if own is not None and hidden is not None]
+    apart = [value - hidden for value, hidden in both if value is not None and hidden is not None]
     return fmean(apart) if apart else None
 
 
@@ -295,38 +295,40 @@ def _pairs(key: Key, kind: Kind, used: Sequence[Rating]) -> list[SystemPair]:
     for row in used:
         if row.system in key.systems and row.score is not None:
             held[row.scale, row.system][row.rater, row.id] = row.score
-    made = []
+    pairs = []
     for scale in [one.name for one in kind.scales] or [""]:
         for a, b in combinations([name for name in key.systems if (scale, name) in held], 2):
             of_a, of_b = held[scale, a], held[scale, b]
             both = sorted(of_a.keys() & of_b.keys())
             if both:
                 differences = [of_a[which] - of_b[which] for which in both]
-                raters, heard = [rater for rater, _ in both], [sounds[id] for _, id in both]
-                made.append(SystemPair(a, b, len(both), crossed_test(differences, raters, heard), scale=scale))
-    adjusted = holm([pair.test.p for pair in made])
-    return [replace(pair, p_holm=p) for pair, p in zip(made, adjusted)]
+                raters, audio_ids = [rater for rater, _ in both], [sounds[id] for _, id in both]
+                pairs.append(SystemPair(a, b, len(both), crossed_test(differences, raters, audio_ids), scale=scale))
+    adjusted = holm([pair.test.p for pair in pairs])
+    return [replace(pair, p_holm=p) for pair, p in zip(pairs, adjusted)]
 
 
-def _raters(key: Key, rows: Sequence[Rating], found: Sequence[Finding], rules: Sequence[str]) -> list[RaterFacts]:
-    count = sum(len(asked(trial, key)) for trial in key.counted)
-    told: dict[tuple[str, bool], list[str]] = defaultdict(list)
-    for one in found:
+def _raters(key: Key, rows: Sequence[Rating], findings: Sequence[Finding], rules: Sequence[str]) -> list[RaterFacts]:
+    count = sum(len(answer_slots(trial, key)) for trial in key.counted)
+    reasons: dict[tuple[str, bool], list[str]] = defaultdict(list)
+    for one in findings:
         if one.marked:
-            told[one.rater, one.rule in rules].append(f"{one.rule}: {one.told}")
+            reasons[one.rater, one.rule in rules].append(f"{one.rule}: {one.told}")
     facts = []
     for rater in dict.fromkeys(row.rater for row in rows):
-        own = [row for row in rows if row.rater == rater]
-        valid = [row for row in own if row.status in (USED, "reference", "screened", "edited")]
+        of_rater = [row for row in rows if row.rater == rater]
+        valid = [row for row in of_rater if row.status in (USED, "reference", "screened", "edited")]
         took = {
-            (row.file, row.trial): row.seconds for row in own if row.seconds is not None and row.status != "superseded"
+            (row.file, row.trial): row.seconds
+            for row in of_rater
+            if row.seconds is not None and row.status != "superseded"
         }
-        twice = apart(key, own)
-        edited = ("the file was changed by hand",) if any(row.status == "edited" for row in own) else ()
+        twice = apart(key, of_rater)
+        edited = ("the file was changed by hand",) if any(row.status == "edited" for row in of_rater) else ()
         facts.append(
             RaterFacts(
                 rater, len(valid), count, math.fsum(took.values()) / 60, len(twice), fmean(twice) if twice else None,
-                (*told[rater, True], *edited), tuple(told[rater, False]),
+                (*reasons[rater, True], *edited), tuple(reasons[rater, False]),
             )
         )  # fmt: skip
     return facts
@@ -334,12 +336,12 @@ def _raters(key: Key, rows: Sequence[Rating], found: Sequence[Finding], rules: S
 
 def _first(key: Key, kind: Kind, used: Sequence[Rating]) -> SystemValue | None:
     """How often the side that was shown as A was preferred."""
-    told = [
+    answers = [
         (row, row.score == float(row.is_first)) for row in used if row.is_first is not None and row.score in (0.0, 1.0)
     ]
-    if kind.answer != "choice" or kind.exact or not told:
+    if kind.answer != "choice" or kind.exact or not answers:
         return None
-    scores, raters = [float(is_a) for _, is_a in told], [row.rater for row, _ in told]
+    scores, raters = [float(is_a) for _, is_a in answers], [row.rater for row, _ in answers]
     return SystemValue(
-        POSITION, "", fmean(scores), *_intervals(key, kind, scores, raters, _sounds([row for row, _ in told])), len(scores), len(set(raters)), len({row.id for row, _ in told}),
+        POSITION, "", fmean(scores), *_intervals(key, kind, scores, raters, _sounds([row for row, _ in answers])), len(scores), len(set(raters)), len({row.id for row, _ in answers}),
     )  # fmt: skip

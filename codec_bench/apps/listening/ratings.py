@@ -32,8 +32,8 @@ from codec_bench.apps.listening.answers import (
     SAME_NAME,
     TWICE,
     UNKNOWN,
+    Answer,
     AnswerFile,
-    Given,
     Problem,
 )
 from codec_bench.apps.listening.checks import CHECKS, GOLD, GOLD_WITHIN
@@ -110,34 +110,34 @@ def unblind(files: Sequence[AnswerFile], key: Key, keep: Sequence[str] = ()) -> 
     for several in people.values():
         several.sort(key=lambda file: file.saved)
         *before, last = several
-        own, found = _of_file(last, key, EDITED if last.edited and EDITED not in keep else "")
-        rows += own
-        problems += found
+        counted_rows, new_problems = _of_file(last, key, EDITED if last.edited and EDITED not in keep else "")
+        rows += counted_rows
+        problems += new_problems
         for file in before:
-            others, found = _of_file(file, key, SUPERSEDED)
+            others, new_problems = _of_file(file, key, SUPERSEDED)
             rows += others
-            problems += [*found, _rater_twice(file, last)]
-        problems += _missing(own, last, key, rows)
+            problems += [*new_problems, _rater_twice(file, last)]
+        problems += _missing(counted_rows, last, key, rows)
     return rows, problems
 
 
 def _rater_twice(before: AnswerFile, last: AnswerFile) -> Problem:
-    held = {(one.trial, one.stimulus): one.value for one in last.given}
-    apart = sum(held.get((one.trial, one.stimulus)) != one.value for one in before.given)
+    held = {(one.trial, one.stimulus): one.value for one in last.answers}
+    apart = sum(held.get((one.trial, one.stimulus)) != one.value for one in before.answers)
     later = f"'{last.name}'" if last.name != before.name else "another session of this file"
-    told = f"{later} was saved later and is used; {apart} of {len(before.given)} answers of this file are not in it, or differ"
-    return Problem(RATER_TWICE, before.name, last.rater, told)
+    detail = f"{later} was saved later and is used; {apart} of {len(before.answers)} answers of this file are not in it, or differ"
+    return Problem(RATER_TWICE, before.name, last.rater, detail)
 
 
 def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], list[Problem]]:
     trials = {trial.id: trial for trial in key.trials}
-    times = Counter((one.trial, one.stimulus) for one in file.given)
+    times = Counter((one.trial, one.stimulus) for one in file.answers)
     rows = []
     wrong: dict[str, list[str]] = defaultdict(list)
-    for one in file.given:
+    for one in file.answers:
         trial = trials.get(one.trial)
         where = f"{one.trial or '?'} {one.stimulus}".strip()
-        if trial is None or one.stimulus not in asked(trial, key):
+        if trial is None or one.stimulus not in answer_slots(trial, key):
             wrong[UNKNOWN].append(where)
             continue
         row = _row(one, trial, key, file)
@@ -148,7 +148,7 @@ def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], lis
             wrong[TWICE].append(where)
             row = row._replace(status=TWICE)
         else:
-            own = (
+            own_status = (
                 TRAINING
                 if trial.training
                 else CHECK
@@ -157,22 +157,22 @@ def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], lis
                 if trial.repeat_of is not None
                 else USED
             )
-            row = row._replace(status=status if status == SUPERSEDED or (status and own == USED) else own)
+            row = row._replace(status=status if status == SUPERSEDED or (status and own_status == USED) else own_status)
         rows.append(row)
     if kind_of(key.kind).difference:
         rows = _differences(rows)
     rows = [row._replace(score=row.value if row.status == USED else None) for row in rows]
     problems = [
-        Problem(what, file.name, file.rater, _examples(which, "answers that are not used"), len(which))
-        for what, which in wrong.items()
+        Problem(kind, file.name, file.rater, _examples(which, "answers that are not used"), len(which))
+        for kind, which in wrong.items()
     ]
     return rows, problems
 
 
-def asked(trial: Trial, key: Key) -> tuple[str, ...]:
+def answer_slots(trial: Trial, key: Key) -> tuple[str, ...]:
     """What a trial asks for an answer to: its stimuli, each on every scale, or one answer to all of it."""
     kind = kind_of(key.kind)
-    if kind.is_whole or is_question(trial):
+    if kind.is_per_trial or is_question(trial):
         return ("",)
     ids = [one.id for one in trial.stimuli]
     return tuple(f"{id}/{scale.name}" for id in ids for scale in kind.scales) if kind.scales else tuple(ids)
@@ -185,7 +185,7 @@ def is_question(trial: Trial) -> bool:
     return trial.check in CHECKS
 
 
-def _fits(one: Given, trial: Trial, key: Key) -> bool:
+def _fits(one: Answer, trial: Trial, key: Key) -> bool:
     """Whether the value of an answer is one that the trial asks for."""
     kind = kind_of(key.kind)
     if is_question(trial):
@@ -205,19 +205,19 @@ def _differences(rows: Sequence[Rating]) -> list[Rating]:
     trial.
     """
     hidden = {row.trial: row.value for row in rows if row.system == REFERENCE}
-    made = []
+    differences = []
     for row in rows:
         grade = hidden.get(row.trial)
         if row.system == REFERENCE:
-            made.append(row._replace(status="reference") if row.status == USED else row)
+            differences.append(row._replace(status="reference") if row.status == USED else row)
         else:
             value = row.value - grade if row.value is not None and grade is not None else None
             lacks = row.status == USED and value is None
-            made.append(row._replace(value=value, status="missing" if lacks else row.status))
-    return made
+            differences.append(row._replace(value=value, status="missing" if lacks else row.status))
+    return differences
 
 
-def _row(one: Given, trial: Trial, key: Key, file: AnswerFile) -> Rating:
+def _row(one: Answer, trial: Trial, key: Key, file: AnswerFile) -> Rating:
     """An answer with its system; its status is still open."""
     kind = kind_of(key.kind)
     about = {stimulus.id: stimulus.system for stimulus in trial.stimuli if stimulus.role != UNKNOWN_ROLE}
@@ -232,15 +232,15 @@ def _row(one: Given, trial: Trial, key: Key, file: AnswerFile) -> Rating:
         system, (value, choice) = f"({trial.check})", (_passed(one, scale, trial, kind), "")
     else:
         value, choice = _value(one, trial, kind, pair)
-    given = one.value if isinstance(one.value, int | float) else str(one.value)
+    answer = one.value if isinstance(one.value, int | float) else str(one.value)
     text = json.dumps(dict(one.texts), ensure_ascii=False) if one.texts else ""
     return Rating(
-        trial.item, file.rater, system, None, key.kind, trial.id, one.stimulus, other, choice, given, text, one.seconds,
+        trial.item, file.rater, system, None, key.kind, trial.id, one.stimulus, other, choice, answer, text, one.seconds,
         trial.speaker, "", file.name, scale, value, one.first == pair[0][0] if pair and one.first in about else None,
     )  # fmt: skip
 
 
-def _passed(one: Given, scale: str, trial: Trial, kind: Kind) -> float | None:
+def _passed(one: Answer, scale: str, trial: Trial, kind: Kind) -> float | None:
     """Whether the answer to a check is right, as 1 or 0; None where any answer is."""
     if is_question(trial) and not trial.choices:
         return float(one.value == "".join(map(str, trial.right)))
@@ -252,42 +252,42 @@ def _passed(one: Given, scale: str, trial: Trial, kind: Kind) -> float | None:
     return None if right is None else float(abs(one.value - right) <= (GOLD_WITHIN if trial.check == GOLD else 0))
 
 
-def _value(one: Given, trial: Trial, kind: Kind, pair: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
+def _value(one: Answer, trial: Trial, kind: Kind, pair: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
     """The score of an answer, and its words."""
-    given = one.value
+    answer = one.value
     if kind.answer == "choice":
-        preferred = next((system for id, system in pair if id == given), "")
+        preferred = next((system for id, system in pair if id == answer), "")
         if kind.unknown:
-            return float(preferred == trial.stimuli[-1].system), preferred or str(given)
-        return (0.5 if given == TIE else float(given == pair[0][0])), preferred or str(given)
+            return float(preferred == trial.stimuli[-1].system), preferred or str(answer)
+        return (0.5 if answer == TIE else float(answer == pair[0][0])), preferred or str(answer)
     if kind.answer == "option":
-        known = is_option(given, len(trial.choices))
-        words = trial.choices[given] if known else str(NONE)
-        return (float(given in trial.right) if trial.right else None), words
+        known = is_option(answer, len(trial.choices))
+        words = trial.choices[answer] if known else str(NONE)
+        return (float(answer in trial.right) if trial.right else None), words
     if kind.answer == "decision":
-        return None, str(given)
-    number = float(given) if isinstance(given, int | float) and abs(given) < 1e9 else None
+        return None, str(answer)
+    number = float(answer) if isinstance(answer, int | float) and abs(answer) < 1e9 else None
     if kind.answer == "comparison" and number is not None:
         return (-number if one.first == pair[0][0] else number), ""
     return number, ""
 
 
-def _missing(own: Sequence[Rating], file: AnswerFile, key: Key, rows: list[Rating]) -> Iterable[Problem]:
+def _missing(of_rater: Sequence[Rating], file: AnswerFile, key: Key, rows: list[Rating]) -> Iterable[Problem]:
     """What a rater was asked and did not answer; it becomes rows too."""
-    held = {(row.trial, row.stimulus) for row in own}
+    held = {(row.trial, row.stimulus) for row in of_rater}
     lacking = []
     for trial in key.counted:
-        for stimulus in asked(trial, key):
+        for stimulus in answer_slots(trial, key):
             if (trial.id, stimulus) not in held:
-                empty = _row(Given(trial.id, stimulus, ""), trial, key, file)
+                empty = _row(Answer(trial.id, stimulus, ""), trial, key, file)
                 rows.append(empty._replace(value=None, status="missing", choice="", given=""))
                 lacking.append(f"{trial.id} {stimulus}".strip())
     if lacking:
         yield Problem(MISSING, file.name, file.rater, _examples(lacking, "answers were not given"), len(lacking))
 
 
-def _examples(which: Sequence[str], what: str) -> str:
-    return f"{len(which)} {what}: {first_of(which, _EXAMPLES)}"
+def _examples(which: Sequence[str], label: str) -> str:
+    return f"{len(which)} {label}: {first_of(which, _EXAMPLES)}"
 
 
 def screened(rows: Iterable[Rating], raters: Container[str]) -> list[Rating]:

@@ -68,19 +68,24 @@ class _Test:
         return [row for row in self.rows[rater] if row.status in (USED, "reference")]
 
 
-_Found = Iterable[tuple[bool | None, str]]
+_Verdicts = Iterable[tuple[bool | None, str]]
 
 
-def _constant(test: _Test, rater: str) -> _Found:
-    given = Counter(row.given for row in test.answers(rater))
+def _constant(test: _Test, rater: str) -> _Verdicts:
+    answer_counts = Counter(row.given for row in test.answers(rater))
     if test.kind.answer in ("number", "comparison", "choice"):
-        if given.total() < FEWEST:
-            yield None, f"there are {given.total()} answers; the rule needs {FEWEST}"
+        if answer_counts.total() < FEWEST:
+            yield None, f"there are {answer_counts.total()} answers; the rule needs {FEWEST}"
         else:
-            yield len(given) == 1, f"all {given.total()} answers are {next(iter(given))}" if len(given) == 1 else ""
+            yield (
+                len(answer_counts) == 1,
+                f"all {answer_counts.total()} answers are {next(iter(answer_counts))}"
+                if len(answer_counts) == 1
+                else "",
+            )
 
 
-def _hasty(test: _Test, rater: str) -> _Found:
+def _hasty(test: _Test, rater: str) -> _Verdicts:
     lasts = {t.id: t.seconds for t in test.key.trials if t.seconds and not t.training and not is_question(t)}
     took = {row.trial: row.seconds for row in test.rows[rater] if row.seconds is not None and row.trial in lasts}
     if not took:
@@ -91,38 +96,38 @@ def _hasty(test: _Test, rater: str) -> _Found:
     yield short > MOST * len(took), f"{short} of {len(took)} trials took less time than their sound lasts"
 
 
-def apart(key: Key, own: Sequence[Rating]) -> list[float]:
+def apart(key: Key, rows: Sequence[Rating]) -> list[float]:
     """The absolute differences of what one rater said twice about the same."""
     repeated = {trial.id: trial.repeat_of for trial in key.trials}
     first = {
         (r.trial, r.system, r.scale): r.value
-        for r in own
+        for r in rows
         if r.status in (USED, "screened", "edited") and r.value is not None
     }
-    again = [(r, first.get((repeated[r.trial] or "", r.system, r.scale))) for r in own if r.status == REPEAT]
+    again = [(r, first.get((repeated[r.trial] or "", r.system, r.scale))) for r in rows if r.status == REPEAT]
     return [abs(row.value - before) for row, before in again if row.value is not None and before is not None]
 
 
-def _repeats(test: _Test, rater: str) -> _Found:
+def _repeats(test: _Test, rater: str) -> _Verdicts:
     if not any(trial.repeat_of for trial in test.key.trials):
         return
-    found = apart(test.key, test.rows[rater])
-    if len(found) < FEWEST_REPEATS:
-        yield None, f"{len(found)} answers were given twice; the rule needs {FEWEST_REPEATS}"
+    differences = apart(test.key, test.rows[rater])
+    if len(differences) < FEWEST_REPEATS:
+        yield None, f"{len(differences)} answers were given twice; the rule needs {FEWEST_REPEATS}"
         return
     limit = APART_SHARE if test.kind.is_share else APART * (test.key.scale[1] - test.key.scale[0])
-    mean = fmean(found)
+    mean = fmean(differences)
     yield mean > limit, f"what was answered twice differs by {mean:.3g} on average; the limit is {limit:.3g}"
 
 
-def _always_first(test: _Test, rater: str) -> _Found:
+def _always_first(test: _Test, rater: str) -> _Verdicts:
     if not test.kind.has_sides:
         return
     if test.kind.answer == "comparison":
         sides = [float(row.given) < 0 for row in test.answers(rater) if not isinstance(row.given, str) and row.given]
     else:
-        told = [row for row in test.answers(rater) if row.is_first is not None and row.choice != TIE]
-        sides = [(row.choice == row.system) == row.is_first for row in told]
+        decided = [row for row in test.answers(rater) if row.is_first is not None and row.choice != TIE]
+        sides = [(row.choice == row.system) == row.is_first for row in decided]
     if len(sides) < FEWEST:
         yield None, f"there are {len(sides)} choices of a side; the rule needs {FEWEST}"
     else:
@@ -142,10 +147,10 @@ def _asks(test: _Test, check: str) -> int:
     return sum(trial.check == check for trial in test.key.trials)
 
 
-def _hidden(check: str) -> Callable[[_Test, str], _Found]:
+def _hidden(check: str) -> Callable[[_Test, str], _Verdicts]:
     """The rule of gold questions, or of traps."""
 
-    def rule(test: _Test, rater: str) -> _Found:
+    def rule(test: _Test, rater: str) -> _Verdicts:
         if not _asks(test, check):
             return
         right = _right(test, rater, check)
@@ -158,10 +163,10 @@ def _hidden(check: str) -> Callable[[_Test, str], _Found]:
     return rule
 
 
-def _before(check: str) -> Callable[[_Test, str], _Found]:
+def _before(check: str) -> Callable[[_Test, str], _Verdicts]:
     """The rule of a check before the test."""
 
-    def rule(test: _Test, rater: str) -> _Found:
+    def rule(test: _Test, rater: str) -> _Verdicts:
         count = _asks(test, check)
         right, fewest = _right(test, rater, check), CHECKS[check].fewest
         if count and not right:
@@ -172,7 +177,7 @@ def _before(check: str) -> Callable[[_Test, str], _Found]:
     return rule
 
 
-def _bs1534(test: _Test, rater: str) -> _Found:
+def _bs1534(test: _Test, rater: str) -> _Verdicts:
     if test.kind.name != "mushra":
         return
     references = [row.value for row in test.answers(rater) if row.system == REFERENCE and row.value is not None]
@@ -190,23 +195,23 @@ def _bs1534(test: _Test, rater: str) -> _Found:
     if not anchors:
         yield None, "the test has no anchor of 7 kHz, or nobody rated it"
         return
-    telling = {}
+    informative = {}
     for trial, held in anchors.items():
         judged = [value for name, value in held.items() if name not in test.out]
         if judged and sum(value > HIGH for value in judged) <= TOO_GOOD * len(judged):
-            telling[trial] = held
-    void = len(anchors) - len(telling)
+            informative[trial] = held
+    void = len(anchors) - len(informative)
     lacks = f"{void} of {len(anchors)} items do not count, because more than a quarter of the raters put the 7 kHz anchor above {HIGH} there"
-    heard = [held[rater] for held in telling.values() if rater in held]
-    if not heard:
+    grades = [held[rater] for held in informative.values() if rater in held]
+    if not grades:
         yield None, lacks if void else "the 7 kHz anchor was not rated"
         return
-    high = sum(value > HIGH for value in heard)
-    said = f"the 7 kHz anchor was above {HIGH} in {high} of {len(heard)} trials"
-    yield high > MOST * len(heard), f"{said}; {lacks}" if void else said
+    high = sum(value > HIGH for value in grades)
+    reason = f"the 7 kHz anchor was above {HIGH} in {high} of {len(grades)} trials"
+    yield high > MOST * len(grades), f"{reason}; {lacks}" if void else reason
 
 
-def _bs1116(test: _Test, rater: str) -> _Found:
+def _bs1116(test: _Test, rater: str) -> _Verdicts:
     from scipy.special import stdtr
 
     if not test.kind.difference:
@@ -220,7 +225,7 @@ def _bs1116(test: _Test, rater: str) -> _Found:
     yield p >= 0.05, f"the mean difference grade is {mean:.2f} (p = {p:.3f} that it is not below 0)"
 
 
-RULES: Mapping[str, Callable[[_Test, str], _Found]] = {
+RULES: Mapping[str, Callable[[_Test, str], _Verdicts]] = {
     **{name: _before(name) for name in CHECKS},
     "constant": _constant, "hasty": _hasty, "repeats": _repeats, "always-first": _always_first, GOLD: _hidden(GOLD), TRAP: _hidden(TRAP),
     "bs1116-3": _bs1116, "bs1534-3": _bs1534,
@@ -250,21 +255,21 @@ def screen(rows: Iterable[Rating], key: Key, removing: Sequence[str]) -> list[Fi
     for row in rows:
         by_rater[row.rater].append(row)
     test = _Test(key, kind_of(key.kind), by_rater)
-    found = []
+    findings = []
     for name, rule in RULES.items():
-        made = [Finding(rater, name, marked, told) for rater in by_rater for marked, told in rule(test, rater)]
-        if not made and name in removing:
-            made = [Finding(rater, name, None, f"this test has nothing for the rule {name}") for rater in by_rater]
-        found += made
+        of_rule = [Finding(rater, name, marked, reason) for rater in by_rater for marked, reason in rule(test, rater)]
+        if not of_rule and name in removing:
+            of_rule = [Finding(rater, name, None, f"this test has nothing for the rule {name}") for rater in by_rater]
+        findings += of_rule
         if name in removing:
-            test.out.update(one.rater for one in made if one.marked)
-    return found
+            test.out.update(one.rater for one in of_rule if one.marked)
+    return findings
 
 
-def unapplied(found: Sequence[Finding]) -> list[str]:
+def unapplied(findings: Sequence[Finding]) -> list[str]:
     """One sentence for each rule that could not be applied to everybody."""
-    lacking: dict[tuple[str, str], int] = Counter((one.rule, one.told) for one in found if one.marked is None)
-    raters = len({one.rater for one in found})
+    lacking: dict[tuple[str, str], int] = Counter((one.rule, one.told) for one in findings if one.marked is None)
+    raters = len({one.rater for one in findings})
     return [
         f"the rule {rule} could not be applied to {count} of {raters} raters: {why}"
         for (rule, why), count in lacking.items()

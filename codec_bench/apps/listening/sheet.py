@@ -19,7 +19,7 @@ from typing import Any
 from codec_bench.apps.listening.checks import (
     BEEPS,
     GOLD,
-    HEARD,
+    SOUND_SLOT,
     TRAP,
     Gold,
     beeping,
@@ -129,17 +129,17 @@ class ListeningSheet:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Selection:
     """The trials of a test, and the files of the sounds of each item by what they are, with their lengths."""
 
     trials: Sequence[Drawn]
     files: Mapping[str, Mapping[str, bytes]]
     seconds: Mapping[str, Mapping[str, float]]
-    left_out: Counter[str]
+    excluded: Counter[str]
     notes: tuple[str, ...]
 
 
-def take(material: Material, plan: Plan, encode: Encode, *, rate_hz: int | None = None) -> Taken:
+def take(material: Material, plan: Plan, encode: Encode, *, rate_hz: int | None = None) -> Selection:
     """Takes as many items as the plan asks for, with their sounds.
 
     Args:
@@ -149,7 +149,7 @@ def take(material: Material, plan: Plan, encode: Encode, *, rate_hz: int | None 
         UserError: no item can be taken, or the sounds are larger than the plan allows.
     """
     _check_systems(material, plan)
-    left_out = Counter(material.left_out)
+    excluded = Counter(material.excluded)
     files: dict[str, Mapping[str, bytes]] = {}
     seconds: dict[str, Mapping[str, float]] = {}
 
@@ -157,53 +157,53 @@ def take(material: Material, plan: Plan, encode: Encode, *, rate_hz: int | None 
         files[id] = encode(sounds)
         seconds[id] = {name: sound.num_samples / sound.sample_rate_hz for name, sound in sounds.items()}
 
-    taken: list[Item] = []
+    selected: list[Item] = []
     first: dict[str, Audio] = {}
     troubles: list[str] = []
     size = 0.0
     shown = len(trials_of(plan.kind.name, material.systems))
     again = 1 + plan.repeats / (shown * plan.items)
     for item in draw_order(material.items, plan.seed):
-        if len(taken) == plan.training + plan.items:
+        if len(selected) == plan.training + plan.items:
             break
         reference = material.reference(item)
         why = _unfit(item, plan, reference, material)
         if why is not None:
-            left_out[why] += 1
+            excluded[why] += 1
             continue
         try:
             sounds = _sounds(item, plan, reference, material, rate_hz)
             add(item.id, sounds)
         except AudioError as error:
-            left_out["its sound cannot be used"] += 1
+            excluded["its sound cannot be used"] += 1
             troubles.append(error.message)
             continue
-        taken.append(item)
+        selected.append(item)
         first = first or sounds
         # A practice item is shown in one trial, and so about as often as one of the items that count.
         size += again * _page_bytes(files[item.id], plan, material)
         if size > plan.sound_mb * 1e6:
-            _too_large(len(taken), plan)
-    if not taken:
-        reasons = "; ".join(f"{count:,} times: {why}" for why, count in left_out.most_common())
+            _too_large(len(selected), plan)
+    if not selected:
+        reasons = "; ".join(f"{count:,} times: {why}" for why, count in excluded.most_common())
         raise UserError(
             f"no item can be taken ({reasons or 'the run holds none'})",
             hint="keep audio with eval --save-audio all, or name the folder of a system's audio with --audio NAME=FOLDER",
         )
-    training = min(plan.training, len(taken) - 1)
+    training = min(plan.training, len(selected) - 1)
     notes = [f"{trouble} (left out)" for trouble in troubles[:_TROUBLES]]
     if len(troubles) > _TROUBLES:
         notes.append(f"{len(troubles) - _TROUBLES:,} more are left out")
-    if len(taken) < plan.training + plan.items:
+    if len(selected) < plan.training + plan.items:
         notes.append(
-            f"{plan.items + plan.training:,} items were asked for, and {len(taken):,} can be taken: {training:,} for practice"
+            f"{plan.items + plan.training:,} items were asked for, and {len(selected):,} can be taken: {training:,} for practice"
         )
     checks = []
-    for drawn, heard in _checks(plan, material, taken[training:], first, rate_hz):
-        add(drawn.item.id, heard)
+    for drawn, check_sounds in _checks(plan, material, selected[training:], first, rate_hz):
+        add(drawn.item.id, check_sounds)
         checks.append(drawn)
-    trials = arrange(plan.kind.name, material.systems, taken, training, plan.repeats, plan.seed, checks)
-    return Taken(trials, files, seconds, left_out, tuple(notes))
+    trials = arrange(plan.kind.name, material.systems, selected, training, plan.repeats, plan.seed, checks)
+    return Selection(trials, files, seconds, excluded, tuple(notes))
 
 
 def _checks(
@@ -221,16 +221,16 @@ def _checks(
     rng = Random(f"{plan.seed} traps")
     count = max(len(plan.kind.scales), 1)
     for number, gold in enumerate(plan.gold, 1):
-        paths = {HEARD: gold.audio} | ({REFERENCE: gold.reference} if gold.reference is not None else {})
+        paths = {SOUND_SLOT: gold.audio} | ({REFERENCE: gold.reference} if gold.reference is not None else {})
         sounds = alike(paths, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
-        yield Drawn(Item(f"gold {number}", None, (), None, {}), (HEARD,), check=GOLD, right=gold.right), sounds
+        yield Drawn(Item(f"gold {number}", None, (), None, {}), (SOUND_SLOT,), check=GOLD, right=gold.right), sounds
     for number in range(plan.traps):
         item, value = items[number % len(items)], rng.randint(max(plan.scale[0], 1), plan.scale[1])
         sounds = _sounds(item, plan, material.reference(item), material, rate_hz)
-        heard = beeping(sounds[rng.choice(material.systems)], value)
-        kept = {name: sound for name, sound in sounds.items() if name == REFERENCE}
-        drawn = Drawn(Item(f"trap {number + 1}", None, (), None, {}), (HEARD,), check=TRAP, right=(value,) * count)
-        yield drawn, {HEARD: heard, **kept}
+        beeped = beeping(sounds[rng.choice(material.systems)], value)
+        references = {name: sound for name, sound in sounds.items() if name == REFERENCE}
+        drawn = Drawn(Item(f"trap {number + 1}", None, (), None, {}), (SOUND_SLOT,), check=TRAP, right=(value,) * count)
+        yield drawn, {SOUND_SLOT: beeped, **references}
 
 
 def _check_systems(material: Material, plan: Plan) -> None:
@@ -238,13 +238,13 @@ def _check_systems(material: Material, plan: Plan) -> None:
     if kind.trial == "pairs" and count < 2:
         raise UserError(f"a {kind.measures[0]} needs two systems; there is {count}", hint="name two with --systems A,B")
     if (kind.sounds_only or plan.gold or plan.traps or plan.loudness_lufs is not None) and material.answers:
-        what = (
+        problem = (
             f"a test of the kind {kind.name} compares"
             if kind.sounds_only
             else "gold questions, traps and levels are of"
         )
         raise UserError(
-            f"{what} sounds with a reference, which the answers of a benchmark do not have",
+            f"{problem} sounds with a reference, which the answers of a benchmark do not have",
             hint="take the kind rating or preference",
         )
     signals = count + 1 + len(plan.anchors)
@@ -278,7 +278,7 @@ def _sounds(
     item: Item, plan: Plan, reference: Path | None, material: Material, rate_hz: int | None
 ) -> dict[str, Audio]:
     """The sounds of an item by what they are: systems, the reference and its anchors, or the sound of the question."""
-    paths = {name: made.audio for name, made in item.made.items() if made.audio is not None}
+    paths = {name: output.audio for name, output in item.outputs.items() if output.audio is not None}
     if reference is None or not (plan.kind.hidden or _is_open(plan, material)):
         return alike(paths, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
     if material.answers:  # a question is another sound than its answers
@@ -313,23 +313,23 @@ def _too_large(count: int, plan: Plan) -> None:
     )
 
 
-def name_trials(taken: Taken, plan: Plan) -> tuple[Trial, ...]:
+def name_trials(selection: Selection, plan: Plan) -> tuple[Trial, ...]:
     """The trials as the key has them, with the ids that the page has."""
-    trials, seconds = taken.trials, taken.seconds
+    trials, seconds = selection.trials, selection.seconds
     rng = Random(f"{plan.seed} stimuli")
     named = []
     number = 0
     width = len(str(len(trials)))
     ids = [f"t{n + 1:0{width}d}" for n in range(len(trials))]
     for id, drawn in zip(ids, trials):
-        what = [(SYSTEM_ROLE, name) for name in drawn.systems]
+        roles = [(SYSTEM_ROLE, name) for name in drawn.systems]
         if plan.kind.hidden and not drawn.check:
-            what += [(REFERENCE_ROLE, REFERENCE), *((ANCHOR_ROLE, anchor_name(name)) for name in plan.anchors)]
+            roles += [(REFERENCE_ROLE, REFERENCE), *((ANCHOR_ROLE, anchor_name(name)) for name in plan.anchors)]
         if not drawn.ask:
-            rng.shuffle(what)
+            rng.shuffle(roles)
         if plan.kind.unknown and not drawn.check:
-            what.append((UNKNOWN_ROLE, rng.choice(what)[1]))
-        stimuli = tuple(Stimulus(f"s{number + n + 1:04d}", *one) for n, one in enumerate(what))
+            roles.append((UNKNOWN_ROLE, rng.choice(roles)[1]))
+        stimuli = tuple(Stimulus(f"s{number + n + 1:04d}", *one) for n, one in enumerate(roles))
         number += len(stimuli)
         item, long = drawn.item, seconds.get(drawn.item.id, {})
         choices, right = (item.choices, item.right) if plan.kind.answer == "option" else (drawn.choices, drawn.right)
@@ -344,10 +344,10 @@ def name_trials(taken: Taken, plan: Plan) -> tuple[Trial, ...]:
 
 def make_key(material: Material, plan: Plan, trials: tuple[Trial, ...]) -> Key:
     """The key of a test, without the hash of its page."""
-    beside = plan.kind.open == "must" or (plan.reference is True and not material.answers)
+    has_reference = plan.kind.open == "must" or (plan.reference is True and not material.answers)
     runs = tuple(str(run.folder) for run in material.runs)
     key = Key(
-        "", plan.kind.name, plan.scale, beside, material.answers, tuple(material.systems), runs, plan.seed, trials,
+        "", plan.kind.name, plan.scale, has_reference, material.answers, tuple(material.systems), runs, plan.seed, trials,
         screening=plan.screening, loudness_lufs=plan.loudness_lufs,
     )  # fmt: skip
     return replace(key, sheet=sheet_id(asdict(key)))
@@ -362,25 +362,25 @@ def write_sheet(material: Material, plan: Plan, page: Path) -> ListeningSheet:
     Raises:
         UserError: no item can be taken, the sounds are larger than the plan allows, or a file cannot be written.
     """
-    taken = take(material, plan, equal_files)
-    key = make_key(material, plan, name_trials(taken, plan))
+    selection = take(material, plan, equal_files)
+    key = make_key(material, plan, name_trials(selection, plan))
     clips: list[bytes] = []
     kind, facts = plan.kind, {"beside_reference": key.beside_reference, "answers": material.answers}
-    told = [*plan.instructions, *([BEEPS] if plan.traps else [])]
-    told += (
+    instructions = [*plan.instructions, *([BEEPS] if plan.traps else [])]
+    instructions += (
         [f"All sounds were brought to a loudness of {plan.loudness_lufs:g} LUFS (ITU-R BS.1770)."]
         if plan.loudness_lufs is not None
         else []
     )
     data = {
-        "sheet": key.sheet, "kind": kind.name, "form": "sliders" if kind.labels else kind.answer, "title": plan.title, "instructions": told,
+        "sheet": key.sheet, "kind": kind.name, "form": "sliders" if kind.labels else kind.answer, "title": plan.title, "instructions": instructions,
         "question": question_of(kind, **facts), "scale": list(plan.scale), "step": kind.step, "labels": list(kind.labels),
         "scales": [asdict(scale) for scale in scales_of(kind, plan.scale, **facts)],
-        "open": "Question" if material.answers else "Reference", "heard": kind.heard, "session": plan.session,
+        "open": "Question" if material.answers else "Reference", "heard": kind.plays_reference, "session": plan.session,
         "minutes": plan.session_minutes,
         "trials": [
-            _shown(trial, drawn, taken.files.get(drawn.item.id, {}), material, clips, is_open=_is_open(plan, material))
-            for trial, drawn in zip(key.trials, taken.trials)
+            _shown(trial, drawn, selection.files.get(drawn.item.id, {}), material, clips, is_open=_is_open(plan, material))
+            for trial, drawn in zip(key.trials, selection.trials)
         ],
     }  # fmt: skip
     sound_mb = sum(4 * -(-len(clip) // 3) for clip in clips) / 1e6
@@ -389,17 +389,19 @@ def write_sheet(material: Material, plan: Plan, page: Path) -> ListeningSheet:
         write_sheet_page(page, plan.title, {**data, "sound": f"{FORMAT}, {sound_mb:.1f} MB"}, clips)
         written = page.read_bytes()
     key = replace(key, page_sha256=hashlib.sha256(written).hexdigest())
-    place = page.with_name(page.name.removesuffix(".html") + SUFFIX)
-    write_key(key, place)
-    return written_sheet(page, place, key, taken, (FORMAT, sound_mb, len(written) / 1e6))
+    key_path = page.with_name(page.name.removesuffix(".html") + SUFFIX)
+    write_key(key, key_path)
+    return written_sheet(page, key_path, key, selection, (FORMAT, sound_mb, len(written) / 1e6))
 
 
-def written_sheet(page: Path, place: Path, key: Key, taken: Taken, sound: tuple[str, float, float]) -> ListeningSheet:
+def written_sheet(
+    page: Path, key_path: Path, key: Key, selection: Selection, sound: tuple[str, float, float]
+) -> ListeningSheet:
     """What was written; `sound` is the format, and the megabytes of the sound and of everything."""
     return ListeningSheet(
-        page, place, key.sheet, key.kind, key.systems, len({trial.item for trial in key.counted}), len(key.trials),
+        page, key_path, key.sheet, key.kind, key.systems, len({trial.item for trial in key.counted}), len(key.trials),
         sum(trial.training for trial in key.trials), sum(trial.repeat_of is not None for trial in key.trials), *sound,
-        taken.left_out, taken.notes,
+        selection.excluded, selection.notes,
     )  # fmt: skip
 
 
@@ -418,9 +420,9 @@ def _shown(
         clips.append(files[name])
         return len(clips) - 1
 
-    tells_all = material.answers and not trial.choices and not trial.check
-    expected = [("Expected answer", " / ".join(item.expected))] if item.expected and tells_all else []
-    options = [("Options", "\n".join(item.choices))] if item.choices and tells_all else []
+    shows_all = material.answers and not trial.choices and not trial.check
+    expected = [("Expected answer", " / ".join(item.expected))] if item.expected and shows_all else []
+    options = [("Options", "\n".join(item.choices))] if item.choices and shows_all else []
     texts = [*item.texts, *options, *expected]
     has_stimuli = bool(trial.stimuli)
     return {
@@ -432,7 +434,7 @@ def _shown(
         "open": clip(_QUESTION if material.answers else REFERENCE) if is_open else None,
         "x": next((one.id for one in trial.stimuli if one.role == UNKNOWN_ROLE), None),
         "stimuli": [
-            {"id": one.id, "clip": clip(one.system), "text": item.made[one.system].text if one.system in item.made else None}
+            {"id": one.id, "clip": clip(one.system), "text": item.outputs[one.system].text if one.system in item.outputs else None}
             for one in trial.stimuli
         ],
         "choices": list(trial.choices),

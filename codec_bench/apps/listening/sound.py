@@ -64,7 +64,7 @@ def alike(
         resampled = _equally_loud(resampled, loudness_lufs)
     lengths = [sound.num_samples for sound in resampled.values()]
     one_length = max(lengths) - min(lengths) < _SAME_LENGTH_S * rate_hz
-    made = {}
+    matched = {}
     for name, sound in resampled.items():
         if sound.channels not in (1, channels):
             raise AudioError(
@@ -72,8 +72,8 @@ def alike(
             )
         wide = sound.samples if sound.channels == channels else np.repeat(sound.samples, channels, axis=0)
         long = fit_length(wide, max(lengths)) if one_length else wide
-        made[name] = Audio(np.clip(long, -1.0, 1.0), rate_hz)
-    return made
+        matched[name] = Audio(np.clip(long, -1.0, 1.0), rate_hz)
+    return matched
 
 
 def _equally_loud(sounds: Mapping[str, Audio], lufs: float) -> dict[str, Audio]:
@@ -156,8 +156,10 @@ def low_pass(cutoff_hz: float, sample_rate_hz: int) -> np.ndarray:
     stop_hz = min(STOP * cutoff_hz, half_hz)
     count, _ = kaiserord(_ATTENUATION_DB, (stop_hz - cutoff_hz) / half_hz)
     middle_hz = min((cutoff_hz + stop_hz) / 2, half_hz * _FULL)
-    taps: np.ndarray = firwin(count | 1, middle_hz, window=("kaiser", kaiser_beta(_ATTENUATION_DB)), fs=sample_rate_hz)
-    return taps
+    coefficients: np.ndarray = firwin(
+        count | 1, middle_hz, window=("kaiser", kaiser_beta(_ATTENUATION_DB)), fs=sample_rate_hz
+    )
+    return coefficients
 
 
 def anchor(reference: Audio, cutoff_hz: float) -> Audio:
@@ -168,8 +170,8 @@ def anchor(reference: Audio, cutoff_hz: float) -> Audio:
     """
     from scipy.signal import oaconvolve
 
-    taps = low_pass(cutoff_hz, reference.sample_rate_hz)
-    filtered = oaconvolve(reference.samples, taps[None, :], mode="full", axes=1)
-    delay = len(taps) // 2
-    kept = filtered[:, delay : delay + reference.num_samples]
-    return Audio(np.clip(kept, -1.0, 1.0).astype(np.float32), reference.sample_rate_hz)
+    coefficients = low_pass(cutoff_hz, reference.sample_rate_hz)
+    filtered = oaconvolve(reference.samples, coefficients[None, :], mode="full", axes=1)
+    delay = len(coefficients) // 2
+    aligned = filtered[:, delay : delay + reference.num_samples]
+    return Audio(np.clip(aligned, -1.0, 1.0).astype(np.float32), reference.sample_rate_hz)

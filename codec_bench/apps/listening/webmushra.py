@@ -37,7 +37,7 @@ _OWN_ANCHORS = {"anchor35": "3.5k", "anchor70": "7k"}
 _NEEDED = ("session_test_id", "trial_id", "rating_stimulus", "rating_score")
 _RATER = "rater"
 
-_WHOLE = re.compile(r"-?[0-9]{1,9}")
+_INTEGER = re.compile(r"-?[0-9]{1,9}")
 
 Row = tuple[str, str, Any, float | None]
 
@@ -58,14 +58,14 @@ def write_webmushra(material: Material, plan: Plan, folder: Path) -> ListeningSh
             "webMUSHRA has no checks of raters, gold questions, traps or sessions",
             hint="write the page of this project with --format page, or leave them out",
         )
-    taken = take(material, plan, _wav_files, rate_hz=RATE_HZ)
-    key = make_key(material, plan, name_trials(taken, plan))
+    selection = take(material, plan, _wav_files, rate_hz=RATE_HZ)
+    key = make_key(material, plan, name_trials(selection, plan))
     sounds = Path("configs", "resources", key.sheet)
     pages, size = [], 0
     with on_disk(f"'{folder}' cannot be written"):
         (folder / sounds).mkdir(parents=True, exist_ok=True)
-        for trial, drawn in zip(key.trials, taken.trials):
-            files = taken.files[drawn.item.id]
+        for trial, drawn in zip(key.trials, selection.trials):
+            files = selection.files[drawn.item.id]
             placed = {f"{trial.id}_{HIDDEN}": files[REFERENCE]}
             placed |= {one.id: files[one.system] for one in trial.stimuli if one.role != REFERENCE_ROLE}
             for name, content in placed.items():
@@ -74,9 +74,9 @@ def write_webmushra(material: Material, plan: Plan, folder: Path) -> ListeningSh
             pages.append(_page(trial.id, list(placed), sounds, training=trial.training))
         config = folder / "configs" / f"{key.sheet}.yaml"
         config.write_text(_config(key, plan, pages), encoding="utf-8")
-    place = folder.with_name(folder.name + SUFFIX)
-    write_key(key, place)
-    return written_sheet(folder, place, key, taken, ("16-bit WAV", size / 1e6, size / 1e6))
+    key_path = folder.with_name(folder.name + SUFFIX)
+    write_key(key, key_path)
+    return written_sheet(folder, key_path, key, selection, ("16-bit WAV", size / 1e6, size / 1e6))
 
 
 def _wav_files(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
@@ -106,7 +106,7 @@ def _config(key: Key, plan: Plan, pages: Sequence[Mapping[str, Any]]) -> str:
     import yaml
 
     # webMUSHRA sets contents as markup.
-    told = "".join(f"<p>{html.escape(text)}</p>" for text in plan.instructions)
+    instructions = "".join(f"<p>{html.escape(text)}</p>" for text in plan.instructions)
     practice = sum(trial.training for trial in key.trials)
     content = {
         "testname": html.escape(plan.title),
@@ -116,7 +116,7 @@ def _config(key: Key, plan: Plan, pages: Sequence[Mapping[str, Any]]) -> str:
         "showButtonPreviousPage": True,
         "remoteService": "service/write.php",
         "pages": [
-            {"type": "generic", "id": "instructions", "name": html.escape(plan.title), "content": told},
+            {"type": "generic", "id": "instructions", "name": html.escape(plan.title), "content": instructions},
             *pages[:practice],
             ["random", *pages[practice:]],
             {
@@ -164,18 +164,18 @@ def read_results(path: Path) -> list[tuple[str, str, list[Row]]]:
 
 
 def _rater(row: Mapping[str, str], head: Sequence[str]) -> str:
-    asked = head[1 : head.index("session_uuid" if "session_uuid" in head else "trial_id")]
-    for name in (_RATER, *asked, "session_uuid"):
-        found = " ".join(row.get(name, "").split())
-        if found:
-            return found
+    columns = head[1 : head.index("session_uuid" if "session_uuid" in head else "trial_id")]
+    for name in (_RATER, *columns, "session_uuid"):
+        rater_name = " ".join(row.get(name, "").split())
+        if rater_name:
+            return rater_name
     return "(no name)"
 
 
 def _rating(row: Mapping[str, str]) -> Row:
     score, time = row.get("rating_score", "").strip(), row.get("rating_time", "").strip()
-    value = int(score) if _WHOLE.fullmatch(score) else score
-    seconds = abs(int(time)) / 1000 if _WHOLE.fullmatch(time) else None
+    value = int(score) if _INTEGER.fullmatch(score) else score
+    seconds = abs(int(time)) / 1000 if _INTEGER.fullmatch(time) else None
     return row.get("trial_id", ""), row.get("rating_stimulus", ""), value, seconds
 
 

@@ -63,7 +63,7 @@ def test_audiobenchs_study_of_judges(judged, rng):
             theirs = stats.spearmanr(verdicts["gpt-4"], verdicts[pair.rater]).statistic
             assert mine.coefficients["spearman"].value == pytest.approx(theirs, abs=1e-12)
             assert mine.coefficients["spearman"].low < theirs < mine.coefficients["spearman"].high
-        assert pair.whole.n == 290 and {c.note for c in pair.whole.coefficients.values()} == {MIXED}
+        assert pair.overall.n == 290 and {c.note for c in pair.overall.coefficients.values()} == {MIXED}
     best = [found.pair("gpt-4", n).subsets["benchmark"]["clotho-aqa"].coefficients["spearman"].value for n in ("llama-3-70b", "llama-3-8b")]  # fmt: skip
     assert best[0] > 0.85 > best[1], "the judge that is nearer to the reference agrees better with it"
     json.dumps(found.as_dict(), allow_nan=False)
@@ -76,8 +76,8 @@ def test_judges_of_different_runs_are_matched_by_item(judged, rng):
     folders = [judged("mine", {"a": a}, folder="one"), judged("mine", {"b": b}, folder="two")]
     found = agreement(runs=folders).pair("a", "b")
     both = [n for n in range(40) if n != 7]
-    assert found.whole.n == 39
-    assert found.whole.coefficients["kendall"].value == pytest.approx(stats.kendalltau([a[n] for n in both], [b[n] for n in both]).statistic)  # fmt: skip
+    assert found.overall.n == 39
+    assert found.overall.coefficients["kendall"].value == pytest.approx(stats.kendalltau([a[n] for n in both], [b[n] for n in both]).statistic)  # fmt: skip
     whole = agreement(runs=folders)
     assert [dict(rater.missing) for rater in whole.raters] == [{}, {"unparsed": 1}]
     gap = max(abs(a[n] - b[n]) for n in both)
@@ -94,13 +94,13 @@ def test_ratings_of_people_stand_beside_a_judge(judged, tmp_path, rng):
     found = agreement(runs=place, human=write(tmp_path, rows))
     assert found.kind == "rating" and found.items == 50 and found.problems == ()
     mean = np.mean([people[name] for name in people], axis=0)
-    pair = found.pair("mean of 3 raters", "judge").whole.coefficients
+    pair = found.pair("mean of 3 raters", "judge").overall.coefficients
     assert pair["spearman"].value == pytest.approx(stats.spearmanr(mean, judge).statistic, abs=1e-12)
     assert (pair["exact"].value, pair["exact"].note) == (None, OF_MEAN) and pair["kappa_quadratic"].value is not None
     alone = found.pair("bob", "judge")
-    assert alone.whole.coefficients["exact"].value == pytest.approx(np.mean(np.equal(people["bob"], judge)))
+    assert alone.overall.coefficients["exact"].value == pytest.approx(np.mean(np.equal(people["bob"], judge)))
     assert {name: part.n for name, part in alone.subsets["part"].items()} == {"even": 25, "odd": 25}
-    assert found.pair("ann", "cem").whole.n == 50, "how well people agree with each other bounds what a judge can do"
+    assert found.pair("ann", "cem").overall.n == 50, "how well people agree with each other bounds what a judge can do"
 
 
 def test_air_bench_foundations_protocol(judged, tmp_path, rng):
@@ -115,8 +115,8 @@ def test_air_bench_foundations_protocol(judged, tmp_path, rng):
             chosen = (right + 1) % 4 if n in wrong else right
             rows.append((f"q{n}", rater, options[chosen] if rater == "bob" else "abcd"[chosen]))
     found = agreement(runs=place, human=write(tmp_path, rows))
-    assert found.kind == "option" and found.pair("majority of 3 raters", READ).whole.n == 39
-    exact = lambda rater: found.pair(rater, READ).whole.coefficients["exact"].value  # noqa: E731
+    assert found.kind == "option" and found.pair("majority of 3 raters", READ).overall.n == 39
+    exact = lambda rater: found.pair(rater, READ).overall.coefficients["exact"].value  # noqa: E731
     assert exact("majority of 3 raters") == pytest.approx(38 / 39), "question 5 alone, where two are wrong alike"
     assert [exact(n) for n in ("ann", "bob", "cem")] == pytest.approx([38 / 39, 37 / 39, 38 / 39])
     (run,) = (rater for rater in found.raters if rater.name == READ)
@@ -132,7 +132,7 @@ def test_the_judge_that_aligns_answers_is_compared_too(judged, tmp_path):
     )
     human = write(tmp_path, [(f"q{n}", rater, "ABCDA"[n]) for n in range(5) for rater in ("ann", "bob", "cem")])
     found = agreement(runs=place, human=human)
-    pairs = {name: found.pair("majority of 3 raters", name).whole for name in ("gpt-4", READ)}
+    pairs = {name: found.pair("majority of 3 raters", name).overall for name in ("gpt-4", READ)}
     assert [(pair.n, pair.coefficients["exact"].value) for pair in pairs.values()] == [(4, 0.75), (4, 1.0)]
     assert found.apart[0].ratings["gpt-4"] == "A" and found.apart[0].item.id == "q2"
 
@@ -172,8 +172,8 @@ def test_air_bench_chats_protocol(chat):
     pair = found.pair("majority of 3 raters", "gpt-4")
     assert len(pair.subsets["pair"]) == 6 and all(part.n <= 30 for part in pair.subsets["pair"].values())
     assert all(part.coefficients["exact"].value > 0.7 for part in pair.subsets["pair"].values())
-    assert pair.whole.units == 30, "the six pairs of one question are not independent"
-    assert found.pair("bob", "gpt-4").whole.coefficients["exact"].value > 0.85, (
+    assert pair.overall.units == 30, "the six pairs of one question are not independent"
+    assert found.pair("bob", "gpt-4").overall.coefficients["exact"].value > 0.85, (
         "the order of the two systems does not matter"
     )
     assert set(pair.confusion.rows) == {"first", "equal", "second"}
@@ -182,10 +182,10 @@ def test_air_bench_chats_protocol(chat):
 def test_the_paper_leaves_ties_open_and_each_rule_has_a_name(chat):
     folder, human, _ = chat
     by_rule = {rule: agreement(runs=folder, human=human, ties=rule) for rule in ("left-out", "any", "equal")}
-    counts = {rule: found.pair("majority of 3 raters", "gpt-4").whole.n for rule, found in by_rule.items()}
+    counts = {rule: found.pair("majority of 3 raters", "gpt-4").overall.n for rule, found in by_rule.items()}
     assert counts["any"] == counts["equal"] == 180 and counts["left-out"] <= 180
     shares = {
-        rule: found.pair("majority of 3 raters", "gpt-4").whole.coefficients["exact"].value
+        rule: found.pair("majority of 3 raters", "gpt-4").overall.coefficients["exact"].value
         for rule, found in by_rule.items()
     }
     assert shares["any"] >= shares["equal"]
@@ -211,7 +211,7 @@ def test_whatever_is_wrong_with_a_file_is_counted(judged, tmp_path):
     assert {rater.name: dict(rater.missing) for rater in found.raters} == {
         "ann": {}, "bob": {"not rated": 1}, "judge": {"unparsed": 1}, "mean of 2 raters": {}, "majority of 2 raters": {},
     }  # fmt: skip
-    whole = found.pair("ann", "judge").whole
+    whole = found.pair("ann", "judge").overall
     assert whole.n == 1 and all(whole.coefficients[name].low is None for name in OF_RATINGS)
     assert all(c.note for c in whole.coefficients.values()), "each says why it has no interval"
 
@@ -230,14 +230,14 @@ def test_a_rating_that_cannot_be_placed_is_counted(judged, tmp_path, row, what):
     file = write(tmp_path, [row.split(","), ("q0", "bob", "", "mine", 2)], "id,rater,system,benchmark,score")
     found = agreement(runs=folders, human=file)
     assert [(p["what"], p["rater"], p["count"]) for p in found.problems] == [(what, "ann", 1)]
-    assert found.pair("bob", "judge").whole.n == 1
+    assert found.pair("bob", "judge").overall.n == 1
 
 
 def test_a_metric_of_the_run_can_be_compared_with_people(judged, tmp_path):
     """A listening test beside an objective metric: correlations make sense, and kappa does not."""
     place = judged("mine", {"judge": [1, 2, 3, 4, 5] * 8})
     rows = [(f"q{n}", "ann", n % 5 * 20) for n in range(40)]
-    found = agreement(runs=place, human=write(tmp_path, rows), scale=(0, 100)).pair("ann", "judge").whole.coefficients
+    found = agreement(runs=place, human=write(tmp_path, rows), scale=(0, 100)).pair("ann", "judge").overall.coefficients
     assert found["spearman"].value == pytest.approx(1.0) and "different scales" in found["kappa_quadratic"].note
 
 
@@ -246,7 +246,7 @@ def test_a_mushra_test_has_the_scale_of_mushra(judged, tmp_path):
     rows = [(f"q{n}", "ann", n % 5 * 25, "mushra") for n in range(40)] + [("q0", "bob", 101, "mushra")]
     found = agreement(runs=place, human=write(tmp_path, rows, "id,rater,score,kind"))
     assert [(p["what"], p["rater"], p["count"]) for p in found.problems] == [(ratings.OUT_OF_RANGE, "bob", 1)]
-    pair = found.pair("ann", "judge").whole.coefficients
+    pair = found.pair("ann", "judge").overall.coefficients
     assert pair["kendall"].value == pytest.approx(1.0) and "0 to 100 and 0 to 5" in pair["exact"].note
 
 
@@ -254,14 +254,14 @@ def test_a_judge_whose_lower_ratings_are_better_prefers_the_lower(judged, tmp_pa
     for model, rating in (("good", 1), ("bad", 4)):
         judged("mine", {"judge": [rating] * 5}, model=model, higher=False)
     human = write(tmp_path, [(f"q{n}", "ann", "bad", "good", "B") for n in range(5)], "id,rater,system,other,score")
-    assert agreement(runs=tmp_path / "runs", human=human).pairs[0].whole.coefficients["exact"].value == 1.0
+    assert agreement(runs=tmp_path / "runs", human=human).pairs[0].overall.coefficients["exact"].value == 1.0
 
 
 def test_speakers_are_the_units(judged, rng):
     true = rng.uniform(0, 5, 120)
     verdicts = {"a": noisy(rng, true, 0.5), "b": noisy(rng, true, 0.5)}
     speakers = [f"s{n % 40}" for n in range(120)]
-    assert agreement(runs=judged("mine", verdicts, speakers=speakers)).pairs[0].whole.units == 40
+    assert agreement(runs=judged("mine", verdicts, speakers=speakers)).pairs[0].overall.units == 40
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_a_metric_without_bounds_shares_no_scale_with_people(people, rng):
         Rater("si_sdr", "metric", 3 * votes + rng.normal(0, 1, 40), {"data": None}),
     ]
     panel = Panel("rating", [Item("data", "m", f"q{n}") for n in range(40)], [f"q{n}" for n in range(40)], raters)
-    for_metric = compare_raters(panel, raters[0], raters[2]).whole.coefficients
+    for_metric = compare_raters(panel, raters[0], raters[2]).overall.coefficients
     assert for_metric["spearman"].value > 0.9
     assert all(for_metric[name].value is None for name in OF_RATINGS if name not in CORRELATIONS)
-    assert compare_raters(panel, raters[0], raters[1]).whole.coefficients["kappa_quadratic"].value == 1
+    assert compare_raters(panel, raters[0], raters[1]).overall.coefficients["kappa_quadratic"].value == 1

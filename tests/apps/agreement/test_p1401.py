@@ -237,7 +237,7 @@ def test_single_votes_and_missing_values_are_left_out_and_counted():
     fits = p1401(
         [metrics[0]._replace(values=values)], Votes(votes.file[once], votes.vote[once]), files, conditions
     ).fits
-    assert [(fit.level, fit.n, fit.left_out) for fit in fits] == [("conditions", 12, 0), ("files", 67, 5)]
+    assert [(fit.level, fit.n, fit.excluded) for fit in fits] == [("conditions", 12, 0), ("files", 67, 5)]
     without = (
         np.isin(votes.file, np.arange(4), invert=True)
         & (conditions_of := np.array(conditions)[votes.file] == "s0")

@@ -187,7 +187,7 @@ def test_own_code_is_sent_both_channels(check, judge, tmp_path, monkeypatch):
     )
     monkeypatch.setattr("codec_bench.apps.judging.api.KINDS", {"side": None})
     found = judge_check(f"{tmp_path / 'mine.py'}:Ears", parts="sounds", out=tmp_path / "own")
-    assert found.left_out == () and found.test.parts[HEARING].biases["yes"].value == 0.0
+    assert found.excluded == () and found.test.parts[HEARING].biases["yes"].value == 0.0
     assert found.test.parts[HEARING].unread == 16
 
 

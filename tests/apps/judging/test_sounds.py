@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from codec_bench.apps.judging.claims import claims
-from codec_bench.apps.judging.sounds import KINDS, RATE_HZ, heard
+from codec_bench.apps.judging.sounds import KINDS, RATE_HZ, make_sound
 from codec_bench.data import open_source
 from codec_bench.types import Audio
 
@@ -133,7 +133,7 @@ EARS = {
 
 @pytest.mark.parametrize("kind", EARS)
 def test_a_sound_holds_what_its_true_claim_says(kind):
-    told = [heard(kind, number, seed=3) for number in NUMBERS]
+    told = [make_sound(kind, number, seed=3) for number in NUMBERS]
     assert [bool(EARS[kind](sound)) for sound in told] == [number % 2 == 0 for number in NUMBERS]
     assert {sound.true for sound in told[::2]} == {sound.false for sound in told[1::2]}
 
@@ -141,7 +141,7 @@ def test_a_sound_holds_what_its_true_claim_says(kind):
 def test_beeps_can_be_counted():
     counts = []
     for number in range(14):
-        sound = heard("count of beeps", number, seed=3)
+        sound = make_sound("count of beeps", number, seed=3)
         counts.append(onsets(sound.samples).size)
         said, false = (int(re.search(r"\d", claim[0])[0]) for claim in (sound.true, sound.false))
         assert said == counts[-1] and 1 <= false <= 7 and 1 <= abs(false - said) <= 2
@@ -150,14 +150,14 @@ def test_beeps_can_be_counted():
 
 def test_a_word_is_said_and_the_other_is_not():
     for number in NUMBERS:
-        sound = heard("word", number, seed=3)
+        sound = make_sound("word", number, seed=3)
         words = str(source_of(sound.samples)[0].text).lower().strip(".").split()
         said, other = (re.search('"(.+)"', claim[0])[1] for claim in (sound.true, sound.false))
         assert said in words and other not in words
 
 
 def test_noise_has_the_power_of_the_speech():
-    sound = heard("noise", 0, seed=3)
+    sound = make_sound("noise", 0, seed=3)
     mixed = sound.samples.astype(np.float64)
     for signal, _ in spoken().values():
         if signal.size != mixed.size:
@@ -172,10 +172,11 @@ def test_noise_has_the_power_of_the_speech():
 
 def test_the_same_seed_gives_the_same_sounds_and_another_seed_others():
     for kind in KINDS:
-        again = heard(kind, 1, seed=7).samples
-        assert np.array_equal(again, heard(kind, 1, seed=7).samples) and np.abs(again).max() <= 1.0
+        again = make_sound(kind, 1, seed=7).samples
+        assert np.array_equal(again, make_sound(kind, 1, seed=7).samples) and np.abs(again).max() <= 1.0
     changed = [
-        not np.array_equal(heard(kind, 1, 7).samples, heard(kind, 1, 8).samples) for kind in ("pitch", "word", "order")
+        not np.array_equal(make_sound(kind, 1, 7).samples, make_sound(kind, 1, 8).samples)
+        for kind in ("pitch", "word", "order")
     ]
     assert any(changed)
 

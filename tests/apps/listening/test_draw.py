@@ -42,7 +42,7 @@ def test_every_item_forms_its_trials_and_some_are_repeated(kind, each):
 
 def test_items_that_a_system_has_no_audio_of_are_counted(codec_run):
     found = collect([codec_run], [])
-    assert len(found.items) == 7 and dict(found.left_out) == {"there is no audio of quagga-codec": 1}
+    assert len(found.items) == 7 and dict(found.excluded) == {"there is no audio of quagga-codec": 1}
     assert {one.stratum for one in found.items} == {(f"speaker {n}",) for n in range(4)}
     assert found.items[0].speaker == "speaker 0" and found.reference(found.items[0]).is_file()
     assert len(collect([codec_run], ["zebra-codec"]).items) == 8
@@ -60,7 +60,7 @@ def test_systems_of_several_runs_are_judged_over_what_all_have(codec_run, make_r
         "aardvark run/unprocessed", "aardvark run/zebra-codec", "quagga-codec", "ibex/unprocessed", "ibex/zebra-codec", "okapi-codec",
     )  # fmt: skip
     assert [one.id for one in found.items] == [f"narwhal/{n}" for n in range(5)]
-    assert found.left_out["another of the runs does not have the same sample"] == 2
+    assert found.excluded["another of the runs does not have the same sample"] == 2
     assert len(collect([codec_run, other], ["okapi-codec"]).items) == 5, (
         "a run whose systems are not chosen adds no condition"
     )
@@ -70,13 +70,13 @@ def test_audio_of_a_folder_replaces_what_was_not_kept(codec_run, tmp_path):
     for n in range(8):
         (tmp_path / f"{n}.flac").write_bytes((codec_run.folder / f"audio/quagga-codec/{n:07d}.flac").read_bytes())
     found = collect([codec_run], [], folders={"quagga-codec": tmp_path})
-    assert len(found.items) == 8 and found.items[5].made["quagga-codec"].audio == tmp_path / "5.flac"
+    assert len(found.items) == 8 and found.items[5].outputs["quagga-codec"].audio == tmp_path / "5.flac"
 
 
 def test_questions_come_with_their_options_and_what_is_right(answer_run):
     found = collect([answer_run], [])
     assert [one.id for one in found.items] == ["narwhal-1", "narwhal-2", "narwhal-3"]
-    assert dict(found.left_out) == {"zebra-model gave no answer": 1}
+    assert dict(found.excluded) == {"zebra-model gave no answer": 1}
     assert (found.items[0].choices, found.items[0].right) == (("Rome", "Paris"), (1,))
     assert found.items[0].sound.is_file() and found.items[1].sound is None
 

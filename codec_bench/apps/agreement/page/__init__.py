@@ -28,7 +28,7 @@ _LAYOUT = Layout(
 
 
 def write_agreement_page(
-    found: Agreement, runs: Sequence[Run], path: str | os.PathLike[str], *, audio_mb: float = 25.0
+    agreement: Agreement, runs: Sequence[Run], path: str | os.PathLike[str], *, audio_mb: float = 25.0
 ) -> None:
     """Writes the page of an agreement.
 
@@ -40,5 +40,5 @@ def write_agreement_page(
     Raises:
         UserError: the file cannot be written.
     """
-    text = render(_LAYOUT, collect(found, runs, int(audio_mb * 1e6)), {}, ())
+    text = render(_LAYOUT, collect(agreement, runs, int(audio_mb * 1e6)), {}, ())
     write_text(Path(path), text, hint="give another --out")

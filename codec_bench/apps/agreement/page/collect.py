@@ -30,37 +30,37 @@ _TYPES = ((b"fLaC", "audio/flac"), (b"OggS", "audio/ogg"), (b"RIFF", "audio/wav"
 Texts = list[tuple[str, str]]
 
 
-def collect(found: Agreement, runs: Sequence[Run], audio_bytes: int) -> dict[str, Any]:
+def collect(agreement: Agreement, runs: Sequence[Run], audio_bytes: int) -> dict[str, Any]:
     """Gathers everything that the page shows; `audio_bytes` is how much of it may be sound in base64."""
     return {
-        "kind": found.kind,
-        "items": found.items,
+        "kind": agreement.kind,
+        "items": agreement.items,
         "benchmarks": sorted({name_of(run) for run in runs}),
-        "raters": _table(rater_rows(found)),
-        "pairs": _table(pair_rows(found)),
-        "notes": agreement_notes(found),
-        "subset_notes": subset_notes(found),
-        "subsets": [(column, _table(subset_rows(found, column))) for column in columns_of(found)],
+        "raters": _table(rater_rows(agreement)),
+        "pairs": _table(pair_rows(agreement)),
+        "notes": agreement_notes(agreement),
+        "subset_notes": subset_notes(agreement),
+        "subsets": [(column, _table(subset_rows(agreement, column))) for column in columns_of(agreement)],
         "confusions": [
-            (pair.reference, pair.rater, pair.whole.n, _table(confusion_rows(pair))) for pair in crossed(found)
+            (pair.reference, pair.rater, pair.overall.n, _table(confusion_rows(pair))) for pair in crossed(agreement)
         ],
         "standard": None
-        if (standard := found.standard) is None
+        if (standard := agreement.standard) is None
         else {
             "fits": _table(fit_rows(standard)),
             "compared": _table(against_rows(standard)),
             "notes": standard_notes(standard),
             "plots": plots(standard),
         },
-        "apart": _items(found.apart, runs, audio_bytes),
-        "problems": _table(problem_rows(found)),
-        "unusable": sum(problem["count"] for problem in found.problems),
+        "apart": _items(agreement.apart, runs, audio_bytes),
+        "problems": _table(problem_rows(agreement)),
+        "unusable": sum(problem["count"] for problem in agreement.problems),
     }
 
 
-def _table(made: tuple[list[str], list[list[str]]]) -> dict[str, Any]:
+def _table(heads_and_rows: tuple[list[str], list[list[str]]]) -> dict[str, Any]:
     """A table for the template: its heads and rows."""
-    heads, rows = made
+    heads, rows = heads_and_rows
     return {"heads": heads, "rows": rows}
 
 
@@ -76,27 +76,27 @@ def _items(apart: Sequence[Apart], runs: Sequence[Run], left_bytes: int) -> list
                 for one in apart
                 if one.item.benchmark == name and system in (one.item.system, one.item.other)
             }
-            for id, told, heard in _of_run(run, system, ids):
-                texts.setdefault((name, system, id), []).extend(told)
-                sounds.setdefault((name, system, id), []).extend(heard)
-    made = []
+            for id, item_texts, item_sounds in _of_run(run, system, ids):
+                texts.setdefault((name, system, id), []).extend(item_texts)
+                sounds.setdefault((name, system, id), []).extend(item_sounds)
+    items = []
     for one in apart:
-        item, told, players = one.item, [], []
+        item, item_texts, players = one.item, [], []
         for system in filter(None, (item.system, item.other)):
             key = (item.benchmark, system, item.id)
             prefix = f"{system}: " if item.other else ""
-            told += [(f"{prefix}{head}", _cut(text)) for head, text in dict.fromkeys(texts.get(key, ()))]
+            item_texts += [(f"{prefix}{head}", _cut(text)) for head, text in dict.fromkeys(texts.get(key, ()))]
             for head, path in dict.fromkeys(sounds.get(key, ())):
                 size = 4 * -(-path.stat().st_size // 3) if is_sound(path) else left_bytes + 1
                 if size <= left_bytes:
                     left_bytes -= size
                     players.append((f"{prefix}{head}", path, _type_of(path)))
         system = f"{item.system} and {item.other}" if item.other else item.system
-        made.append({
+        items.append({
             "id": item.id, "system": system, "benchmark": item.benchmark, "gap": f"{one.gap:.3g}", "ratings": dict(one.ratings),
-            "texts": told, "sounds": players,
+            "texts": item_texts, "sounds": players,
         })  # fmt: skip
-    return made
+    return items
 
 
 def _of_run(run: Run, system: str, ids: set[str]) -> Iterable[tuple[str, Texts, list[tuple[str, Path]]]]:
@@ -109,25 +109,29 @@ def _of_run(run: Run, system: str, ids: set[str]) -> Iterable[tuple[str, Texts, 
         numbers = [n for (n,) in run.query(f"SELECT number FROM samples WHERE id IN ({marks})", sorted(ids))]
         for exchange in exchanges(run, numbers):
             question, answer = exchange.question, exchange.answer
-            told = [
+            texts = [
                 ("Question", question.prompt or ""),
                 ("Expected", " / ".join(question.expected)),
                 ("Answer", answer.text or ""),
             ]
             if exchange.reading is not None and exchange.reading.parsed not in (None, answer.text):
-                told.append(("Read as", exchange.reading.parsed or ""))
-            heard = [("Question", exchange.audio_path), ("Answer", exchange.answer_path)]
+                texts.append(("Read as", exchange.reading.parsed or ""))
+            sounds = [("Question", exchange.audio_path), ("Answer", exchange.answer_path)]
             yield (
                 question.id,
-                _given([*told, *replies.get(question.id, ())]),
-                [(head, path) for head, path in heard if path],
+                _non_empty([*texts, *replies.get(question.id, ())]),
+                [(head, path) for head, path in sounds if path],
             )
         return
-    said = {sample.id: sample.text or "" for sample in run.samples() if sample.id in ids}
+    spoken = {sample.id: sample.text or "" for sample in run.samples() if sample.id in ids}
     for item in run.items(system):
         if item.id in ids:
             places = [("Reference", run.reference_audio(item.id)), (system, item.audio)]
-            yield item.id, _given([("Text", said.get(item.id, ""))]), [(head, path) for head, path in places if path]
+            yield (
+                item.id,
+                _non_empty([("Text", spoken.get(item.id, ""))]),
+                [(head, path) for head, path in places if path],
+            )
 
 
 def _replies(run: Run, system: str, ids: set[str]) -> Mapping[str, Texts]:
@@ -137,15 +141,15 @@ def _replies(run: Run, system: str, ids: set[str]) -> Mapping[str, Texts]:
         for name, facts in run.metrics.items()
         if facts.get("kind") == "rating"
     }
-    found: dict[str, Texts] = {}
+    by_item: dict[str, Texts] = {}
     for metric, head in heads.items():
         for score in run.scores(system, metric, samples=ids):
             replies = score.detail.get("replies", ())
-            found.setdefault(score.id, []).extend((head, str(reply)) for reply in replies)
-    return found
+            by_item.setdefault(score.id, []).extend((head, str(reply)) for reply in replies)
+    return by_item
 
 
-def _given(texts: Iterable[tuple[str, str]]) -> Texts:
+def _non_empty(texts: Iterable[tuple[str, str]]) -> Texts:
     return [(head, text) for head, text in texts if text.strip()]
 
 

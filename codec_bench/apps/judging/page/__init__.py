@@ -59,14 +59,14 @@ class MovedItem:
     benchmark: str
     system: str
     id: str
-    asked: str
+    question: str
     answered: str
     old: float
     new: float
 
 
 def write_check_page(
-    test: JudgeTest, spent: Mapping[str, str], left_out: Sequence[tuple[str, str]], path: Path
+    test: JudgeTest, spent: Mapping[str, str], excluded: Sequence[tuple[str, str]], path: Path
 ) -> None:
     """Writes the page of a judge's test.
 
@@ -79,16 +79,16 @@ def write_check_page(
     """
     parts = test.parts
     kinds: list[Cells] = [
-        [words.part_name(name), kind, one] for name, part in parts.items() for kind, one in part.kinds.items()
+        [words.part_name(name), kind, one] for name, part_test in parts.items() for kind, one in part_test.kinds.items()
     ]
     rows: list[Cells] = [
-        [words.part_name(name), part.j, part.changed.words, *(part.biases[of].words if of in part.biases else "–" for of in words.BIASES)]
-        for name, part in parts.items()
+        [words.part_name(name), part_test.j, part_test.changed.words, *(part_test.biases[of].words if of in part_test.biases else "–" for of in words.BIASES)]
+        for name, part_test in parts.items()
     ]  # fmt: skip
-    asked = [
-        [words.part_name(name), part.date, ", ".join(part.served) or "not said", spent.get(name) or "not known",
-         *(f"{count:,}" for count in (part.asked, part.refused, part.unread, part.failed))]
-        for name, part in parts.items()
+    question_rows = [
+        [words.part_name(name), part_test.date, ", ".join(part_test.served) or "not said", spent.get(name) or "not known",
+         *(f"{count:,}" for count in (part_test.asked, part_test.refused, part_test.unread, part_test.failed))]
+        for name, part_test in parts.items()
     ]  # fmt: skip
     sections = [
         Section(
@@ -101,8 +101,8 @@ def write_check_page(
         Section("kinds", "J by kind", "The 95 % intervals are over sounds, or over questions.", ("kind", "J", "part"), kinds),
         Section(
             "asked", "What was asked", "A reply that declines, or that is no clear verdict, counts as a coin. Calls that failed count nowhere.",
-            ("part", "date", "answered by", "cost", "asked", "declined", "unread", "failed"), asked,
-            [f"left out: {name}: {why}" for name, why in left_out],
+            ("part", "date", "answered by", "cost", "asked", "declined", "unread", "failed"), question_rows,
+            [f"left out: {name}: {why}" for name, why in excluded],
         ),
     ]  # fmt: skip
     facts = {"Judge": test.judge, "Parts": str(len(parts))}
@@ -110,7 +110,7 @@ def write_check_page(
 
 
 def write_compare_page(
-    found: Sequence[Succession], moved: Sequence[MovedItem], tested: Mapping[str, str], path: Path
+    successions: Sequence[Succession], moved: Sequence[MovedItem], tested: Mapping[str, str], path: Path
 ) -> None:
     """Writes the page of two judges over the same answers; there is one rubric at least.
 
@@ -121,24 +121,26 @@ def write_compare_page(
     Raises:
         UserError: the file cannot be written.
     """
-    old, new = found[0].called
+    old, new = successions[0].called
     reach = max(
-        [abs(end) for one in found for of in (one.offset, *one.kinds.values()) for end in (of.low, of.high, of.value) if end is not None],
+        [abs(end) for one in successions for of in (one.offset, *one.kinds.values()) for end in (of.low, of.high, of.value) if end is not None],
         default=1.0,
     )  # fmt: skip
     rows: list[Cells] = [
-        [words.part_name(one.rubric), f"{one.offset.n:,}", one.offset, one.equal.words, one.ranks.words, f"{one.lost:,}"] for one in found
+        [words.part_name(one.rubric), f"{one.offset.n:,}", one.offset, one.equal.words, one.ranks.words, f"{one.lost:,}"] for one in successions
     ]  # fmt: skip
-    kinds: list[Cells] = [[kind, of, words.part_name(one.rubric)] for one in found for kind, of in one.kinds.items()]
+    kinds: list[Cells] = [
+        [kind, of, words.part_name(one.rubric)] for one in successions for kind, of in one.kinds.items()
+    ]
     items = [
-        [one.id, f"{one.old:g}", f"{one.new:g}", one.system, one.asked, one.answered, one.benchmark, words.part_name(one.rubric)] for one in moved
+        [one.id, f"{one.old:g}", f"{one.new:g}", one.system, one.question, one.answered, one.benchmark, words.part_name(one.rubric)] for one in moved
     ]  # fmt: skip
     sections = [
         Section(
             "offset", "What changes",
             f"How much more or less {new} gives than {old} to the same answers, with its 95 % interval over questions or speakers; how many answers "
             "both mark alike; and whether the systems keep their order (Spearman's correlation of their means).",
-            words.SUCCESSION, rows, [f"rubric {words.part_name(one.rubric)}: {one.words}" for one in found] + [f"the judge {name}: {said}" for name, said in tested.items()],
+            words.SUCCESSION, rows, [f"rubric {words.part_name(one.rubric)}: {one.words}" for one in successions] + [f"the judge {name}: {test_text}" for name, test_text in tested.items()],
             -reach, reach,
         ),
         Section(
@@ -150,7 +152,7 @@ def write_compare_page(
             ("item", "old", "new", "system", "asked", "answered", "benchmark", "rubric"), items,
         ),
     ]  # fmt: skip
-    facts = {"Old judge": old, "New judge": new, "Answers": f"{sum(one.offset.n for one in found):,}"}
+    facts = {"Old judge": old, "New judge": new, "Answers": f"{sum(one.offset.n for one in successions):,}"}
     _write(path, "judge compare", f"{new} beside {old}", facts, [one for one in sections if one.rows])
 
 
