@@ -23,7 +23,7 @@ LOCKED_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ShardProgress:
     """How far the shard that an actor runs is: items that are finished, items that failed, seconds of audio."""
 
     done: int = 0
@@ -39,12 +39,12 @@ class Ended:
         told: what is in its record. error: what was wrong, if it could not be finished.
     """
 
-    told: Told
+    progress: ShardProgress
     error: UserError | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodeContext:
     """What every actor of a run is told.
 
     Args:
@@ -66,19 +66,19 @@ class ShardActor:
         place: what it is told.
     """
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        self._told = Told()
-        self._asked: Evaluation | None = None
+    def __init__(self, node: NodeContext) -> None:
+        self._node = node
+        self._progress = ShardProgress()
+        self._prepared: Evaluation | None = None
         self._workers: Workers | None = None
         self._open = ExitStack()
 
     def begin(self) -> UserError | None:
         """Goes to the driver's folder; the reason why this node cannot take part, or None."""
-        place = self._place
-        path, content = place.token
+        node = self._node
+        path, content = node.token
         try:
-            os.chdir(place.folder)
+            os.chdir(node.folder)
             if Path(path).read_text() == content:
                 return None
             why = "holds something else"
@@ -89,9 +89,9 @@ class ShardActor:
             hint="give an --out on a file system that all nodes of the Ray cluster share",
         )
 
-    def told(self) -> Told:
+    def progress(self) -> ShardProgress:
         """How far the shard is that is being run. It may be asked for meanwhile."""
-        return self._told
+        return self._progress
 
     def run(self, shard: Shard, folder: str, check: bool) -> Ended:
         """Runs one shard into a folder; continues what the folder holds of it.
@@ -99,35 +99,35 @@ class ShardActor:
         Args:
             shard: which one. folder: of its run. check: whether the codecs are checked.
         """
-        self._told = Told()
-        running = replace(self._place.running, check=check, progress=self._tell)
+        self._progress = ShardProgress()
+        running = replace(self._node.running, check=check, progress=self._update)
         try:
-            asked, workers = self._asked_for(), self._with_workers(Path(folder))
+            evaluation, workers = self._evaluation(), self._with_workers(Path(folder))
             end = monotonic() + LOCKED_S
             while True:
                 try:
-                    with closing(execute_shard(asked, shard, Path(folder), running, workers)) as run:
+                    with closing(execute_shard(evaluation, shard, Path(folder), running, workers)) as run:
                         counts = run.counts()
-                    return Ended(Told(counts["finished"], counts["failed_items"], self._told.audio_s))
+                    return Ended(ShardProgress(counts["finished"], counts["failed_items"], self._progress.audio_s))
                 except RunLocked:
                     if monotonic() >= end:
                         raise
                     sleep(0.5)
         except UserError as error:
-            return Ended(self._told, error)
+            return Ended(self._progress, error)
 
-    def _asked_for(self) -> Evaluation:
-        if self._asked is None:
-            self._asked = self._place.prepare()
-        return self._asked
+    def _evaluation(self) -> Evaluation:
+        if self._prepared is None:
+            self._prepared = self._node.prepare()
+        return self._prepared
 
     def _with_workers(self, folder: Path) -> Workers:
         """The workers, which are started for the first shard. What they say is kept beside the parts."""
         if self._workers is None:
             log = folder.parent.parent / "ray" / f"{socket.gethostname()}-{os.getpid()}"
-            started = started_workers(self._place.running, log, self._place.cores)
+            started = started_workers(self._node.running, log, self._node.cores)
             self._workers = self._open.enter_context(started)
         return self._workers
 
-    def _tell(self, stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
-        self._told = Told(done, failed, audio_s)
+    def _update(self, stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
+        self._progress = ShardProgress(done, failed, audio_s)

@@ -15,7 +15,7 @@ from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, table, talk
 
 _COMMANDS = ("eval", "score", "run")
-_OWN = ("--shard", "--out", "--executor")
+_RESERVED = ("--shard", "--out", "--executor")
 
 
 def slurm(
@@ -76,23 +76,23 @@ def _command(context: typer.Context, parts: int) -> tuple[list[str], list[int]]:
             f"slurm was given the command '{name}'; expected eval, score or run with its options",
             hint="codec-bench slurm eval --codec opus-12k --data DIR --metrics stoi --out runs/x --parts 8",
         )
-    own = [option for option in options if option.partition("=")[0] in _OWN]
-    if own:
-        raise UserError(f"slurm itself sets {own[0]} for each part", hint="leave it out")
+    conflicting = [option for option in options if option.partition("=")[0] in _RESERVED]
+    if conflicting:
+        raise UserError(f"slurm itself sets {conflicting[0]} for each part", hint="leave it out")
     # What is wrong with an option is said as for the command itself.
     command = context.find_root().command.commands[name]  # type: ignore[attr-defined]
     with command.make_context(name, list(options)) as read:
         request = command.callback.filled(read.params)
         sources = check_request(request, values_of(request))
-    held = {int(place) % parts + 1 for source in sources for place in source.places}
+    held = {int(position) % parts + 1 for source in sources for position in source.places}
     return typed, [number for number in range(1, parts + 1) if number not in held] if sources else []
 
 
 def _program() -> list[str]:
     """What starts this program on another machine that sees the same files."""
-    beside = Path(sys.executable).with_name("codec-bench")
+    script = Path(sys.executable).with_name("codec-bench")
     return (
-        [str(beside)] if beside.is_file() else [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
+        [str(script)] if script.is_file() else [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
     )
 
 
@@ -117,7 +117,7 @@ def progress(
     else:
         from codec_bench.store.folders import run_folders
 
-        folders = [found for found in run_folders(folder) if found != folder]
+        folders = [run_path for run_path in run_folders(folder) if run_path != folder]
     rows = progress_of(folders)
     if as_json:
         sys.stdout.write(

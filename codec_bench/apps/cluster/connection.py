@@ -68,12 +68,12 @@ def connected(address: str | None) -> Iterator[Any]:
             include_dashboard=False if address == "local" else None,
         )
     except Exception as error:  # Ray raises errors of many kinds
-        what = (
+        trouble = (
             "Ray cannot be started on this machine"
             if address == "local"
             else f"the Ray cluster at '{address}' does not answer"
         )
-        raise UserError(f"{what}: {first_line(error)}", hint="ray status shows whether a cluster runs") from error
+        raise UserError(f"{trouble}: {first_line(error)}", hint="ray status shows whether a cluster runs") from error
     try:
         yield ray
     finally:

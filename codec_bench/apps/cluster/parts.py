@@ -40,14 +40,14 @@ class PartFolders:
 
     def __init__(self, out: Path, of: int | None, otherwise: int) -> None:
         self.out = out
-        begun = read_json(out / STATE).get("shards") if (out / STATE).is_file() else None
-        if isinstance(begun, int) and of not in (None, begun):
+        started = read_json(out / STATE).get("shards") if (out / STATE).is_file() else None
+        if isinstance(started, int) and of not in (None, started):
             raise UserError(
-                f"the run in '{out}' was begun in {begun} shards; got {of}",
-                hint=f"give --shards {begun}, or another --out",
+                f"the run in '{out}' was begun in {started} shards; got {of}",
+                hint=f"give --shards {started}, or another --out",
             )
         _check_ours(out)
-        self.of = begun if isinstance(begun, int) else of or otherwise
+        self.of = started if isinstance(started, int) else of or otherwise
         write_json(out / STATE, {"shards": self.of})
         shutil.rmtree(out / "pieces", ignore_errors=True)  # of a driver that ended; their shards are run again
         self._finished: dict[Shard, Path] = {}

@@ -24,7 +24,7 @@ SLOW = 2.0
 SLOW_AT_FIRST_S = 120.0
 """Before any shard is finished, one is slow after so many seconds."""
 MOST_PIECES = 8
-LOST_AT_MOST = 5
+MOST_FAILURES = 5
 """How often the actors of one shard may end without finishing one more item of it."""
 
 
@@ -50,10 +50,10 @@ class ShardQueue:
         self._sizes, self._clock = sizes, clock
         self._began: dict[Shard, float] = {}
         self._took: list[float] = []
-        self._lost: Counter[Shard] = Counter()
+        self._failures: Counter[Shard] = Counter()
         self._done: Counter[Shard] = Counter()
         self._split: dict[Shard, _Split] = {}
-        self._whole: dict[Shard, Shard] = {}
+        self._parents: dict[Shard, Shard] = {}
 
     @property
     def open(self) -> int:
@@ -87,21 +87,21 @@ class ShardQueue:
             pieces.
         """
         began = self._began.pop(shard, None)
-        whole = self._whole.get(shard)
-        if whole is None:
+        parent = self._parents.get(shard)
+        if parent is None:
             if began is not None:
                 self._took.append(self._clock() - began)
             split = self._split.pop(shard, None)
             return self._drop(split.open) if split is not None else [], None, []
-        split = self._split.get(whole)
+        split = self._split.get(parent)
         if split is None:  # the shard itself was faster
             return [], None, []
         split.open.discard(shard)
         split.finished.append(shard)
         if split.open:
             return [], None, []
-        del self._split[whole]
-        return self._drop({whole}), whole, split.finished
+        del self._split[parent]
+        return self._drop({parent}), parent, split.finished
 
     def lose(self, shard: Shard, why: str, done: int) -> None:
         """Takes it that the actor of a shard is lost, and lets another take the shard.
@@ -113,13 +113,13 @@ class ShardQueue:
             UserError: this shard has ended its actors again and again.
         """
         self._began.pop(shard, None)
-        if shard in self._whole and self._whole[shard] not in self._split:
+        if shard in self._parents and self._parents[shard] not in self._split:
             return
-        self._lost[shard] = 0 if done > self._done[shard] else self._lost[shard] + 1
+        self._failures[shard] = 0 if done > self._done[shard] else self._failures[shard] + 1
         self._done[shard] = max(done, self._done[shard])
-        if self._lost[shard] >= LOST_AT_MOST:
+        if self._failures[shard] >= MOST_FAILURES:
             raise UserError(
-                f"shard {shard} ended {LOST_AT_MOST} actors, and none of them finished an item of it; the last: {why}",
+                f"shard {shard} ended {MOST_FAILURES} actors, and none of them finished an item of it; the last: {why}",
                 hint="run it alone to see why, with --shard and without --executor ray",
             )
         self._waiting.appendleft(shard)
@@ -138,13 +138,13 @@ class ShardQueue:
         slow = [
             shard
             for shard, began in self._began.items()
-            if now - began > slow_s and shard not in self._split and shard not in self._whole
+            if now - began > slow_s and shard not in self._split and shard not in self._parents
         ]
         for shard in sorted(slow, key=self._began.__getitem__):
             count = min(free + 1, MOST_PIECES, MOST_SHARDS // shard.of)
-            pieces = [piece for piece in shard.pieces(count) if self._sizes(piece)] if count > 1 else []
+            pieces = [sub_shard for sub_shard in shard.pieces(count) if self._sizes(sub_shard)] if count > 1 else []
             if len(pieces) > 1:
                 self._split[shard] = _Split(set(pieces))
-                self._whole.update(dict.fromkeys(pieces, shard))
+                self._parents.update(dict.fromkeys(pieces, shard))
                 self._waiting.extend(pieces)
                 return

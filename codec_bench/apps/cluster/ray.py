@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.cluster.actor import Ended, Place, ShardActor, Told
+from codec_bench.apps.cluster.actor import Ended, NodeContext, ShardActor, ShardProgress
 from codec_bench.apps.cluster.connection import ClusterSize, Kind, check_there, connected, first_line, head_answers
 from codec_bench.apps.cluster.parts import PartFolders
 from codec_bench.apps.cluster.queue import ShardQueue
@@ -52,7 +52,7 @@ time.
 LEAST_SAMPLES = 50
 LOOK_S = 2.0
 """How often the driver looks whether the cluster has changed."""
-TELL_S = 1.0
+REPORT_S = 1.0
 IDLE_S = 60.0
 """How long an actor is kept that finds nothing to do; it may still take a piece of a slow shard."""
 NO_NODE_S = 120.0
@@ -64,7 +64,7 @@ NOT_STARTED = 8
 
 
 def execute_on_ray(
-    asked: Evaluation, prepare: Callable[[], Evaluation], out: str | os.PathLike[str] | None, running: Running, cluster: OnRay
+    evaluation: Evaluation, prepare: Callable[[], Evaluation], out: str | os.PathLike[str] | None, running: Running, cluster: OnRay
 ) -> Run:  # fmt: skip
     """Runs systems over data on a Ray cluster, as `execute` does on one machine. The record is the same, row for row.
 
@@ -76,16 +76,19 @@ def execute_on_ray(
     Raises:
         UserError: Ray is not installed or does not answer, a node does not see the folder, or as for `execute`.
     """
-    if asked.source.shard is not None:
+    if evaluation.source.shard is not None:
         raise UserError("a shard was asked for and --executor ray, which makes shards itself", hint="leave --shard out")
     check_there(cluster.address)
     return in_folder(
-        asked, out, running, partial(_execute_in, asked=asked, prepare=prepare, running=running, cluster=cluster)
+        evaluation,
+        out,
+        running,
+        partial(_execute_in, evaluation=evaluation, prepare=prepare, running=running, cluster=cluster),
     )
 
 
 def _execute_in(
-    place: RunFolder, plan: Plan, *, asked: Evaluation, prepare: Callable[[], Evaluation], running: Running, cluster: OnRay
+    folder: RunFolder, plan: Plan, *, evaluation: Evaluation, prepare: Callable[[], Evaluation], running: Running, cluster: OnRay
 ) -> Run:  # fmt: skip
     for system in plan.systems:
         if system.live is not None:
@@ -93,12 +96,12 @@ def _execute_in(
                 f"the codec '{system.name}' was given as an object, which cannot be sent to the nodes of a Ray cluster",
                 hint="give its name, such as ./mine.py:MyCodec",
             )
-    running.on_folder(place.path, place.words)
+    running.on_folder(folder.path, folder.words)
     with connected(cluster.address) as ray:
         size = ClusterSize.of(ray, plan, running, cluster)
         running = replace(running, as_on_gpu=any(kind.gpus for kind in size.kinds))
-        folders = PartFolders(place.path, cluster.shards, _shards(len(asked.source), size.actors))
-        places = asked.source.places
+        folders = PartFolders(folder.path, cluster.shards, _shards(len(evaluation.source), size.actors))
+        places = evaluation.source.places
         numbers, counts = np.unique(places % np.uint64(folders.of), return_counts=True)
         # The largest first, so that all actors end at about the same time.
         largest = {Shard(int(numbers[k]) + 1, folders.of): int(counts[k]) for k in np.argsort(-counts, kind="stable")}
@@ -107,10 +110,10 @@ def _execute_in(
         sizes = lambda shard: len(shard.among(places))  # noqa: E731
         queue = ShardQueue((shard for shard in shards if shard not in finished), sizes)
         before = sum(largest[shard] for shard in finished) * len(plan.systems)
-        token = _token(place.path)
-        told = Place(os.getcwd(), token, prepare, running, 0)
-        count = _Count(before, len(asked.source) * len(plan.systems))
-        driver = _Driver(ray, queue, folders, told, plan, shards[0].number, running, cluster, count)
+        token = _token(folder.path)
+        node = NodeContext(os.getcwd(), token, prepare, running, 0)
+        count = _Count(before, len(evaluation.source) * len(plan.systems))
+        driver = _Driver(ray, queue, folders, node, plan, shards[0].number, running, cluster, count)
         try:
             driver.run()
         finally:
@@ -118,14 +121,14 @@ def _execute_in(
             with suppress(OSError):
                 os.unlink(token[0])
     running.progress("merging the shards", driver.count.total, driver.count.total, driver.count.failed, 0.0)
-    merge_records(folders.finished, place.path, anew=True, lock=place.lock)
-    return Run(place.path)
+    merge_records(folders.finished, folder.path, anew=True, lock=folder.lock)
+    return Run(folder.path)
 
 
 def _shards(samples: int, actors: int) -> int:
     """How many shards suit so many samples and actors."""
-    wanted = max(-(-samples // SAMPLES_PER_SHARD), min(SHARDS_PER_ACTOR * actors, samples // LEAST_SAMPLES))
-    return max(1, min(wanted, MOST_SHARDS))
+    count = max(-(-samples // SAMPLES_PER_SHARD), min(SHARDS_PER_ACTOR * actors, samples // LEAST_SAMPLES))
+    return max(1, min(count, MOST_SHARDS))
 
 
 def _token(folder: Path) -> tuple[str, str]:
@@ -159,9 +162,9 @@ class _Actor:
     shard: Shard | None = None
     folder: Path | None = None
     ready: bool = False
-    asked: Any = None
-    told: Told = field(default_factory=Told)
-    told_at: float = 0.0
+    pending: Any = None
+    progress: ShardProgress = field(default_factory=ShardProgress)
+    updated_at: float = 0.0
     free_since: float = 0.0
 
 
@@ -170,17 +173,17 @@ def _done(actor: _Actor) -> int:
     if actor.folder is not None and (actor.folder / DATABASE).is_file():
         with suppress(UserError, sqlite3.Error):
             return items_now(actor.folder)[1]
-    return actor.told.done
+    return actor.progress.done
 
 
 class _Driver:
     """Keeps actors busy until all shards are finished."""
 
     def __init__(
-        self, ray: Any, queue: ShardQueue, folders: PartFolders, place: Place, plan: Plan, first: int, running: Running,
+        self, ray: Any, queue: ShardQueue, folders: PartFolders, node: NodeContext, plan: Plan, first: int, running: Running,
         cluster: OnRay, count: _Count,
     ) -> None:  # fmt: skip
-        self._ray, self._queue, self._folders, self._place = ray, queue, folders, place
+        self._ray, self._queue, self._folders, self._node = ray, queue, folders, node
         self._plan, self._first = plan, first
         self._running, self._cluster, self.count = running, cluster, count
         self._actors: list[_Actor] = []
@@ -203,16 +206,16 @@ class _Driver:
         while self._queue.open:
             self._look()
             self._hand_out()
-            waiting = [ref for actor in self._actors for ref in (actor.answer, actor.asked) if ref is not None]
+            waiting = [ref for actor in self._actors for ref in (actor.answer, actor.pending) if ref is not None]
             if waiting:
-                ready, _ = self._ray.wait(waiting, num_returns=1, timeout=TELL_S)
+                ready, _ = self._ray.wait(waiting, num_returns=1, timeout=REPORT_S)
             else:
                 ready = []
-                sleep(TELL_S)
+                sleep(REPORT_S)
             for ref in ready:
                 self._follow(ref)
             self._ask()
-            self._tell()
+            self._report()
 
     def close(self) -> None:
         """Ends all actors."""
@@ -259,18 +262,18 @@ class _Driver:
         workers = self._running.workers or max(1, kind.cpus - kind.gpus)
         nobody: dict[str, Any] = {"progress": quiet, "on_folder": lambda folder, words: None}
         running = replace(self._running, device=device, workers=workers, executor="local", page=False, **nobody)
-        place = Place(self._place.folder, self._place.token, self._place.prepare, running, max(1, kind.cpus))
+        node = NodeContext(self._node.folder, self._node.token, self._node.prepare, running, max(1, kind.cpus))
         options = {"num_cpus": kind.cpus, "num_gpus": kind.gpus, "max_concurrency": 2, "max_restarts": 0}
-        handle = self._remote.options(**options).remote(place)
+        handle = self._remote.options(**options).remote(node)
         self._actors.append(_Actor(handle, number, handle.begin.remote()))
 
     def _hand_out(self) -> None:
         free = [actor for actor in self._actors if actor.ready and actor.shard is None]
-        for place, actor in enumerate(free):
-            shard = self._queue.take(len(free) - place)
+        for index, actor in enumerate(free):
+            shard = self._queue.take(len(free) - index)
             if shard is None:
                 break
-            actor.shard, actor.told = shard, Told()
+            actor.shard, actor.progress = shard, ShardProgress()
             actor.folder = self._folders.next(shard, fresh=shard in self._fresh)
             self._fresh.discard(shard)
             check = self._running.check and shard.number == self._first
@@ -280,31 +283,31 @@ class _Driver:
             self._actors.remove(actor)
 
     def _follow(self, ref: Any) -> None:
-        actor = next((one for one in self._actors if ref in (one.answer, one.asked)), None)
+        actor = next((one for one in self._actors if ref in (one.answer, one.pending)), None)
         if actor is None:
             return
         errors = self._ray.exceptions
         try:
-            found = self._ray.get(ref)
+            result = self._ray.get(ref)
         except errors.RayTaskError:
             raise  # a defect of this program
         except errors.RayError as error:
-            self._lost(actor, error)
+            self._retry(actor, error)
             return
-        if ref == actor.asked:
-            actor.asked, actor.told = None, found
+        if ref == actor.pending:
+            actor.pending, actor.progress = None, result
         elif actor.shard is None:
-            if isinstance(found, UserError):
-                raise found
+            if isinstance(result, UserError):
+                raise result
             actor.answer, actor.ready, actor.free_since, self._not_started = None, True, monotonic(), 0
         else:
-            self._ended(actor, found)
+            self._ended(actor, result)
 
     def _ended(self, actor: _Actor, ended: Ended) -> None:
         shard, folder = actor.shard, actor.folder
         assert shard is not None and folder is not None  # it was running one
         actor.answer = actor.shard = None
-        actor.told, actor.free_since = Told(), monotonic()
+        actor.progress, actor.free_since = ShardProgress(), monotonic()
         if isinstance(ended.error, RunLocked):
             self._fresh.add(shard)
             self._queue.lose(shard, ended.error.message, 0)
@@ -313,23 +316,23 @@ class _Driver:
             raise ended.error
         if shard.of == self._folders.of:
             self._folders.finish(shard, folder)
-            self._add(ended.told)
+            self._add(ended.progress)
         else:
             self._pieces[shard] = folder
-        needless, whole, pieces = self._queue.finish(shard)
+        needless, parent, pieces = self._queue.finish(shard)
         for other in [one for one in self._actors if one.shard in needless]:
             self._end(other)
             self._actors.remove(other)
-        if whole is not None:
-            self._folders.join(whole, [self._pieces[piece] for piece in pieces])
-            self._add(ended.told)
+        if parent is not None:
+            self._folders.join(parent, [self._pieces[shard_part] for shard_part in pieces])
+            self._add(ended.progress)
 
-    def _add(self, told: Told) -> None:
-        self.count.done += told.done
-        self.count.failed += told.failed
-        self.count.audio_s += told.audio_s
+    def _add(self, progress: ShardProgress) -> None:
+        self.count.done += progress.done
+        self.count.failed += progress.failed
+        self.count.audio_s += progress.audio_s
 
-    def _lost(self, actor: _Actor, error: Exception) -> None:
+    def _retry(self, actor: _Actor, error: Exception) -> None:
         """Takes it that an actor is lost.
 
         Raises:
@@ -358,14 +361,14 @@ class _Driver:
         """Asks the actors how far they are, now and then."""
         now = monotonic()
         for actor in self._actors:
-            if actor.shard is not None and actor.asked is None and now - actor.told_at >= TELL_S:
-                actor.asked, actor.told_at = actor.handle.told.remote(), now
+            if actor.shard is not None and actor.pending is None and now - actor.updated_at >= REPORT_S:
+                actor.pending, actor.updated_at = actor.handle.progress.remote(), now
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         running = [
-            actor.told for actor in self._actors if actor.shard is not None and actor.shard.of == self._folders.of
+            actor.progress for actor in self._actors if actor.shard is not None and actor.shard.of == self._folders.of
         ]
-        done, failed = (sum(getattr(told, name) for told in running) for name in ("done", "failed"))
+        done, failed = (sum(getattr(progress, name) for progress in running) for name in ("done", "failed"))
         done = min(self.count.done + done, self.count.total)
         self._most = max(self._most, done)
         busy = sum(actor.shard is not None for actor in self._actors)
@@ -374,5 +377,5 @@ class _Driver:
             done,
             self.count.total,
             self.count.failed + failed,
-            self.count.audio_s + sum(told.audio_s for told in running),
+            self.count.audio_s + sum(progress.audio_s for progress in running),
         )

@@ -133,10 +133,10 @@ def submit(
         UserError: there is no Slurm here, it refuses a job, another command was submitted for this folder, or its jobs
             are in the queue.
     """
-    asked = Submission(tuple(command), tuple(program), parts, resources, tuple(sorted(empty)))
+    submission = Submission(tuple(command), tuple(program), parts, resources, tuple(sorted(empty)))
     before = read_submission(out)
     if before is not None:
-        if (before.command, before.parts) != (asked.command, asked.parts):
+        if (before.command, before.parts) != (submission.command, submission.parts):
             raise UserError(
                 f"'{out}' belongs to another command: {shlex.join(before.command)} in {before.parts} parts",
                 hint="give another --out",
@@ -150,12 +150,12 @@ def submit(
                 f"{len(queued)} jobs of '{out}' are in the queue already: {first_of(list(queued), 5)}",
                 hint=f"codec-bench progress {out} shows how far they are",
             )
-    left = unfinished(out, asked.needed)
+    left = unfinished(out, submission.needed)
     if not left:
         raise UserError(
             f"all {parts} parts in '{out}' are finished", hint=f"codec-bench merge {out / 'parts'} --out {out}"
         )
-    return _submit(replace(asked, tries={number: (1, _items(out, number)) for number in left}), out)
+    return _submit(replace(submission, tries={number: (1, _items(out, number)) for number in left}), out)
 
 
 def go_on(out: Path) -> Submission | None:
@@ -213,10 +213,10 @@ def _was_cancelled(out: Path, arrays: str, number: int) -> bool:
     """
     for array in reversed(arrays.split(":")):
         try:
-            said = (out / FOLDER / f"{array}_{number}.log").read_text("utf-8", "replace")
+            log = (out / FOLDER / f"{array}_{number}.log").read_text("utf-8", "replace")
         except OSError:
             continue
-        ended = list(_ENDED_EARLY.finditer(said))
+        ended = list(_ENDED_EARLY.finditer(log))
         return bool(ended) and not ended[-1]["why"]
     return not part_folder(out, number).exists()
 
@@ -245,21 +245,21 @@ def read_submission(out: Path) -> Submission | None:
         raise UserError(f"'{path}' does not say what was submitted: {error}", hint="give another --out") from error
 
 
-def _submit(asked: Submission, out: Path) -> Submission:
+def _submit(submission: Submission, out: Path) -> Submission:
     folder = out / FOLDER
     state = folder / STATE
     with on_disk(f"'{folder}' cannot be written"):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
-        (folder / "part.sh").write_text(_part_script(asked, out))
-        (folder / "merge.sh").write_text(_merge_script(asked, out))
+        (folder / "part.sh").write_text(_part_script(submission, out))
+        (folder / "merge.sh").write_text(_merge_script(submission, out))
         before = state.read_bytes() if state.is_file() else None
-    write_json(state, asdict(replace(asked, jobs={})))
-    limit = f"%{asked.resources.at_once}" if asked.resources.at_once else ""
+    write_json(state, asdict(replace(submission, jobs={})))
+    limit = f"%{submission.resources.at_once}" if submission.resources.at_once else ""
     try:
         array = _sbatch(
-            *asked.resources.arguments(),
-            f"--array={_ranges(sorted(asked.tries))}{limit}",
+            *submission.resources.arguments(),
+            f"--array={_ranges(sorted(submission.tries))}{limit}",
             f"--job-name={_names(out)[0]}",
             f"--output={folder}/%A_%a.log",
             str(folder / "part.sh"),
@@ -267,23 +267,23 @@ def _submit(asked: Submission, out: Path) -> Submission:
     except UserError:  # nothing was submitted, so the folder belongs to no command that it did not belong to before
         state.write_bytes(before) if before is not None else state.unlink(missing_ok=True)
         raise
-    done = replace(asked, jobs={"parts": array})
+    done = replace(submission, jobs={"parts": array})
     write_json(state, asdict(done))
     return _submit_merge(done, out)
 
 
-def _submit_merge(asked: Submission, out: Path) -> Submission:
+def _submit_merge(submission: Submission, out: Path) -> Submission:
     """Submits the job that merges when the parts that are in the queue have ended.
 
     Raises:
         UserError: Slurm refuses it. The parts run on.
     """
-    folder, array = out / FOLDER, asked.jobs["parts"]
-    partition = [f"--partition={asked.resources.partition}"] if asked.resources.partition else []
+    folder, array = out / FOLDER, submission.jobs["parts"]
+    partition = [f"--partition={submission.resources.partition}"] if submission.resources.partition else []
     try:
         merge = _sbatch(
             *partition,
-            *asked.resources.more,
+            *submission.resources.more,
             f"--dependency=afterany:{array}",
             f"--job-name={_names(out)[1]}",
             f"--output={folder}/%j.log",
@@ -294,7 +294,7 @@ def _submit_merge(asked: Submission, out: Path) -> Submission:
             f"the parts are in the queue as job {array.replace(':', ' ')}, and the job that merges them is not: {error.message}",
             hint=f"the same codec-bench slurm command submits that job alone; scancel {array.replace(':', ' ')} cancels the parts",
         ) from error
-    done = replace(asked, jobs={"parts": array, "merge": merge})
+    done = replace(submission, jobs={"parts": array, "merge": merge})
     write_json(folder / STATE, asdict(done))
     return done
 
@@ -305,40 +305,40 @@ def _names(out: Path) -> tuple[str, str]:
     return f"codec-bench-{mark}", f"codec-bench-merge-{mark}"
 
 
-def _part_script(asked: Submission, out: Path) -> str:
+def _part_script(submission: Submission, out: Path) -> str:
     number = "$SLURM_ARRAY_TASK_ID"
-    command = shlex.join([*asked.program, *asked.command])
-    place = shlex.quote(str(part_folder(out.resolve(), "")))
+    command = shlex.join([*submission.program, *submission.command])
+    folder = shlex.quote(str(part_folder(out.resolve(), "")))
     # 3 means finished with failures of single items, which are in the record.
     return f"""#!/bin/bash
 #SBATCH --open-mode=append
-{command} --shard "{number}/{asked.parts}" --out {place}/"{number}"
+{command} --shard "{number}/{submission.parts}" --out {folder}/"{number}"
 code=$?
-if [ $code -eq 0 ] || [ $code -eq 3 ]; then touch {place}/"{number}"/{ENDED}; fi
+if [ $code -eq 0 ] || [ $code -eq 3 ]; then touch {folder}/"{number}"/{ENDED}; fi
 exit $code
 """
 
 
-def _merge_script(asked: Submission, out: Path) -> str:
+def _merge_script(submission: Submission, out: Path) -> str:
     return f"""#!/bin/bash
 #SBATCH --open-mode=append
-exec {shlex.join([*asked.program, "slurm", "--go-on", "--out", str(out.resolve())])}
+exec {shlex.join([*submission.program, "slurm", "--go-on", "--out", str(out.resolve())])}
 """
 
 
 def _sbatch(*arguments: str) -> str:
     """Submits a job; returns its id."""
     done = _called("sbatch", "--parsable", *arguments)
-    found = _ID.match(done)
-    if found is None:
+    match = _ID.match(done)
+    if match is None:
         raise UserError(f"sbatch said {done!r}; expected the number of a job")
-    return found.group()
+    return match.group()
 
 
 def _queued(out: Path) -> dict[str, str]:
     """The jobs of a run folder that are waiting or running, each with its name."""
-    said = _called("squeue", "--noheader", "--array", "--format=%i %j", f"--name={','.join(_names(out))}")
-    return {job: name for job, _, name in (line.partition(" ") for line in said.splitlines())}
+    output = _called("squeue", "--noheader", "--array", "--format=%i %j", f"--name={','.join(_names(out))}")
+    return {job: name for job, _, name in (line.partition(" ") for line in output.splitlines())}
 
 
 def _called(program: str, *arguments: str) -> str:
@@ -348,20 +348,20 @@ def _called(program: str, *arguments: str) -> str:
         )
     done = subprocess.run([program, *arguments], capture_output=True, text=True)
     if done.returncode:
-        said = " ".join((done.stderr or done.stdout).split())
+        message = " ".join((done.stderr or done.stdout).split())
         hint = "further arguments of sbatch can be given by --sbatch"
-        if "Invalid job array specification" in said:
+        if "Invalid job array specification" in message:
             hint = "give fewer --parts: Slurm allows less than its MaxArraySize, which scontrol show config prints"
-        raise UserError(f"{program} refused: {said}", hint=hint)
+        raise UserError(f"{program} refused: {message}", hint=hint)
     return done.stdout.strip()
 
 
 def _ranges(numbers: Sequence[int]) -> str:
     """Numbers as sbatch reads them: `1-3,7`."""
-    found: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
         else:
-            found.append([number, number])
-    return ",".join(f"{low}" if low == high else f"{low}-{high}" for low, high in found)
+            ranges.append([number, number])
+    return ",".join(f"{low}" if low == high else f"{low}-{high}" for low, high in ranges)

@@ -63,8 +63,8 @@ def leaderboard(
     columns = definition.columns
     rules = Rules(columns, definition.means, definition.averages, definition.one == "sample")
     others = _published(published, rules, definition.notes)
-    own, ignored = own_rows(runs, rules, definition.board_variants, published=bool(others))
-    rows = [*others, *own]
+    run_rows, ignored = own_rows(runs, rules, definition.board_variants, published=bool(others))
+    rows = [*others, *run_rows]
     rows.sort(key=lambda row: _rank(row, rules))
     facts = (name, definition.summary, definition.source, columns, tuple(rows), tuple(ignored))
     board = Board(*facts, definition.means, definition.averages, rules.by_sample, definition.board_views)
@@ -103,21 +103,21 @@ def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
     from codec_bench.apps.leaderboards.definition import BoardDefinition
     from codec_bench.config import fit, load_yaml, read_config
 
-    own = name.endswith((".yaml", ".yml"))
-    document = load_yaml(name) if own else read_config("leaderboard", name)
+    is_file = name.endswith((".yaml", ".yml"))
+    document = load_yaml(name) if is_file else read_config("leaderboard", name)
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
         raise UserError(f"'{name}' holds {type(document).__name__}; expected a mapping of names to values")
     if "like" in document:  # the columns and rows of another board, computed in another way
         document = {**read_config("leaderboard", str(document["like"])), **document}
     definition = fit(document, BoardDefinition, source=name)
-    if own:
+    if is_file:
         definition = _located(definition, Path(name).parent)
         _check_columns(definition, name)
     if definition.published is None:
         return definition, None
     shipped = files("codec_bench") / "configs" / "leaderboard" / definition.published
-    beside = Path(name).parent / definition.published
-    return definition, beside if own and beside.is_file() else shipped
+    published_file = Path(name).parent / definition.published
+    return definition, published_file if is_file and published_file.is_file() else shipped
 
 
 def _located(definition: BoardDefinition, folder: Path) -> BoardDefinition:
@@ -126,14 +126,14 @@ def _located(definition: BoardDefinition, folder: Path) -> BoardDefinition:
     """
     from codec_bench.benchmark import has_benchmark, is_path
 
-    def place(benchmark: str) -> str:
-        beside = folder / benchmark
-        own = is_path(benchmark) or not has_benchmark(benchmark)
+    def locate(benchmark: str) -> str:
+        local_folder = folder / benchmark
+        is_local = is_path(benchmark) or not has_benchmark(benchmark)
         # `./mine:ENTRY` names one of several entries.
-        there = beside.exists() or beside.with_name(beside.name.partition(":")[0]).exists()
-        return os.path.abspath(beside) if own and there else benchmark
+        there = local_folder.exists() or local_folder.with_name(local_folder.name.partition(":")[0]).exists()
+        return os.path.abspath(local_folder) if is_local and there else benchmark
 
-    columns = tuple(replace(column, benchmark=place(column.benchmark)) for column in definition.columns)
+    columns = tuple(replace(column, benchmark=locate(column.benchmark)) for column in definition.columns)
     return definition.model_copy(update={"columns": columns})
 
 
@@ -165,15 +165,15 @@ def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str])
         raise UserError(f"there is no file '{file}' with the published rows of the board")
     text = file.read_bytes().decode("utf-8-sig")
     # What was printed of groups is of means over columns; it says nothing where every sample counts as one.
-    told = () if rules.by_sample else (*rules.means, *([AVERAGE] if rules.averages else []))
+    metric_columns = () if rules.by_sample else (*rules.means, *([AVERAGE] if rules.averages else []))
     counts = _sizes(rules.columns) if rules.by_sample else {}
     rows = []
     for line in csv.DictReader(io.StringIO(text, newline="")):
         name = next(iter(line.values()))
         cells = {c.name: Decimal(line[c.name]) for c in rules.columns if line.get(c.name)}
-        printed = {group: Decimal(line[group]) for group in told if line.get(group)}
+        printed = {group: Decimal(line[group]) for group in metric_columns if line.get(group)}
         if cells or printed:
-            note = notes.get(name, "") if told else ""
+            note = notes.get(name, "") if metric_columns else ""
             rows.append(rules.row(name, cells, printed, counts, published=True, note=note))
     return rows
 

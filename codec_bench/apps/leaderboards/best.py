@@ -32,14 +32,14 @@ def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
     }
     if len(values) < 2:
         return set(), set()
-    own = [n for n in values if not board.rows[n].published]
+    run_rows = [n for n in values if not board.rows[n].published]
     best = {n for n in values if values[n] == max(values.values())}
-    if len(own) > 1 and column.subset is None:
-        found = verdict(_parts([board.rows[n] for n in own], column), (), sign > 0)
-        if best & {own[k] for k in found.barred}:
+    if len(run_rows) > 1 and column.subset is None:
+        outcome = verdict(_parts([board.rows[n] for n in run_rows], column), (), sign > 0)
+        if best & {run_rows[k] for k in outcome.barred}:
             return set(), set()
-        if best & {own[k] for k in found.best}:
-            return best, {own[k] for k in found.alike} - best
+        if best & {run_rows[k] for k in outcome.best}:
+            return best, {run_rows[k] for k in outcome.alike} - best
     return best, set()
 
 
@@ -61,11 +61,11 @@ def _out(row: Row, column: Column) -> bool:
 def _parts(rows: Sequence[Row], column: Column) -> dict[int, Parts]:
     """What the questions add to the values of own rows, with numbers that mean the same question in all of them."""
     numbers: dict[str, int] = {}
-    found = {}
-    for place, row in enumerate(rows):
+    scores = {}
+    for index, row in enumerate(rows):
         source = row.sources[column.name]
         with closing(open_run(source.folder)) as run:
             ids = dict(run.query("SELECT number, id FROM samples"))
             parts = parts_of(Recorded(run), source.system, source.metric)
-        found[place] = replace(parts, numbers=[numbers.setdefault(ids[n], len(numbers)) for n in parts.numbers])
-    return found
+        scores[index] = replace(parts, numbers=[numbers.setdefault(ids[n], len(numbers)) for n in parts.numbers])
+    return scores

@@ -228,10 +228,11 @@ class Row:
         return not (self.limited or self.short or self.apart or self.unfinished)
 
     @property
-    def told_parts(self) -> str:
+    def parts_text(self) -> str:
         """How many questions each column rests on, where these are not all; "" if they are."""
         return "; ".join(
-            f"{column} is {'' if part.startswith('limited') else 'over '}{part}" for column, part in self.parts.items()
+            f"{column} is {'' if share.startswith('limited') else 'over '}{share}"
+            for column, share in self.parts.items()
         )
 
     @property
@@ -284,8 +285,8 @@ class Likeness:
 
     def value(self, first: str, second: str) -> Coefficient | None:
         """Spearman's rho of two columns by name; None of a column with itself."""
-        wanted = {self.columns.index(first), self.columns.index(second)}
-        return next((pair.spearman for pair in self.pairs if {pair.first, pair.second} == wanted), None)
+        columns = {self.columns.index(first), self.columns.index(second)}
+        return next((pair.spearman for pair in self.pairs if {pair.first, pair.second} == columns), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +321,7 @@ class Board:
         """What cannot be compared or is not one thing, a sentence each: columns of several protocols, and rows of
         several states of a model.
         """
-        told = []
+        texts = []
         for column in self.columns:
             of: dict[str, list[str]] = {}
             for row in self.rows:
@@ -328,10 +329,10 @@ class Board:
                     of.setdefault(row.sources[column.name].protocol, []).append(row.name)
             if len(of) > 1:
                 sides = "; ".join(f"{', '.join(names)} by {protocol}" for protocol, names in of.items())
-                told.append(
+                texts.append(
                     f"{column.name} was measured by {len(of)} protocols, whose values cannot be compared: {sides}"
                 )
-        return told + [
+        return texts + [
             f"{row.name} rests on {len(row.states)} states of its model, as its service named them: {'; '.join(row.states)}"
             for row in self.rows
             if len(row.states) > 1
@@ -343,7 +344,7 @@ class Board:
         published = {
             c.name: c.metric for c in self.columns if any(r.published and c.name in r.cells for r in self.rows)
         }
-        marked = {name: found for name, metric in published.items() if (found := published_rater(metric)) is not None}
+        marked = {name: rater for name, metric in published.items() if (rater := published_rater(metric)) is not None}
         raters = {
             c.name: [*([marked[c.name]] if c.name in marked else []), *_raters(self.rows, c.name)] for c in self.columns
         }
@@ -358,13 +359,13 @@ class Board:
             if column.name in row.missing:
                 by_group.setdefault(column.group if column.group in self.means else "", []).append(column.name)
         sizes = Counter(column.group for column in self.columns)
-        told = [
+        texts = [
             first_of(names, _MOST_NAMED) if not group
             else f"all {len(names)} of {group}" if len(names) == sizes[group] > 1
             else f"{first_of(names, _MOST_NAMED)} (of {group})"
             for group, names in by_group.items()
         ]  # fmt: skip
-        return f"no value for {len(row.missing)} of {len(self.columns)} columns: {'; '.join(told)}"
+        return f"no value for {len(row.missing)} of {len(self.columns)} columns: {'; '.join(texts)}"
 
     def is_part(self, row: Row, group: str) -> bool:
         """Whether the mean of a group is over fewer columns in an own row."""
@@ -417,8 +418,8 @@ def average(
     weights: Mapping[str, int] | None = None,
 ) -> tuple[Decimal | None, bool]:
     """The average of a row to two decimals, and whether every group has a value; arguments as `exact_average`."""
-    found, complete = exact_average(cells, columns, printed, weights)
-    return None if found is None else found.quantize(_CENT, ROUND_HALF_UP), complete
+    value, complete = exact_average(cells, columns, printed, weights)
+    return None if value is None else value.quantize(_CENT, ROUND_HALF_UP), complete
 
 
 def exact_average(
@@ -436,16 +437,16 @@ def exact_average(
     for column in columns:
         if column.name in cells:
             groups[column.group].append((column.points(cells[column.name]), (weights or {}).get(column.name, 1)))
-    whole = {column.group: column for column in columns}
+    columns_by_group = {column.group: column for column in columns}
     for group, values in groups.items():
         if not values and group in (printed or {}):
-            values.append((whole[group].points((printed or {})[group]), 1))
+            values.append((columns_by_group[group].points((printed or {})[group]), 1))
     complete = all(groups.values())
     means = [[pair for values in groups.values() for pair in values]] if weights is not None else list(groups.values())
-    found = [_mean(values) for values in means if values]
-    if not found:
+    averages = [_mean(values) for values in means if values]
+    if not averages:
         return None, False
-    return sum(found, Decimal(0)) / len(found), complete
+    return sum(averages, Decimal(0)) / len(averages), complete
 
 
 def group_mean(

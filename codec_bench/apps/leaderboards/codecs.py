@@ -56,7 +56,7 @@ DIMENSIONS = {
     "sound": ("utmos", "dnsmos_ovrl", "dnsmos_p808", "pesq_wb", "visqol", "stoi", "mel_distance", "si_sdr"),
 }
 """The three sides of a codec, each with the metrics that tell of it, the first ones first."""
-OWN = "your runs"
+LOCAL_RUNS = "your runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class CodecPoint:
     n: int | None = None
     on_front: bool | None = None
     share: float | None = None
-    doubt: str | None = None
+    suspicion: str | None = None
     continuous: bool = False
     bits_per_token: float | None = None
 
@@ -235,24 +235,24 @@ def _tables(document: dict[str, Any]) -> list[CodecTable]:
 
 def _gather(runs: Iterable[str | os.PathLike[str]]) -> tuple[dict[Key, _Gathered], list[str]]:
     """What the runs hold, by table, and what to know of them."""
-    found: dict[Key, _Gathered] = {}
+    gathered: dict[Key, _Gathered] = {}
     notes: list[str] = []
-    for place in (inside for folder in runs for inside in run_folders(folder)):
-        with closing(open_run(place)) as run:
+    for run_path in (inside for folder in runs for inside in run_folders(folder)):
+        with closing(open_run(run_path)) as run:
             run.check()
             state = run.meta.get("state")
             if state not in (None, "finished"):
-                notes.append(f"left out, because it is not finished (its state is '{state}'): {place}")
+                notes.append(f"left out, because it is not finished (its state is '{state}'): {run_path}")
                 continue
-            taken = _take(run, found, notes)
-        if not taken:
-            notes.append(f"left out, because it holds no codec with a value: {place}")
-    return found, notes
+            is_used = _take(run, gathered, notes)
+        if not is_used:
+            notes.append(f"left out, because it holds no codec with a value: {run_path}")
+    return gathered, notes
 
 
-def _take(run: Run, found: dict[Key, _Gathered], notes: list[str]) -> bool:
+def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
     """Takes the values of one run; returns whether there are any."""
-    meta, taken = run.meta, False
+    meta, is_used = run.meta, False
     data = meta.get("data") or {}
     name = numbers.plain(Path(str(data.get("name") or (meta.get("benchmark") or {}).get("name") or "data")).name)
     print_, title = (
@@ -262,7 +262,7 @@ def _take(run: Run, found: dict[Key, _Gathered], notes: list[str]) -> bool:
     if sounds := run.query("SELECT id, sound FROM samples WHERE sound IS NOT NULL ORDER BY id"):
         # The fingerprint is of names and sizes, and files may have got another content under theirs.
         files, print_ = f"{print_} ", f"{print_} {hashed(sounds)}"
-        kin = {known: shown for known, shown, *_ in found if known.startswith(files)}
+        kin = {known: shown for known, shown, *_ in gathered if known.startswith(files)}
         title = kin.get(print_, f"{title} (other sounds)" if kin else title)
     for system, held in summarise(run).systems.items():
         costs = _costs(run, system, held)
@@ -272,11 +272,11 @@ def _take(run: Run, found: dict[Key, _Gathered], notes: list[str]) -> bool:
             if metric == "bitrate" or entry.value is None:
                 continue
             key = (print_, title, metric, entry.protocol)
-            table = found.setdefault(key, _Gathered(run.metrics[metric]))
+            table = gathered.setdefault(key, _Gathered(run.metrics[metric]))
             point = CodecPoint(
                 system, numbers.family(system), str(run.folder), costs, entry.value,
                 None if entry.ci95 is None else (entry.ci95[0], entry.ci95[1]), entry.n,
-                doubt=numbers.doubts_text(held) or (entry.standing.why if entry.standing and not entry.standing.compared else None),
+                suspicion=numbers.doubts_text(held) or (entry.standing.why if entry.standing and not entry.standing.compared else None),
                 continuous=run.systems[system].get("latents") is not None,
                 bits_per_token=held.tokens.bits if held.tokens else None,
             )  # fmt: skip
@@ -289,8 +289,8 @@ def _take(run: Run, found: dict[Key, _Gathered], notes: list[str]) -> bool:
             table.points[system], table.changes[system] = point, changes_of(run, system, metric)
             if table.changes[system]:
                 table.sizes |= sizes_of(run, system, metric)
-            taken = True
-    return taken
+            is_used = True
+    return is_used
 
 
 def _costs(run: Run, system: str, held: SystemSummary) -> dict[str, float]:
@@ -320,14 +320,14 @@ def _parameters(folder: Path, system: str) -> float | None:
 def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: int) -> CodecTable:
     _, data, metric, protocol = key
     facts = held.facts
-    doubted = {name: point.doubt for name, point in held.points.items() if point.doubt}
+    doubted = {name: point.suspicion for name, point in held.points.items() if point.suspicion}
     out = barred({name: point.n or 0 for name, point in held.points.items()}, dict.fromkeys(doubted, SUSPECT))
     points = tuple(
-        replace(point, doubt=point.doubt or out.get(point.name))
+        replace(point, suspicion=point.suspicion or out.get(point.name))
         for point in sorted(held.points.values(), key=_in_order)
     )
     table = CodecTable(
-        OWN, data, metric, facts.get("unit", ""), facts.get("higher_is_better"), protocol, points,
+        LOCAL_RUNS, data, metric, facts.get("unit", ""), facts.get("higher_is_better"), protocol, points,
         imported=protocol.startswith("imported/"),
     )  # fmt: skip
     return _fronted(table, axis, anchor, held.changes, seed, held.sizes)
@@ -355,20 +355,20 @@ def _fronted(
         priced = [
             n
             for n, point in enumerate(table.points)
-            if axis in point.costs and not point.doubt and point.continuous == continuous
+            if axis in point.costs and not point.suspicion and point.continuous == continuous
         ]
         if not priced:
             continue
         known = all(changes.get(table.points[n].name) for n in priced)
-        items = together({place: changes[table.points[n].name] for place, n in enumerate(priced)}) if known else None
+        items = together({index: changes[table.points[n].name] for index, n in enumerate(priced)}) if known else None
         front = pareto_front(
             costs=[table.points[n].costs[axis] for n in priced], values=[table.points[n].value for n in priced],
             higher_is_better=table.higher_is_better, items=items, seed=seed,
         )  # fmt: skip
         points = list(table.points)
-        for place, n in enumerate(priced):
-            share = None if front.shares is None else front.shares[place]
-            points[n] = replace(points[n], on_front=front.on[place], share=share)
+        for index, n in enumerate(priced):
+            share = None if front.shares is None else front.shares[index]
+            points[n] = replace(points[n], on_front=front.on[index], share=share)
         table = replace(table, points=tuple(points))
     return table if anchor is None else replace(table, delta_rates=_delta_rates(table, anchor, changes, sizes))
 
@@ -378,7 +378,7 @@ def _delta_rates(
 ) -> tuple[DeltaRate, ...]:
     families: dict[str, list[CodecPoint]] = {}
     for point in table.points:
-        if "bitrate" in point.costs and not point.doubt:
+        if "bitrate" in point.costs and not point.suspicion:
             families.setdefault(point.family, []).append(point)
     if anchor not in families:
         return ()
@@ -402,7 +402,7 @@ def _delta_rate(
     try:
         value = bd_rate(anchor=curves[0], test=curves[1], higher_is_better=better)
         if all(changes.get(point.name) for point in every):
-            rows = {place: changes[point.name] for place, point in enumerate(every)}
+            rows = {index: changes[point.name] for index, point in enumerate(every)}
             units = dict.fromkeys(unit for row in rows.values() for unit in row)  # in the order of `together`
             interval = bd_rate_interval(
                 anchor=curves[0], test=curves[1], left_out=together(rows).added, sizes=np.array([sizes[unit] for unit in units]),

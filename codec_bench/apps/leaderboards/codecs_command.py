@@ -60,7 +60,7 @@ def _plain(board: CodecBoard) -> dict[str, Any]:
 def _plain_point(point: CodecPoint) -> dict[str, Any]:
     return {
         "codec": point.name, "family": point.family, "run": point.run or None, "costs": dict(point.costs), "value": point.value,
-        "ci95": list(point.ci95) if point.ci95 else None, "n": point.n, "on_front": point.on_front, "front_share": point.share, "doubt": point.doubt,
+        "ci95": list(point.ci95) if point.ci95 else None, "n": point.n, "on_front": point.on_front, "front_share": point.share, "doubt": point.suspicion,
         "continuous": point.continuous, "bits_per_token": point.bits_per_token,
     }  # fmt: skip
 
@@ -86,9 +86,9 @@ def _print_board(board: CodecBoard) -> None:
         _print_group(board.axis, tables)
         for table in tables:
             talk(f"{_named(table)}: protocol {table.protocol}")
-        doubts = {(point.name, point.doubt): None for table in tables for point in table.points if point.doubt}
-        for codec, doubt in doubts:
-            talk(f"{codec} is not compared, and on no front: {doubt}")
+        doubts = {(point.name, point.suspicion): None for table in tables for point in table.points if point.suspicion}
+        for codec, suspicion in doubts:
+            talk(f"{codec} is not compared, and on no front: {suspicion}")
     if any(point.continuous for table in board.tables for point in table.points):
         talk(
             "codecs with latents are not discrete: they have no bitrate, and a front of their own along every other axis"
@@ -113,7 +113,7 @@ def _print_group(axis: str, tables: Sequence[CodecTable]) -> None:
         costs = next(point.costs for point in points if point is not None)
         shown = "" if axis not in costs else f"{factor * costs[axis]:.4g}"
         called_so = f"{name[0]} (latents)" if any(point and point.continuous for point in points) else name[0]
-        doubtful = any(point is not None and point.doubt for point in points)
+        doubtful = any(point is not None and point.suspicion for point in points)
         rows.append(
             (
                 f"{called_so} (not compared)" if doubtful else called_so,

@@ -124,29 +124,29 @@ def _print_trust(board: Board, trust: Trust) -> None:
     """A table of ranks: by the rule of the board, under other rules, and with other items."""
     from codec_bench.apps.leaderboards.ranking import OTHER_RULES
 
-    own = any(interval is not None for interval in trust.rank_intervals)
-    heads = ("", "rank", *OTHER_RULES.values(), *(("other items", "tied with") if own else ()))
+    has_runs = any(interval is not None for interval in trust.rank_intervals)
+    heads = ("", "rank", *OTHER_RULES.values(), *(("other items", "tied with") if has_runs else ()))
     rows = [
         (
             _own_marked(row), one.rank or "", *map(_span, one.spans.values()),
-            *((_span(trust.rank_intervals[n]), ", ".join(trust.tied[n])) if own else ()),
+            *((_span(trust.rank_intervals[n]), ", ".join(trust.tied[n])) if has_runs else ()),
         )
         for n, (row, one) in enumerate(zip(board.rows, trust.robustness, strict=True))
     ]  # fmt: skip
     console().print(table(heads, rows))
-    for said in dict.fromkeys(said for one in trust.robustness if one.rank for said in one.notes):
-        talk(said)
+    for note_text in dict.fromkeys(note_text for one in trust.robustness if one.rank for note_text in one.notes):
+        talk(note_text)
     for row, note in zip(board.rows, trust.notes, strict=True):
         if note and not row.published:
             talk(f"{row.name}: {note}")
-    if own:
+    if has_runs:
         talk(
             "with --json: the share of draws of other items in which a row has each rank, and in which it is above each other row"
         )
-    kept = [name for name, tau in trust.dispensable if tau >= _SAME_ORDER]
-    if kept:
+    dispensable = [name for name, tau in trust.dispensable if tau >= _SAME_ORDER]
+    if dispensable:
         talk(
-            f"the order of the rows stays the same without these columns, left out one after the other: {', '.join(kept)}"
+            f"the order of the rows stays the same without these columns, left out one after the other: {', '.join(dispensable)}"
         )
 
 
@@ -166,11 +166,11 @@ def _print_likeness(likeness: Likeness) -> None:
     talk("with --json: the intervals, and Kendall's tau")
 
 
-def _print_items(found: Sequence[Items]) -> None:
+def _print_items(item_tables: Sequence[Items]) -> None:
     """A table of how well the items of each column tell the own systems apart."""
     from codec_bench.apps.leaderboards.item_discrimination import SHOWN
 
-    if not found:
+    if not item_tables:
         talk("no run has a value for this board, so there are no items to tell of")
         return
     heads = ("", "own systems", "items", "tell none apart", "mean discrimination", "against the rest", "such as")
@@ -180,10 +180,10 @@ def _print_items(found: Sequence[Items]) -> None:
                 one.alike, "" if one.mean is None else f"{one.mean:.2f}", len(one.against), ", ".join(one.against[:SHOWN])
             )),
         )
-        for one in found
+        for one in item_tables
     ]  # fmt: skip
     console().print(table(heads, rows))
-    for one in found:
+    for one in item_tables:
         if one.note:
             talk(f"{one.column}: {one.note}")
     talk(
@@ -236,7 +236,7 @@ def _print_board(board: Board) -> None:
             "published rows and rows without that control have none"
         )
     for row in board.rows:
-        for note in (row.note, row.told_parts, board.lacking(row), *_doubled(row), *_failures(row), *_wordings(row)):
+        for note in (row.note, row.parts_text, board.lacking(row), *_doubled(row), *_failures(row), *_wordings(row)):
             if note:
                 talk(f"{row.name}: {note}")
     for sentence in (*board.mixed, *board.judges):

@@ -44,27 +44,27 @@ def write_fronts(board: CodecBoard, folder: Path) -> list[Path]:
         if table.higher_is_better is not None and any(board.axis in point.costs for point in table.points):
             groups.setdefault((table.source, table.data), []).append(table)
     for (source, data), tables in groups.items():
-        sides = [found for name in DIMENSIONS if (found := _side(tables, name)) is not None]
-        for what, shown in (("front", tables), ("sides", sides if len(sides) > 1 else [])):
+        sides = [plot for name in DIMENSIONS if (plot := _dimension_table(tables, name)) is not None]
+        for plot_kind, shown in (("front", tables), ("sides", sides if len(sides) > 1 else [])):
             if shown:
-                stem = stems.of(what, source.partition(",")[0], data.partition(",")[0])
+                stem = stems.of(plot_kind, source.partition(",")[0], data.partition(",")[0])
                 rows = [row for table in shown for row in _rows(table)]
                 files += drawing.write(partial(_figure, shown, board.axis), folder, stem, HEADS, rows)
     return files
 
 
-def _side(tables: Sequence[CodecTable], name: str) -> CodecTable | None:
+def _dimension_table(tables: Sequence[CodecTable], name: str) -> CodecTable | None:
     """The table that tells most of one side of the codecs: the one whose metric comes first in `DIMENSIONS`."""
     of = [table for table in tables if table.dimension == name]
-    place = lambda table: DIMENSIONS[name].index(numbers.split_name(table.metric)[0])  # noqa: E731
-    return min(of, key=place, default=None)
+    position = lambda table: DIMENSIONS[name].index(numbers.split_name(table.metric)[0])  # noqa: E731
+    return min(of, key=position, default=None)
 
 
 def _rows(table: CodecTable) -> list[list[Any]]:
     return [
         [
             table.source, table.data, table.metric, table.protocol, point.name, point.family, point.run or None,
-            *(point.costs.get(axis) for axis in AXES), point.value, *(point.ci95 or (None, None)), point.n, point.on_front, point.share, point.doubt,
+            *(point.costs.get(axis) for axis in AXES), point.value, *(point.ci95 or (None, None)), point.n, point.on_front, point.share, point.suspicion,
         ]
         for point in table.points
     ]  # fmt: skip
@@ -86,7 +86,7 @@ def _figure(tables: Sequence[CodecTable], axis: str) -> Figure:
         axes = figure.add_axes(box)
         _panel(axes, table, axis, families)
         if number == across - 1:
-            _legend(axes, families, any(point.doubt for table in tables for point in table.points))
+            _legend(axes, families, any(point.suspicion for table in tables for point in table.points))
     return figure
 
 
@@ -96,11 +96,11 @@ def _panel(axes: Axes, table: CodecTable, axis: str, families: dict[str, int]) -
     cost = lambda point: factor * point.costs[axis]  # noqa: E731
     for name, number in families.items():
         members = [point for point in priced if point.family == name]
-        sound = [point for point in members if not point.doubt]
+        sound = [point for point in members if not point.suspicion]
         line = {"color": colour_of(number), "linestyle": stroke_of(number), "linewidth": 0.8, "alpha": 0.7}
         axes.plot([cost(p) for p in sound], [p.value for p in sound], **line)
         for point in members:
-            mark(axes, _as_point(point, number), (cost(point), point.value), hollow=bool(point.doubt))
+            mark(axes, _as_point(point, number), (cost(point), point.value), hollow=bool(point.suspicion))
     front = [point for point in priced if point.on_front]
     if front:
         # What costs more is no better.

@@ -55,8 +55,8 @@ def _figure(likeness: Likeness) -> Figure:
     colours = LinearSegmentedColormap.from_list("rho", [COLOURS[1], "white", COLOURS[0]])
     for row, first in enumerate(names):
         for column, second in enumerate(names[:row]):
-            found = likeness.value(first, second)
-            value = None if found is None else found.value
+            correlation = likeness.value(first, second)
+            value = None if correlation is None else correlation.value
             if value is None:
                 axes.text(column, row, "–", ha="center", va="center", color=INK)
                 continue

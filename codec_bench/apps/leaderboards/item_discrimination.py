@@ -61,26 +61,26 @@ class Items:
 
 def board_items(board: Board) -> list[Items]:
     """What the items of each column say, over the own rows of a board; columns without own values are left out."""
-    found = []
+    tables = []
     for column in board.columns:
         values = {row.name: held for row in board.rows if row.compared and (held := _values(row, column))}
         if not values:
             continue
         shared = sorted(set.intersection(*(set(held) for held in values.values())))
-        few = len(values) < FEWEST_SYSTEMS
-        if few or not shared:
+        is_small = len(values) < FEWEST_SYSTEMS
+        if is_small or not shared:
             why = (
                 f"own systems with a value: {len(values)}; at least {FEWEST_SYSTEMS} are needed"
-                if few
+                if is_small
                 else "the systems share no item"
             )
-            found.append(Items(column.name, len(values), len(shared), {}, why))
+            tables.append(Items(column.name, len(values), len(shared), {}, why))
             continue
         points = np.asarray([[held[item] for held in values.values()] for item in shared])
-        said = item_discrimination(points * np.sign(column.points_of_unit))
-        known = {item: None if np.isnan(value) else float(value) for item, value in zip(shared, said, strict=True)}
-        found.append(Items(column.name, len(values), len(shared), known))
-    return found
+        result = item_discrimination(points * np.sign(column.points_of_unit))
+        known = {item: None if np.isnan(value) else float(value) for item, value in zip(shared, result, strict=True)}
+        tables.append(Items(column.name, len(values), len(shared), known))
+    return tables
 
 
 def _values(row: Row, column: Column) -> dict[str, float]:
@@ -107,9 +107,9 @@ def item_discrimination(points: np.ndarray) -> np.ndarray:
     if systems < FEWEST_SYSTEMS:
         raise ValueError(f"{systems} systems are too few to tell items apart; expected {FEWEST_SYSTEMS}")
     rest = (points.sum(axis=0) - points) / max(1, items - 1)
-    own = points - points.mean(axis=1, keepdims=True)
+    centred = points - points.mean(axis=1, keepdims=True)
     other = rest - rest.mean(axis=1, keepdims=True)
-    below = np.sqrt(np.square(own).sum(axis=1) * np.square(other).sum(axis=1))
+    below = np.sqrt(np.square(centred).sum(axis=1) * np.square(other).sum(axis=1))
     scale = _SAME * max(1.0, float(np.abs(points).max(initial=0.0))) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(below > scale, (own * other).sum(axis=1) / below, np.nan)
+        return np.where(below > scale, (centred * other).sum(axis=1) / below, np.nan)

@@ -32,8 +32,8 @@ def plain_board(board: Board) -> dict[str, Any]:
         for row in board.rows
     ]  # fmt: skip
     if board.trust is not None:
-        for row, told in zip(rows, _plain_trust(board, board.trust), strict=True):
-            row.update(told)
+        for row, trust_values in zip(rows, _plain_trust(board, board.trust), strict=True):
+            row.update(trust_values)
     columns = [{"name": c.name, "group": c.group, "unit": c.unit, "chance": c.chance} for c in board.columns]
     facts = {"name": board.name, "summary": board.summary, "source": board.source, "columns": columns}
     more: dict[str, Any] = (

@@ -59,17 +59,17 @@ def _letters(board: Board, trust: Trust) -> list[str]:
     """The significance groups of own rows that have a rank interval; "" for the others."""
     known = [n for n, interval in enumerate(trust.rank_intervals) if interval is not None]
     names = [board.rows[n].name for n in known]
-    alike = [[place for place, name in enumerate(names) if name in trust.tied[n]] for n in known]
-    found = dict(zip(known, significance_letters(alike), strict=True))
-    return [found.get(n, "") for n in range(len(board.rows))]
+    alike = [[index for index, name in enumerate(names) if name in trust.tied[n]] for n in known]
+    by_row = dict(zip(known, significance_letters(alike), strict=True))
+    return [by_row.get(n, "") for n in range(len(board.rows))]
 
 
 def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
-    own = any(not row.published for row in board.rows)
+    has_runs = any(not row.published for row in board.rows)
     notes = [
         f"↑ higher is better, ↓ lower is better. {BOLD}; published rows have no items for a test.",
         *([f"Published rows: {board.source}."] if board.source else []),
-        *(["Rows with a star are from own runs."] if own else []),
+        *(["Rows with a star are from own runs."] if has_runs else []),
     ]
     if trust is not None and any(interval is not None for interval in trust.rank_intervals):
         notes.append(
@@ -81,14 +81,14 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
             (not row.complete and board.averages, "its average is over fewer columns"),
             (bool(row.missing), board.lacking(row)),
             (row.limited, "only a part of the items was taken"),
-            (bool(row.parts), row.told_parts),
+            (bool(row.parts), row.parts_text),
             (bool(row.apart), f"its questions, or its judge, are not those of the columns ({', '.join(row.apart)})"),
             (row.unfinished, "a run is not finished"),
             (row.rerouted, "the service says that another model answered"),
         )
-        told = [words for holds, words in doubts if holds] + ([row.note] if row.note else [])
-        if told:
-            notes.append(f"{row.name}: {'; '.join(told)}.")
+        row_notes = [words for holds, words in doubts if holds] + ([row.note] if row.note else [])
+        if row_notes:
+            notes.append(f"{row.name}: {'; '.join(row_notes)}.")
     return [*notes, *(f"{sentence}." for sentence in (*board.mixed, *board.judges))]
 
 
@@ -105,7 +105,7 @@ def significance_letters(alike: Sequence[Collection[int]]) -> list[str]:
         for second in range(first + 1, len(alike)):
             if second in alike[first] or first in alike[second]:
                 continue
-            split = [part for group in groups for part in _without(group, first, second)]
+            split = [subgroup for group in groups for subgroup in _without(group, first, second)]
             groups = [g for n, g in enumerate(split) if not any(g < other or (g == other and n > m) for m, other in enumerate(split))]  # fmt: skip
     groups.sort(key=sorted)
     return ["".join(_letter(n) for n, group in enumerate(groups) if row in group) for row in rows]

@@ -50,7 +50,7 @@ from codec_bench.store.record import Run
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Conditions:
     """What a run is of its benchmark.
 
     Args:
@@ -66,7 +66,7 @@ class _Asked:
     folder: str
     rows: str | None
     apart: tuple[str, ...]
-    part: str
+    subset: str
     limited: bool
     unfinished: bool
     rerouted: bool
@@ -74,17 +74,17 @@ class _Asked:
     copied: bool
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether it holds all questions."""
-        return not (self.part or self.limited or self.unfinished)
+        return not (self.subset or self.limited or self.unfinished)
 
     @property
-    def settles(self) -> bool:
+    def is_decisive(self) -> bool:
         """Whether its questions may be those of a column, or of a part of it."""
         return self.rows is not None and not self.apart
 
 
-class _Found(NamedTuple):
+class _Result(NamedTuple):
     """A value that a run gives: system and variant, its column, the entry of the summary, its judge (or None) and
     whether that one rated the answers or read them, its source, what was asked, and the answers to the text alone."""
 
@@ -94,7 +94,7 @@ class _Found(NamedTuple):
     rater: Rater | None
     rated: bool
     source: Source
-    asked: _Asked
+    conditions: Conditions
     alone: Controlled | None = None
 
 
@@ -120,26 +120,26 @@ class _Values:
     intervals: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
     beyond: dict[str, tuple[Decimal, tuple[Decimal, Decimal] | None]] = field(default_factory=dict)
 
-    def take(self, found: _Found) -> None:
+    def take(self, result: _Result) -> None:
         """Takes the value of one column."""
-        column, entry, asked = found.column, found.entry, found.asked
-        judge = found.rater if found.rated else None
-        self.folders[found.source.folder] = None
-        self.limited |= asked.limited
-        self.unfinished |= asked.unfinished
-        self.rerouted |= asked.rerouted
-        self.states |= dict.fromkeys(asked.states)
-        if asked.part:
-            self.parts[column.name] = asked.part
-        value, told = _by_rule(entry)
-        self.sources[column.name] = found.source
+        column, entry, conditions = result.column, result.entry, result.conditions
+        judge = result.rater if result.rated else None
+        self.folders[result.source.folder] = None
+        self.limited |= conditions.limited
+        self.unfinished |= conditions.unfinished
+        self.rerouted |= conditions.rerouted
+        self.states |= dict.fromkeys(conditions.states)
+        if conditions.subset:
+            self.parts[column.name] = conditions.subset
+        value, interval = _by_rule(entry)
+        self.sources[column.name] = result.source
         before, rated = self.cells.get(column.name), self.ratings.get(column.name)
         if judge is None and before is not None and before != column.shown(value):
             self.doubled.setdefault(column.name, []).append(str(before))
         if judge is not None and rated is not None and rated[0] != column.shown(value):
             self.doubled.setdefault(column.name, []).append(f"{rated[0]} by {rated[1].words}")
-        if found.rater is not None:
-            self.raters[column.name] = found.rater
+        if result.rater is not None:
+            self.raters[column.name] = result.rater
         if judge is not None:
             self.ratings[column.name] = (column.shown(value), judge)
         else:
@@ -150,14 +150,14 @@ class _Values:
         if judge is None and entry.ci95 and all(map(isfinite, entry.ci95)) and value == entry.value:
             self.intervals[column.name] = (column.shown(entry.ci95[0]), column.shown(entry.ci95[1]))
         self.beyond.pop(column.name, None)
-        if found.alone is not None:
-            self.beyond[column.name] = _beyond(found.alone, column)
+        if result.alone is not None:
+            self.beyond[column.name] = _beyond(result.alone, column)
         self.worded.pop(column.name, None)
         if spread := _over_wordings(entry, column):
             self.worded[column.name] = spread
         self.policies.pop(column.name, None)
-        if told:
-            self.policies[column.name] = {rule: column.shown(number) for rule, number in told.items()}
+        if interval:
+            self.policies[column.name] = {rule: column.shown(number) for rule, number in interval.items()}
 
 
 def own_rows(
@@ -176,26 +176,26 @@ def own_rows(
     Raises:
         UserError: a folder holds no run, or a record is damaged.
     """
-    every: list[_Found] = []
+    every: list[_Result] = []
     ignored: list[str] = []
     names = {variant.of(column)[0] for variant in variants for column in rules.columns}
-    definitions = {name: found for name in names if (found := _definition(name)) is not None}
-    for place in (found_in for folder in runs for found_in in run_folders(folder)):
-        run = open_run(place)
+    definitions = {name: definition for name in names if (definition := _definition(name)) is not None}
+    for run_path in (inner for folder in runs for inner in run_folders(folder)):
+        run = open_run(run_path)
         run.check()  # a damaged run of another benchmark is told too
         values = list(_values(run, rules.columns, variants, definitions))
-        ignored += [] if values else [str(place)]
+        ignored += [] if values else [str(run_path)]
         every += values
-    settled, questions = _settled(every), cache(_questions)
-    known = {(one.column.name, one.asked.rows) for one in every if not one.asked.copied}
+    settled, questions = _settle_conditions(every), cache(_questions)
+    known = {(one.column.name, one.conditions.rows) for one in every if not one.conditions.copied}
     several, read = _rated_by_several(every), _read_by_their_own(every)
     reads = {} if published else _most_readers(every)
     rows: dict[tuple[tuple[str, ...], tuple[str, ...], bool], _Values] = {}
     for value in every:
-        asked, rater, system = value.asked, value.rater, tuple[str, ...](value.system)
+        conditions, rater, system = value.conditions, value.rater, tuple[str, ...](value.system)
         holds = settled.get((value.column.name, value.system[1]))
-        other = asked.settles and _is_other(asked, holds, questions)
-        apart = ((_OTHER_DATA if holds else _DISPUTED),) if other else asked.apart
+        other = conditions.is_decisive and _is_other(conditions, holds, questions)
+        apart = ((_OTHER_DATA if holds else _DISPUTED),) if other else conditions.apart
         if value.system in read:
             system = (*system, f"read by {read[value.system]}")
         elif rater is not None and not value.rated:
@@ -205,46 +205,48 @@ def own_rows(
                 apart = (*apart, _OTHER_JUDGE)
         elif rater is not None and value.system in several:
             system = (*system, f"rated by {rater.name}")
-        row = rows.setdefault((system, apart, bool(asked.part)), _Values())
+        row = rows.setdefault((system, apart, bool(conditions.subset)), _Values())
         row.take(value)
-        row.copied |= asked.copied and not (other or asked.apart) and (value.column.name, asked.rows) not in known
+        row.copied |= (
+            conditions.copied and not (other or conditions.apart) and (value.column.name, conditions.rows) not in known
+        )
     return [_row(system, apart, values, rules) for (system, apart, _), values in rows.items()], ignored
 
 
-def _rated_by_several(found: Sequence[_Found]) -> set[tuple[str, str]]:
+def _rated_by_several(results: Sequence[_Result]) -> set[tuple[str, str]]:
     """The systems, by the way to run them, whose values of one column are ratings by several judges."""
     raters: dict[tuple[tuple[str, str], str], set[RaterKey]] = {}
-    for one in found:
+    for one in results:
         if one.rated and one.rater is not None:
             raters.setdefault((one.system, one.column.name), set()).add(one.rater.key)
     return {system for (system, _), held in raters.items() if len(held) > 1}
 
 
-def _read_by_their_own(found: Sequence[_Found]) -> dict[tuple[str, str], str]:
+def _read_by_their_own(results: Sequence[_Result]) -> dict[tuple[str, str], str]:
     """The judges of the systems, by the way to run them, of which every metric that is read has a judge of its own:
     they share a row.
     """
     readers: dict[tuple[str, str], dict[str, dict[RaterKey, Rater]]] = {}
-    for one in found:
+    for one in results:
         if one.rater is not None and not one.rated:
             of = readers.setdefault(one.system, {}).setdefault(one.source.metric, {})
             of[one.rater.key] = one.rater
-    told = {system: [r for held in of.values() for r in held.values()] for system, of in readers.items()}
+    readers_of = {system: [r for held in of.values() for r in held.values()] for system, of in readers.items()}
     return {
         system: " and ".join(sorted({f"{rater.read}" for rater in raters}))
-        for system, raters in told.items()
+        for system, raters in readers_of.items()
         if len(raters) == len(readers[system]) == len({rater.name for rater in raters}) > 1
     }
 
 
-def _most_readers(found: Sequence[_Found]) -> dict[tuple[str, str], RaterKey]:
+def _most_readers(results: Sequence[_Result]) -> dict[tuple[str, str], RaterKey]:
     """The judge that the rubric names, or else the one that read the answers of most systems, by column and way to run
     it.
 
     Of equally many it is the latest."""
     systems: dict[tuple[str, str], dict[RaterKey, set[str]]] = {}
     others: set[RaterKey] = set()
-    for one in found:
+    for one in results:
         if one.rater is not None and not one.rated:
             held = systems.setdefault((one.column.name, one.system[1]), {})
             held[one.rater.key] = held.pop(one.rater.key, set()) | {one.system[0]}
@@ -257,39 +259,41 @@ def _most_readers(found: Sequence[_Found]) -> dict[tuple[str, str], RaterKey]:
 
 _OTHER_DATA, _COPIED, _OTHER_JUDGE = "other data", "own copy of the data", "other judge"
 _DISPUTED = "copies of the data that disagree"
-_BESIDE = "/beside-"
+_BASELINE_SUFFIX = "/beside-"
 
 
-def _settled(found: Sequence[_Found]) -> dict[tuple[str, str], _Asked | None]:
+def _settle_conditions(results: Sequence[_Result]) -> dict[tuple[str, str], Conditions | None]:
     """Who says what the questions of a column are, by the way to run it; None where nobody does.
 
     It is a run from the repository, or else of a copy; one that holds all of them, or else a part. Of these it is one
     that asked what most systems were asked, or the latest of equally many. Between copies of which equally many
     disagree nothing is settled.
     """
-    systems: dict[tuple[str, str], dict[str, tuple[_Asked, set[str]]]] = {}
-    for one in found:
-        if one.asked.settles:
-            asked = systems.setdefault((one.column.name, one.system[1]), {})
-            before, named = asked.pop(str(one.asked.rows), (one.asked, set[str]()))
-            sure = one.asked if before.copied else before
-            asked[str(one.asked.rows)] = sure, named | {one.system[0]}  # what is asked again stands last
-    settled: dict[tuple[str, str], _Asked | None] = {}
-    for key, asked in systems.items():
-        ranks = [(not one.copied, one.whole, len(named)) for one, named in asked.values()]
-        best, *others = [one for (one, _), rank in zip(asked.values(), ranks) if rank == max(ranks)][::-1]
-        settled[key] = None if others and best.copied and best.whole else best
+    systems: dict[tuple[str, str], dict[str, tuple[Conditions, set[str]]]] = {}
+    for one in results:
+        if one.conditions.is_decisive:
+            by_conditions = systems.setdefault((one.column.name, one.system[1]), {})
+            before, named = by_conditions.pop(str(one.conditions.rows), (one.conditions, set[str]()))
+            sure = one.conditions if before.copied else before
+            by_conditions[str(one.conditions.rows)] = sure, named | {one.system[0]}  # what is asked again stands last
+    settled: dict[tuple[str, str], Conditions | None] = {}
+    for key, by_conditions in systems.items():
+        ranks = [(not one.copied, one.is_complete, len(named)) for one, named in by_conditions.values()]
+        best, *others = [one for (one, _), rank in zip(by_conditions.values(), ranks) if rank == max(ranks)][::-1]
+        settled[key] = None if others and best.copied and best.is_complete else best
     return settled
 
 
-def _is_other(asked: _Asked, settled: _Asked | None, questions: Callable[[str], Mapping[str, str]]) -> bool:
+def _is_other(
+    conditions: Conditions, settled: Conditions | None, questions: Callable[[str], Mapping[str, str]]
+) -> bool:
     """Whether the questions of a run are not those of its column; of a part of them, those that both hold are compared."""
     if settled is None:
-        return asked.whole
-    if asked.rows == settled.rows or (asked.whole and settled.whole):
-        return asked.rows != settled.rows
+        return conditions.is_complete
+    if conditions.rows == settled.rows or (conditions.is_complete and settled.is_complete):
+        return conditions.rows != settled.rows
     known = questions(settled.folder)
-    return any(known.get(id, question) != question for id, question in questions(asked.folder).items())
+    return any(known.get(id, question) != question for id, question in questions(conditions.folder).items())
 
 
 def _questions(folder: str) -> Mapping[str, str]:
@@ -304,28 +308,30 @@ def _definition(name: str) -> Benchmark | None:
         return None
 
 
-def _asked(run: Run, one: Benchmark, served: Sequence[Served]) -> _Asked:
+def _read_conditions(run: Run, one: Benchmark, served: Sequence[Served]) -> Conditions:
     """What a run is of a benchmark, held against the benchmark's definition."""
     meta = run.meta
     config = meta.get("config") or {}
     # A record that was not made by asking, such as an imported one, does not know the definition that it is of.
-    taken = rows_taken(run, one.size) if "size" in (meta.get("benchmark") or {}) else UNSET
+    rows = rows_taken(run, one.size) if "size" in (meta.get("benchmark") or {}) else UNSET
     limit = config.get("limit")
-    limited = taken.why == "limit" if taken else limit is not None
-    part = rows_text(taken) if taken and taken.why else f"limited to {limit:,} questions" if limited else ""
+    limited = rows.why == "limit" if rows else limit is not None
+    subset = rows_text(rows) if rows and rows.why else f"limited to {limit:,} questions" if limited else ""
     unfinished = meta.get("state") not in (None, "finished")
-    asked = (meta.get("fingerprint") or {}).get("asked") or {}
-    copied = "revision" in asked and asked["revision"] is None and one.data.path is None
+    fingerprint = (meta.get("fingerprint") or {}).get("asked") or {}
+    copied = "revision" in fingerprint and fingerprint["revision"] is None and one.data.path is None
     apart = tuple(other_than_defined(run, one))
     rerouted, states = any(one.other for one in served), tuple(one.state for one in served)
-    return _Asked(str(run.folder), identity_of(run).rows, apart, part, limited, unfinished, rerouted, states, copied)
+    return Conditions(
+        str(run.folder), identity_of(run).rows, apart, subset, limited, unfinished, rerouted, states, copied
+    )
 
 
 def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules: Rules) -> Row:
     parts = dict.fromkeys(values.parts.values())
-    told = [*apart, *(parts if len(parts) < 2 else ["parts of the questions"]), *([_COPIED] if values.copied else [])]
+    notes = [*apart, *(parts if len(parts) < 2 else ["parts of the questions"]), *([_COPIED] if values.copied else [])]
     return rules.row(
-        _name(*system, *told),
+        _name(*system, *notes),
         values.cells,
         {},
         values.counts,
@@ -364,27 +370,29 @@ def _over_wordings(entry: MetricSummary | Subset, column: Column) -> dict[str, D
     over = entry.robustness if isinstance(entry, MetricSummary) else None
     if not over or not over.same_questions:
         return {}
-    told = {"mean": over.mean, "worst": over.worst, "best": over.best, "sd": over.sd}
-    found = {name: column.shown(one.value) for name, one in told.items() if one is not None and one.value is not None}
-    return {"n": Decimal(over.n), **found}
+    statistics = {"mean": over.mean, "worst": over.worst, "best": over.best, "sd": over.sd}
+    texts = {
+        name: column.shown(one.value) for name, one in statistics.items() if one is not None and one.value is not None
+    }
+    return {"n": Decimal(over.n), **texts}
 
 
 def _judged(values: _Values, rules: Rules) -> dict[str, str]:
     """The ratings of a row by column, group and as the average, each with its judge."""
-    told = {name: f"{value} by {rater.words}" for name, (value, rater) in values.ratings.items()}
+    ratings = {name: f"{value} by {rater.words}" for name, (value, rater) in values.ratings.items()}
     if len({rater.key for _, rater in values.ratings.values()}) != 1:
-        return told
+        return ratings
     judge = next(iter(values.ratings.values()))[1].words
     cells = {name: value for name, (value, _) in values.ratings.items()}
     for group in rules.means:
         mean = group_mean(cells, rules.columns, group)
-        if mean is not None and group not in told:
-            whole = all(column.name in cells for column in rules.columns if column.group == group)
-            told[group] = f"{mean} by {judge}" + ("" if whole else " (part)")
+        if mean is not None and group not in ratings:
+            is_complete = all(column.name in cells for column in rules.columns if column.group == group)
+            ratings[group] = f"{mean} by {judge}" + ("" if is_complete else " (part)")
     if rules.averages and all(column.counts == "rating" for column in rules.columns):
         mean, _ = average(cells, rules.columns)
-        told[AVERAGE] = f"{mean} by {judge}" + ("" if len(cells) == len(rules.columns) else " (part)")
-    return told
+        ratings[AVERAGE] = f"{mean} by {judge}" + ("" if len(cells) == len(rules.columns) else " (part)")
+    return ratings
 
 
 def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
@@ -394,38 +402,38 @@ def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
     if not policies:
         return value, {}
     official = policies.official.value
-    left_out, as_wrong = policies.left_out, policies.as_wrong
-    every = {"left_out": left_out, "as_wrong": as_wrong, "official": official}
+    excluded, as_wrong = policies.left_out, policies.as_wrong
+    every = {"left_out": excluded, "as_wrong": as_wrong, "official": official}
     known = {rule: value for rule, value in every.items() if value is not None}
-    return (value if official is None else official), known if left_out != as_wrong else {}
+    return (value if official is None else official), known if excluded != as_wrong else {}
 
 
 def _values(
     run: Run, columns: Sequence[Column], variants: Sequence[Variant], definitions: Mapping[str, Benchmark]
-) -> Iterator[_Found]:
+) -> Iterator[_Result]:
     """The values that a run gives."""
     benchmark = (run.meta.get("benchmark") or {}).get("name")
     every = [(variant, column, variant.of(column)) for variant in variants for column in columns]
-    wanted = [one for one in every if (of := definitions.get(one[2][0])) is not None and of.name == benchmark]
-    if not wanted:
+    selected = [one for one in every if (of := definitions.get(one[2][0])) is not None and of.name == benchmark]
+    if not selected:
         return
     summary = summarise(run)
     served = summary.answers.served if summary.answers else ()
-    asked = {name: _asked(run, definitions[name], served) for name in {one[2][0] for one in wanted}}
+    conditions = {name: _read_conditions(run, definitions[name], served) for name in {one[2][0] for one in selected}}
     for system, held in summary.systems.items():
-        for variant, column, (name, metric, subset) in wanted:
-            whole = held.metrics.get(metric)
-            entry: MetricSummary | Subset | None = whole
+        for variant, column, (name, metric, subset) in selected:
+            overall = held.metrics.get(metric)
+            entry: MetricSummary | Subset | None = overall
             if subset is not None:
                 kind, _, value = subset.partition("=")
-                entry = subsets_of(whole).get(kind, {}).get(value)
+                entry = subsets_of(overall).get(kind, {}).get(value)
             if entry is None or entry.value is None or not _counts_all(entry):
                 continue
-            rater = _rater(run, metric, whole)
+            rater = _rater(run, metric, overall)
             alone = None if subset is not None else _text_alone(summary, metric)
             source = Source(str(run.folder), system, metric, str(run.metrics[metric].get("protocol", "")))
             rated = rater is not None and column.counts == "rating"  # else a judge read the answers at most
-            yield _Found((system, variant.name), column, entry, rater, rated, source, asked[name], alone)
+            yield _Result((system, variant.name), column, entry, rater, rated, source, conditions[name], alone)
 
 
 def _text_alone(summary: Summary, metric: str) -> Controlled | None:
@@ -445,8 +453,8 @@ def _counts_all(entry: MetricSummary | Subset) -> bool:
 
 def _name(system: str, *about: str) -> str:
     """The name of a row: that of the model, and in brackets how its benchmarks were run."""
-    told = ", ".join(filter(None, about))
-    return f"{system} ({told})" if told else system
+    about_text = ", ".join(filter(None, about))
+    return f"{system} ({about_text})" if about_text else system
 
 
 def _rater(run: Run, metric: str, entry: MetricSummary | None) -> Rater | None:
@@ -458,7 +466,7 @@ def _rater(run: Run, metric: str, entry: MetricSummary | None) -> Rater | None:
     named = published_rater(metric)
     if kind == STEM and judge:
         # Rubrics that prefer one of two answers name the baseline behind the judge.
-        other = named is not None and named.judge != judge.partition(_BESIDE)[0]
+        other = named is not None and named.judge != judge.partition(_BASELINE_SUFFIX)[0]
         return Rater(judge, served, f"{STEM}/{rubric}", tested, named.judge if named is not None and other else "")
     if not is_judge_metric(metric):
         return None

@@ -48,12 +48,12 @@ def trust(board: Board, seed: int = 0) -> Trust:
             hint="choose the board that counts benchmarks",
         )
     points = points_of(board)
-    found = robustness(points)
-    ranked = [n for n, one in enumerate(found) if one.rank is not None]
-    parts, unknown = _left_out(board, points, ranked)
+    orders = robustness(points)
+    ranked = [n for n, one in enumerate(orders) if one.rank is not None]
+    parts, unknown = _without_each_row(board, points, ranked)
     drawn = rank_draws(points.averages()[ranked], parts, seed=seed) if ranked else None
     dispensable = tuple((board.columns[column].name, tau) for column, tau in redundancy(points))
-    return Trust(tuple(found), dispensable=dispensable, **_by_row(board, ranked, drawn, unknown))
+    return Trust(tuple(orders), dispensable=dispensable, **_by_row(board, ranked, drawn, unknown))
 
 
 def likeness(board: Board) -> Likeness:
@@ -83,11 +83,11 @@ def points_of(board: Board, *, printed: bool = True) -> Points:
             continue
         with_cells = {column.group for column in board.columns if column.name in row.cells}
         for c, column in enumerate(board.columns):
-            told = row.cells.get(column.name)
+            cell = row.cells.get(column.name)
             if printed and column.group not in with_cells:
-                told = row.printed.get(column.group)
-            if told is not None and not (printed and board.is_part(row, column.group)):
-                values[n, c] = float(column.points(told))
+                cell = row.printed.get(column.group)
+            if cell is not None and not (printed and board.is_part(row, column.group)):
+                values[n, c] = float(column.points(cell))
     held = Counter(column.benchmark for column in board.columns if column.subset is not None)
     benchmarks = [
         f"{column.benchmark} {column.subset}" if held[column.benchmark] > 1 else column.benchmark
@@ -112,24 +112,24 @@ def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknow
     tied: list[tuple[str, ...]] = [()] * len(board.rows)
     notes: list[str | None] = ["the row has no rank"] * len(board.rows)
     if drawn is not None:
-        for place, row in enumerate(ranked):
-            intervals[row], notes[row] = drawn.intervals[place], drawn.notes[place]
-            tied[row] = tuple(board.rows[ranked[other]].name for other in drawn.tied[place])
-            if place in unknown:
-                intervals[row], notes[row] = None, unknown[place]
-        moving = [place for place, row in enumerate(ranked) if intervals[row] is not None]
-        for place, row in enumerate(ranked):
-            others = [other for other in range(len(ranked)) if other != place and (place in moving or other in moving)]
-            above[row] = {ranked[other]: float(drawn.above[place, other]) for other in others}
-            if place in moving:
-                shares[row] = {rank: float(share) for rank, share in enumerate(drawn.shares[place], 1) if share}
+        for index, row in enumerate(ranked):
+            intervals[row], notes[row] = drawn.intervals[index], drawn.notes[index]
+            tied[row] = tuple(board.rows[ranked[other]].name for other in drawn.tied[index])
+            if index in unknown:
+                intervals[row], notes[row] = None, unknown[index]
+        moving = [index for index, row in enumerate(ranked) if intervals[row] is not None]
+        for index, row in enumerate(ranked):
+            others = [other for other in range(len(ranked)) if other != index and (index in moving or other in moving)]
+            above[row] = {ranked[other]: float(drawn.above[index, other]) for other in others}
+            if index in moving:
+                shares[row] = {rank: float(share) for rank, share in enumerate(drawn.shares[index], 1) if share}
     return {
         "rank_intervals": tuple(intervals), "shares": tuple(shares), "above": tuple(above), "tied": tuple(tied),
         "notes": tuple(notes),
     }  # fmt: skip
 
 
-def _left_out(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list[LeftOut], dict[int, str]]:
+def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list[LeftOut], dict[int, str]]:
     """What each benchmark adds to the averages of the own rows, with each of its units left out.
 
     Returns:
@@ -137,18 +137,18 @@ def _left_out(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list
     """
     of_benchmark: dict[str, dict[int, Changes]] = {}
     unknown: dict[int, str] = {}
-    for place, number in enumerate(ranked):
+    for index, number in enumerate(ranked):
         row = board.rows[number]
         if row.published:
             continue
         weights = dict(zip((column.name for column in board.columns), points.weights(number), strict=True))
-        found, lost = _changes(board, row, {name: weight for name, weight in weights.items() if weight})
-        if lost:
-            unknown[place] = (
-                f"the items behind {', '.join(lost)} cannot be left out one by one, so the interval of the rank is unknown"
+        found, missing = _changes(board, row, {name: weight for name, weight in weights.items() if weight})
+        if missing:
+            unknown[index] = (
+                f"the items behind {', '.join(missing)} cannot be left out one by one, so the interval of the rank is unknown"
             )
         for benchmark, changes in found.items():
-            of_benchmark.setdefault(benchmark, {})[place] = changes
+            of_benchmark.setdefault(benchmark, {})[index] = changes
     return [together(rows) for rows in of_benchmark.values()], unknown
 
 
@@ -156,18 +156,18 @@ def _changes(board: Board, row: Row, weights: Mapping[str, float]) -> tuple[dict
     """By benchmark and unit, how the row's average changes when the unit is left out; and the columns that do not say
     it.
     """
-    found: dict[str, Changes] = {}
-    lost: list[str] = []
+    by_column: dict[str, Changes] = {}
+    missing: list[str] = []
     for column in (column for column in board.columns if column.name in weights):
         source = row.sources[column.name]
         with closing(open_run(source.folder)) as run:
             benchmark = str((run.meta.get("benchmark") or {}).get("name"))
             # A part of a benchmark has no items of its own here.
-            whole = changes_of(run, source.system, source.metric) if column.subset is None else {}
-        if not whole:
-            lost.append(column.name)
-        changes = found.setdefault(benchmark, {})
-        for unit, change in whole.items():
+            overall = changes_of(run, source.system, source.metric) if column.subset is None else {}
+        if not overall:
+            missing.append(column.name)
+        changes = by_column.setdefault(benchmark, {})
+        for unit, change in overall.items():
             points = weights[column.name] * change * column.points_of_unit
             changes[unit] = changes.get(unit, 0.0) + points
-    return {benchmark: changes for benchmark, changes in found.items() if changes}, lost
+    return {benchmark: changes for benchmark, changes in by_column.items() if changes}, missing

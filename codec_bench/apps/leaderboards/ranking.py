@@ -68,19 +68,19 @@ class Points:
         """The names of some columns, by their numbers."""
         return [self.columns[column] if self.columns else str(column) for column in columns]
 
-    def averages(self, kept: np.ndarray | None = None) -> np.ndarray:
+    def averages(self, included: np.ndarray | None = None) -> np.ndarray:
         """The average of each row over the columns that are kept, `(rows,)`; NaN for a row without a cell of one of the
         marks.
         """
-        return _averages(self.values, self.marks, np.ones(len(self.marks), bool) if kept is None else kept)
+        return _averages(self.values, self.marks, np.ones(len(self.marks), bool) if included is None else included)
 
 
-def _averages(values: np.ndarray, marks: Sequence[str], kept: np.ndarray) -> np.ndarray:
+def _averages(values: np.ndarray, marks: Sequence[str], included: np.ndarray) -> np.ndarray:
     """The mean over the marks of the mean of the mark's cells, `(rows, columns)` to `(rows,)`."""
     of = np.asarray(list(marks))
     means = []
-    for mark in dict.fromkeys(of[kept].tolist()):
-        cells = values[:, kept & (of == mark)]
+    for mark in dict.fromkeys(of[included].tolist()):
+        cells = values[:, included & (of == mark)]
         present = np.isfinite(cells)
         with np.errstate(invalid="ignore"):
             means.append(np.where(present, cells, 0.0).sum(axis=1) / present.sum(axis=1))
@@ -180,13 +180,13 @@ def _scaled(points: Points) -> tuple[np.ndarray | None, list[int]]:
     low, high = np.nanmin(among, axis=0), np.nanmax(among, axis=0)
     constant = high - low <= _SAME * np.maximum(1.0, np.abs(high))
     scales = ((np.nanmean(among, axis=0), np.nanstd(among, axis=0)), (low, high - low))
-    found = []
+    columns = []
     for middle, scale in scales:
         scaled = np.where(constant, 0.0, (among - middle) / np.where(constant, 1.0, scale))
         scaled = np.where(np.isfinite(points.values), scaled, np.nan)
         averages = _averages(scaled, points.marks, np.ones(len(points.marks), bool))
-        found.append(np.where(complete, averages, np.nan))
-    return ranks(np.stack(found)), np.flatnonzero(constant & there).tolist()
+        columns.append(np.where(complete, averages, np.nan))
+    return ranks(np.stack(columns)), np.flatnonzero(constant & there).tolist()
 
 
 def _span(table: np.ndarray | None, rows: int) -> list[tuple[int, int] | None]:
@@ -255,20 +255,22 @@ def rank_draws(
     """
     rows = len(averages)
     drawn = drawn_values(averages, parts, seed=seed, draws=draws)
-    few = {row: part.units for part in parts for row in part.rows if part.units < FEWEST_UNITS}
-    moving = {row for part in parts for row in part.rows} - set(few)
+    small_samples = {
+        row: sample_part.units for sample_part in parts for row in sample_part.rows if sample_part.units < FEWEST_UNITS
+    }
+    moving = {row for sample_part in parts for row in sample_part.rows} - set(small_samples)
     placed, above = _placed(drawn)
     shares = np.stack([np.bincount(placed[:, row], minlength=rows + 1)[1:] for row in range(rows)]) / draws
     ends = np.quantile(placed, [(1 - level) / 2, (1 + level) / 2], axis=0, method="nearest").astype(int)
     notes = [
         None
         if row in moving
-        else too_few(few[row], FEWEST_UNITS, "a rank interval")
-        if row in few
+        else too_few(small_samples[row], FEWEST_UNITS, "a rank interval")
+        if row in small_samples
         else "there are no items of this row, so the interval of its rank is unknown"
         for row in range(rows)
     ]
-    unsure = ~_told_apart(np.asarray(averages, np.float64), drawn, level)
+    unsure = ~_are_distinguishable(np.asarray(averages, np.float64), drawn, level)
     return RankDraws(
         tuple((int(ends[0, row]), int(ends[1, row])) if row in moving else None for row in range(rows)),
         shares,
@@ -281,7 +283,7 @@ def rank_draws(
     )  # fmt: skip
 
 
-def _told_apart(averages: np.ndarray, drawn: np.ndarray, level: float) -> np.ndarray:
+def _are_distinguishable(averages: np.ndarray, drawn: np.ndarray, level: float) -> np.ndarray:
     """Which rows can be told apart, bool `(rows, rows)`: of rows that are all equal, some pair is so in at most 5 % of
     the data sets.
 
@@ -294,10 +296,10 @@ def _told_apart(averages: np.ndarray, drawn: np.ndarray, level: float) -> np.nda
     spread = np.diag(covariance)
     sd = np.sqrt(np.maximum(spread[:, None] + spread[None, :] - 2 * covariance, 0))
     least = _SAME * max(1.0, float(np.abs(drawn).max()))
-    found = np.abs(averages[:, None] - averages[None, :])
-    apart = (sd <= least) & (found > least)
+    differences = np.abs(averages[:, None] - averages[None, :])
+    apart = (sd <= least) & (differences > least)
     first, second = np.nonzero(np.triu(sd > least))
-    ratio = found[first, second] / sd[first, second]
+    ratio = differences[first, second] / sd[first, second]
     left = np.ones(len(first), bool)
     while left.any():
         a, b, of = first[left], second[left], sd[first[left], second[left]]
@@ -318,13 +320,13 @@ def drawn_values(averages: np.ndarray, parts: Sequence[LeftOut], *, seed: int, d
     """Averages as they could have been with other items, `(draws, rows)`; see `rank_draws`."""
     rng = np.random.default_rng(seed)
     drawn = np.tile(np.asarray(averages, np.float64), (draws, 1))
-    for part in parts:
-        if part.units < FEWEST_UNITS:
+    for sample_part in parts:
+        if sample_part.units < FEWEST_UNITS:
             continue
-        values, vectors = np.linalg.eigh(part.covariance())
-        normal = rng.standard_normal((draws, len(part.rows))) @ (vectors * np.sqrt(np.maximum(values, 0))).T
-        freedom = part.units - 1
-        drawn[:, list(part.rows)] += normal * np.sqrt(freedom / rng.chisquare(freedom, (draws, 1)))
+        values, vectors = np.linalg.eigh(sample_part.covariance())
+        normal = rng.standard_normal((draws, len(sample_part.rows))) @ (vectors * np.sqrt(np.maximum(values, 0))).T
+        freedom = sample_part.units - 1
+        drawn[:, list(sample_part.rows)] += normal * np.sqrt(freedom / rng.chisquare(freedom, (draws, 1)))
     return drawn
 
 
@@ -358,18 +360,18 @@ def redundancy(points: Points) -> list[tuple[int, float]]:
     if complete.sum() < 3:
         return []
     full = points.averages()[complete]
-    kept = np.ones(len(points.marks), bool)
+    included = np.ones(len(points.marks), bool)
     order: list[tuple[int, float]] = []
-    while kept.sum() > 1:
+    while included.sum() > 1:
         best: tuple[float, int] | None = None
-        for column in np.flatnonzero(kept):
-            trial = kept.copy()
+        for column in np.flatnonzero(included):
+            trial = included.copy()
             trial[column] = False
             tau = float(kendalltau(full, points.averages(trial)[complete]).statistic)
             if np.isfinite(tau) and (best is None or tau >= best[0]):
                 best = (tau, int(column))
         if best is None:
             break
-        kept[best[1]] = False
+        included[best[1]] = False
         order.append((best[1], best[0]))
     return order

@@ -80,8 +80,8 @@ def published_words(metrics: Mapping[str, str]) -> list[str]:
 
 def published_rater(metric: str) -> Rater | None:
     """The judge whose verdicts the published numbers of a metric rest on; None if there is none, or nobody knows it."""
-    found = _published(metric)
-    return None if found is None else Rater(found[0])
+    published = _published(metric)
+    return None if published is None else Rater(published[0])
 
 
 def _published(metric: str) -> tuple[str, str] | None:

@@ -57,18 +57,18 @@ def site(
     if audio_mb < 0:
         raise UserError(f"audio_mb is {audio_mb:g}; expected 0 or more", hint="0 copies no sound")
     folders, sites = _sorted(runs)
-    made = SiteFolder(out, new=bool(folders or sites))
-    done = add_runs(made, folders, audio_mb)
+    site_folder = SiteFolder(out, new=bool(folders or sites))
+    done = add_runs(site_folder, folders, audio_mb)
     if done.parts:
         one = len(done.parts) == 1
         tell(
             f"{len(done.parts)} {'run' if one else 'runs'} of {'a shard is' if one else 'shards are'} left out; codec-bench merge makes one run of all shards"
         )
-    taken: list[list[str]] = [list(done.added), list(done.replaced), list(done.unchanged)]
+    counts: list[list[str]] = [list(done.added), list(done.replaced), list(done.unchanged)]
     for other in sites:
-        for names, more in zip(taken, take_over(made, other)):
+        for names, more in zip(counts, take_over(site_folder, other)):
             names += more
-    return finish(made, Added(*map(tuple, taken)), _published(made, tell), title)
+    return finish(site_folder, Added(*map(tuple, counts)), _published(site_folder, tell), title)
 
 
 def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
@@ -109,39 +109,39 @@ def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
 
     folders: dict[Path, None] = {}
     sites = []
-    for given in map(Path, runs):
-        if is_site(given):
-            sites.append(SiteFolder(given, new=False))
+    for path in map(Path, runs):
+        if is_site(path):
+            sites.append(SiteFolder(path, new=False))
         else:
-            folders.update(dict.fromkeys(run_folders(given)))
+            folders.update(dict.fromkeys(run_folders(path)))
     return list(folders), sites
 
 
-def _published(made: SiteFolder, tell: Callable[[str], None]) -> dict[str, Mapping[str, Any]]:
+def _published(site_folder: SiteFolder, notify: Callable[[str], None]) -> dict[str, Mapping[str, Any]]:
     """The published leaderboards that runs of the site stand on, and published codecs if the site holds codecs."""
     from codec_bench.apps.leaderboards.api import board_names, definition_of, leaderboard
     from codec_bench.apps.leaderboards.codecs import codec_board
     from codec_bench.apps.site.published import published_board, published_codecs
 
-    found: dict[str, Mapping[str, Any]] = {}
-    entries = made.entries()
+    by_board: dict[str, Mapping[str, Any]] = {}
+    entries = site_folder.entries()
     if any("bitrate" in entry["metrics"] for entry in entries):
-        found["codecs"] = published_codecs(codec_board())
-    asked = {entry["key"]: entry["board"]["benchmark"] for entry in entries if entry["board"]["benchmark"]}
-    if not asked:
-        return found
-    here = {key: folder for key, folder in made.folders().items() if key in asked}
-    if lacking := len(asked) - len(here):
+        by_board["codecs"] = published_codecs(codec_board())
+    benchmarks = {entry["key"]: entry["board"]["benchmark"] for entry in entries if entry["board"]["benchmark"]}
+    if not benchmarks:
+        return by_board
+    here = {key: folder for key, folder in site_folder.folders().items() if key in benchmarks}
+    if lacking := len(benchmarks) - len(here):
         runs = "1 run of a benchmark is" if lacking == 1 else f"{lacking} runs of benchmarks are"
-        tell(f"{runs} not on this machine, and so on no published leaderboard of the site")
+        notify(f"{runs} not on this machine, and so on no published leaderboard of the site")
     keys = {folder: key for key, folder in here.items()}
     for name in board_names():
         definition, _ = definition_of(name)
         held = {variant.of(column)[0] for variant in definition.board_variants for column in definition.columns}
-        folders = [folder for key, folder in here.items() if asked[key] in held]
+        folders = [folder for key, folder in here.items() if benchmarks[key] in held]
         if folders:
             ranked = definition.averages and definition.one != "sample"
             board = leaderboard(name, folders, robustness=ranked, correlations=len(definition.columns) > 1)
             if any(not row.published for row in board.rows):
-                found[name] = published_board(board, keys)
-    return found
+                by_board[name] = published_board(board, keys)
+    return by_board

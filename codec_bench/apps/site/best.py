@@ -77,8 +77,8 @@ def _standings(
     if any(one is None for one in parts.values()):
         return []
     known = {n: one for n, one in parts.items() if one is not None}
-    found = verdict(known, _out(rivals, column), facts["higher_is_better"])
-    return [found.standing(n).as_dict() for n in known]
+    outcome = verdict(known, _out(rivals, column), facts["higher_is_better"])
+    return [outcome.standing(n).as_dict() for n in known]
 
 
 class _Scores:
@@ -96,22 +96,22 @@ class _Scores:
         """
         if self._site is None:
             return None
-        key, place = entry["key"], list(entry["metrics"]).index(metric)
+        key, index = entry["key"], list(entry["metrics"]).index(metric)
         if key not in self._samples:
             samples = self._site.read_data(f"runs/{key}/samples")
             order = np.argsort(np.asarray(samples["ids"], dtype=object))
             self._samples[key] = samples["ids"], samples["units"], order
-        if (key, place) not in self._values:
-            self._values[key, place] = self._site.read_data(f"runs/{key}/values-{place}")
+        if (key, index) not in self._values:
+            self._values[key, index] = self._site.read_data(f"runs/{key}/values-{index}")
         ids, units, order = self._samples[key]
-        values = self._values[key, place]
+        values = self._values[key, index]
         if values["fold"]:
             return None
-        found = values["systems"][list(entry["systems"]).index(system)]
-        above, below = found["above"], found.get("below") or [1.0] * len(ids)
-        kept = [n for n in order.tolist() if above[n] is not None and below[n] is not None]
-        sums = np.asarray([(above[n], below[n]) for n in kept], np.float64).reshape(-1, 2)
-        numbers = [self._numbers.setdefault(ids[n], len(self._numbers)) for n in kept]
-        names = [str(units[n]) if units[n] >= len(ids) else "" for n in kept]
+        rows = values["systems"][list(entry["systems"]).index(system)]
+        above, below = rows["above"], rows.get("below") or [1.0] * len(ids)
+        complete = [n for n in order.tolist() if above[n] is not None and below[n] is not None]
+        sums = np.asarray([(above[n], below[n]) for n in complete], np.float64).reshape(-1, 2)
+        numbers = [self._numbers.setdefault(ids[n], len(self._numbers)) for n in complete]
+        names = [str(units[n]) if units[n] >= len(ids) else "" for n in complete]
         facts = entry["metrics"][metric]
         return Parts(numbers, sums, names, {}, ratios, {}, facts.get("kind") in JUDGED, bounds=declared_bounds(facts))

@@ -26,7 +26,7 @@ Entry = Mapping[str, Any]
 
 
 def boards_of(
-    entries: Sequence[Entry], found: Sequence[Contradiction], site: SiteFolder | None = None
+    entries: Sequence[Entry], conflicts: Sequence[Contradiction], site: SiteFolder | None = None
 ) -> dict[str, dict[str, Any]]:
     """The leaderboards by key, those with the newest runs first.
 
@@ -37,7 +37,7 @@ def boards_of(
     of: dict[str, list[Entry]] = {}
     for entry in entries:
         of.setdefault(entry["board"]["key"], []).append(entry)
-    marked = {(side, c.system, c.metric) for c in found for side in (c.key_a, c.key_b)}
+    marked = {(run_key, c.system, c.metric) for c in conflicts for run_key in (c.key_a, c.key_b)}
     newest = sorted(of, key=lambda key: of[key][-1]["date"] or "", reverse=True)
     return {key: _board(of[key], marked, site) for key in newest}
 
@@ -158,7 +158,7 @@ def index_of(
     entries: Sequence[Entry],
     boards: Mapping[str, Mapping[str, Any]],
     published: Mapping[str, Mapping[str, Any]],
-    found: Sequence[Contradiction],
+    conflicts: Sequence[Contradiction],
     title: str,
 ) -> dict[str, Any]:
     """The index, which every page loads: names of runs, leaderboards, systems and metrics.
@@ -166,7 +166,7 @@ def index_of(
     Args:
         entries: of the runs. boards, published: the leaderboards. found: the contradictions. title: of the site.
     """
-    place = {key: n for n, key in enumerate(boards)}
+    index = {key: n for n, key in enumerate(boards)}
     systems: dict[str, list[int]] = {}
     for n, board in enumerate(boards.values()):
         for name in dict.fromkeys(row["system"] for row in board["rows"]):
@@ -175,7 +175,7 @@ def index_of(
         "title": title,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "runs": [
-            [entry["key"], entry["name"], place[entry["board"]["key"]], entry["date"], entry["state"]]
+            [entry["key"], entry["name"], index[entry["board"]["key"]], entry["date"], entry["state"]]
             for entry in reversed(entries)
         ],
         "boards": [
@@ -202,5 +202,5 @@ def index_of(
         "systems": systems,
         "metrics": sorted({name for entry in entries for name in entry["metrics"]}),
         "published": {name: board["summary"] for name, board in published.items()},
-        "contradictions": len(found),
+        "contradictions": len(conflicts),
     }

@@ -35,31 +35,31 @@ def site(
 
     if out is None:
         raise UserError("no folder was given for the site", hint="codec-bench site RUN --out DIR")
-    made = make_site(runs or [], out=out, audio_mb=audio_mb, title=title, tell=talk)
-    told = [("added", made.added), ("replaced", made.replaced), ("left as they are", made.unchanged)]
-    talk("runs: " + ", ".join(f"{len(names)} {what}" for what, names in told))
-    for sentence in _sentences(made.contradictions):
+    result = make_site(runs or [], out=out, audio_mb=audio_mb, title=title, tell=talk)
+    counts = [("added", result.added), ("replaced", result.replaced), ("left as they are", result.unchanged)]
+    talk("runs: " + ", ".join(f"{len(names)} {label}" for label, names in counts))
+    for sentence in _sentences(result.contradictions):
         talk(sentence)
     if as_json:
-        sys.stdout.write(json.dumps({**asdict(made), "folder": str(made.folder)}, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({**asdict(result), "folder": str(result.folder)}, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.write(f"{made.folder / 'index.html'}\n")
+        sys.stdout.write(f"{result.folder / 'index.html'}\n")
 
 
 def _check(runs: list[Path], as_json: bool) -> None:
     from codec_bench.apps.site.api import contradictions
 
-    found = contradictions(runs)
+    conflicts = contradictions(runs)
     if as_json:
-        sys.stdout.write(json.dumps([asdict(one) for one in found], ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps([asdict(one) for one in conflicts], ensure_ascii=False) + "\n")
     else:
-        _print(found)
-    if found:
+        _print(conflicts)
+    if conflicts:
         raise typer.Exit(3)
 
 
-def _print(found: Sequence[Contradiction]) -> None:
-    if not found:
+def _print(conflicts: Sequence[Contradiction]) -> None:
+    if not conflicts:
         talk("no runs contradict each other")
         return
     rows = [
@@ -67,17 +67,17 @@ def _print(found: Sequence[Contradiction]) -> None:
             f"{name}: {value:.4g} [{low:.4g}, {high:.4g}]"
             for name, value, (low, high) in ((one.run_a, one.value_a, one.interval_a), (one.run_b, one.value_b, one.interval_b))
         ), ", ".join(one.versions))
-        for one in found
+        for one in conflicts
     ]  # fmt: skip
     console().print(table(("system", "metric", "data", "older run", "newer run", "versions that differ"), rows))
 
 
-def _sentences(found: Sequence[Contradiction]) -> list[str]:
+def _sentences(conflicts: Sequence[Contradiction]) -> list[str]:
     """What is said of contradictions while a site is made."""
-    told = [
+    sentences = [
         f"{one.run_a} and {one.run_b} contradict each other: {one.metric} of {one.system} on {one.board} is {one.value_a:.4g} and {one.value_b:.4g}"
-        for one in found[:3]
+        for one in conflicts[:3]
     ]
-    more = len(found) - len(told)
+    more = len(conflicts) - len(sentences)
     are = "contradiction is" if more == 1 else "contradictions are"
-    return [*told, f"{more} more {are} on the page of checks"] if more > 0 else told
+    return [*sentences, f"{more} more {are} on the page of checks"] if more > 0 else sentences

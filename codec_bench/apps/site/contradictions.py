@@ -61,14 +61,14 @@ def contradictions(entries: Sequence[Mapping[str, Any]]) -> list[Contradiction]:
                 if held["value"] is not None and held["ci95"]:
                     key = (entry["board"]["key"], name, system["identity"], metric, held["protocol"])
                     same.setdefault(key, []).append((entry, held))
-    found = []
+    conflicts = []
     for (_, system, _, metric, protocol), sides in same.items():
         for (a, of_a), (b, of_b) in combinations(sides, 2):
             if _outside(of_a["value"], of_b["ci95"]) and _outside(of_b["value"], of_a["ci95"]):
                 facts = (a["board"]["title"], a["key"], b["key"], a["name"], b["name"], of_a["value"], of_b["value"])
                 spread = (tuple(of_a["ci95"]), tuple(of_b["ci95"]))
-                found.append(Contradiction(system, metric, protocol, *facts, *spread, _changed(a, b)))
-    return found
+                conflicts.append(Contradiction(system, metric, protocol, *facts, *spread, _changed(a, b)))
+    return conflicts
 
 
 def _outside(value: float, ends: Sequence[float]) -> bool:

@@ -130,8 +130,8 @@ class SiteFolder:
 
     def keys(self) -> list[str]:
         """The keys of all runs that the site holds whole."""
-        found = (self.path / "data" / "runs").glob("*/run.js")
-        return sorted(path.parent.name for path in found if _KEY.fullmatch(path.parent.name))
+        files = (self.path / "data" / "runs").glob("*/run.js")
+        return sorted(path.parent.name for path in files if _KEY.fullmatch(path.parent.name))
 
     def entry(self, key: str) -> dict[str, Any] | None:
         """What the site knows of a run; None if it does not hold it.
@@ -141,20 +141,20 @@ class SiteFolder:
         """
         if not (self.run_folder(key) / "run.js").is_file():
             return None
-        found = self.read_data(f"runs/{key}/run")
-        if not isinstance(found, dict) or found.get("key") != key or found.get("schema") != SCHEMA:
+        value = self.read_data(f"runs/{key}/run")
+        if not isinstance(value, dict) or value.get("key") != key or value.get("schema") != SCHEMA:
             raise UserError(
                 f"'{self.run_folder(key) / 'run.js'}' is not what a site of this version holds of the run {key}",
                 hint="make the site again in a new folder",
             )
-        return found
+        return value
 
     def entries(self) -> list[dict[str, Any]]:
         """What the site knows of all its runs, the oldest first."""
-        found = [entry for key in self.keys() if (entry := self.entry(key)) is not None]
-        return sorted(found, key=age)
+        readable = [entry for key in self.keys() if (entry := self.entry(key)) is not None]
+        return sorted(readable, key=age)
 
-    def forget(self, key: str) -> None:
+    def remove(self, key: str) -> None:
         """Removes what the site holds of a run."""
         if (folder := self.run_folder(key)).is_dir():
             self._forgot = True
@@ -168,10 +168,8 @@ class SiteFolder:
     def folders(self) -> dict[str, Path]:
         """By key, the folders of those runs of the site that are on this machine."""
         held = set(self.keys())
-        found = {
-            key: (self.path / str(place)).resolve() for key, place in self._facts["folders"].items() if key in held
-        }
-        return {key: place for key, place in found.items() if place.is_dir()}
+        by_key = {key: (self.path / str(path)).resolve() for key, path in self._facts["folders"].items() if key in held}
+        return {key: path for key, path in by_key.items() if path.is_dir()}
 
     def keep_sound(self, path: Path) -> str:
         """Copies a sound, named by its content so that equal sounds are kept once; returns its name from the site's

@@ -59,27 +59,27 @@ def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_
     Raises:
         UserError: a folder holds no run, or its record is damaged.
     """
-    told: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "parts": []}
+    added: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "parts": []}
     for folder in folders:
         run = Run(folder)
         try:
             run.check()
             if is_part(run):
-                told["parts"].append(run.folder.name)
+                added["parts"].append(run.folder.name)
                 continue
             key = key_of(run)
             before = site.entry(key)
             if before is not None and before["content"] == content_of(run):
-                told["unchanged"].append(before["name"])
+                added["unchanged"].append(before["name"])
             else:
                 entry = describe_run(run)
-                site.forget(key)
+                site.remove(key)
                 write_run(site, run, entry, audio_mb=audio_mb)
-                told["added" if before is None else "replaced"].append(entry["name"])
+                added["added" if before is None else "replaced"].append(entry["name"])
             site.remember(key, run.folder)
         finally:
             run.close()
-    return Added(**{what: tuple(names) for what, names in told.items()})
+    return Added(**{label: tuple(names) for label, names in added.items()})
 
 
 def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, Any]], title: str | None) -> Site:
@@ -90,14 +90,14 @@ def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, A
             `published.py` writes them. title: of the site; None keeps the one that it has.
     """
     entries = placed(site.entries())
-    found = contradictions(entries)
-    boards = boards_of(entries, found, site)
+    conflicts = contradictions(entries)
+    boards = boards_of(entries, conflicts, site)
     site.write_boards(boards)
     site.write_published(published)
     for name, payload in definitions_of(entries).items():
         site.write_data(name, payload)
-    site.write_data("checks", [one.as_row() for one in found])
-    site.write_data("index", index_of(entries, boards, published, found, site.title(title)))
+    site.write_data("checks", [one.as_row() for one in conflicts])
+    site.write_data("index", index_of(entries, boards, published, conflicts, site.title(title)))
     site.write_pages()
     site.drop_sounds()
-    return Site(site.path, done.added, done.replaced, done.unchanged, tuple(found))
+    return Site(site.path, done.added, done.replaced, done.unchanged, tuple(conflicts))

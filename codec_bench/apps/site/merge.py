@@ -66,7 +66,7 @@ def take_over(site: SiteFolder, other: SiteFolder) -> tuple[list[str], list[str]
         ):
             unchanged.append(theirs["name"])
             continue
-        site.forget(key)
+        site.remove(key)
         _copy(site, other, key, theirs)
         (added if ours is None else replaced).append(theirs["name"])
     return added, replaced, unchanged
@@ -86,10 +86,10 @@ def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
         (put,) = placed([entry])
         board = boards_of([put], [])
         index_of([put], board, {}, contradictions(placed([entry, entry])), "")
-        whole = all(_BOARD.fullmatch(name) for name in board) and entry["chunk"] > 0
+        is_complete = all(_BOARD.fullmatch(name) for name in board) and entry["chunk"] > 0
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        whole = False
-    if not whole:
+        is_complete = False
+    if not is_complete:
         raise UserError(f"what the site '{other.path}' says of the run {key} is not as a site writes it", hint=_AGAIN)
     return entry
 
@@ -125,11 +125,11 @@ def _copy(site: SiteFolder, other: SiteFolder, key: str, entry: dict[str, Any]) 
 def _with_sound(payload: Any, copied: Callable[[str], str | None]) -> None:
     """Copies the sounds of a file of texts, and leaves out what is no sound."""
     for sample in payload["samples"]:
-        kept = {
+        saved = {
             system: name for system, sound in sample.pop("sound", {}).items() if (name := copied(sound)) is not None
         }
-        if kept:
-            sample["sound"] = kept
+        if saved:
+            sample["sound"] = saved
 
 
 def _sound(site: SiteFolder, other: SiteFolder, name: Any) -> str | None:

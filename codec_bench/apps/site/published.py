@@ -28,10 +28,10 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
     trust, like = board.trust, board.likeness
     rows = []
     for n, row in enumerate(board.rows):
-        found = _row(row, board, keys)
+        cells = _row(row, board, keys)
         if trust is not None:
             rank = trust.robustness[n]
-            found |= {
+            cells |= {
                 "rank": rank.rank,
                 "ranks": list(rank.spans.values()),
                 "interval": trust.rank_intervals[n],
@@ -39,7 +39,7 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
                 "tied": list(trust.tied[n]),
                 "why": [*rank.notes, *([trust.notes[n]] if trust.notes[n] else [])],
             }
-        rows.append(found)
+        rows.append(cells)
     return {
         "name": board.name,
         "summary": board.summary,

@@ -146,7 +146,7 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
     identity = identity_of(run)
     if ours is None:
         marks = [*filter(None, (identity.precision, identity.control and f"control: {identity.control}"))]
-    told = [
+    facts = [
         named,
         sorted([s.id, s.text, s.language] for s in run.samples())
         if generated
@@ -154,13 +154,13 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
         None if limit is None else [limit, config.get("seed")],
     ]
     if marks or (named and ours is None):  # one benchmark has several prompts, for models that read other things
-        told.append([marks, identity.data, identity.prompt, identity.reading, identity.choices])
+        facts.append([marks, identity.data, identity.prompt, identity.reading, identity.choices])
     marks += [numbers.rows_text(rows)] if rows and rows.why == "data" else []
     name = Path(str(data.get("name") or config.get("data") or "data")).name
     title = benchmark.get("title") or named or (f"{name}, generated" if generated else name)
     title += f" ({', '.join(marks)})" if marks else ""
     return {
-        "key": _hash(told, 5),
+        "key": _hash(facts, 5),
         "title": numbers.plain(str(title)),
         "benchmark": named,
         "samples": samples,
@@ -187,8 +187,11 @@ def _system(run: Run, name: str, facts: Mapping[str, Any], summary: Summary) -> 
         identity.append(sorted(one.state for one in summary.answers.served))
     if (run.meta.get("config") or {}).get("command") in ("score", "import"):
         # Nothing is known of what made the sound but the sound, or the file of its scores.
-        asked = run.meta.get("fingerprint") or {}
-        identity += [asked.get("data") or asked.get("imported"), (asked.get("systems") or {}).get(name)]
+        fingerprint = run.meta.get("fingerprint") or {}
+        identity += [
+            fingerprint.get("data") or fingerprint.get("imported"),
+            (fingerprint.get("systems") or {}).get(name),
+        ]
     revision = next((str(facts[key]) for key in ("revision", "weights", "model") if facts.get(key)), None)
     return {
         "facts": facts,
@@ -197,12 +200,12 @@ def _system(run: Run, name: str, facts: Mapping[str, Any], summary: Summary) -> 
         "family": None if name == numbers.UNPROCESSED else numbers.family(name),
         "remarks": numbers.remarks(held),
         "suspect": numbers.doubts_text(held),
-        "lost": _lost(held),
+        "lost": _count_failed(held),
         "timing": dict(held.timing) if held.timing is not UNSET else None,
     }
 
 
-def _lost(held: SystemSummary) -> int:
+def _count_failed(held: SystemSummary) -> int:
     """How many items a system has, if it failed on all of them; else 0."""
     items = max((entry.n + entry.failed for entry in held.metrics.values()), default=0)
     return items if items == held.without_estimate else 0
@@ -210,8 +213,8 @@ def _lost(held: SystemSummary) -> int:
 
 def _hash(value: Any, size: int) -> str:
     """A short name for a JSON value."""
-    told = json.dumps(value, sort_keys=True, default=str)
-    return hashlib.blake2b(told.encode(), digest_size=size).hexdigest()
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
 
 
 # ------------------------------------------------------------------------------------------------- the samples of a run
@@ -225,8 +228,8 @@ class _Scores:
         self.folds = [facts.get("aggregate", "") in {*FOLDS, *SETS} for facts in self.metrics.values()]
         shape = (len(self.systems), len(self.metrics), len(ids))
         self.above, self.below = np.full(shape, np.nan), np.full(shape, np.nan)
-        self.heard: dict[tuple[int, int], str] = {}
-        self.lost: list[tuple[int, int, int, str, str]] = []
+        self.transcripts: dict[tuple[int, int], str] = {}
+        self.failures: list[tuple[int, int, int, str, str]] = []
         self._places = ({name: n for n, name in enumerate(names)} for names in (self.systems, self.metrics, ids))
 
     def noted(self, rows: Iterator[TableRow]) -> Iterator[TableRow]:
@@ -235,13 +238,15 @@ class _Scores:
         for row in rows:
             s, m, n = systems[row.system], metrics[row.metric], samples[row.id]
             if row.status == "ok":
-                whole = self.folds[m] or row.numerator is None or row.denominator is None
-                self.above[s, m, n] = row.value if whole else row.numerator
-                self.below[s, m, n] = 1.0 if whole else row.denominator
+                is_plain = self.folds[m] or row.numerator is None or row.denominator is None
+                self.above[s, m, n] = row.value if is_plain else row.numerator
+                self.below[s, m, n] = 1.0 if is_plain else row.denominator
             else:
-                self.lost.append((n, s, m, row.status, beginning(row.reason or "no reason was recorded", _CHARACTERS)))
+                self.failures.append(
+                    (n, s, m, row.status, beginning(row.reason or "no reason was recorded", _CHARACTERS))
+                )
             if row.transcript is not None:
-                self.heard.setdefault((s, n), beginning(row.transcript, _CHARACTERS))
+                self.transcripts.setdefault((s, n), beginning(row.transcript, _CHARACTERS))
             yield row
 
     def values(self, metric: int) -> dict[str, Any]:
@@ -288,14 +293,14 @@ def write_run(site: SiteFolder, run: Run, entry: Mapping[str, Any], *, audio_mb:
     ]
     site.write_data(f"runs/{key}/samples", {"ids": ids, "units": codes, "groups": groups})
     texts = _texts(run, samples, scores)
-    heard = _keep_sound(site, run, ids, scores, audio_mb)
-    for n, sounds in heard.items():
+    saved_sounds = _keep_sound(site, run, ids, scores, audio_mb)
+    for n, sounds in saved_sounds.items():
         texts[n]["sound"] = sounds
     for start in range(0, len(texts), CHUNK):
         site.write_data(f"runs/{key}/texts-{start // CHUNK}", _with_reasons(texts[start : start + CHUNK]))
     write_json(folder / "run.json", run.meta)
     write_json(folder / "summary.json", entry["summary"])
-    site.write_data(f"runs/{key}/run", {**_shortened(entry), "groups": list(groups), "heard": sorted(heard)})
+    site.write_data(f"runs/{key}/run", {**_shortened(entry), "groups": list(groups), "heard": sorted(saved_sounds)})
 
 
 def _shortened(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -307,19 +312,19 @@ def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:
     """By column, the names of its groups and of each sample the position of its group; columns with one group are left
     out.
     """
-    found = dict(subsets_of(run))
+    subsets = dict(subsets_of(run))
     for column in _COLUMNS:
         with suppress(UserError):  # too many values to be groups
-            found |= {} if column in found else grouped(run, column)
-    place = {number: n for n, (number,) in enumerate(run.query("SELECT number FROM samples ORDER BY number"))}
+            subsets |= {} if column in subsets else grouped(run, column)
+    index = {number: n for n, (number,) in enumerate(run.query("SELECT number FROM samples ORDER BY number"))}
     groups = {}
-    for column, values in found.items():
+    for column, values in subsets.items():
         if not 1 < len(values) <= _MOST_GROUPS:
             continue
         of = [-1] * len(ids)
         for g, members in enumerate(values.values()):
             for number in members:
-                of[place[number]] = g
+                of[index[number]] = g
         groups[column] = {"names": list(values), "of": of}
     return groups
 
@@ -333,15 +338,15 @@ def _texts(run: Run, samples: list[Any], scores: _Scores) -> list[dict[str, Any]
         }
         for sample in samples
     ]
-    for (s, n), heard in scores.heard.items():
-        texts[n].setdefault("heard", {})[s] = heard
-    for lost in scores.lost:
-        texts[lost[0]].setdefault("lost", []).append(lost[1:])
+    for (s, n), transcript in scores.transcripts.items():
+        texts[n].setdefault("heard", {})[s] = transcript
+    for failure in scores.failures:
+        texts[failure[0]].setdefault("lost", []).append(failure[1:])
     if has_answers(run):
-        place = {sample.id: n for n, sample in enumerate(samples)}
+        index = {sample.id: n for n, sample in enumerate(samples)}
         for exchange in exchanges(run):
-            if exchange.question.id in place:
-                held = texts[place[exchange.question.id]]
+            if exchange.question.id in index:
+                held = texts[index[exchange.question.id]]
                 held["text"] = (
                     beginning(exchange.question.prompt, _CHARACTERS) if exchange.question.prompt else held["text"]
                 )
@@ -370,24 +375,24 @@ def _keep_sound(
     """
     if audio_mb <= 0:
         return {}
-    place = {id: n for n, id in enumerate(ids)}
-    kept: dict[int, list[tuple[int, Path]]] = {}
+    index = {id: n for n, id in enumerate(ids)}
+    selected: dict[int, list[tuple[int, Path]]] = {}
     for s, system in enumerate(scores.systems):
         for item in run.items(system):
             if item.audio is not None:
-                kept.setdefault(place[item.id], []).append((s, item.audio))
-    if not kept:
+                selected.setdefault(index[item.id], []).append((s, item.audio))
+    if not selected:
         return {}
 
     def sounds(n: int) -> list[tuple[int, Path]]:
-        reference = run.reference_audio(ids[n]) if n in kept else None
-        return [*([(-1, reference)] if reference else []), *kept.get(n, [])]
+        reference = run.reference_audio(ids[n]) if n in selected else None
+        return [*([(-1, reference)] if reference else []), *selected.get(n, [])]
 
     columns = {Column(name, facts["protocol"], ""): facts for name, facts in scores.metrics.items()}
     with np.errstate(divide="ignore", invalid="ignore"):
         order = worth_hearing(scores.above / scores.below, columns, len(ids))
     clips = choose_clips(order, sounds, int(audio_mb * 1e6 * 4 / 3))  # `choose_clips` counts base64
-    heard: dict[int, dict[int, str]] = {}
+    by_item: dict[int, dict[int, str]] = {}
     for clip in clips:
-        heard.setdefault(clip.sample, {})[clip.system] = site.keep_sound(clip.path)
-    return heard
+        by_item.setdefault(clip.sample, {})[clip.system] = site.keep_sound(clip.path)
+    return by_item

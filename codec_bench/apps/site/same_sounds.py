@@ -27,8 +27,11 @@ def sounds_of(run: Run) -> dict[str, Any]:
     """
     held = run.query("SELECT id, sound FROM samples ORDER BY id")
     known = {_short(id): sound for id, sound in held if sound is not None}
-    whole = bool(held) and len(known) == len(held) and run.meta.get("state") == "finished"
-    return {"all": hashed([list(row) for row in held]) if whole else None, "some": dict(sorted(known.items())[:SOME])}
+    is_complete = bool(held) and len(known) == len(held) and run.meta.get("state") == "finished"
+    return {
+        "all": hashed([list(row) for row in held]) if is_complete else None,
+        "some": dict(sorted(known.items())[:SOME]),
+    }
 
 
 def placed(entries: Sequence[Entry]) -> list[Entry]:
@@ -64,15 +67,15 @@ def _board(group: Sequence[Entry], before: int) -> dict[str, str]:
     """The key and the title of the leaderboard of some runs; `before` is how many there are over the same files with
     other sounds.
     """
-    board, heard = group[0]["board"], [entry["board"]["sounds"]["all"] for entry in group]
-    sounds = next((one for one in heard if one is not None), None) or (str(before) if before else None)
-    told = "" if not before else " (other sounds)" if before == 1 else f" (other sounds, {before})"
+    board, sound_hashes = group[0]["board"], [entry["board"]["sounds"]["all"] for entry in group]
+    sounds = next((one for one in sound_hashes if one is not None), None) or (str(before) if before else None)
+    suffix = "" if not before else " (other sounds)" if before == 1 else f" (other sounds, {before})"
     key = (
         board["key"]
         if sounds is None
         else hashlib.blake2b(f"{board['key']} {sounds}".encode(), digest_size=5).hexdigest()
     )
-    return {"key": key, "title": f"{board['title']}{told}"}
+    return {"key": key, "title": f"{board['title']}{suffix}"}
 
 
 def _short(id: str) -> str:

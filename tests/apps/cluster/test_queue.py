@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codec_bench.apps.cluster.queue import LOST_AT_MOST, SLOW, ShardQueue
+from codec_bench.apps.cluster.queue import MOST_FAILURES, SLOW, ShardQueue
 from codec_bench.data import Shard
 from codec_bench.errors import UserError
 
@@ -37,9 +37,9 @@ def test_a_shard_that_ends_its_actors_without_progress_ends_the_run():
     queue, _ = queue_of()
     for done in range(1, 20):  # each actor finishes one more item
         queue.lose(queue.take(), "killed", done)
-    for _ in range(LOST_AT_MOST - 1):
+    for _ in range(MOST_FAILURES - 1):
         queue.lose(queue.take(), "killed", 19)
-    with pytest.raises(UserError, match=f"shard 1/4 ended {LOST_AT_MOST} actors.*out of memory") as error:
+    with pytest.raises(UserError, match=f"shard 1/4 ended {MOST_FAILURES} actors.*out of memory") as error:
         queue.lose(queue.take(), "out of memory", 19)
     assert "--shard" in error.value.hint
 

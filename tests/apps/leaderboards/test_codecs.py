@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from compared_runs import FINDING, SUSPECT, recorded
 
-from codec_bench.apps.leaderboards.codecs import OWN, codec_board, published_codecs
+from codec_bench.apps.leaderboards.codecs import LOCAL_RUNS, codec_board, published_codecs
 from codec_bench.apps.leaderboards.codecs_command import print_codecs
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.stats.bd_rate import bd_rate
@@ -76,7 +76,7 @@ CURVES = {f"a@{k}": 0.5 + 0.1 * n for n, k in enumerate(RATES)} | {
 
 
 def own(board):
-    return [table for table in board.tables if table.source == OWN]
+    return [table for table in board.tables if table.source == LOCAL_RUNS]
 
 
 def test_the_front_and_the_delta_rate_of_a_run_with_their_uncertainty(tmp_path):
@@ -120,7 +120,7 @@ def test_tokens_stand_beside_the_bitrate_and_are_an_axis(tmp_path, capsys):
     assert shown["a@6"][2:4] == ["600", "10"] and shown["a@12"][2:4] == ["1,000", "12"]
     assert shown["b@6"][2:4] == ["not discrete", "not discrete"]
     print_codecs([tmp_path], axis="bitrate", metrics=["stoi"], anchor=None, seed=0, figures=None, as_json=True)
-    (made,) = [one for one in json.loads(capsys.readouterr().out)["tables"] if one["source"] == OWN]
+    (made,) = [one for one in json.loads(capsys.readouterr().out)["tables"] if one["source"] == LOCAL_RUNS]
     assert {p["codec"]: p["bits_per_token"] for p in made["points"]} == {
         "a@6": 10.0,
         "a@12": 12.0,
@@ -138,7 +138,7 @@ def test_other_data_and_other_protocols_are_tables_of_their_own(tmp_path):
     assert len(tables) == 4 and sum(table.imported for table in tables) == 1
     assert len({(table.protocol, table.points[0].run) for table in tables}) == 4
     # No published table shares its place with an own one.
-    assert {table.source for table in published_codecs()} & {OWN} == set()
+    assert {table.source for table in published_codecs()} & {LOCAL_RUNS} == set()
 
 
 def test_runs_that_cannot_be_shown_and_two_numbers_of_one_codec_are_named(tmp_path):
