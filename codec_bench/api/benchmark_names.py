@@ -15,7 +15,7 @@ KINDS = ("benchmarks", "models", "suites", "prompts", "rubrics", "steps")
 
 
 def list_rows(kind: str) -> list[dict[str, Any]]:
-    """The rows of a list; `what` is one of `KINDS`."""
+    """The rows of a list; `kind` is one of `KINDS`."""
     return {
         "benchmarks": _benchmarks, "models": _models, "suites": _suites, "prompts": _prompts, "rubrics": _rubrics,
         "steps": _steps,

@@ -20,7 +20,7 @@ class Exported:
     """What `export` wrote.
 
     Args:
-        left_out: the metrics that were left out because they have no value.
+        excluded: the metrics that were left out because they have no value.
         text: what was written, where no file was named; otherwise empty.
     """
 

@@ -23,8 +23,8 @@ def record_arguments(
     """The options by name with their values, as JSON values, without those of the terminal.
 
     Args:
-        schema: declares the options. given: the arguments of the verb. running: how it is run.
-        more: further objects with options as attributes, such as `Terms`.
+        schema: declares the options. values: the arguments of the verb. running: how it is run.
+        extra: further objects with options as attributes, such as `Terms`.
     """
     cluster = running.on_ray if running is not None else None
     recorded = {}

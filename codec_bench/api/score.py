@@ -106,7 +106,7 @@ def prepare(
     """Reads the arguments of `score`, and opens the data and the generated audio.
 
     Args:
-        begun: `out` if the run may grow. arguments: all of them, for the record.
+        growing: `out` if the run may grow. arguments: all of them, for the record.
     """
     requested = chosen_metrics(metrics, preset)
     outputs = read_generated(generated)

@@ -74,7 +74,7 @@ def open_tracker(target: str, folder: Path, config: Mapping[str, Any]) -> Tracke
     """Opens what `--log` names.
 
     Args:
-        asked: `wandb[:PROJECT]`, `mlflow[:FOLDER OR ADDRESS]` or `tensorboard[:FOLDER]`. Without the second part: the
+        target: `wandb[:PROJECT]`, `mlflow[:FOLDER OR ADDRESS]` or `tensorboard[:FOLDER]`. Without the second part: the
             project `codec-bench`, what MLflow is set to, and the folder `tensorboard` in the run folder.
         folder: of the run. config: what the run was asked for.
 

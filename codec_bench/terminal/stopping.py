@@ -38,7 +38,7 @@ def stopping(describe_saved: Callable[[Path], str] | None = None) -> Iterator[St
     """Ends the command in words if it is interrupted in the block.
 
     Args:
-        held: says what is kept in the folder; None counts the items and answers of the records in it.
+        describe_saved: says what is kept in the folder; None counts the items and answers of the records in it.
     """
     run = Stopping()
     try:

@@ -116,7 +116,7 @@ class Fit:
     Args:
         metric: its name. turned: whether its sign was changed, so that more is better. level: one of `LEVELS`. n: how
         many there are.
-        left_out: how many with votes lack a value, or have a single vote and so lack an interval.
+        excluded: how many with votes lack a value, or have a single vote and so lack an interval.
         spearman: over them. mapped: after each mapping. points: what it rests on.
     """
 

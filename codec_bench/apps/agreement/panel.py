@@ -87,7 +87,7 @@ class Compared:
 
     Args:
         reference, rater: their names.
-        whole: how well they agree over all items. subsets: the same by column and value.
+        overall: how well they agree over all items. subsets: the same by column and value.
         confusion: how often each pair of ratings occurs.
     """
 

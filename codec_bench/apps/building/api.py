@@ -24,7 +24,7 @@ def build(
     reviewed: Sequence[str | os.PathLike[str]] = (),
     push: str | None = None,
     private: bool = False,
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> Built:
     """Builds a data set by a recipe.
 
@@ -43,7 +43,7 @@ def build(
         push: the repository of the Hugging Face hub, OWNER/NAME, to which the data set is uploaded once it is built;
         None for none.
         private: whether nobody else may see that repository.
-        tell: gets sentences on the way.
+        notify: gets sentences on the way.
 
     Returns:
         The folder, what became of the items, the review sheets, and where the data set was pushed to.
@@ -80,18 +80,18 @@ def build(
 
     if private and push is None:
         raise UserError("'private' says who may see a pushed data set, and none is pushed", hint="give 'push' too")
-    asked, folder = read_recipe(os.fspath(recipe))
-    asked = asked.limited(seed, limit)
-    maker = make_maker(asked, folder, load_metric)
+    parsed, folder = read_recipe(os.fspath(recipe))
+    parsed = parsed.limited(seed, limit)
+    maker = make_maker(parsed, folder, load_metric)
     try:
-        target = None if push is None else target_of(push, asked, maker.facts()["sources"], private=private)
-        built = build_items(asked, maker, Path(out), tell, review=review, reviewed=[Path(file) for file in reviewed])
+        target = None if push is None else target_of(push, parsed, maker.facts()["sources"], private=private)
+        built = build_items(parsed, maker, Path(out), notify, review=review, reviewed=[Path(file) for file in reviewed])
         if target is None:
             return built
         if not built.funnel.kept:
-            tell("no item was kept, so nothing is pushed")
+            notify("no item was kept, so nothing is pushed")
             return built
-        tell(f"pushing {built.folder} to {target.repository}")
+        notify(f"pushing {built.folder} to {target.repository}")
         return replace(built, pushed=push_set(built.folder, target))
     finally:
         maker.close()

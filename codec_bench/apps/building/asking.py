@@ -49,8 +49,8 @@ class Asking:
         Raises:
             UserError: the model states its languages, and this is none of them; or as `load_model` and `Model.start`.
         """
-        beside = is_own_code(used.model) and (folder / used.model.partition(":")[0]).is_file()
-        model = load_model(str(folder / used.model) if beside else used.model, used.options)
+        is_local = is_own_code(used.model) and (folder / used.model.partition(":")[0]).is_file()
+        model = load_model(str(folder / used.model) if is_local else used.model, used.options)
         known = model.info.languages
         if language is not None and known and base_language(language) not in map(base_language, known):
             raise UserError(
@@ -72,9 +72,9 @@ class Asking:
             return self._submit(self._answer(model, request)).result()
         identity = {**model.identity, **({"draw": draw} if draw else {})}
         with self._lock:
-            ((key, found),) = self._cache.look_up(identity, [request])
-            if found is not None:
-                return found
+            ((key, cached),) = self._cache.look_up(identity, [request])
+            if cached is not None:
+                return cached
             waiting = None if key is None else self._waiting.get(key)
             mine = waiting is None
             if waiting is None:
@@ -97,8 +97,8 @@ class Asking:
         async with self._started[id(model)][1]:
             return await asked(model, request)
 
-    def _submit(self, what: Coroutine[Any, Any, T]) -> Future[T]:
-        return asyncio.run_coroutine_threadsafe(what, self._loop)
+    def _submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def close(self) -> None:
         """Closes all models."""

@@ -35,13 +35,13 @@ from codec_bench.apps.building.recipe_base import UNIT
 from codec_bench.apps.building.recipe_spoken import JoinedRecipe, SpokenRecipe
 from codec_bench.apps.building.record import FOLDER, BuildRecord, Distinct
 from codec_bench.apps.building.review import Reviewed, read_decisions, take_answers, write_sheets
-from codec_bench.apps.building.sources import NOT_TAKEN
+from codec_bench.apps.building.sources import EXCLUDED_BY_RECIPE
 from codec_bench.apps.building.speech import MetricLoader
 from codec_bench.apps.building.spoken import Spoken
 from codec_bench.store.files import write_json, write_text
 from codec_bench.store.folders import FolderLock
 
-_AT_ONCE, _EVERY_S, _TOLD_S = 32, 2.0, 10.0
+_AT_ONCE, _EVERY_S, _REPORT_S = 32, 2.0, 10.0
 _TOOLS = ("numpy", "scipy", "soxr", "soundfile", "pyarrow")
 
 
@@ -52,16 +52,16 @@ class Built:
     Args:
         folder: where it lies.
         funnel: what became of its items.
-        made: how many items this call made; the others were done before.
-        wanted: how many items the recipe asks for; None where it asks for as many as the texts or recordings give.
+        built: how many items this call made; the others were done before.
+        target: how many items the recipe asks for; None where it asks for as many as the texts or recordings give.
         pushed: the address on the hub; None if it was not pushed.
         sheets: the review sheets that were written.
     """
 
     folder: Path
     funnel: Funnel
-    made: int
-    wanted: int | None = None
+    built: int
+    target: int | None = None
     pushed: str | None = None
     sheets: tuple[Path, ...] = ()
 
@@ -74,8 +74,8 @@ class Built:
         if not funnel.kept:
             return f"0 of {funnel.items:,} items were kept, so no benchmark.yaml was written; {funnel.most_fell()}"
         reviewed = funnel.dropped["review"].total() if "review" in funnel.dropped else 0
-        if self.wanted is not None and funnel.kept + reviewed < self.wanted:
-            return f"the recipe asks for {self.wanted:,} items, of which {funnel.kept:,} could be kept; {funnel.most_fell()}"
+        if self.target is not None and funnel.kept + reviewed < self.target:
+            return f"the recipe asks for {self.target:,} items, of which {funnel.kept:,} could be kept; {funnel.most_fell()}"
         return ""
 
 
@@ -97,7 +97,7 @@ def build_items(
     recipe: Recipe,
     maker: Maker,
     out: Path,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     *,
     review: bool = False,
     reviewed: Sequence[Path] = (),
@@ -105,7 +105,7 @@ def build_items(
     """Makes all items that are not done yet, and writes the data set.
 
     Args:
-        recipe: what is asked for. maker: what makes it. out: the folder of the data set. tell: gets sentences on the
+        recipe: what is asked for. maker: what makes it. out: the folder of the data set. notify: gets sentences on the
         way.
         review: whether review sheets are written. reviewed: the files that reviewers saved.
 
@@ -123,20 +123,20 @@ def build_items(
         try:
             for source in facts["sources"]:
                 for reason, number in source["left_out"].items():
-                    if reason != NOT_TAKEN:
-                        tell(
+                    if reason != EXCLUDED_BY_RECIPE:
+                        notify(
                             f"{number:,} of {source['recordings']:,} recordings of '{source['name']}' are left out, each because {reason}"
                         )
             keys = list(maker.keys())
             done = record.done()
             waiting = [key for key in keys if key not in done]
             if done and waiting:
-                tell(f"{len(keys) - len(waiting):,} of {len(keys):,} items are done already; the build goes on")
-            _make(maker, waiting, record, tell)
+                notify(f"{len(keys) - len(waiting):,} of {len(keys):,} items are done already; the build goes on")
+            _make(maker, waiting, record, notify)
             if reviewed:
                 decisions, problems = take_answers(reviewed, out)
                 for problem in problems:
-                    tell(problem)
+                    notify(problem)
             else:
                 decisions = read_decisions(out)
             after = Reviewed(Distinct(record, maker, keys, recipe), decisions)
@@ -147,21 +147,21 @@ def build_items(
     finally:
         lock.release()
     for sentence in funnel.never_usable():
-        tell(sentence)
+        notify(sentence)
     return Built(out, funnel, len(waiting), getattr(recipe, "count", None), sheets=tuple(sheets))
 
 
-def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, tell: Callable[[str], None]) -> None:
+def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, notify: Callable[[str], None]) -> None:
     """Makes items ahead of the record by a bounded number, so that memory does not grow with the data set."""
-    asked = iter(keys)
+    pending_keys = iter(keys)
     new: list[Item] = []
-    written = told = time.monotonic()
+    written = reported_at = time.monotonic()
     count = 0
     with ThreadPoolExecutor(maker.parallel, "build") as pool:
         running: set[Future[Item]] = set()
         try:
             while True:
-                for key in asked:
+                for key in pending_keys:
                     running.add(pool.submit(maker.make, key))
                     if len(running) >= 2 * maker.parallel:
                         break
@@ -175,13 +175,13 @@ def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, tell: Callable
                 if len(new) >= _AT_ONCE or now - written > _EVERY_S:
                     record.write(new)
                     count, written, new = count + len(new), now, []
-                if now - told > _TOLD_S:
-                    tell(f"{count:,} items are made")
-                    told = now
+                if now - reported_at > _REPORT_S:
+                    notify(f"{count:,} items are made")
+                    reported_at = now
         finally:
-            begun = [future for future in running if not future.cancel()]
-            wait(begun)
-            record.write(new + _results(begun))
+            started = [future for future in running if not future.cancel()]
+            wait(started)
+            record.write(new + _results(started))
 
 
 def _results(futures: Iterable[Future[Item]]) -> list[Item]:

@@ -122,8 +122,8 @@ def _request(template: str, texts: Mapping[str, str], **values: Any) -> Request:
     """A request whose texts from data stand between marks that follow from all of them."""
     mark = hashlib.blake2b("\0".join(texts.values()).encode(), digest_size=6).hexdigest()
     fenced = {name: f"<{name} {mark}>\n{text}\n</{name} {mark}>" for name, text in texts.items()}
-    said = render_text(template, {**values, **fenced}, "the request to a model")
-    return Request("described", (Message("user", (said,)),))
+    rendered = render_text(template, {**values, **fenced}, "the request to a model")
+    return Request("described", (Message("user", (rendered,)),))
 
 
 def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candidate]:
@@ -136,7 +136,7 @@ def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candida
     Raises:
         Dropped: the reply is no such list, or has too few questions.
     """
-    found = []
+    candidates = []
     for one in _list(reply):
         texts = [one.get(name) if isinstance(one, dict) else None for name in ("question", "answer")]
         about = str(one.get("about", OTHER)) if isinstance(one, dict) else OTHER
@@ -145,10 +145,10 @@ def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candida
         if about != OTHER and about not in facts:
             raise _unreadable("the writer named a fact that there is not", about)
         question, answer = (" ".join(str(text).split()) for text in texts)
-        found.append(Candidate(question, answer, about))
-    if len(found) < each:
-        raise _unreadable("the writer gave too few questions", f"{len(found)} of {each}")
-    return found[:each]
+        candidates.append(Candidate(question, answer, about))
+    if len(candidates) < each:
+        raise _unreadable("the writer gave too few questions", f"{len(candidates)} of {each}")
+    return candidates[:each]
 
 
 def read_options(reply: str, right: str, count: int) -> list[str]:
@@ -173,8 +173,8 @@ def read_starts(reply: str, count: int) -> list[int]:
         Dropped: the reply is no rising list of lines from 1 to `count` that begins with 1.
     """
     starts = _list(reply)
-    whole = all(isinstance(one, int) and not isinstance(one, bool) for one in starts)
-    if not whole or starts[:1] != [1] or starts != sorted(set(starts)) or starts[-1] > count:
+    are_integers = all(isinstance(one, int) and not isinstance(one, bool) for one in starts)
+    if not are_integers or starts[:1] != [1] or starts != sorted(set(starts)) or starts[-1] > count:
         raise _unreadable("the topics' lines are no rising list from 1", reply)
     return starts
 
@@ -183,9 +183,9 @@ def _list(reply: str) -> list[Any]:
     """The JSON list in a reply, which may have a frame of code or a sentence around it."""
     begin, end = reply.find("["), reply.rfind("]")
     try:
-        found = json.loads(reply[begin : end + 1]) if 0 <= begin < end else None
+        parsed = json.loads(reply[begin : end + 1]) if 0 <= begin < end else None
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list):
+        parsed = None
+    if not isinstance(parsed, list):
         raise _unreadable("a model's reply holds no JSON list", reply)
-    return found
+    return parsed

@@ -30,11 +30,11 @@ def longest_pause_s(audio: Audio) -> float:
     return float((edges[1::2] - edges[::2]).max(initial=0)) * frame / audio.sample_rate_hz
 
 
-def check_sound(audio: Audio, limits: Limits, *, step: str = "sound", what: str = "the sound") -> None:
+def check_sound(audio: Audio, limits: Limits, *, step: str = "sound", label: str = "the sound") -> None:
     """Checks what needs no recogniser.
 
     Args:
-        audio: one channel or more. limits: what it must fulfil. step: where a failure counts. what: what the reason
+        audio: one channel or more. limits: what it must fulfil. step: where a failure counts. label: what the reason
             calls the sound.
 
     Raises:
@@ -43,18 +43,18 @@ def check_sound(audio: Audio, limits: Limits, *, step: str = "sound", what: str 
     seconds = f"{audio.duration_s:.2f} s"
     rate, least = audio.sample_rate_hz, limits.least_rate_hz
     if rate < least:
-        raise Dropped(Failure(step, f"{what} has too low a sample rate", f"{rate} Hz; expected at least {least} Hz"))
+        raise Dropped(Failure(step, f"{label} has too low a sample rate", f"{rate} Hz; expected at least {least} Hz"))
     for wrong, reason in ((audio.duration_s < limits.least_s, "short"), (audio.duration_s > limits.most_s, "long")):
         if wrong:
-            raise Dropped(Failure(step, f"{what} is too {reason}", seconds))
-    check_part(audio, limits, step=step, what=what)
+            raise Dropped(Failure(step, f"{label} is too {reason}", seconds))
+    check_part(audio, limits, step=step, label=label)
     if loudness_lufs(as_mono(audio)) is None:
-        raise Dropped(Failure(step, f"{what} is silent"))
+        raise Dropped(Failure(step, f"{label} is silent"))
     if (pause := longest_pause_s(audio)) > limits.most_silence_s:
-        raise Dropped(Failure(step, f"{what} has a long pause", f"{pause:.2f} s"))
+        raise Dropped(Failure(step, f"{label} has a long pause", f"{pause:.2f} s"))
 
 
-def check_part(audio: Audio, limits: Limits, *, step: str = "sound", what: str = "the sound") -> None:
+def check_part(audio: Audio, limits: Limits, *, step: str = "sound", label: str = "the sound") -> None:
     """Checks what also holds for a part that is shorter than a loudness can be measured: that it is neither clipped nor
     silent.
 
@@ -64,9 +64,9 @@ def check_part(audio: Audio, limits: Limits, *, step: str = "sound", what: str =
     levels = np.abs(audio.samples)
     clipped = float((levels >= FULL_SCALE).mean()) if audio.num_samples else 0.0
     if clipped > limits.most_clipped:
-        raise Dropped(Failure(step, f"{what} is clipped", f"{100 * clipped:.2f} % of the samples"))
+        raise Dropped(Failure(step, f"{label} is clipped", f"{100 * clipped:.2f} % of the samples"))
     if not audio.num_samples or float(levels.max()) < QUIETEST:
-        raise Dropped(Failure(step, f"{what} is silent"))
+        raise Dropped(Failure(step, f"{label} is silent"))
 
 
 def as_mono(audio: Audio) -> Audio:
@@ -74,30 +74,30 @@ def as_mono(audio: Audio) -> Audio:
     return audio if audio.channels == 1 else Audio(mono(audio.samples)[None], audio.sample_rate_hz)
 
 
-def joined(parts: Sequence[Audio], pauses_s: Sequence[float], rate_hz: int) -> Audio:
+def join_sounds(parts: Sequence[Audio], pauses_s: Sequence[float], rate_hz: int) -> Audio:
     """Sounds one after the other in one channel, with a pause behind each but the last one.
 
     Args:
         parts: at any rates. pauses_s: one for each two neighbours. rate_hz: of the result.
     """
     pieces: list[np.ndarray] = []
-    for number, part in enumerate(parts):
+    for number, segment in enumerate(parts):
         if number:
             pieces.append(np.zeros(round(pauses_s[number - 1] * rate_hz), np.float32))
-        pieces.append(to_signal(part, rate_hz))
+        pieces.append(to_signal(segment, rate_hz))
     return Audio(np.concatenate(pieces)[None], rate_hz)
 
 
-def levelled(parts: Sequence[Audio], loudness: float, peak_dbfs: float) -> list[Audio]:
+def level_sounds(parts: Sequence[Audio], loudness: float, peak_dbfs: float) -> list[Audio]:
     """Parts of one voice, all scaled by one gain, so that they have a loudness together, or as near to it as their peak
     allows.
 
     Raises:
         Dropped: at the step `sound`; they are silent, or together shorter than a loudness can be measured.
     """
-    whole = joined(parts, [0.0] * (len(parts) - 1), parts[0].sample_rate_hz)
-    gain = _gain(whole, loudness, peak_dbfs)
-    return [Audio(part.samples * np.float32(gain), part.sample_rate_hz) for part in parts]
+    full = join_sounds(parts, [0.0] * (len(parts) - 1), parts[0].sample_rate_hz)
+    gain = _gain(full, loudness, peak_dbfs)
+    return [Audio(segment.samples * np.float32(gain), segment.sample_rate_hz) for segment in parts]
 
 
 def normalised(audio: Audio, loudness: float, peak_dbfs: float) -> tuple[Audio, float]:

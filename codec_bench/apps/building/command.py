@@ -38,11 +38,11 @@ def build(
     if script is not None:
         from codec_bench.apps.building.joined import write_script
 
-        lines, left_out = write_script(recipe, script, seed=seed, limit=limit)
+        lines, excluded = write_script(recipe, script, seed=seed, limit=limit)
         if as_json:
-            sys.stdout.write(json.dumps({"script": str(script), "lines": lines, "left_out": left_out}) + "\n")
+            sys.stdout.write(json.dumps({"script": str(script), "lines": lines, "left_out": excluded}) + "\n")
         talk(f"{script} has {lines:,} lines to read")
-        for reason, count in left_out.items():
+        for reason, count in excluded.items():
             talk(f"{count:,} items are left out: {reason}")
         if not lines:
             raise typer.Exit(3)
@@ -57,19 +57,19 @@ def build(
         reviewed=reviewed or (),
         push=push,
         private=private,
-        tell=talk,
+        notify=talk,
     )
     funnel = built.funnel
     if as_json:
-        told = {
+        report = {
             "folder": str(built.folder),
-            "made": built.made,
-            "wanted": built.wanted,
+            "made": built.built,
+            "wanted": built.target,
             "shortage": built.shortage or None,
             "pushed": built.pushed,
             "sheets": list(map(str, built.sheets)),
         }
-        sys.stdout.write(json.dumps({**told, **funnel.as_dict()}) + "\n")
+        sys.stdout.write(json.dumps({**report, **funnel.as_dict()}) + "\n")
     else:
         rows = [(step, str(left), reason, str(count or "")) for step, left, reason, count in funnel.rows()]
         console().print(table(("step", "items", "dropped because", "dropped"), rows))

@@ -55,7 +55,7 @@ def write_tables(
     data = folder / "data"
     shards = max(1, -(-size_bytes // SHARD_BYTES))
     each = -(-count // shards)
-    kept = (outcome for outcome in outcomes if outcome.row is not None)
+    usable = (outcome for outcome in outcomes if outcome.row is not None)
     schema = _schema(columns)
     # A sound is compressed already, and none is like another.
     small = [
@@ -63,26 +63,26 @@ def write_tables(
         "audio.path",
         *(f"{name}.list.element" if kind == "texts" else name for name, kind in columns.items()),
     ]
-    how = {"compression": {_SOUND: "none", **dict.fromkeys(small, "zstd")}, "use_dictionary": small}
+    options = {"compression": {_SOUND: "none", **dict.fromkeys(small, "zstd")}, "use_dictionary": small}
     written: list[Path] = []
     with on_disk(f"'{data}' cannot be written"):
         data.mkdir(exist_ok=True)
         for number in range(shards):
             path = data / f"{SPLIT}-{number:05d}-of-{shards:05d}.parquet"
-            part = path.with_suffix(".part")
-            with pq.ParquetWriter(part, schema, **how) as writer:
-                for rows in _batches(kept, min(each, count - number * each)):
+            partial = path.with_suffix(".part")
+            with pq.ParquetWriter(partial, schema, **options) as writer:
+                for rows in _batches(usable, min(each, count - number * each)):
                     writer.write_table(_table(rows, schema, columns), row_group_size=_GROUP)
-            os.replace(part, path)
+            os.replace(partial, path)
             written.append(path)
         for other in set(data.glob("*.parquet")) - set(written):
             other.unlink()
     return written
 
 
-def _batches(kept: Iterator[Item], count: int) -> Iterator[list[Item]]:
+def _batches(items: Iterator[Item], count: int) -> Iterator[list[Item]]:
     while count > 0:
-        rows = list(islice(kept, min(count, _GROUP)))
+        rows = list(islice(items, min(count, _GROUP)))
         if not rows:
             return
         count -= len(rows)
@@ -178,11 +178,11 @@ _HUB_LICENCES = {
 """Licences by the names that the hub has for them: https://huggingface.co/docs/hub/repositories-licenses."""
 
 
-def benchmark_text(recipe: Recipe, groups: Sequence[str], kept: int) -> str:
+def benchmark_text(recipe: Recipe, groups: Sequence[str], item_count: int) -> str:
     """The benchmark definition, which `codec-bench run` takes as it is.
 
     Args:
-        recipe: what was asked for. groups: columns that name subsets. kept: the number of items.
+        recipe: what was asked for. groups: columns that name subsets. item_count: the number of items.
     """
     form = recipe.form
     # The folder's name may not be one for a benchmark; and under a name of its own, a set with a looser check never
@@ -206,7 +206,7 @@ def benchmark_text(recipe: Recipe, groups: Sequence[str], kept: int) -> str:
                 "optional": list(groups),
                 **({"speaker": recipe.unit} if recipe.unit else {}),
                 "id": "id",
-                "size": kept,
+                "size": item_count,
             },
             "prompt": form.prompt,
             "postprocess": list(form.postprocess),
@@ -235,11 +235,11 @@ def check_benchmark(recipe: Recipe) -> None:
         file.write_text(benchmark_text(recipe, [], 1), encoding="utf-8")
         front = yaml_text({"pretty_name": recipe.full_title})  # the hub's library warns of a card that begins otherwise
         (Path(folder) / "README.md").write_text(f"---\n{front}---\n", encoding="utf-8")
-        found = validate_benchmark(str(file), with_rows=False)
-    if found:
+        problems = validate_benchmark(str(file), with_rows=False)
+    if problems:
         raise UserError(
-            f"prompt and metrics of the recipe make no benchmark: {'; '.join(one.message for one in found)}",
-            hint=found[0].hint,
+            f"prompt and metrics of the recipe make no benchmark: {'; '.join(one.message for one in problems)}",
+            hint=problems[0].hint,
         )
 
 
@@ -284,7 +284,7 @@ def card_text(
         f"The recipe:\n\n```yaml\n{yaml_text(recipe.model_dump(mode='json'))}```\n",
         f"The tools:\n\n```yaml\n{yaml_text(tools)}```\n",
     ]
-    return "\n".join(part for part in parts if part)
+    return "\n".join(section for section in parts if section)
 
 
 def _front_licence(licence: str) -> dict[str, str]:

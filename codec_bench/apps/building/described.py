@@ -54,7 +54,7 @@ class Wordings(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Question:
     """A question before it is checked."""
 
     question: str
@@ -130,17 +130,17 @@ class Described(Maker):
         Raises:
             UserError: there are fewer than two classes, or more than the options that all of them are to be.
         """
-        found = sorted(set(classes.names.values()) or self._values_of(classes.column))
-        if classes.others != "written" and len(found) < 2:
+        class_names = sorted(set(classes.names.values()) or self._values_of(classes.column))
+        if classes.others != "written" and len(class_names) < 2:
             raise UserError(
-                f"the column '{classes.column}' has one class, '{''.join(found)}'; options need at least two"
+                f"the column '{classes.column}' has one class, '{''.join(class_names)}'; options need at least two"
             )
-        if classes.others == "all" and len(found) > classes.options:
+        if classes.others == "all" and len(class_names) > classes.options:
             raise UserError(
-                f"the column '{classes.column}' has {len(found)} classes, and 'options' is {classes.options}",
+                f"the column '{classes.column}' has {len(class_names)} classes, and 'options' is {classes.options}",
                 hint="take more options, or others: random",
             )
-        return found
+        return class_names
 
     def _cut(self) -> dict[str, tuple[Segment, int]]:
         """What each question is about, by its key, and which question about it this is, from 0."""
@@ -149,7 +149,7 @@ class Described(Maker):
             segments = [Segment(sample) for sample in self.recordings.samples]
         else:
             with ThreadPoolExecutor(self.parallel) as pool:
-                ask = partial(self._said, "topics")
+                ask = partial(self._ask_model, "topics")
                 segments = [
                     one
                     for held in pool.map(lambda sample: cut(sample, topics, ask), self.recordings.samples)
@@ -195,22 +195,22 @@ class Described(Maker):
         def attempt(turn: int) -> tuple[dict[str, Any], Audio]:
             if segment.problem:
                 raise Dropped(segment.problem, last=True)
-            heard = self._heard(segment)
-            with listened(heard):
+            audio = self._read_audio(segment)
+            with listened(audio):
                 row = self._try(key, segment, number, values, turn)
             groups["about"] = row["about"]
-            made = {"key": key, "seed": self.recipe.seed, "try": turn, "recording": segment.sample.id, "start_s": segment.start_s,
-                    "sound": content_hash(heard.samples, heard.sample_rate_hz)}  # fmt: skip
+            provenance = {"key": key, "seed": self.recipe.seed, "try": turn, "recording": segment.sample.id, "start_s": segment.start_s,
+                    "sound": content_hash(audio.samples, audio.sample_rate_hz)}  # fmt: skip
             row |= {
                 "group": groups.get("group"),
-                "duration_s": round(heard.duration_s, 6),
-                "provenance": json.dumps(made, sort_keys=True, ensure_ascii=False),
+                "duration_s": round(audio.duration_s, 6),
+                "provenance": json.dumps(provenance, sort_keys=True, ensure_ascii=False),
             }
-            return row, heard
+            return row, audio
 
         return tried(key, groups, self.recipe.retries + 1, attempt)
 
-    def _heard(self, segment: Segment) -> Audio:
+    def _read_audio(self, segment: Segment) -> Audio:
         sample = segment.sample
         try:
             audio = self._shared.share(Clip(str(sample.audio)), sample.audio).read()
@@ -218,10 +218,10 @@ class Described(Maker):
             raise Dropped(Failure("reading", "a recording cannot be read", str(error.message)), last=True) from error
         rate = audio.sample_rate_hz
         end = audio.num_samples if segment.end_s is None else min(audio.num_samples, round(segment.end_s * rate))
-        part = audio.samples[:, round(segment.start_s * rate) : end]
-        if not part.size:
+        excerpt = audio.samples[:, round(segment.start_s * rate) : end]
+        if not excerpt.size:
             raise Dropped(Failure("reading", "a segment lies behind the end of its recording", segment.key), last=True)
-        return Audio(part, rate)
+        return Audio(excerpt, rate)
 
     def _try(self, key: str, segment: Segment, number: int, values: Mapping[str, Any], turn: int) -> dict[str, Any]:
         try:
@@ -232,19 +232,19 @@ class Described(Maker):
             raise Dropped(Failure("description", "nothing is known of the recording"), last=True)
         random = draws(self.recipe.seed, key, turn)
         if self.recipe.classes is not None:
-            asked = self._of_class(self.recipe.classes, description, values, random, turn)
+            question = self._of_class(self.recipe.classes, description, values, random, turn)
         else:
-            asked = self._written(segment, description, number, turn)
-        choices = [asked.choices[int(place)] for place in random.permutation(len(asked.choices))]
-        letter = LETTERS[choices.index(asked.answer)] if choices else asked.answer
+            question = self._written(segment, description, number, turn)
+        choices = [question.choices[int(index)] for index in random.permutation(len(question.choices))]
+        letter = LETTERS[choices.index(question.answer)] if choices else question.answer
         return {
-            "question": asked.question,
+            "question": question.question,
             "choices": choices or None,
             "answer": letter,
-            "answer_text": asked.answer,
-            "about": asked.about,
+            "answer_text": question.answer,
+            "about": question.about,
             "description": description,
-            "checked": self._checked(asked, description, values, turn),
+            "checked": self._checked(question, description, values, turn),
             "review": "none",
             "recording": segment.sample.id,
             "licence": self.recordings.licences[segment.sample.id],
@@ -253,7 +253,7 @@ class Described(Maker):
 
     def _of_class(
         self, classes: Classes, description: str, values: Mapping[str, Any], random: np.random.Generator, turn: int
-    ) -> _Asked:
+    ) -> _Question:
         """A question whose answer is the class of the recording."""
         held = values.get(classes.column)
         right = None if held is None else classes.names.get(str(held)) if classes.names else str(held)
@@ -267,56 +267,56 @@ class Described(Maker):
         others = [name for name in self._classes if name != right]
         if classes.others == "random":
             picked = random.permutation(len(others))[: classes.options - 1]
-            others = [others[int(place)] for place in picked]
+            others = [others[int(index)] for index in picked]
         elif classes.others == "written":
             count = classes.options - 1
             request = ask_for_options(description, question, right, count, self.recipe.language)
-            others = read_options(self._said("writer", request, turn), right, count)
-        return _Asked(question, right, classes.column, (right, *others))
+            others = read_options(self._ask_model("writer", request, turn), right, count)
+        return _Question(question, right, classes.column, (right, *others))
 
-    def _written(self, segment: Segment, description: str, number: int, turn: int) -> _Asked:
+    def _written(self, segment: Segment, description: str, number: int, turn: int) -> _Question:
         """The question of this number in what the writer gave for the segment."""
         written, facts = self.recipe.written, self.recipe.facts
         assert written is not None, "a recipe has classes or written questions"
-        told = {name: fact.is_what for name, fact in facts.items()}
-        request = ask_for_questions(description, self.recipe.language, written.each, written.focus, told)
+        descriptions = {name: fact.is_what for name, fact in facts.items()}
+        request = ask_for_questions(description, self.recipe.language, written.each, written.focus, descriptions)
 
         def questions() -> list[Candidate]:
-            return read_candidates(self._said("writer", request, turn), written.each, list(facts))
+            return read_candidates(self._ask_model("writer", request, turn), written.each, list(facts))
 
         # One reply holds all questions about a segment, so that they differ; it is asked for once.
-        found = self._shared.once(("questions", segment.key, turn), questions)[number]
-        return _Asked(found.question, found.answer, found.about)
+        text = self._shared.once(("questions", segment.key, turn), questions)[number]
+        return _Question(text.question, text.answer, text.about)
 
-    def _checked(self, asked: _Asked, description: str, values: Mapping[str, Any], turn: int) -> str:
+    def _checked(self, question: _Question, description: str, values: Mapping[str, Any], turn: int) -> str:
         """Checks a question, by rule where its answer was measured, and else by the judge; gives what checked it."""
-        if asked.about in self.recipe.facts:
-            self._follow_rule(asked, self.recipe.facts[asked.about], values)
+        if question.about in self.recipe.facts:
+            self._follow_rule(question, self.recipe.facts[question.about], values)
             return "rule"
         if self.recipe.judge is None:
             return "none"
-        reply = self._said(
-            "judge", ask_for_check(description, asked.question, asked.choices, asked.answer), turn, "judge"
+        reply = self._ask_model(
+            "judge", ask_for_check(description, question.question, question.choices, question.answer), turn, "judge"
         )
         verdict = read_yes_no(reply)
         if verdict.reason is not None:
             raise Dropped(Failure("judge", "the judge's reply is neither yes nor no", verdict.reason))
         if not verdict.values["score"]:
-            raise Dropped(Failure("judge", "the judge does not accept it", f"{asked.question} {asked.answer}"))
+            raise Dropped(Failure("judge", "the judge does not accept it", f"{question.question} {question.answer}"))
         return "judge"
 
-    def _follow_rule(self, asked: _Asked, fact: Fact, values: Mapping[str, Any]) -> None:
+    def _follow_rule(self, question: _Question, fact: Fact, values: Mapping[str, Any]) -> None:
         if fact.measure is not None and abs(_number(values.get(fact.measure))) < fact.least:
-            raise Dropped(Failure("rule", "the difference is too small to be asked about", asked.question))
+            raise Dropped(Failure("rule", "the difference is too small to be asked about", question.question))
         right = str(values.get(fact.column))
-        named = {value for value in self._values[asked.about] if _names(asked.answer, value)}
+        named = {value for value in self._values[question.about] if _names(question.answer, value)}
         if named != {right}:
-            said = " and ".join(sorted(named)) or "none of them"
+            names_text = " and ".join(sorted(named)) or "none of them"
             raise Dropped(
-                Failure("rule", "the answer does not name what was measured", f"measured: {right}; named: {said}")
+                Failure("rule", "the answer does not name what was measured", f"measured: {right}; named: {names_text}")
             )
 
-    def _said(self, name: str, request: Request, draw: int = 0, step: str = "writing") -> str:
+    def _ask_model(self, name: str, request: Request, draw: int = 0, step: str = "writing") -> str:
         """What a model replies.
 
         Raises:
@@ -336,10 +336,10 @@ def wordings_of(classes: Classes) -> tuple[str, ...]:
         UnknownName: there is no list of this name. UserError: one of them is no template.
     """
     named = classes.wordings
-    found = read_config("wording", named, Wordings).wordings if isinstance(named, str) else named
-    for wording in found:
+    wordings = read_config("wording", named, Wordings).wordings if isinstance(named, str) else named
+    for wording in wordings:
         variables(wording)
-    return found
+    return wordings
 
 
 def values_of(sample: Sample) -> dict[str, Any]:

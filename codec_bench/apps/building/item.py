@@ -222,12 +222,14 @@ class Funnel:
         if not outcome.kept:
             furthest = reason_of(outcome, self.steps)
             self.dropped[furthest.step][furthest.reason] += 1
-        self._add(outcome.groups, items=1, kept=outcome.kept, tries=outcome.kept)
+        self._add(outcome.groups, items=1, passed=outcome.kept, tries=outcome.kept)
 
-    def _add(self, groups: Mapping[str, str | Sequence[str]], *, items: int = 0, kept: int = 0, tries: int = 0) -> None:
+    def _add(
+        self, groups: Mapping[str, str | Sequence[str]], *, items: int = 0, passed: int = 0, tries: int = 0
+    ) -> None:
         for name, value in _pairs(groups):
             counts = self.groups.setdefault(name, {}).setdefault(value, [0, 0, 0])
-            counts[:] = (counts[0] + items, counts[1] + kept, counts[2] + tries)
+            counts[:] = (counts[0] + items, counts[1] + passed, counts[2] + tries)
 
     def rows(self) -> list[tuple[str, int, str, int]]:
         """For each step and reason: the step, how many items reached it, the reason, and how many were dropped for it.
@@ -252,16 +254,16 @@ class Funnel:
 
     def never_usable(self) -> list[str]:
         """For each voice or reader of whom no item was kept, a sentence that says so."""
-        said = []
+        sentences = []
         for (name, value), causes in sorted(self.causes.items()):
-            _, kept, tries = self.groups[name][value]
-            if not kept:
+            _, usable, tries = self.groups[name][value]
+            if not usable:
                 (step, reason), _ = causes.most_common(1)[0]
                 tried = f"{tries:,} tries, most often" if tries > 1 else "1 try,"
-                said.append(
+                sentences.append(
                     f"the {name} '{value}' was never usable: no item was kept in {tried} because {reason} (step '{step}')"
                 )
-        return said
+        return sentences
 
     def as_dict(self) -> dict[str, Any]:
         """The counts as JSON values."""

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.checks import as_mono, check_sound, joined, normalised
+from codec_bench.apps.building.checks import as_mono, check_sound, join_sounds, normalised
 from codec_bench.apps.building.item import Dropped, Failure, Item, draws, listened, tried
 from codec_bench.apps.building.recipe import read_recipe
 from codec_bench.apps.building.recipe_spoken import JoinedRecipe, Limits
@@ -41,11 +41,11 @@ class Line:
     """What is read of one option.
 
     Args:
-        letter: of the option. said: as it is read out. file: the name of its recording, without the ending.
+        letter: of the option. spoken: as it is read out. file: the name of its recording, without the ending.
     """
 
     letter: str
-    said: str
+    spoken: str
     file: str
 
 
@@ -62,14 +62,14 @@ def lines_of(key: str, text: Text, recipe: JoinedRecipe) -> list[Line]:
     check_options(choices, language, plain_text(recipe.checks.rule, language))
     lines = []
     for letter, choice in zip(LETTERS, text.choices):
-        said = spoken_text(render_text(recipe.line, {"letter": letter, "choice": choice}, "the line"), language)
-        lines.append(Line(letter, said, f"{key}_{letter}_{text_digest(said)[:_HASH]}"))
+        spoken = spoken_text(render_text(recipe.line, {"letter": letter, "choice": choice}, "the line"), language)
+        lines.append(Line(letter, spoken, f"{key}_{letter}_{text_digest(spoken)[:_HASH]}"))
     return lines
 
 
-def asked_of(key: str, text: Text, recipe: JoinedRecipe) -> tuple[Sequence[str], Sequence[str]]:
+def speech_of_item(key: str, text: Text, recipe: JoinedRecipe) -> tuple[Sequence[str], Sequence[str]]:
     """The lines of an item, and its stem and question. Raises `Unspeakable` as `lines_of`."""
-    return [line.said for line in lines_of(key, text, recipe)], [str(text.stem), text.question]
+    return [line.spoken for line in lines_of(key, text, recipe)], [str(text.stem), text.question]
 
 
 def readers_of(texts: Texts, recipe: JoinedRecipe) -> Mapping[str, str]:
@@ -77,7 +77,7 @@ def readers_of(texts: Texts, recipe: JoinedRecipe) -> Mapping[str, str]:
     readers = recipe.recorded.readers if recipe.recorded else ()
     keys = list(texts.rows)
     order = draws(recipe.seed, "readers").permutation(len(keys))
-    return {keys[int(place)]: readers[number % len(readers)] for number, place in enumerate(order)} if readers else {}
+    return {keys[int(index)]: readers[number % len(readers)] for number, index in enumerate(order)} if readers else {}
 
 
 def check_line(recipe: JoinedRecipe) -> None:
@@ -108,8 +108,8 @@ def write_script(
         UserError: the recipe is wrong or has nothing to read aloud, its texts cannot be read, or the file cannot be
             written.
     """
-    asked, folder = read_recipe(os.fspath(name))
-    recipe = asked.limited(seed, limit)
+    parsed, folder = read_recipe(os.fspath(name))
+    recipe = parsed.limited(seed, limit)
     if not isinstance(recipe, JoinedRecipe):
         raise UserError(
             f"a recipe of the kind '{recipe.kind}' has nothing that people read aloud",
@@ -121,28 +121,28 @@ def write_script(
         )
     check_line(recipe)
     texts = read_texts(recipe.texts, folder, stem=recipe.stems.column, limit=recipe.limit)
-    readers, left_out = readers_of(texts, recipe), Counter[str]()
-    asked_for = partial(asked_of, recipe=recipe)
-    twins = twins_of(texts, asked_for, recipe.checks, recipe.language) if recipe.duplicates == "drop" else {}
-    said: list[tuple[str, ...]] = []
+    readers, excluded = readers_of(texts, recipe), Counter[str]()
+    speech_of = partial(speech_of_item, recipe=recipe)
+    twins = twins_of(texts, speech_of, recipe.checks, recipe.language) if recipe.duplicates == "drop" else {}
+    rows: list[tuple[str, ...]] = []
     for key, text in texts.rows.items():
         try:
             lines = [] if isinstance(text, str) else lines_of(key, text, recipe)
         except Unspeakable as problem:
-            left_out[problem.reason] += 1
+            excluded[problem.reason] += 1
             continue
         if isinstance(text, str):
-            left_out["the row cannot be used"] += 1
+            excluded["the row cannot be used"] += 1
         elif twins.get(key, key) != key:
-            left_out[TWIN] += 1
+            excluded[TWIN] += 1
             continue
         for line in lines:
-            said.append((f"{line.file}.wav", readers[key], key, line.letter, line.said))
+            rows.append((f"{line.file}.wav", readers[key], key, line.letter, line.spoken))
     sheet = io.StringIO()
-    write_csv(sheet, COLUMNS, said)
+    write_csv(sheet, COLUMNS, rows)
     # Spreadsheets take a CSV file for UTF-8 only if it begins with this mark.
     write_text(Path(file), "\ufeff" + sheet.getvalue())
-    return len(said), dict(left_out)
+    return len(rows), dict(excluded)
 
 
 ENDINGS = (".wav", ".flac", ".mp3", ".ogg", ".m4a")
@@ -154,7 +154,7 @@ class Read:
 
     sounds: Sequence[Audio]
     reader: str
-    made: Mapping[str, Any]
+    provenance: Mapping[str, Any]
 
 
 class Joined(SpeechMaker):
@@ -175,7 +175,7 @@ class Joined(SpeechMaker):
         check_line(recipe)
         self._stems = _folder(recipe.stems.folder, folder, "stems")
         self._lines = _folder(recipe.recorded.folder, folder, "recordings") if recipe.recorded else None
-        self._files = _found(self._lines) if self._lines else {}
+        self._files = _list_recordings(self._lines) if self._lines else {}
         texts = read_texts(recipe.texts, folder, stem=recipe.stems.column, limit=recipe.limit)
         self._readers = readers_of(texts, recipe)
         super().__init__(recipe, texts, folder, load)
@@ -187,11 +187,11 @@ class Joined(SpeechMaker):
 
     def facts(self) -> dict[str, Any]:
         """The texts, the recordings and how they were checked."""
-        recipe, told = self.recipe, super().facts()
-        told["sources"].append(_recordings("stems", recipe.stems.licence, self._stems))
+        recipe, base_facts = self.recipe, super().facts()
+        base_facts["sources"].append(_recordings("stems", recipe.stems.licence, self._stems))
         if recipe.recorded is not None and self._lines is not None:
-            told["sources"].append(_recordings("options", recipe.recorded.licence, self._lines))
-        return told
+            base_facts["sources"].append(_recordings("options", recipe.recorded.licence, self._lines))
+        return base_facts
 
     def make_text(self, key: str, text: Text) -> Item:
         """Joins one stem with its options.
@@ -210,17 +210,17 @@ class Joined(SpeechMaker):
         def attempt(number: int) -> tuple[dict[str, Any], Audio]:
             groups["reader"] = self._reader(key, number)
             read = self._synthesised(key, lines, number) if self.voices else self._recorded(key, lines)
-            with listened(self._whole([stem, *read.sounds])):
+            with listened(self._join([stem, *read.sounds])):
                 return self._checked(key, text, lines, stem, read)
 
         return tried(key, groups, self.recipe.retries + 1 if self.voices else 1, attempt, by="reader")
 
-    def _whole(self, parts: Sequence[Audio]) -> Audio:
-        return joined(parts, [self.recipe.pause_s] * (len(parts) - 1), self.recipe.rate_hz)
+    def _join(self, parts: Sequence[Audio]) -> Audio:
+        return join_sounds(parts, [self.recipe.pause_s] * (len(parts) - 1), self.recipe.rate_hz)
 
-    def asked(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
-        """As `SpeechMaker.asked`."""
-        return asked_of(key, text, self.recipe)
+    def speech_of(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
+        """As `SpeechMaker.speech_of`."""
+        return speech_of_item(key, text, self.recipe)
 
     def _reader(self, key: str, number: int) -> str:
         if self.voices is None:
@@ -245,66 +245,66 @@ class Joined(SpeechMaker):
 
     def _synthesised(self, key: str, lines: Sequence[Line], number: int) -> Read:
         assert self.voices is not None, "what is synthesised has voices"
-        place, again = self.voices.order(self.recipe.seed, key, number)
+        voice, again = self.voices.order(self.recipe.seed, key, number)
         sounds = []
         for line in lines:
-            sound = self.voices.say(line.said, place, again)
+            sound = self.voices.synthesise(line.spoken, voice, again)
             check_sound(sound, self.recipe.checks)
             sounds.append(sound)
-        told = {
+        settings = {
             "draw": again,
             "try": number,
-            "synthesiser": {**self.voices.describe(place), "model": self.voices.model(place)},
+            "synthesiser": {**self.voices.describe(voice), "model": self.voices.model(voice)},
         }
-        return Read(sounds, self.voices.voices[place].name, told)
+        return Read(sounds, self.voices.voices[voice].name, settings)
 
     def _checked(
         self, key: str, text: Text, lines: Sequence[Line], stem: Audio, read: Read
     ) -> tuple[dict[str, Any], Audio]:
         recipe = self.recipe
         parts = [normalised(sound, recipe.loudness_lufs, recipe.peak_dbfs)[0] for sound in (stem, *read.sounds)]
-        whole, level = normalised(self._whole(parts), recipe.loudness_lufs, recipe.peak_dbfs)
-        checked, told = self.inspect(whole, [(line.said, part) for line, part in zip(lines, parts[1:])])
-        hashes = [content_hash(sound.samples, sound.sample_rate_hz) for sound in (stem, *read.sounds, whole)]
-        own = recipe.recorded.licence if recipe.recorded else "synthesised"
-        said = "\n".join(line.said for line in lines)
-        made = {
+        full, level = normalised(self._join(parts), recipe.loudness_lufs, recipe.peak_dbfs)
+        checked, checks = self.inspect(full, [(line.spoken, segment) for line, segment in zip(lines, parts[1:])])
+        hashes = [content_hash(sound.samples, sound.sample_rate_hz) for sound in (stem, *read.sounds, full)]
+        licence = recipe.recorded.licence if recipe.recorded else "synthesised"
+        script = "\n".join(line.spoken for line in lines)
+        provenance = {
             "source": self.texts.origin(key),
             "line": recipe.line,
             "seed": recipe.seed,
             "reader": read.reader,
-            **read.made,
+            **read.provenance,
             "pause_s": recipe.pause_s,
-            **told,
-            "hashes": {"said": text_digest(said), "stem": hashes[0], "options": hashes[1:-1], "kept": hashes[-1]},
+            **checks,
+            "hashes": {"said": text_digest(script), "stem": hashes[0], "options": hashes[1:-1], "kept": hashes[-1]},
         }
         return {
             "question": text.question or None,
             "choices": list(text.choices),
             "answer": text.answer,
             "level": text.group,
-            "said": said,
+            "said": script,
             "reader": read.reader,
             "stem": text.stem,
             **checked,
             "loudness_lufs": round(level, 3),
-            "duration_s": round(whole.duration_s, 6),
-            "licence": f"texts: {recipe.texts.licence}; stem: {recipe.stems.licence}; options: {own}",
-            "provenance": json.dumps(made, sort_keys=True, ensure_ascii=False),
-        }, whole
+            "duration_s": round(full.duration_s, 6),
+            "licence": f"texts: {recipe.texts.licence}; stem: {recipe.stems.licence}; options: {licence}",
+            "provenance": json.dumps(provenance, sort_keys=True, ensure_ascii=False),
+        }, full
 
 
-def _folder(name: str, folder: Path, what: str) -> Path:
+def _folder(name: str, folder: Path, label: str) -> Path:
     path = folder / name
     if not path.is_dir():
         raise UserError(
-            f"the folder of the {what}, '{path}', is not there",
+            f"the folder of the {label}, '{path}', is not there",
             hint="the path is relative to the recipe, or to the folder that the command is typed in for a recipe of the project",
         )
     return path
 
 
-def _read(path: Path, limits: Limits, step: str, what: str) -> Audio:
+def _read(path: Path, limits: Limits, step: str, label: str) -> Audio:
     """A recording in one channel.
 
     Raises:
@@ -313,26 +313,26 @@ def _read(path: Path, limits: Limits, step: str, what: str) -> Audio:
     try:
         audio = as_mono(Audio.read(path))
     except AudioError as error:
-        raise Dropped(Failure(step, f"{what} is empty or cannot be read", str(error.message))) from error
+        raise Dropped(Failure(step, f"{label} is empty or cannot be read", str(error.message))) from error
     try:
-        check_sound(audio, limits, step=step, what=what)
+        check_sound(audio, limits, step=step, label=label)
     except Dropped as dropped:
-        told = dropped.failure
-        raise Dropped(Failure(step, told.reason, f"{path.name} {told.detail}".strip())) from dropped
+        failure = dropped.failure
+        raise Dropped(Failure(step, failure.reason, f"{path.name} {failure.detail}".strip())) from dropped
     return audio
 
 
-def _found(folder: Path) -> dict[str, list[Path]]:
+def _list_recordings(folder: Path) -> dict[str, list[Path]]:
     """The sound files of a folder and of those within it, by their names without the ending."""
-    found: dict[str, list[Path]] = defaultdict(list)
+    by_stem: dict[str, list[Path]] = defaultdict(list)
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() in ENDINGS:
-            found[path.stem].append(path)
-    return found
+            by_stem[path.stem].append(path)
+    return by_stem
 
 
 def _recordings(name: str, licence: str, folder: Path) -> dict[str, Any]:
     """What the card says of a folder of recordings. Files of other content are another build."""
-    files = [path for paths in _found(folder).values() for path in paths]
-    told = sorted([path.relative_to(folder).as_posix(), file_hash(path)] for path in files)
-    return source_facts(name, [licence] * len(files), text_digest(json.dumps(told)))
+    files = [path for paths in _list_recordings(folder).values() for path in paths]
+    hashes = sorted([path.relative_to(folder).as_posix(), file_hash(path)] for path in files)
+    return source_facts(name, [licence] * len(files), text_digest(json.dumps(hashes)))

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.building.item import Dropped, Failure, Item, Maker, draws, tried
-from codec_bench.apps.building.recipe import Asked, MixtureRecipe
+from codec_bench.apps.building.recipe import MixtureRecipe, QuestionSpec
 from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
 from codec_bench.audio.hash import content_hash
@@ -69,13 +69,13 @@ def excerpt(signal: np.ndarray, start: int, length: int, fade: int) -> np.ndarra
     Args:
         signal: float32 `(samples,)`. start, length: in samples. fade: samples of each faded end; a raised cosine.
     """
-    part = np.array(signal[start : start + length], np.float32)
-    fade = min(fade, part.size // 2)
+    segment = np.array(signal[start : start + length], np.float32)
+    fade = min(fade, segment.size // 2)
     if fade:
         ramp = (0.5 - 0.5 * np.cos(np.pi * (np.arange(fade) + 0.5) / fade)).astype(np.float32)
-        part[:fade] *= ramp
-        part[-fade:] *= ramp[::-1]
-    return part
+        segment[:fade] *= ramp
+        segment[-fade:] *= ramp[::-1]
+    return segment
 
 
 def mix(
@@ -105,16 +105,16 @@ def mix(
     gains_db = [mean_lufs + gap_db / 2 - levels[0], mean_lufs - gap_db / 2 - levels[1]]
     begins = (max(0, -offset_samples), max(0, offset_samples))
     parts = [first * np.float32(_factor(gains_db[0])), second * np.float32(_factor(gains_db[1]))]
-    whole = np.zeros(max(begin + part.size for begin, part in zip(begins, parts)), np.float32)
-    for begin, part in zip(begins, parts):
-        whole[begin : begin + part.size] += part
-    peak = float(np.abs(whole).max())
+    mixed = np.zeros(max(begin + segment.size for begin, segment in zip(begins, parts)), np.float32)
+    for begin, segment in zip(begins, parts):
+        mixed[begin : begin + segment.size] += segment
+    peak = float(np.abs(mixed).max())
     scale_db = min(0.0, peak_dbfs - 20 * math.log10(peak))
     scale = np.float32(_factor(scale_db))
-    parts, whole = [part * scale for part in parts], whole * scale
-    ends = [begin + part.size for begin, part in zip(begins, parts)]
+    parts, mixed = [segment * scale for segment in parts], mixed * scale
+    ends = [begin + segment.size for begin, segment in zip(begins, parts)]
     return Mixture(
-        samples=whole,
+        samples=mixed,
         first=parts[0],
         second=parts[1],
         first_lufs=_level(parts[0], rate_hz, "first"),
@@ -134,12 +134,14 @@ def _level(sound: np.ndarray, rate_hz: int, which: str) -> float:
     if level is None:
         raise Dropped(Failure("loudness", "a sound is silent or too short to have a loudness", f"the {which} sound"))
     if level < LOWEST_LUFS:
-        said = f"the {which} sound has {level:.1f} LUFS"
-        raise Dropped(Failure("loudness", "a sound is too quiet to be raised", said))
+        level_text = f"the {which} sound has {level:.1f} LUFS"
+        raise Dropped(Failure("loudness", "a sound is too quiet to be raised", level_text))
     return level
 
 
-def place(overlap: str, lengths: tuple[int, int], first_ahead: bool, random: np.random.Generator, pause: int) -> int:
+def place_sounds(
+    overlap: str, lengths: tuple[int, int], first_ahead: bool, random: np.random.Generator, pause: int
+) -> int:
     """Draws where the second sound begins, from the beginning of the first, in samples.
 
     Args:
@@ -189,17 +191,17 @@ class Mixtures(Maker):
 
     def __init__(self, recipe: MixtureRecipe, folder: Path) -> None:
         self.recipe, self.parallel = recipe, os.cpu_count() or 1
-        for asked in self._asked().values():
-            for wording in asked.wordings:
+        for question in self._active_questions().values():
+            for wording in question.wordings:
                 variables(wording)
         least_s = recipe.excerpt.least_s
         self.sources = tuple(read_recordings(one, folder, least_s=least_s) for one in (recipe.first, recipe.second))
         self._shared = SharedSounds()
 
-    def _asked(self) -> dict[str, Asked]:
+    def _active_questions(self) -> dict[str, QuestionSpec]:
         questions = self.recipe.questions
         named = {"louder": questions.louder, "ahead": questions.ahead}
-        return {name: asked for name, asked in named.items() if asked is not None}
+        return {name: question for name, question in named.items() if question is not None}
 
     def keys(self) -> Sequence[str]:
         """`mixture-00000` and so on."""
@@ -223,7 +225,7 @@ class Mixtures(Maker):
     def nearness(self, row: Mapping[str, Any]) -> float:
         """As `Maker.nearness`: the least difference that is asked about, as a share of this item's."""
         difference = row["gap_db"] if row["about"] == "louder" else row["offset_s"]
-        return self._asked()[row["about"]].least / abs(difference)
+        return self._active_questions()[row["about"]].least / abs(difference)
 
     def _try(self, key: str, number: int) -> tuple[dict[str, Any], Audio]:
         random = draws(self.recipe.seed, key, number)
@@ -233,13 +235,13 @@ class Mixtures(Maker):
             raise Dropped(Failure("pair", "a recording would be mixed with itself", chosen[0].id))
         parts = [self._excerpt(signal, sample, random) for signal, sample in zip(signals, chosen)]
         overlap = self.recipe.overlap[int(random.integers(len(self.recipe.overlap)))]
-        mixture = self._mix([part for part, _ in parts], overlap, random)
-        asked = self._question(mixture, random)
-        made = {"tries": number + 1, "gains_db": [round(gain, 3) for gain in mixture.gains_db]}
+        mixture = self._mix([segment for segment, _ in parts], overlap, random)
+        question = self._question(mixture, random)
+        provenance = {"tries": number + 1, "gains_db": [round(gain, 3) for gain in mixture.gains_db]}
         row = {
-            **asked,
+            **question,
             **self._measured(mixture, overlap),
-            **self._origin(chosen, parts, {**made, "seed": self.recipe.seed, "key": key}),
+            **self._origin(chosen, parts, {**provenance, "seed": self.recipe.seed, "key": key}),
             "reference": self._reference(mixture, chosen),
             "review": "none",
         }
@@ -253,14 +255,14 @@ class Mixtures(Maker):
             raise Dropped(Failure("reading", "a recording cannot be read", str(error.message))) from error
 
     def _excerpt(self, signal: np.ndarray, sample: Sample, random: np.random.Generator) -> tuple[np.ndarray, int]:
-        wanted, rate = self.recipe.excerpt, self.recipe.rate_hz
-        least, most = round(wanted.least_s * rate), min(round(wanted.most_s * rate), signal.size)
+        limits, rate = self.recipe.excerpt, self.recipe.rate_hz
+        least, most = round(limits.least_s * rate), min(round(limits.most_s * rate), signal.size)
         if most < least:
             lasts = f"'{sample.id}' has {signal.size / rate:.2f} s"
             raise Dropped(Failure("length", "a recording is shorter than the shortest excerpt", lasts))
         length = int(random.integers(least, most + 1))
         start = int(random.integers(0, signal.size - length + 1))
-        return excerpt(signal, start, length, round(wanted.fade_s * rate)), start
+        return excerpt(signal, start, length, round(limits.fade_s * rate)), start
 
     def _mix(self, parts: Sequence[np.ndarray], overlap: str, random: np.random.Generator) -> Mixture:
         recipe = self.recipe
@@ -271,7 +273,7 @@ class Mixtures(Maker):
             parts[1],
             recipe.rate_hz,
             gap_db=gap_db,
-            offset_samples=place(overlap, (parts[0].size, parts[1].size), ahead, random, pause),
+            offset_samples=place_sounds(overlap, (parts[0].size, parts[1].size), ahead, random, pause),
             mean_lufs=recipe.level.mean_lufs,
             peak_dbfs=recipe.level.peak_dbfs,
         )
@@ -279,13 +281,13 @@ class Mixtures(Maker):
     def _question(self, mixture: Mixture, random: np.random.Generator) -> dict[str, Any]:
         """A question that can be answered by listening; its options in an order that is drawn."""
         differences = {"louder": mixture.gap_db, "ahead": mixture.offset_s}
-        asked = {name: one for name, one in self._asked().items() if abs(differences[name]) >= one.least}
-        if not asked:
-            heard = f"a gap of {mixture.gap_db:.2f} LU, an offset of {mixture.offset_s:.3f} s"
-            failure = Failure("question", "the differences are too small to be asked about", heard)
+        askable = {name: one for name, one in self._active_questions().items() if abs(differences[name]) >= one.least}
+        if not askable:
+            difference_text = f"a gap of {mixture.gap_db:.2f} LU, an offset of {mixture.offset_s:.3f} s"
+            failure = Failure("question", "the differences are too small to be asked about", difference_text)
             raise Dropped(failure, sound=Audio(mixture.samples, self.recipe.rate_hz))
-        about = sorted(asked)[int(random.integers(len(asked)))]
-        wordings = asked[about].wordings
+        about = sorted(askable)[int(random.integers(len(askable)))]
+        wordings = askable[about].wordings
         names = (self.recipe.first.is_what, self.recipe.second.is_what)
         text = render_text(
             wordings[int(random.integers(len(wordings)))],
@@ -312,7 +314,7 @@ class Mixtures(Maker):
         }
 
     def _origin(
-        self, chosen: Sequence[Sample], parts: Sequence[tuple[np.ndarray, int]], made: Mapping[str, Any]
+        self, chosen: Sequence[Sample], parts: Sequence[tuple[np.ndarray, int]], provenance: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Where the two sounds come from, so that the mixture can be made again from them."""
         licences = [source.licences[sample.id] for source, sample in zip(self.sources, chosen)]
@@ -321,36 +323,36 @@ class Mixtures(Maker):
                 "source": source.name,
                 "id": sample.id,
                 "start_samples": start,
-                "length_samples": part.size,
-                "hash": content_hash(part, self.recipe.rate_hz),
+                "length_samples": segment.size,
+                "hash": content_hash(segment, self.recipe.rate_hz),
             }
-            for source, sample, (part, start) in zip(self.sources, chosen, parts)
+            for source, sample, (segment, start) in zip(self.sources, chosen, parts)
         ]
         return {
             "first_id": chosen[0].id,
             "second_id": chosen[1].id,
             "first_licence": licences[0],
             "second_licence": licences[1],
-            "provenance": json.dumps({**made, "excerpts": excerpts}, sort_keys=True, ensure_ascii=False),
+            "provenance": json.dumps({**provenance, "excerpts": excerpts}, sort_keys=True, ensure_ascii=False),
         }
 
     def _reference(self, mixture: Mixture, chosen: Sequence[Sample]) -> str:
         """What is known of the mixture in words, for a judge of free answers."""
         names = (self.recipe.first.is_what, self.recipe.second.is_what)
-        said = [f"{_capital(name)}: {sample.text}" for name, sample in zip(names, chosen) if sample.text]
+        transcripts = [f"{_capital(name)}: {sample.text}" for name, sample in zip(names, chosen) if sample.text]
         # A difference that is too small to be asked about is not told as one either.
-        least = {name: one.least for name, one in self._asked().items()}
+        least = {name: one.least for name, one in self._active_questions().items()}
         if abs(mixture.gap_db) >= least.get("louder", 0.0):
             louder = names[0] if mixture.gap_db > 0 else names[1]
-            told = [f"{_capital(louder)} is louder by {abs(mixture.gap_db):.1f} dB."]
+            sentences = [f"{_capital(louder)} is louder by {abs(mixture.gap_db):.1f} dB."]
         else:
-            told = ["Both sounds are about equally loud."]
+            sentences = ["Both sounds are about equally loud."]
         if mixture.offset_s and abs(mixture.offset_s) >= least.get("ahead", 0.0):
             ahead = names[0] if mixture.offset_s > 0 else names[1]
-            told.append(f"{_capital(ahead)} begins first, {abs(mixture.offset_s):.2f} s before the other sound.")
+            sentences.append(f"{_capital(ahead)} begins first, {abs(mixture.offset_s):.2f} s before the other sound.")
         else:
-            told.append("Both sounds begin at about the same time.")
-        return "\n".join([*said, " ".join(told)])
+            sentences.append("Both sounds begin at about the same time.")
+        return "\n".join([*transcripts, " ".join(sentences)])
 
 
 def _capital(name: str) -> str:

@@ -116,20 +116,20 @@ def push(folder: Path, target: Target) -> str:
 
 
 def _trouble(error: Exception, target: Target, endpoint: str) -> UserError:
-    fault, said = hub_fault(error)
+    fault, message = hub_fault(error)
     match fault:
         case "missing" | "gated" | "revision":
             return UserError(
-                f"'{endpoint}' does not let this token write the data set '{target.repository}': it answered {said}",
+                f"'{endpoint}' does not let this token write the data set '{target.repository}': it answered {message}",
                 hint=_WRITE,
             )
         case "server":
             return UserError(
-                f"'{target.repository}' could not be pushed: '{endpoint}' answered {said}",
+                f"'{target.repository}' could not be pushed: '{endpoint}' answered {message}",
                 hint="give the same command again later; what was built stays",
             )
         case _:
             return UserError(
-                f"'{target.repository}' could not be pushed to '{endpoint}': {said}",
+                f"'{target.repository}' could not be pushed to '{endpoint}': {message}",
                 hint="check the network and its proxy, and give the same command again; what was built stays",
             )

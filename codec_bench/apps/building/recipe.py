@@ -15,7 +15,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from codec_bench.apps.building.recipe_base import AnyDraw, Draw, Form, RecordingSource, Wanted
+from codec_bench.apps.building.recipe_base import AnyDraw, BaseRecipe, Draw, Form, RecordingSource
 from codec_bench.apps.building.recipe_spoken import JoinedRecipe, SpokenRecipe, Used
 from codec_bench.benchmark.definition.finding import fit_lines
 from codec_bench.benchmark.definition.schema import Strict
@@ -88,7 +88,7 @@ class Fact(Strict):
     least: Annotated[float, Field(ge=0)] = 0.0
 
 
-class DescribedRecipe(Wanted):
+class DescribedRecipe(BaseRecipe):
     """Questions about recordings from what is known of them.
 
     Args:
@@ -184,7 +184,7 @@ class Level(Strict):
     peak_dbfs: Annotated[float, Field(ge=-40, le=0)] = -1.0
 
 
-class Asked(Strict):
+class QuestionSpec(Strict):
     """What is asked about a mixture.
 
     Args:
@@ -202,8 +202,8 @@ class Questions(Strict):
     begins first.
     """
 
-    louder: Asked | None = None
-    ahead: Asked | None = None
+    louder: QuestionSpec | None = None
+    ahead: QuestionSpec | None = None
 
     @model_validator(mode="after")
     def _some(self) -> Questions:
@@ -212,7 +212,7 @@ class Questions(Strict):
         return self
 
 
-class MixtureRecipe(Wanted):
+class MixtureRecipe(BaseRecipe):
     """A data set of mixtures of two recordings.
 
     Args:
@@ -274,10 +274,10 @@ def read_recipe(name: str) -> tuple[Recipe, Path]:
     Raises:
         UnknownName: there is no such recipe. UserError: with file, line and field of every mistake.
     """
-    own = os.path.sep in name or name.endswith((".yaml", ".yml"))
-    if not own and name not in config_names("recipe"):
+    is_path = os.path.sep in name or name.endswith((".yaml", ".yml"))
+    if not is_path and name not in config_names("recipe"):
         raise UnknownName("recipe", name, config_names("recipe"))
-    file = Path(name) if own else files("codec_bench") / "configs" / "recipe" / f"{name}.yaml"
+    file = Path(name) if is_path else files("codec_bench") / "configs" / "recipe" / f"{name}.yaml"
     document, lines = load_yaml_with_lines(file)
     if not isinstance(document, dict):
         raise UserError(f"'{name}' holds {type(document).__name__}; expected a mapping of names to values")
@@ -285,4 +285,4 @@ def read_recipe(name: str) -> tuple[Recipe, Path]:
     if kind not in RECIPES:
         raise UserError(f"'{name}' is of the kind {kind!r}; expected one of {', '.join(RECIPES)}")
     recipe: Recipe = fit_lines(document, RECIPES[kind], str(name), lines)
-    return recipe, Path(name).absolute().parent if own else Path.cwd()
+    return recipe, Path(name).absolute().parent if is_path else Path.cwd()

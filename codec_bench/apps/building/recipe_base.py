@@ -80,7 +80,7 @@ class Form(Strict):
     unit: str | None = None
 
 
-class Wanted(Strict):
+class BaseRecipe(Strict):
     """What every recipe says.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from codec_bench.apps.building.recipe_base import AnyDraw, Draw, Form, Wanted
+from codec_bench.apps.building.recipe_base import AnyDraw, BaseRecipe, Draw, Form
 from codec_bench.benchmark.definition.schema import Strict
 
 Gender = Literal["female", "male"]
@@ -158,7 +158,7 @@ class Checks(Limits):
         return (self.read_back,) if self.error_rate and self.recognisers else ()
 
 
-class Speech(Wanted):
+class Speech(BaseRecipe):
     """What recipes of speech say, whether it is synthesised or recorded.
 
     Args:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.building.item import Failure, Item, Maker
-from codec_bench.apps.building.recipe_base import UNIT, Wanted
+from codec_bench.apps.building.recipe_base import UNIT, BaseRecipe
 from codec_bench.audio.clip import bytes_digest
 from codec_bench.errors import DamagedRecord, RunMismatch, UserError
 from codec_bench.store.integrity import check_journals
@@ -53,15 +53,15 @@ class BuildRecord:
             ) from error
         except OSError as error:
             raise UserError(f"'{folder}' cannot be written: {error.strerror}", hint="give another --out") from error
-        asked = {name: json.dumps(value, sort_keys=True, ensure_ascii=False) for name, value in about.items()}
+        identity = {name: json.dumps(value, sort_keys=True, ensure_ascii=False) for name, value in about.items()}
         if not held:
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE")
-                self._db.executemany("INSERT INTO about VALUES (?, ?)", asked.items())
-        elif held != asked:
+                self._db.executemany("INSERT INTO about VALUES (?, ?)", identity.items())
+        elif held != identity:
             self._db.close()
             raise RunMismatch(
-                f"'{folder}' was begun with other {', '.join(_differences(held, asked))}",
+                f"'{folder}' was begun with other {', '.join(_differences(held, identity))}",
                 hint="give another --out, or build with what it was begun with",
             )
 
@@ -85,13 +85,13 @@ class BuildRecord:
         Raises:
             DamagedRecord: an item is missing or damaged.
         """
-        what = "head, sound, material" if sounds else "head, NULL, NULL"
+        columns = "head, sound, material" if sounds else "head, NULL, NULL"
         for key in keys:
             try:
-                found = self._db.execute(f"SELECT {what} FROM items WHERE key = ?", (key,)).fetchone()
-                head = json.loads(found[0])
+                row = self._db.execute(f"SELECT {columns} FROM items WHERE key = ?", (key,)).fetchone()
+                head = json.loads(row[0])
                 failures = tuple(Failure(**one) for one in head["failures"])
-                yield Item(key, head["groups"], failures, head["row"], found[1], found[2])
+                yield Item(key, head["groups"], failures, head["row"], row[1], row[2])
             except (sqlite3.DatabaseError, TypeError, ValueError, KeyError) as error:
                 raise DamagedRecord(
                     f"'{self._file}' does not hold the item '{key}' as it was written",
@@ -120,19 +120,19 @@ class Distinct:
         record: the items as they were made. maker: what made them. keys: of all items. recipe: what was asked for.
     """
 
-    def __init__(self, record: BuildRecord, maker: Maker, keys: Sequence[str], recipe: Wanted) -> None:
+    def __init__(self, record: BuildRecord, maker: Maker, keys: Sequence[str], recipe: BaseRecipe) -> None:
         self._record, self._keeps = record, recipe.duplicates == "keep"
         self.sound_bytes = record.sound_bytes
         unit = recipe.form.unit
         marks: dict[str, list[str]] = {}
-        heard: dict[str, tuple[str, Any]] = {}
+        seen_sounds: dict[str, tuple[str, Any]] = {}
         self._first: dict[str, str] = {}
         for item in record.outcomes(keys, sounds=True):
             if item.row is None or item.sound is None:
                 continue
             sound, held = bytes_digest(item.sound), item.row[unit] if unit else item.key
             marks[item.key] = [f"sound {sound}", f"unit {held}", *maker.same(item.key)] if self._keeps else []
-            first, of = heard.setdefault(sound, (item.key, held))
+            first, of = seen_sounds.setdefault(sound, (item.key, held))
             if of != held:
                 self._first[item.key] = first
         if self._keeps:
@@ -160,11 +160,11 @@ def _united(marks: Mapping[str, Sequence[str]]) -> dict[str, str]:
             above[mark] = mark = above[above[mark]]
         return mark
 
-    for own in marks.values():
-        for mark in own[1:]:
-            above[top(own[0])] = top(mark)
+    for group in marks.values():
+        for mark in group[1:]:
+            above[top(group[0])] = top(mark)
     firsts: dict[str, str] = {}
-    return {key: firsts.setdefault(top(own[0]), key) for key, own in marks.items()}
+    return {key: firsts.setdefault(top(group[0]), key) for key, group in marks.items()}
 
 
 def _head(outcome: Item) -> str:
@@ -173,19 +173,19 @@ def _head(outcome: Item) -> str:
     return json.dumps({"groups": dict(outcome.groups), "failures": failures, "row": row}, ensure_ascii=False)
 
 
-def _differences(held: Mapping[str, str], asked: Mapping[str, str]) -> list[str]:
+def _differences(held: Mapping[str, str], requested: Mapping[str, str]) -> list[str]:
     """What differs, by name; of a mapping the fields that differ."""
-    told = []
-    for name in sorted({*held, *asked}):
-        old, new = (json.loads(one[name]) if name in one else None for one in (held, asked))
+    differences = []
+    for name in sorted({*held, *requested}):
+        old, new = (json.loads(one[name]) if name in one else None for one in (held, requested))
         if old == new:
             continue
         if isinstance(old, dict) and isinstance(new, dict):
             fields = [f"{name}.{key}" for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
-            told += [f"{field} ({_short(old, field)} there, {_short(new, field)} now)" for field in fields]
+            differences += [f"{field} ({_short(old, field)} there, {_short(new, field)} now)" for field in fields]
         else:
-            told.append(name)
-    return told
+            differences.append(name)
+    return differences
 
 
 def _short(held: Mapping[str, Any], field: str) -> str:

@@ -72,19 +72,19 @@ class Reviewed:
             decision = self.decisions.get(item.key)
             yield item if decision is None or item.row is None else _decided(item, item.row, decision)
 
-    def sentence(self, kept: int) -> str:
+    def sentence(self, item_count: int) -> str:
         """What the card says of the review; empty if there was none.
 
         Args:
-            kept: how many items stand in the data set.
+            item_count: how many items stand in the data set.
         """
         if not self.decisions:
             return ""
         counts = Counter(one.decision for one in self.decisions.values())
         stay = counts["accept"] + counts["edit"]
-        waiting = max(0, kept - stay)
-        said = ", ".join(f"{word}: {counts[name]:,}" for name, word in (*_DONE.items(), ("drop", "dropped")))
-        reviewed = f"People reviewed {len(self.decisions):,} questions ({said}) and kept {100 * stay / len(self.decisions):.1f} % of them."
+        waiting = max(0, item_count - stay)
+        counts_text = ", ".join(f"{word}: {counts[name]:,}" for name, word in (*_DONE.items(), ("drop", "dropped")))
+        reviewed = f"People reviewed {len(self.decisions):,} questions ({counts_text}) and kept {100 * stay / len(self.decisions):.1f} % of them."
         return reviewed + (f" Questions of the data set that nobody reviewed: {waiting:,}." if waiting else "")
 
 
@@ -109,13 +109,13 @@ def _right_option(row: Mapping[str, Any], new: Mapping[str, Any], edits: Mapping
     """Options, letter and answer that fit each other: an edited answer is another option, or new words of the right
     one.
     """
-    options, place = list(new["choices"]), LETTERS.index(row["answer"])
+    options, index = list(new["choices"]), LETTERS.index(row["answer"])
     if "answer_text" in edits and new["answer_text"] in options:
-        place = options.index(new["answer_text"])
-    elif "answer_text" in edits and place < len(options):
-        options[place] = new["answer_text"]
-    right = options[place] if place < len(options) else ""
-    return {"choices": options, "answer": LETTERS[place], "answer_text": right}
+        index = options.index(new["answer_text"])
+    elif "answer_text" in edits and index < len(options):
+        options[index] = new["answer_text"]
+    right = options[index] if index < len(options) else ""
+    return {"choices": options, "answer": LETTERS[index], "answer_text": right}
 
 
 def _dropped(item: Item, reason: str, detail: str) -> Item:
@@ -150,9 +150,9 @@ def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path,
             page = out / SHEETS / f"sheet-{number:03d}.html"
             written = write_sheet(Material(items, (), True, Counter(), ()), plan, page)
         # The key names the items, and is not given to anybody; the sheets may be sent as they lie there.
-        kept = out / FOLDER / SHEETS / f"{written.sheet}{SUFFIX}"
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        written.key.replace(kept)
+        key_file = out / FOLDER / SHEETS / f"{written.sheet}{SUFFIX}"
+        key_file.parent.mkdir(parents=True, exist_ok=True)
+        written.key.replace(key_file)
         pages.append(page)
     return pages
 
@@ -179,15 +179,15 @@ def read_decisions(out: Path) -> dict[str, Decision]:
         return {}
     try:
         rows = [json.loads(line) for line in path.read_text("utf-8-sig").splitlines()]
-        found = {row.pop("id"): Decision(**row) for row in rows}
-        if any(one.decision not in ("accept", "edit", "drop") for one in found.values()):
+        decisions = {row.pop("id"): Decision(**row) for row in rows}
+        if any(one.decision not in ("accept", "edit", "drop") for one in decisions.values()):
             raise ValueError("a decision is none of accept, edit and drop")
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise UserError(
             f"'{path}' is no file of decisions: {error}",
             hint="delete it, and give the reviewers' files again with --reviewed",
         ) from error
-    return found
+    return decisions
 
 
 def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision], list[str]]:
@@ -203,30 +203,30 @@ def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision],
         UserError: no file holds answers to a sheet of this data set.
     """
     rows: list[Rating] = []
-    told: dict[str, list[str]] = defaultdict(list)
+    reasons: dict[str, list[str]] = defaultdict(list)
     used: set[str] = set()
     keys = sorted((out / FOLDER / SHEETS).glob(f"*{SUFFIX}"))
     for path in keys:
         key = read_key(path)
         read, problems = read_files(files, key)
         used |= {file.name for file in read}
-        found, wrong = unblind(read, key)
-        rows += counted(found)
+        ratings, wrong = unblind(read, key)
+        rows += counted(ratings)
         for one in (*problems, *wrong):
-            told[one.file].append(f"{one.file}: {one.what}: {one.detail}")
-    said = sorted(
-        {line for name, lines in told.items() for line in lines if not (name in used and "another test" in line)}
+            reasons[one.file].append(f"{one.file}: {one.what}: {one.detail}")
+    notes = sorted(
+        {line for name, lines in reasons.items() for line in lines if not (name in used and "another test" in line)}
     )
     if not rows:
         raise UserError(
-            f"no file holds an answer to a sheet of '{out}' ({'; '.join(said[:3]) or 'no sheet was written for it'})",
+            f"no file holds an answer to a sheet of '{out}' ({'; '.join(notes[:3]) or 'no sheet was written for it'})",
             hint="build with --review writes the sheets; reviewers save the files that --reviewed takes",
         )
     decisions = {**read_decisions(out), **_decisions(rows)}
     lines = [{"id": key, "decision": one.decision, "reviewers": one.reviewers, "edits": dict(one.edits), "why": one.why}
              for key, one in sorted(decisions.items())]  # fmt: skip
     write_text(out / DECISIONS, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-    return decisions, said
+    return decisions, notes
 
 
 def _decisions(rows: Sequence[Rating]) -> dict[str, Decision]:
@@ -235,12 +235,12 @@ def _decisions(rows: Sequence[Rating]) -> dict[str, Decision]:
     by_item: dict[str, list[Rating]] = defaultdict(list)
     for row in rows:
         by_item[row.id].append(row)
-    found = {}
-    for key, said in by_item.items():
-        said.sort(key=lambda row: row.rater.casefold())
-        texts = [json.loads(row.text) if row.text else {} for row in said]
-        choice = next((name for name in ("drop", "edit") if any(row.choice == name for row in said)), "accept")
-        chosen: dict[str, str] = next((text for row, text in zip(said, texts) if row.choice == choice), {})
+    decisions = {}
+    for key, answers in by_item.items():
+        answers.sort(key=lambda row: row.rater.casefold())
+        texts = [json.loads(row.text) if row.text else {} for row in answers]
+        choice = next((name for name in ("drop", "edit") if any(row.choice == name for row in answers)), "accept")
+        chosen: dict[str, str] = next((text for row, text in zip(answers, texts) if row.choice == choice), {})
         edits = {columns[name]: text for name, text in chosen.items() if name in columns} if choice == "edit" else {}
-        found[key] = Decision(choice, len(said), edits, chosen.get(_WHY, "") if choice == "drop" else "")
-    return found
+        decisions[key] = Decision(choice, len(answers), edits, chosen.get(_WHY, "") if choice == "drop" else "")
+    return decisions

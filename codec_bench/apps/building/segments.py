@@ -82,7 +82,7 @@ def _lines(value: Any) -> Sequence[_Line]:
     """
     try:
         lines = json.loads(value) if isinstance(value, str) else value
-        found: list[_Line] = [
+        candidates: list[_Line] = [
             {"start_s": float(line["start_s"]), "end_s": float(line["end_s"]), "text": str(line["text"])}
             for line in lines or ()
         ]
@@ -90,7 +90,7 @@ def _lines(value: Any) -> Sequence[_Line]:
         raise Dropped(
             Failure("topics", "the lines of a recording cannot be read", f"{type(error).__name__}: {error}")
         ) from error
-    times = [time for line in found for time in (line["start_s"], line["end_s"])]
-    if not found or times != sorted(times) or times[0] < 0:
+    times = [time for line in candidates for time in (line["start_s"], line["end_s"])]
+    if not candidates or times != sorted(times) or times[0] < 0:
         raise Dropped(Failure("topics", "the lines of a recording are none, or not in the order of time"))
-    return found
+    return candidates

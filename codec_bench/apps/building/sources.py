@@ -24,7 +24,7 @@ from codec_bench.errors import AudioError, UserError
 from codec_bench.types import Sample
 
 NO_LICENCE = "no licence is named for it"
-NOT_TAKEN = "the recipe leaves it out"
+EXCLUDED_BY_RECIPE = "the recipe leaves it out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,35 +35,35 @@ class Recordings:
         name: short name of the source.
         samples: in the order of their ids, which does not depend on how a folder is listed.
         licences: the licence of each sample, by its id.
-        left_out: how many were left out, by reason.
+        excluded: how many were left out, by reason.
         fingerprint: hash of the source's content.
     """
 
     name: str
     samples: tuple[Sample, ...]
     licences: Mapping[str, str]
-    left_out: Mapping[str, int]
+    excluded: Mapping[str, int]
     fingerprint: str
 
     def facts(self) -> dict[str, Any]:
         """What the card says of the source."""
-        return source_facts(self.name, list(self.licences.values()), self.fingerprint, self.left_out)
+        return source_facts(self.name, list(self.licences.values()), self.fingerprint, self.excluded)
 
 
 def source_facts(
-    name: str, licences: Sequence[str], fingerprint: str, left_out: Mapping[str, int] = MappingProxyType({})
+    name: str, licences: Sequence[str], fingerprint: str, excluded: Mapping[str, int] = MappingProxyType({})
 ) -> dict[str, Any]:
     """What the card says of a source: how many records it has and how many are taken, and their licences.
 
     Args:
-        name: of the source. licences: of the records that are taken. fingerprint: hash of its content. left_out: how
+        name: of the source. licences: of the records that are taken. fingerprint: hash of its content. excluded: how
             many, by reason.
     """
     return {
         "name": name,
-        "recordings": len(licences) + sum(left_out.values()),
+        "recordings": len(licences) + sum(excluded.values()),
         "taken": len(licences),
-        "left_out": dict(sorted(left_out.items())),
+        "left_out": dict(sorted(excluded.items())),
         "licences": dict(sorted(Counter(licences).items())),
         "fingerprint": fingerprint,
     }
@@ -86,29 +86,29 @@ def read_recordings(source: RecordingSource, folder: Path, *, least_s: float = 0
         UserError: the data cannot be read, or no recording is left.
     """
     opened = open_source(located(source.data, folder))
-    taken, licences, left_out = [], {}, Counter[str]()
+    selected, licences, excluded = [], {}, Counter[str]()
     for sample in sorted(opened.samples, key=lambda sample: sample.id):
         licence = next((text for pattern, text in source.licences.items() if fnmatchcase(sample.id, pattern)), None)
         if not _any(sample.id, source.ids) or _any(sample.id, source.without):
-            left_out[NOT_TAKEN] += 1
+            excluded[EXCLUDED_BY_RECIPE] += 1
         elif problem_of(sample) is not None:
-            left_out["it cannot be read"] += 1
+            excluded["it cannot be read"] += 1
         elif not licence:
-            left_out[NO_LICENCE] += 1
+            excluded[NO_LICENCE] += 1
         elif least_s and _seconds(str(sample.audio)) < least_s:
-            left_out[f"it is shorter than {least_s:g} s"] += 1
+            excluded[f"it is shorter than {least_s:g} s"] += 1
         else:
-            taken.append(sample)
+            selected.append(sample)
             licences[sample.id] = licence
-    if not taken:
-        why = "; ".join(f"{count}: {reason}" for reason, count in left_out.items())
+    if not selected:
+        why = "; ".join(f"{count}: {reason}" for reason, count in excluded.items())
         raise UserError(
             f"no recording of '{source.data}' is left to build from ({why})",
             hint="'licences' of the recipe names the licence of the recordings, by patterns of their ids"
-            if left_out[NO_LICENCE]
+            if excluded[NO_LICENCE]
             else "look at 'ids', 'without' and 'excerpt' of the recipe, and at the recordings",
         )
-    return Recordings(opened.name, tuple(taken), licences, dict(left_out), opened.fingerprint)
+    return Recordings(opened.name, tuple(selected), licences, dict(excluded), opened.fingerprint)
 
 
 def _seconds(path: str) -> float:
@@ -195,14 +195,14 @@ class Texts:
 
     def facts(self) -> dict[str, Any]:
         """What the card says of the source."""
-        told = source_facts(self.name, [self.licence] * len(self.rows), self.fingerprint)
-        return {**told, "revision": self.revision}
+        source = source_facts(self.name, [self.licence] * len(self.rows), self.fingerprint)
+        return {**source, "revision": self.revision}
 
     def origin(self, key: str) -> dict[str, Any]:
         """Where one row comes from."""
         text = self.rows[key]
-        told = "" if isinstance(text, str) else text.digest()
-        return {"name": self.name, "revision": self.revision, "row": key, "hash": told}
+        digest = "" if isinstance(text, str) else text.digest()
+        return {"name": self.name, "revision": self.revision, "row": key, "hash": digest}
 
 
 def text_digest(text: str) -> str:
@@ -279,7 +279,7 @@ def _answer(answer: str, choices: Sequence[str], source: TextSource) -> str:
         return answer
     if source.answer_is == "letter":
         return answer.upper()
-    places = [place for place, choice in enumerate(choices) if choice == answer]
+    places = [index for index, choice in enumerate(choices) if choice == answer]
     if len(places) != 1 or places[0] >= len(LETTERS):
         raise BadRow(f"the answer '{answer}' is {len(places)} of the options; expected one")
     return LETTERS[places[0]]
@@ -307,7 +307,9 @@ def parse_turns(held: Any, dialogue: Dialogue) -> tuple[Turn, ...]:
         if not speaker or not str(speaker).strip():
             raise BadRow(f"a turn of the dialogue names no speaker: '{turn}'")
         name = str(speaker).strip()
-        gender = next((told for pattern, told in dialogue.genders.items() if fnmatchcase(name, pattern)), None)
+        gender = next(
+            (named_gender for pattern, named_gender in dialogue.genders.items() if fnmatchcase(name, pattern)), None
+        )
         parsed.append(Turn(name, gender, str(text or "").strip()))
     if not parsed:
         raise BadRow("the dialogue has no turns")

@@ -69,16 +69,16 @@ class VoicesOf:
             "voices": [*map(self.describe, range(len(self)))],
         }
 
-    def describe(self, place: int) -> dict[str, Any]:
+    def describe(self, index: int) -> dict[str, Any]:
         """One voice as JSON values: name, gender, options, fields, and the hash of the recording that it imitates."""
-        voice = self.voices[place]
-        told = {"name": voice.name, "gender": voice.gender, "options": voice.options, "fields": voice.fields}
-        imitated = {name: clip_digest(clip) for name, clip in self._prompts[place].items()}
-        return {name: value for name, value in {**told, "imitates": imitated}.items() if value}
+        voice = self.voices[index]
+        facts = {"name": voice.name, "gender": voice.gender, "options": voice.options, "fields": voice.fields}
+        imitated = {name: clip_digest(clip) for name, clip in self._prompts[index].items()}
+        return {name: value for name, value in {**facts, "imitates": imitated}.items() if value}
 
-    def model(self, place: int) -> dict[str, Any]:
+    def model(self, index: int) -> dict[str, Any]:
         """What the model of one voice is, as JSON values."""
-        return dict(self._models[place].identity)
+        return dict(self._models[index].identity)
 
     def __len__(self) -> int:
         return len(self.voices)
@@ -101,48 +101,48 @@ class VoicesOf:
         genders: dict[str, str | None] = {}
         for turn in text.turns:
             genders.setdefault(turn.speaker, turn.gender)
-        order = [int(place) for place in draws(seed, text.dialogue(), number).permutation(len(self))]
-        found: dict[str, int] = {}
+        order = [int(index) for index in draws(seed, text.dialogue(), number).permutation(len(self))]
+        cast_of: dict[str, int] = {}
         # Who may have any voice is given one last, so that those of the others are not taken.
         for speaker in sorted(genders, key=lambda name: genders[name] is None):
             gender = genders[speaker]
-            fitting = (place for place in order if gender is None or self.voices[place].gender == gender)
-            place = next((place for place in fitting if place not in found.values()), None)
-            if place is None:
+            fitting = (index for index in order if gender is None or self.voices[index].gender == gender)
+            index = next((index for index in fitting if index not in cast_of.values()), None)
+            if index is None:
                 raise Unspeakable("there are not enough voices for the speakers", f"{speaker}: {gender or 'any'}")
-            found[speaker] = place
-        return {speaker: found[speaker] for speaker in genders}
+            cast_of[speaker] = index
+        return {speaker: cast_of[speaker] for speaker in genders}
 
     def lowest_rate_hz(self, texts: Sequence[str]) -> int | None:
         """The lowest sample rate of the voices, each of which says the first of a few texts that it can say; None if
         none of them speaks.
         """
 
-        def rate_of(place: int) -> int | None:
-            for said in texts:
+        def rate_of(index: int) -> int | None:
+            for text in texts:
                 with suppress(Dropped):
-                    return self.say(said, place, 0).sample_rate_hz
+                    return self.synthesise(text, index, 0).sample_rate_hz
             return None
 
         with ThreadPoolExecutor(at_once(model.concurrency for model in self.models)) as pool:
             return min(filter(None, pool.map(rate_of, range(len(self)))), default=None)
 
-    def say(self, said: str, place: int, again: int) -> Audio:
+    def synthesise(self, text: str, index: int, again: int) -> Audio:
         """What one voice makes of a text, in one channel.
 
         Args:
-            said: the text as it is read out. place: of the voice. again: tells several sounds of one text and voice
+            text: the text as it is read out. index: of the voice. again: tells several sounds of one text and voice
                 apart.
 
         Raises:
             Dropped: at the step `synthesis`.
         """
-        fields: dict[str, Any] = {"text": said, "language": self._language, **self.voices[place].fields}
-        fields |= self._prompts[place]
+        fields: dict[str, Any] = {"text": text, "language": self._language, **self.voices[index].fields}
+        fields |= self._prompts[index]
         # The id is the same for all items: models that draw by it would otherwise give one text two sounds, and the
         # cache one.
-        request = Request(said, fields=fields, wants="audio")
-        answer = self._asking.ask(self._models[place], request, draw=again)
+        request = Request(text, fields=fields, wants="audio")
+        answer = self._asking.ask(self._models[index], request, draw=again)
         if answer.status != "ok":
             raise Dropped(Failure("synthesis", "the synthesiser gave an error", answer.reason or answer.status))
         if answer.audio is None or not answer.audio.num_samples:
@@ -209,7 +209,7 @@ class Floors:
         Raises:
             Dropped: at the step `quality`; a score is too low, or there is none.
         """
-        found = {}
+        scores = {}
         for name, floor in self._floors.items():
             with self._lock:
                 score = self._loaded[name](estimate=[audio], language=self._language)[0][name]
@@ -217,8 +217,8 @@ class Floors:
                 raise Dropped(Failure("quality", f"{name} gave no score", score.reason or score.status))
             if score.value < floor:
                 raise Dropped(Failure("quality", f"{name} is below {floor:g}", f"{score.value:.3f}"))
-            found[name] = round(float(score.value), 6)
-        return found
+            scores[name] = round(float(score.value), 6)
+        return scores
 
     def as_dict(self, scores: Mapping[str, float]) -> dict[str, Any]:
         """Scores with their protocols, for the provenance of a row."""
@@ -274,17 +274,17 @@ class ReadBack:
                 high.
         """
         name = model.info.name
-        transcripts = [self._transcript(model, audio, said) for said, audio in parts]
+        transcripts = [self._transcript(model, audio, text) for text, audio in parts]
         unit = None if self._rule.fixed else self._checks.unit
         languages = [self._language] * len(parts)
         compared = self._rule.compare(
-            reference=[said for said, _ in parts], estimate=transcripts, language=languages, unit=unit
+            reference=[text for text, _ in parts], estimate=transcripts, language=languages, unit=unit
         )
         rate = sum((one.counts for one in compared), ErrorRate.zero()).rate
         if rate is None or rate > self._checks.error_rate:
-            found = "no rate" if rate is None else f"{100 * rate:.1f} %"
-            wrong = [heard for heard, one in zip(transcripts, compared) if one.counts.errors] or transcripts
-            detail = f"{name}, {found}: {' / '.join(wrong)}"
+            rate_text = "no rate" if rate is None else f"{100 * rate:.1f} %"
+            wrong = [transcript for transcript, one in zip(transcripts, compared) if one.counts.errors] or transcripts
+            detail = f"{name}, {rate_text}: {' / '.join(wrong)}"
             raise Dropped(Failure("recognition", "it was not read back as it was meant", detail, rate))
         protocol = self._rule.protocol(self._language)
         return {
@@ -295,8 +295,8 @@ class ReadBack:
             "protocol": f"{protocol}/{unit}" if unit else protocol,
         }
 
-    def _transcript(self, model: Model, audio: Audio, said: str) -> str:
-        request = Request(said, fields={"audio": Clip(audio), "language": self._language})
+    def _transcript(self, model: Model, audio: Audio, expected: str) -> str:
+        request = Request(expected, fields={"audio": Clip(audio), "language": self._language})
         answer = self._asking.ask(model, request)
         if answer.status != "ok":
             why = f"{model.info.name}: {answer.reason or answer.status}"
@@ -319,32 +319,32 @@ TWIN = "another row has the same text"
 
 
 def twins_of(
-    texts: Texts, asked: Callable[[str, Text], tuple[Sequence[str], Sequence[str]]], checks: Checks, language: str
+    texts: Texts, speech_of: Callable[[str, Text], tuple[Sequence[str], Sequence[str]]], checks: Checks, language: str
 ) -> dict[str, str]:
     """For each row that can be said, the first one with the same text.
 
     Args:
-        texts: the rows. asked: gives what is said of a row, which the rule compares, and what stays written; it may
+        texts: the rows. speech_of: gives what is said of a row, which the rule compares, and what stays written; it may
         raise `Unspeakable`.
         checks: name the rule. language: of the texts.
     """
     plain = plain_text(checks.rule, language)
     first: dict[tuple[str, ...], str] = {}
-    found = {}
+    twins = {}
     for key, text in texts.rows.items():
         with suppress(Unspeakable):
             if isinstance(text, Text):
-                said, written = asked(key, text)
+                spoken, written = speech_of(key, text)
                 mark = (
-                    *(plain(line) or line for line in said),
+                    *(plain(line) or line for line in spoken),
                     *(" ".join(line.split()).casefold() for line in written),
                 )
-                found[key] = first.setdefault(mark, key)
-    return found
+                twins[key] = first.setdefault(mark, key)
+    return twins
 
 
 class SpeechMaker(Maker):
-    """The common part of makers of speech. A maker adds `steps`, `columns` (with the `checked_columns`), `asked` and
+    """The common part of makers of speech. A maker adds `steps`, `columns` (with the `checked_columns`), `speech_of` and
     `make_text`.
 
     Args:
@@ -361,7 +361,7 @@ class SpeechMaker(Maker):
     def __init__(self, recipe: SpokenRecipe | JoinedRecipe, texts: Texts, folder: Path, load: MetricLoader) -> None:
         self.texts = texts
         self._checks, self._drops = recipe.checks, recipe.duplicates == "drop"
-        self._twins = twins_of(texts, self.asked, recipe.checks, recipe.language)
+        self._twins = twins_of(texts, self.speech_of, recipe.checks, recipe.language)
         scores = dict.fromkeys(recipe.checks.quality, "number")
         self.checked_columns = {"transcripts": "texts", "error_rate": "number", "check": "text", **scores}
         self._asking = Asking(ResponseCache.of_user())
@@ -401,19 +401,19 @@ class SpeechMaker(Maker):
         if isinstance(text, str):
             return Item(key, failures=(Failure("row", "the row cannot be used", text),))
         if self._drops and (first := self._twins.get(key, key)) != key:
-            told = (
+            duplicates = (
                 first
                 if getattr(self.texts.rows[first], "answer", "") == text.answer
                 else f"{first}, with another answer"
             )
-            return Item(key, {self.group: text.group} if text.group else {}, (Failure("row", TWIN, told),))
+            return Item(key, {self.group: text.group} if text.group else {}, (Failure("row", TWIN, duplicates),))
         return self.make_text(key, text)
 
     def same(self, key: str) -> Sequence[str]:
         """As `Maker.same`: the first row with the same text."""
         return [f"text {self._twins[key]}"]
 
-    def asked(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
+    def speech_of(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
         """What is said of a row, and what is asked with it in writing. Raises `Unspeakable` if it cannot be said."""
         raise NotImplementedError(f"{type(self).__name__} does not say what is asked")
 
@@ -421,19 +421,19 @@ class SpeechMaker(Maker):
         """Makes one item of a row that can be used."""
         raise NotImplementedError(f"{type(self).__name__} does not say how an item is made")
 
-    def inspect(self, whole: Audio, parts: Sequence[tuple[str, Audio]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def inspect(self, full: Audio, parts: Sequence[tuple[str, Audio]]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Checks a whole item; gives the columns of `checked_columns`, and what its provenance says of the checks.
 
         Args:
-            whole: its sound. parts: what was meant and how it sounds, part by part.
+            full: its sound. parts: what was meant and how it sounds, part by part.
 
         Raises:
             Dropped: at the step `quality` or `recognition`.
         """
-        scores = self._floors.check(whole)
-        heard = [self._read_back.check(model, parts) for model in self._read_back.models]
+        scores = self._floors.check(full)
+        readings = [self._read_back.check(model, parts) for model in self._read_back.models]
         check = self._checks.read_back
-        rate = max((one["error_rate"] for one in heard), default=None)
-        columns = {"transcripts": [one["transcript"] for one in heard], "error_rate": rate, "check": check, **scores}
+        rate = max((one["error_rate"] for one in readings), default=None)
+        columns = {"transcripts": [one["transcript"] for one in readings], "error_rate": rate, "check": check, **scores}
         quality = self._floors.as_dict(scores)
-        return columns, {"check": check, "recognisers": heard, "quality": quality, "loudness": PROTOCOL}
+        return columns, {"check": check, "recognisers": readings, "quality": quality, "loudness": PROTOCOL}

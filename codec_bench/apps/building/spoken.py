@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.checks import check_part, check_sound, joined, levelled, normalised
+from codec_bench.apps.building.checks import check_part, check_sound, join_sounds, level_sounds, normalised
 from codec_bench.apps.building.item import Dropped, Failure, Item, draws, listened, tried
 from codec_bench.apps.building.recipe_spoken import SpokenRecipe
 from codec_bench.apps.building.sources import LETTERS, Text, read_texts, text_digest
@@ -32,8 +32,8 @@ class Part:
     a dialogue.
     """
 
-    said: str
-    place: int
+    text: str
+    voice: int
     again: int
     speaker: str | None = None
 
@@ -79,11 +79,11 @@ class Spoken(SpeechMaker):
         def attempt(number: int) -> tuple[dict[str, Any], Audio]:
             parts = self._parts(key, text, lines, number)
             groups["voice"] = self._named(parts)
-            raw = [self.voices.say(part.said, part.place, part.again) for part in parts]
-            with listened(_whole(raw, pauses)):
+            raw = [self.voices.synthesise(segment.text, segment.voice, segment.again) for segment in parts]
+            with listened(_join(raw, pauses)):
                 row, sound = self._checked(text, parts, raw, pauses)
-            made = {"source": self.texts.origin(key), "try": number, **row["provenance"]}
-            return {**row, "provenance": json.dumps(made, sort_keys=True, ensure_ascii=False)}, sound
+            provenance = {"source": self.texts.origin(key), "try": number, **row["provenance"]}
+            return {**row, "provenance": json.dumps(provenance, sort_keys=True, ensure_ascii=False)}, sound
 
         try:
             lines = self._lines(text)
@@ -110,15 +110,15 @@ class Spoken(SpeechMaker):
             Dropped: at the step `sound`.
         """
         check_part(sound, self.recipe.checks)
-        rate, own = self._rate_hz or sound.sample_rate_hz, sound.sample_rate_hz
-        if own < rate:
+        rate, source_hz = self._rate_hz or sound.sample_rate_hz, sound.sample_rate_hz
+        if source_hz < rate:
             raise Dropped(
-                Failure("sound", "the sound has too low a sample rate", f"{own} Hz; the items have {rate} Hz")
+                Failure("sound", "the sound has too low a sample rate", f"{source_hz} Hz; the items have {rate} Hz")
             )
         return to_rate(sound, rate)
 
-    def asked(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
-        """As `SpeechMaker.asked`: the question and the options of a dialogue stay written."""
+    def speech_of(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
+        """As `SpeechMaker.speech_of`: the question and the options of a dialogue stay written."""
         lines = self._lines(text)
         written = [*(str(speaker) for speaker, _ in lines), text.question, *text.choices] if text.turns else []
         return [said for _, said in lines], written
@@ -154,21 +154,21 @@ class Spoken(SpeechMaker):
 
     def _parts(self, key: str, text: Text, lines: Sequence[tuple[str | None, str]], number: int) -> list[Part]:
         if not text.turns:
-            place, again = self.voices.order(self.recipe.seed, key, number)
-            return [Part(said, place, again) for _, said in lines]
+            voice, again = self.voices.order(self.recipe.seed, key, number)
+            return [Part(said, voice, again) for _, said in lines]
         cast = self.voices.cast(text, self.recipe.seed, number)
         return [Part(said, cast[speaker], number, speaker) for speaker, said in lines if speaker is not None]
 
     def _named(self, parts: Sequence[Part]) -> str | list[str]:
-        names = [self.voices.voices[place].name for place in _cast(parts).values()]
+        names = [self.voices.voices[voice].name for voice in _cast(parts).values()]
         return names if parts[0].speaker is not None else names[0]
 
     def _checked(
         self, text: Text, parts: Sequence[Part], raw: Sequence[Audio], pauses: Sequence[float]
     ) -> tuple[dict[str, Any], Audio]:
         recipe = self.recipe
-        whole, level, heard_of = self._levelled(parts, raw, pauses)
-        checked, told = self.inspect(whole, [(part.said, sound) for part, sound in zip(parts, heard_of)])
+        full, level, sounds = self._levelled(parts, raw, pauses)
+        checked, checks = self.inspect(full, [(segment.text, sound) for segment, sound in zip(parts, sounds)])
         cast = _cast(parts)
         named = self._named(parts)
         row = {
@@ -176,7 +176,7 @@ class Spoken(SpeechMaker):
             **({} if recipe.texts.choices is None else {"choices": list(text.choices)}),
             "answer": text.answer,
             "group": text.group,
-            "said": "\n".join(part.said for part in parts),
+            "said": "\n".join(segment.text for segment in parts),
             **(
                 {"voice": named}
                 if isinstance(named, str)
@@ -184,11 +184,11 @@ class Spoken(SpeechMaker):
             ),
             **checked,
             "loudness_lufs": round(level, 3),
-            "duration_s": round(whole.duration_s, 6),
+            "duration_s": round(full.duration_s, 6),
             "licence": recipe.texts.licence,
-            "provenance": {**self._made(parts, pauses, [*raw, whole]), **told},
+            "provenance": {**self._provenance(parts, pauses, [*raw, full]), **checks},
         }
-        return row, whole
+        return row, full
 
     def _levelled(
         self, parts: Sequence[Part], raw: Sequence[Audio], pauses: Sequence[float]
@@ -200,22 +200,22 @@ class Spoken(SpeechMaker):
         recipe, sounds = self.recipe, [self._at_rate(sound) for sound in raw]
         if parts[0].speaker is not None:
             for speaker in _cast(parts):
-                places = [place for place, part in enumerate(parts) if part.speaker == speaker]
-                own = levelled([sounds[place] for place in places], recipe.loudness_lufs, recipe.peak_dbfs)
-                for place, sound in zip(places, own):
-                    sounds[place] = sound
-        whole = _whole(sounds, pauses)
-        check_sound(whole, recipe.checks)
-        whole, level = normalised(whole, recipe.loudness_lufs, recipe.peak_dbfs)
-        return whole, level, sounds if len(sounds) > 1 else [whole]
+                places = [index for index, segment in enumerate(parts) if segment.speaker == speaker]
+                of_speaker = level_sounds([sounds[index] for index in places], recipe.loudness_lufs, recipe.peak_dbfs)
+                for index, sound in zip(places, of_speaker):
+                    sounds[index] = sound
+        full = _join(sounds, pauses)
+        check_sound(full, recipe.checks)
+        full, level = normalised(full, recipe.loudness_lufs, recipe.peak_dbfs)
+        return full, level, sounds if len(sounds) > 1 else [full]
 
-    def _made(self, parts: Sequence[Part], pauses: Sequence[float], sounds: Sequence[Audio]) -> dict[str, Any]:
+    def _provenance(self, parts: Sequence[Part], pauses: Sequence[float], sounds: Sequence[Audio]) -> dict[str, Any]:
         """How an item was made: what it depends on beside the checks, and the hashes of what was said, synthesised and
         kept.
         """
         cast, recipe = _cast(parts), self.recipe
         hashes = [content_hash(sound.samples, sound.sample_rate_hz) for sound in sounds]
-        names = {speaker: self.voices.voices[place].name for speaker, place in cast.items()}
+        names = {speaker: self.voices.voices[voice].name for speaker, voice in cast.items()}
         speaking: dict[str, Any] = {"voice": names[parts[0].speaker]}
         if parts[0].speaker is not None:
             speaking = {"voices": names, "pauses_s": list(pauses)}
@@ -224,8 +224,8 @@ class Spoken(SpeechMaker):
             "seed": recipe.seed,
             "draw": parts[0].again,
             **speaking,
-            "synthesiser": [{**self.voices.describe(place), "model": self.voices.model(place)} for place in cast.values()],
-            "hashes": {"said": text_digest("\n".join(part.said for part in parts)), "synthesised": hashes[:-1], "kept": hashes[-1]},
+            "synthesiser": [{**self.voices.describe(voice), "model": self.voices.model(voice)} for voice in cast.values()],
+            "hashes": {"said": text_digest("\n".join(segment.text for segment in parts)), "synthesised": hashes[:-1], "kept": hashes[-1]},
         }  # fmt: skip
 
 
@@ -253,9 +253,9 @@ def _check_template(recipe: SpokenRecipe) -> None:
 
 def _cast(parts: Sequence[Part]) -> dict[str | None, int]:
     """The voice of each speaker, in the order in which they begin to speak."""
-    return {part.speaker: part.place for part in parts}
+    return {segment.speaker: segment.voice for segment in parts}
 
 
-def _whole(sounds: Sequence[Audio], pauses: Sequence[float]) -> Audio:
+def _join(sounds: Sequence[Audio], pauses: Sequence[float]) -> Audio:
     """The parts joined, at the highest of their rates."""
-    return sounds[0] if len(sounds) == 1 else joined(sounds, pauses, max(sound.sample_rate_hz for sound in sounds))
+    return sounds[0] if len(sounds) == 1 else join_sounds(sounds, pauses, max(sound.sample_rate_hz for sound in sounds))

@@ -36,7 +36,7 @@ class Ended:
     """How a shard ended.
 
     Args:
-        told: what is in its record. error: what was wrong, if it could not be finished.
+        progress: what is in its record. error: what was wrong, if it could not be finished.
     """
 
     progress: ShardProgress

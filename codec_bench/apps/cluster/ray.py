@@ -69,7 +69,7 @@ def execute_on_ray(
     """Runs systems over data on a Ray cluster, as `execute` does on one machine. The record is the same, row for row.
 
     Args:
-        asked: what to evaluate. prepare: gives the same on every node; it is sent to the actors.
+        evaluation: what to evaluate. prepare: gives the same on every node; it is sent to the actors.
         out: the run folder, on a file system that all nodes share, as for `execute`. running: how to run it.
         cluster: which one, and how it is used.
 
@@ -153,7 +153,7 @@ class _Count:
 class _Actor:
     """An actor, and the shard that it runs.
 
-    `answer` is what is waited for; `asked` is how far it was asked to say it is.
+    `answer` is what is waited for; `pending` is how far it was asked to say it is.
     """
 
     handle: Any

@@ -51,7 +51,7 @@ class JudgeCheck:
 
     Args:
         folder: of the questions and the record of the replies. test: the figures by part, which are kept for this user.
-        left_out: what was not asked, each with the reason. broken: parts that could not be finished, each with the
+        excluded: what was not asked, each with the reason. broken: parts that could not be finished, each with the
             reason; the same call goes on with them.
         previews: with `dry_run`, what would be asked and what it would cost; there is no test then.
     """

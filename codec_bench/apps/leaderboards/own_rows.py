@@ -57,7 +57,7 @@ class Conditions:
         folder: of the run.
         rows: the hash of its questions, or None if the record does not hold them.
         apart: in what it is another benchmark, such as `other prompt`.
-        part: how many questions it holds, where these are not all; else "".
+        subset: how many questions it holds, where these are not all; else "".
         limited, unfinished, rerouted, states: as of `Row`.
         copied: whether its data are a copy of a repository at no known commit, so that the record does not say whether
             they are its.

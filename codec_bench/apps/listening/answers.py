@@ -76,7 +76,7 @@ class AnswerFile:
 
     Args:
         name: of the file. rater: who answered. saved: when, in ISO format; empty if the file does not say.
-        edited: whether its checksum does not fit. given: the answers, in the order of the file.
+        edited: whether its checksum does not fit. answers: the answers, in the order of the file.
         person: the number that the page drew for who answered; empty if the file has none.
     """
 

@@ -68,7 +68,7 @@ def triplet(digits: Sequence[np.ndarray], numbers: Sequence[int], below_db: floa
     """Three digits in noise.
 
     Args:
-        digits: of `read_digits`. said: their numbers. below_db: by how much they are softer than the noise. seed: of
+        digits: of `read_digits`. numbers: their numbers. below_db: by how much they are softer than the noise. seed: of
             the noise.
     """
     pause = np.zeros(round(_PAUSE_S * RATE_HZ))

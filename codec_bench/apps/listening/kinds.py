@@ -79,7 +79,7 @@ class Kind:
         scales: further than one scale. labels: of the five intervals of a slider, from the lowest.
         open: whether the reference is played openly: `must`, `no`, `default` (unless it is switched off), or `may` (if
         it is switched on).
-        heard: whether the open reference must be heard before an answer. hidden: whether the reference is among the
+        plays_reference: whether the open reference must be heard before an answer. hidden: whether the reference is among the
         stimuli.
         unknown: whether a third stimulus is one of the two others. difference: whether a score is less that of the
         hidden reference.

@@ -52,7 +52,7 @@ class Item:
         id: of the sample. speaker: of the sample, or its question if several answers were drawn to it; None if unknown.
         stratum: the group that it belongs to in each column by which items are drawn.
         duration_s: of its reference or of its question's sound, or None if unknown.
-        made: what each system made of it.
+        outputs: what each system made of it.
         sound: where the sound of the question lies; None for codecs, whose references are found when they are needed.
         texts: what a rater reads, each with its heading.
         choices: the options of a question. right: the numbers of the right ones. expected: the expected answers.
@@ -76,7 +76,7 @@ class Material:
 
     Args:
         items: those that can be taken. systems: the chosen ones, in the order of the runs.
-        answers: whether they are questions of a benchmark. left_out: how many items cannot be taken, by reason.
+        answers: whether they are questions of a benchmark. excluded: how many items cannot be taken, by reason.
         runs: the runs.
     """
 

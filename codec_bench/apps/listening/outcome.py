@@ -160,7 +160,7 @@ def outcome_of(
     """What a test says.
 
     Args:
-        rows: all ratings, those of raters who were left out marked. found: what rules say. rules: which of them leave
+        rows: all ratings, those of raters who were left out marked. findings: what rules say. rules: which of them leave
             raters out.
     """
     kind = kind_of(key.kind)

@@ -26,7 +26,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measured quantity. `what` explains it in one sentence."""
+    """One measured quantity. `description` explains it in one sentence."""
 
     label: str
     unit: str
@@ -76,8 +76,8 @@ def row_of(
     """A row of one value for each codec.
 
     Args:
-        codecs: the sections of each codec. label: what the row is called. unit: of the values. what: one sentence.
-        section: the section that holds the value. say: the value's text or cell, from a section that was measured.
+        codecs: the sections of each codec. label: what the row is called. unit: of the values. description: one sentence.
+        section: the section that holds the value. render: the value's text or cell, from a section that was measured.
     """
     cells = []
     for codec in codecs.values():

@@ -136,7 +136,7 @@ def loss(
     """What is minimised, and its gradient.
 
     Args:
-        flat: all weights and biases. features: `(items, dimensions)`. wanted: one-hot classes `(items, classes)`.
+        flat: all weights and biases. features: `(items, dimensions)`. targets: one-hot classes `(items, classes)`.
             shapes: of the layers.
     """
     layers, items = _cut(flat, shapes), len(targets)

@@ -66,7 +66,7 @@ def delta_rates(curves_by_metric: Mapping[str, Mapping[str, Any]], anchor: str) 
     """Bjøntegaard's delta rate of every other family, by metric: `value` as a fraction, or None with the `reason`.
 
     Args:
-        found: as `curves` gives them.
+        curves_by_metric: as `curves` gives them.
         anchor: the family that the others are compared with.
     """
     out: dict[str, dict[str, dict[str, Any]]] = {}

@@ -80,7 +80,7 @@ class Link:
         """What is decoded of some clips when frames of them are lost.
 
         Args:
-            which: the places of the clips. lost: which of the frames of each.
+            which: the places of the clips. masks: which of the frames of each.
         """
         pieces = [self.clips[k] for k in which]
         if repair == "own":

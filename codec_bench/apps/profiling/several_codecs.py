@@ -387,7 +387,7 @@ def measure_quality(
     it fails, and the others are run without it.
 
     Args:
-        asked: the codecs by their names, and the metrics.
+        evaluation: the codecs by their names, and the metrics.
         folder: where the run folder is made: `quality`, or `quality-2` and so on if that holds another run.
         running: how it is run.
         suspects: the codecs of which the checks of the profile found something, which are compared with no other.

@@ -63,7 +63,7 @@ def pairs_of(speakers: list[str | None]) -> list[tuple[int, int]]:
 
 
 def exchange_voice(content: Sent, voice: Sent, global_side: tuple[str, ...] = ()) -> Codes:
-    """Codes of one clip with the global codes of another, and with what that has under the keys `beside` of its side
+    """Codes of one clip with the global codes of another, and with what that has under the keys `global_side` of its side
     information.
     """
     assert isinstance(content, Codes) and isinstance(voice, Codes)

@@ -53,7 +53,7 @@ class TokenCorpus:
 
     Attributes:
         once: (codes, cardinality) of what is sent once a clip, by its id. seconds: of each clip that is kept, by its
-            id. items, left_out: how many are kept, and how many are not.
+            id. items, excluded: how many are kept, and how many are not.
     """
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ def boards_of(
     """The leaderboards by key, those with the newest runs first.
 
     Args:
-        entries: of the runs, the oldest first. found: the numbers that contradict each other, which are marked.
+        entries: of the runs, the oldest first. conflicts: the numbers that contradict each other, which are marked.
         site: whose files hold the scores, for the best rows of several runs; None marks none of these.
     """
     of: dict[str, list[Entry]] = {}
@@ -164,7 +164,7 @@ def index_of(
     """The index, which every page loads: names of runs, leaderboards, systems and metrics.
 
     Args:
-        entries: of the runs. boards, published: the leaderboards. found: the contradictions. title: of the site.
+        entries: of the runs. boards, published: the leaderboards. conflicts: the contradictions. title: of the site.
     """
     index = {key: n for n, key in enumerate(boards)}
     systems: dict[str, list[int]] = {}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codec_bench.apps.building.item import Dropped
-from codec_bench.apps.building.mixtures import excerpt, mix, place
+from codec_bench.apps.building.mixtures import excerpt, mix, place_sounds
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.types import Audio
 
@@ -70,7 +70,7 @@ def test_a_sound_without_a_loudness_is_not_mixed(sound, reason):
     overlap=st.sampled_from(["none", "partial", "full"]),
 )
 def test_sounds_overlap_as_asked(lengths, ahead, seed, overlap):
-    offset = place(overlap, lengths, ahead, np.random.default_rng(seed), 7)
+    offset = place_sounds(overlap, lengths, ahead, np.random.default_rng(seed), 7)
     begins = (max(0, -offset), max(0, offset))
     ends = tuple(begin + length for begin, length in zip(begins, lengths))
     shared = min(ends) - max(begins)
@@ -84,7 +84,7 @@ def test_sounds_overlap_as_asked(lengths, ahead, seed, overlap):
 
 def test_sounds_of_one_sample_cannot_overlap_in_part():
     with pytest.raises(Dropped, match="too short to overlap"):
-        place("partial", (1, 1), True, np.random.default_rng(0), 0)
+        place_sounds("partial", (1, 1), True, np.random.default_rng(0), 0)
 
 
 def test_the_ends_of_an_excerpt_are_faded_and_the_rest_is_the_recording():

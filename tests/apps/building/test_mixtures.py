@@ -58,7 +58,7 @@ def test_equal_recipes_give_equal_bytes_and_another_seed_gives_others(mixing, so
     other = build(mixing(), out=sounds / "c", seed=1)
     assert rows_of(other.folder) != rows_of(first.folder)
     once_more = build(mixing(), out=sounds / "a")
-    assert once_more.made == 0
+    assert once_more.built == 0
     same_bytes(first.folder, again.folder)
 
 
@@ -84,7 +84,7 @@ def test_a_build_that_was_stopped_goes_on_and_makes_nothing_twice(mixing, sounds
     said = []
     for _ in range(20):
         try:
-            stopped = build(mixing(), out=sounds / "stopped", tell=said.append)
+            stopped = build(mixing(), out=sounds / "stopped", notify=said.append)
             break
         except KeyboardInterrupt:
             pass
@@ -131,7 +131,7 @@ def test_what_cannot_be_made_is_counted_with_its_reason(mixing, sounds, changed,
 
 def test_recordings_that_are_too_short_are_set_aside_first(mixing, sounds):
     said = []
-    built = build(mixing(excerpt={"least_s": 2.2, "most_s": 3}, retries=0), out=sounds / "out", tell=said.append)
+    built = build(mixing(excerpt={"least_s": 2.2, "most_s": 3}, retries=0), out=sounds / "out", notify=said.append)
     assert built.funnel.kept == built.funnel.tries == 12, "no try is lost to them"
     assert {row["first_id"] for row in rows_of(built.folder)} == {"speech_1", "speech_2"}
     assert "2 of 4 recordings of 'speech' are left out, each because it is shorter than 2.2 s" in said

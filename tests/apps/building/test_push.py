@@ -38,7 +38,7 @@ def test_what_was_built_is_what_the_hub_has(hub, mixing, sounds):
         "me/set", {"data/test-00000-of-00007.parquet": b"of a longer build", "notes.md": b"kept", ".gitattributes": b""}
     )
     said = []
-    built = build(mixing(count=2, licence="CC BY 4.0"), out=sounds / "out", push="me/set", tell=said.append)
+    built = build(mixing(count=2, licence="CC BY 4.0"), out=sounds / "out", push="me/set", notify=said.append)
     assert built.pushed == f"{hub.url}/datasets/me/set" and any("me/set" in line for line in said)
     files = hub.repositories["me/set"]["files"]
     assert set(files) == SENT | {"notes.md", ".gitattributes"}, (

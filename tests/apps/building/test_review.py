@@ -68,7 +68,7 @@ def test_decisions_are_applied_counted_and_kept(sheets, sounds):
     ]  # fmt: skip
     built = build(**sheets, reviewed=files)
     rows = by_id(sounds / "out")
-    assert built.made == 0 and list(rows) == [key for key in before if key != d]
+    assert built.built == 0 and list(rows) == [key for key in before if key != d]
     assert rows[a] == {**before[a], "review": "accepted"}
     assert rows[b] == {**before[b], "review": "edited", "question": "Which one is louder?"}, "Anna comes before Bert"
     right = f"{before[c]['answer_text']}, I think"
@@ -120,7 +120,7 @@ def test_files_that_cannot_be_used_are_told(sheets, sounds):
         build(**sheets, reviewed=[changed])
     said = []
     good = save(sounds / "out", sounds / "good.json", "B", {first: ("accept", {})})
-    build(**sheets, reviewed=[changed, good], tell=said.append)
+    build(**sheets, reviewed=[changed, good], notify=said.append)
     assert any("changed.json: edited file" in line for line in said) and any(
         "good.json: missing answer" in line for line in said
     )

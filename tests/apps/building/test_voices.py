@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from codec_bench import build
-from codec_bench.apps.building.checks import joined, levelled
+from codec_bench.apps.building.checks import join_sounds, level_sounds
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.benchmark import load_benchmark
 from codec_bench.decoding.decode import decode_bytes
@@ -124,14 +124,14 @@ def test_voices_come_from_a_file(dialogues, tmp_path):
 
 def test_voices_are_brought_to_one_loudness_by_one_gain_each():
     quiet, short = noise(1.0, 0, 0.01)[None], noise(0.2, 1, 0.02)[None]
-    first, second = levelled([Audio(quiet, RATE_HZ), Audio(short, RATE_HZ)], -23.0, -1.0)
+    first, second = level_sounds([Audio(quiet, RATE_HZ), Audio(short, RATE_HZ)], -23.0, -1.0)
     gain = first.samples[0, 100] / quiet[0, 100]
     np.testing.assert_allclose(second.samples, short * gain, rtol=1e-5)
-    assert loudness_lufs(joined([first, second], [0.0], RATE_HZ)) == pytest.approx(-23, abs=0.05)
+    assert loudness_lufs(join_sounds([first, second], [0.0], RATE_HZ)) == pytest.approx(-23, abs=0.05)
 
 
 def test_parts_of_other_rates_are_joined_at_one():
     parts = [Audio(noise(1.0, 0)[None], RATE_HZ), Audio(noise(0.5, 1)[None], RATE_HZ // 2)]
-    whole = joined(parts, [0.25], RATE_HZ)
+    whole = join_sounds(parts, [0.25], RATE_HZ)
     assert whole.sample_rate_hz == RATE_HZ and whole.num_samples == round(2.25 * RATE_HZ)
     assert not whole.samples[0, RATE_HZ : RATE_HZ + RATE_HZ // 4].any()

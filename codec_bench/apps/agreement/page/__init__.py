@@ -33,7 +33,7 @@ def write_agreement_page(
     """Writes the page of an agreement.
 
     Args:
-        found: the agreement. runs: the runs that it is about; they hold the texts and the sounds of the items.
+        agreement: the agreement. runs: the runs that it is about; they hold the texts and the sounds of the items.
         path: the HTML file; it is written whole or not at all.
         audio_mb: how many megabytes of the page may be sound, in base64; sounds that do not fit are left out.
 

@@ -116,9 +116,9 @@ def picture(title: str, values: Sequence[float], over: Sequence[float] = ()) -> 
         return Picture(_heading(title), len(values), _text(low), _text(low), _text(high), bars)
     counts, edges = np.histogram(values, _BARS, (low, high))
     ends = [(_text(a), _text(b)) for a, b in pairwise(edges)]
-    said = [f"{a} to {b}: {count:,}" for (a, b), count in zip(ends, counts)]
+    labels = [f"{a} to {b}: {count:,}" for (a, b), count in zip(ends, counts)]
     heights = 100 * counts / counts.max()
-    bars = tuple((round(float(height), 2), text) for height, text in zip(heights, said))
+    bars = tuple((round(float(height), 2), text) for height, text in zip(heights, labels))
     return Picture(_heading(title), len(values), _text(low), _text(float(np.median(values))), _text(high), bars)
 
 
@@ -131,8 +131,8 @@ def _rates(item: Item, maker: Maker) -> list[float]:
 
 def _worst(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
     """The kept items that came nearest to being dropped, each with the reason for which it is shown."""
-    kept = ((maker.nearness(item.row), len(item.failures), item.key) for item in items if item.row is not None)
-    ranked = heapq.nlargest(MOST_SHOWN, kept, key=lambda one: (one[0] or 0.0, one[1]))
+    scored = ((maker.nearness(item.row), len(item.failures), item.key) for item in items if item.row is not None)
+    ranked = heapq.nlargest(MOST_SHOWN, scored, key=lambda one: (one[0] or 0.0, one[1]))
     return [
         (key, ("" if near is None else f"{100 * near:.0f} % of the way to the limit; ") + f"kept at try {failures + 1}")
         for near, failures, key in ranked
@@ -149,11 +149,11 @@ def _best(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
             if not item.kept:
                 last = reason_of(item, maker.steps)
                 value = float("inf") if last.value is None else last.value
-                said = f"{last.step}: {last.reason}" + (f" ({beginning(last.detail, 200)})" if last.detail else "")
-                yield maker.steps.index(last.step), -value, item.key, said
+                reason = f"{last.step}: {last.reason}" + (f" ({beginning(last.detail, 200)})" if last.detail else "")
+                yield maker.steps.index(last.step), -value, item.key, reason
 
     ranked = heapq.nlargest(MOST_SHOWN, dropped(), key=lambda one: one[:2])
-    return [(key, said) for _, _, key, said in ranked]
+    return [(key, last_reason) for _, _, key, last_reason in ranked]
 
 
 def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
@@ -169,14 +169,16 @@ def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]]) ->
             sound = None
         room -= len(sound or "")
         if item.row:
-            texts = [(_heading(name), _said(item.row.get(name))) for name in maker.columns if name != "provenance"]
+            texts = [
+                (_heading(name), _spoken_text(item.row.get(name))) for name in maker.columns if name != "provenance"
+            ]
         else:
             texts = [("groups", ", ".join(f"{name}: {value}" for name, value in item.groups.items()))]
         tries = [f"{one.step}: {one.reason}" + (f" ({one.detail})" if one.detail else "") for one in item.failures]
         texts += [("tries that failed", "\n".join(tries))] if tries else []
-        said = _said((item.row or {}).get("said") or (item.row or {}).get("question"))
+        spoken = _spoken_text((item.row or {}).get("said") or (item.row or {}).get("question"))
         texts = [(name, beginning(text, _LONGEST)) for name, text in texts if text]
-        yield {"id": key, "why": why, "said": beginning(said, _LONGEST), "texts": texts, "sound": sound}
+        yield {"id": key, "why": why, "said": beginning(spoken, _LONGEST), "texts": texts, "sound": sound}
 
 
 def _heading(name: str) -> str:
@@ -185,7 +187,7 @@ def _heading(name: str) -> str:
     return f"{stem}, {_UNITS[unit]}".replace("_", " ") if unit in _UNITS else name.replace("_", " ")
 
 
-def _said(value: Any) -> str:
+def _spoken_text(value: Any) -> str:
     if isinstance(value, list):
         return "\n".join(map(str, value))
     return "" if value is None else str(value)
@@ -198,8 +200,8 @@ def _group(name: str, held: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
     return {"name": name, "rows": rows, "more": len(largest) - len(rows)}
 
 
-def _percent(part: int, whole: int) -> float:
-    return round(100 * part / whole, 2) if whole else 0.0
+def _percent(count: int, total: int) -> float:
+    return round(100 * count / total, 2) if total else 0.0
 
 
 def _text(value: float) -> str:

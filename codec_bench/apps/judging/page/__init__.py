@@ -71,7 +71,7 @@ def write_check_page(
     """Writes the page of a judge's test.
 
     Args:
-        test: the figures. spent: what the questions of each part cost, in words. left_out: what was not asked, each
+        test: the figures. spent: what the questions of each part cost, in words. excluded: what was not asked, each
             with the reason.
 
     Raises:
@@ -115,7 +115,7 @@ def write_compare_page(
     """Writes the page of two judges over the same answers; there is one rubric at least.
 
     Args:
-        found: what changes, by rubric. moved: the answers whose marks lie farthest apart. tested: how each judge did in
+        successions: what changes, by rubric. moved: the answers whose marks lie farthest apart. tested: how each judge did in
             its test, by what it is called.
 
     Raises:
