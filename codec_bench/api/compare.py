@@ -26,7 +26,7 @@ from codec_bench.store.record import Run
 class Pair:
     """System A compared with system B: one comparison for each metric that both were scored with.
 
-    `unlike` says in what the benchmark was asked in another way in the run of B, such as `other prompt`. `suspect` says
+    `differences` says in what the benchmark was asked in another way in the run of B, such as `other prompt`. `suspect` says
     what the checks of A or B found. Where they found something, neither of the two is the better one; `barred` of a
     comparison says so. `judges` says by metric who marked the answers, and how that judge did in its test.
     `other_sounds` says under how many ids the run of B heard another sound than that of A, and of how many.
@@ -35,7 +35,7 @@ class Pair:
     a: str
     b: str
     comparisons: list[Comparison]
-    unlike: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
     suspect: Mapping[str, str] = field(default_factory=dict)
     judges: Mapping[str, str] = field(default_factory=dict)
     other_sounds: tuple[int, int] = (0, 0)
@@ -48,7 +48,7 @@ class Pair:
         compared = [asdict(comparison) for comparison in self.comparisons]
         uncounted = dict.fromkeys(("wins", "losses", "ties"))
         comparisons = [{**one, **one.pop("test"), **(uncounted if one["barred"] else {})} for one in compared]
-        notes = {"unlike": list(self.unlike), "suspect": dict(self.suspect), "judges": dict(self.judges)}
+        notes = {"unlike": list(self.differences), "suspect": dict(self.suspect), "judges": dict(self.judges)}
         return {"a": self.a, "b": self.b, "comparisons": comparisons, **notes, "other_sounds": list(self.other_sounds)}
 
 
@@ -97,7 +97,9 @@ def compare(
         for first, second in _pair_systems(opened, requested)
         for compared in (_compare_metrics(*first[:2], *second[:2], metrics, seed),)
     ]
-    unlike = tuple(identity_of(opened[0]).differences(identity_of(opened[-1]), rows=False)) if len(opened) == 2 else ()
+    differences = (
+        tuple(identity_of(opened[0]).differences(identity_of(opened[-1]), rows=False)) if len(opened) == 2 else ()
+    )
     other_sounds = opened[0].other_sounds(opened[-1])
     metric_names = {comparison.metric for _, _, comparisons, _ in results for comparison in comparisons}
     judges = {name: judge for name in sorted(metric_names) if (judge := _describe_judges(opened, name))}
@@ -107,7 +109,7 @@ def compare(
             a,
             b,
             [replace(comparison, p_holm=next(adjusted)) for comparison in comparisons],
-            unlike,
+            differences,
             suspect,
             judges,
             other_sounds,

@@ -87,14 +87,14 @@ def import_results(
         writer.set_meta(
             config={"command": "import", "toolkit": imported.toolkit, **about.config}, data=about.data,
             versions=versions(), started=now, finished=now, state="finished",
-            **({"checks": {name: _read_doubt(imported.suspect)}} if imported.suspect else {}),
+            **({"checks": {name: _read_suspicion(imported.suspect)}} if imported.suspect else {}),
         )  # fmt: skip
     run = Run(folder)
     write_results(run)
     return run
 
 
-def _read_doubt(sentence: str) -> dict[str, Any]:
+def _read_suspicion(sentence: str) -> dict[str, Any]:
     """The checks of a system of which an export says what they found, as a record holds them."""
     check, _, rest = sentence.partition(" is ")
     state, _, text = rest.partition(": ")

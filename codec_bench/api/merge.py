@@ -31,7 +31,7 @@ def merge(
     out: str | os.PathLike[str],
     partial: bool = False,
     page: bool = True,
-    tell: Notify = lambda _: None,
+    notify: Notify = lambda _: None,
 ) -> Run | Outcome:
     """Merges the runs of shards into one run, row for row that of one machine.
 
@@ -42,7 +42,7 @@ def merge(
         parts: folders of shards (`evaluate(..., shard="3/8")`), or folders that hold them at any depth.
         out: the folder of the merged run.
         partial: whether shards may be missing or unfinished. The run is then marked as partial.
-        page: whether `report.html` is written. tell: is told what is happening.
+        page: whether `report.html` is written. notify: is told what is happening.
 
     Returns:
         The merged run, opened for reading. Of shards of `run_benchmark`, an outcome as that function returns it, with a
@@ -65,14 +65,14 @@ def merge(
     if not groups:
         raise UserError("no part was named", hint="name the run folders of the shards")
     if list(groups) == [()]:
-        return _merge_group(groups[()], place, partial, page, tell)
+        return _merge_group(groups[()], place, partial, page, notify)
     if () in groups:
         raise UserError(
             f"'{groups[()][0]}' is no run of a benchmark, and others are", hint="merge runs of one command at a time"
         )
     runs: dict[tuple[str, str], Run] = {}
     for (benchmark, *model), folders in groups.items():
-        run = _merge_group(folders, place.joinpath(*map(safe, (benchmark, *model))), partial, page, tell)
+        run = _merge_group(folders, place.joinpath(*map(safe, (benchmark, *model))), partial, page, notify)
         runs.update({(benchmark, model[0] if model else system): run for system in run.systems})
     for run in runs.values():
         if tell_controls(run.folder):

@@ -34,7 +34,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print JSON in pl
 
 
 @answers_app.command()
-def forget(
+def evict(
     model: Annotated[str | None, typer.Argument(help="The model's name, as `answers list` shows it.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Forget the answers of every model.")] = False,
 ) -> None:

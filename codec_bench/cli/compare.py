@@ -76,8 +76,8 @@ def _print_pairs(pairs: Sequence[Pair]) -> None:
             out.print(
                 f"Other sounds: under {other:,} of {both:,} ids B was given another sound than A, so that a difference may be that of the sounds."
             )
-        if pair.unlike:
-            out.print(f"The benchmark was not asked in the same way: B has {' and '.join(pair.unlike)}.")
+        if pair.differences:
+            out.print(f"The benchmark was not asked in the same way: B has {' and '.join(pair.differences)}.")
     if tests > 1:
         out.print(
             f"{tests} tests were made. With so many, some p are small by chance: go by p (Holm), which is adjusted for all."

@@ -71,7 +71,7 @@ def merge(
     from codec_bench.cli.run import print_outcome
     from codec_bench.stats.summary import summarise
 
-    merged = merge_runs(parts=parts, out=out, partial=partial, tell=talk)
+    merged = merge_runs(parts=parts, out=out, partial=partial, notify=talk)
     if isinstance(merged, Outcome):
         if print_outcome(merged, as_json, broken_down=False):
             raise typer.Exit(3)

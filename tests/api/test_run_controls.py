@@ -211,7 +211,7 @@ def test_a_control_is_never_taken_for_a_result(ask, served, tmp_path):
     entry = _shortened(describe_run(blind))
     (board,) = boards_of([entry, entry | {"key": "another"}], []).values()
     assert len(board["rows"]) == 2 and not any(row.get("best") for row in board["rows"]) and not board["published"]
-    assert compare(runs=[whole, blind])[0].unlike == ("control: text alone",)
+    assert compare(runs=[whole, blind])[0].differences == ("control: text alone",)
     with pytest.raises(UserError, match=r"is a control \(text alone\)"):
         results_of(blind, None, "model-index")
     assert {name.partition("/")[0] for name in collect_material(blind, summarise(blind), set()).values} == {

@@ -284,17 +284,17 @@ def test_which_names_are_the_same_model(asked, answered, other):
 
 
 def test_kept_answers_are_listed_and_forgotten(ask, server, capsys):
-    from codec_bench.cli.answers import forget, list_
+    from codec_bench.cli.answers import evict, list_
 
     ask()
     list_(as_json=True)
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["model"], row["answers"]) == ("openai-chat", 6)
     with pytest.raises(UserError, match="no answers of a model 'gpt'"):
-        forget("gpt")
+        evict("gpt")
     with pytest.raises(UserError, match="--all"):
-        forget()
-    forget("openai-chat")
+        evict()
+    evict("openai-chat")
     list_(as_json=True)
     assert json.loads(capsys.readouterr().out) == []
 

@@ -54,7 +54,7 @@ class MetricPair:
     """How well two metrics agree.
 
     Args:
-        first, second: their names. items: over the items that have both values. left_out: how many items were scored by
+        first, second: their names. items: over the items that have both values. excluded: how many items were scored by
             both and lack a value of one of them.
         systems: how many systems have both values. of_systems: over these, by the names of `COEFFICIENTS`.
         is_same: whether Spearman's correlation over items is as large as was asked for.
@@ -63,7 +63,7 @@ class MetricPair:
     first: str
     second: str
     items: PairAgreement
-    left_out: int
+    excluded: int
     systems: int
     of_systems: Mapping[str, Coefficient]
     is_same: bool
@@ -72,7 +72,7 @@ class MetricPair:
         """As JSON values."""
         over_systems = {"n": self.systems, **{name: one.as_dict() for name, one in self.of_systems.items()}}
         return {
-            "first": self.first, "second": self.second, "left_out": self.left_out, "same": self.is_same,
+            "first": self.first, "second": self.second, "left_out": self.excluded, "same": self.is_same,
             "items": self.items.as_dict(), "systems": over_systems,
         }  # fmt: skip
 

@@ -73,7 +73,7 @@ def _cells(pair: MetricPair) -> list[str]:
     systems = [coefficient_text(pair.of_systems[name]) for name in COEFFICIENTS]
     return [
         f"{plain(pair.first)} and {plain(pair.second)}", "yes" if pair.is_same else "", f"{pair.items.n:,}", f"{pair.items.units:,}",
-        f"{pair.left_out:,}", *items, str(pair.systems), *systems,
+        f"{pair.excluded:,}", *items, str(pair.systems), *systems,
     ]  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def metric_agreement_csv(agreement: MetricAgreement) -> str:
     rows = []
     for pair in agreement.pairs:
         numbers = [_ends(held[name]) for held in (pair.items.coefficients, pair.of_systems) for name in COEFFICIENTS]
-        counts = (int(pair.is_same), pair.items.n, pair.items.units, pair.left_out, pair.systems)
+        counts = (int(pair.is_same), pair.items.n, pair.items.units, pair.excluded, pair.systems)
         judges = "; ".join(
             f"{name}: {agreement.judges[name]}" for name in (pair.first, pair.second) if name in agreement.judges
         )

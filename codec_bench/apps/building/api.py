@@ -88,7 +88,7 @@ def build(
         built = build_items(parsed, maker, Path(out), notify, review=review, reviewed=[Path(file) for file in reviewed])
         if target is None:
             return built
-        if not built.funnel.kept:
+        if not built.funnel.usable:
             notify("no item was kept, so nothing is pushed")
             return built
         notify(f"pushing {built.folder} to {target.repository}")

@@ -71,11 +71,11 @@ class Built:
         nothing is.
         """
         funnel = self.funnel
-        if not funnel.kept:
+        if not funnel.usable:
             return f"0 of {funnel.items:,} items were kept, so no benchmark.yaml was written; {funnel.most_fell()}"
         reviewed = funnel.dropped["review"].total() if "review" in funnel.dropped else 0
-        if self.target is not None and funnel.kept + reviewed < self.target:
-            return f"the recipe asks for {self.target:,} items, of which {funnel.kept:,} could be kept; {funnel.most_fell()}"
+        if self.target is not None and funnel.usable + reviewed < self.target:
+            return f"the recipe asks for {self.target:,} items, of which {funnel.usable:,} could be kept; {funnel.most_fell()}"
         return ""
 
 
@@ -195,7 +195,7 @@ def _write(
     funnel = Funnel.of(record.outcomes(keys), maker.steps)
     sounds = record.outcomes(keys, sounds=True)
     columns = {**maker.columns, **({UNIT: "text"} if recipe.duplicates == "keep" else {})}
-    write_tables(out, sounds, columns, count=funnel.kept, size_bytes=record.sound_bytes())
+    write_tables(out, sounds, columns, count=funnel.usable, size_bytes=record.sound_bytes())
     write_dropped(out, record.outcomes(keys), maker.steps)
     write_json(out / "funnel.json", funnel.as_dict())
     numbers = {name: list[float]() for name, kind in maker.columns.items() if kind == "number"}
@@ -204,10 +204,10 @@ def _write(
             if outcome.row is not None and outcome.row.get(name) is not None:
                 values.append(outcome.row[name])
     groups = [name for name in funnel.groups if name in maker.columns]
-    if funnel.kept:
-        write_text(out / "benchmark.yaml", benchmark_text(recipe, groups, funnel.kept))
+    if funnel.usable:
+        write_text(out / "benchmark.yaml", benchmark_text(recipe, groups, funnel.usable))
     else:  # a definition of an earlier build would name items that are gone
         (out / "benchmark.yaml").unlink(missing_ok=True)
-    write_text(out / "README.md", card_text(recipe, facts, funnel, numbers, record.sentence(funnel.kept)))
+    write_text(out / "README.md", card_text(recipe, facts, funnel, numbers, record.sentence(funnel.usable)))
     write_build_page(out, recipe, maker, funnel, numbers, record, keys, facts["sources"])
     return funnel

@@ -73,9 +73,9 @@ def build(
     else:
         rows = [(step, str(left), reason, str(count or "")) for step, left, reason, count in funnel.rows()]
         console().print(table(("step", "items", "dropped because", "dropped"), rows))
-    if funnel.kept:
+    if funnel.usable:
         run = f"codec-bench run {built.folder / 'benchmark.yaml'} --model NAME"
-        talk(f"{funnel.kept:,} of {funnel.items:,} items were kept: {run}")
+        talk(f"{funnel.usable:,} of {funnel.items:,} items were kept: {run}")
     if built.shortage:
         talk(built.shortage)
     for sheet in built.sheets:

@@ -119,7 +119,7 @@ def write_dropped(folder: Path, outcomes: Iterable[Item], steps: Sequence[str]) 
     """Writes `dropped.jsonl`: every dropped item with its reason and every try that failed."""
     lines = []
     for one in outcomes:
-        if not one.kept:
+        if not one.is_usable:
             last = reason_of(one, steps)
             tries = [{"step": f.step, "reason": f.reason, "detail": f.detail} for f in one.failures]
             line = {"id": one.key, "step": last.step, "reason": last.reason, **one.groups, "tries": tries}
@@ -260,8 +260,8 @@ def card_text(
     front["configs"] = [{"config_name": "default", "data_files": [{"split": SPLIT, "path": f"data/{SPLIT}-*"}]}]
     parts = [
         f"---\n{yaml_text(front)}---\n\n# {recipe.full_title}\n\n{recipe.summary}\n",
-        f"{funnel.kept:,} of {funnel.items:,} items were kept. `dropped.jsonl` has the reason of every item that was dropped."
-        + (" `benchmark.yaml` is the definition that `codec-bench run` takes.\n" if funnel.kept else "\n"),
+        f"{funnel.usable:,} of {funnel.items:,} items were kept. `dropped.jsonl` has the reason of every item that was dropped."
+        + (" `benchmark.yaml` is the definition that `codec-bench run` takes.\n" if funnel.usable else "\n"),
         f"{review}\n" if review else "",
         f"Licence: {recipe.licence}.\n" if recipe.licence else "",
         f"Follows {recipe.paper}.\n" if recipe.paper else "",

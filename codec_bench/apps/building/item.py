@@ -76,7 +76,7 @@ class Item:
     material: bytes | None = None
 
     @property
-    def kept(self) -> bool:
+    def is_usable(self) -> bool:
         """Whether the item stands in the data set."""
         return self.row is not None
 
@@ -185,7 +185,7 @@ class Funnel:
     Args:
         steps: the steps of the maker, in order.
         items: how many items were asked for.
-        kept: how many stand in the data set.
+        usable: how many stand in the data set.
         tries: how many tries there were in all.
         dropped: dropped items, by step and reason. An item counts under the last try that came furthest.
         failed: tries that failed, by step and reason; those of kept items are among them.
@@ -195,7 +195,7 @@ class Funnel:
 
     steps: Sequence[str]
     items: int = 0
-    kept: int = 0
+    usable: int = 0
     tries: int = 0
     dropped: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     failed: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -212,17 +212,17 @@ class Funnel:
 
     def _count(self, outcome: Item) -> None:
         self.items += 1
-        self.kept += outcome.kept
-        self.tries += len(outcome.failures) + outcome.kept
+        self.usable += outcome.is_usable
+        self.tries += len(outcome.failures) + outcome.is_usable
         for failure in outcome.failures:
             self.failed[failure.step][failure.reason] += 1
             self._add({**outcome.groups, **failure.groups}, tries=1)
             for name, value in _pairs(failure.groups):
                 self.causes[name, value][failure.step, failure.reason] += 1
-        if not outcome.kept:
+        if not outcome.is_usable:
             furthest = reason_of(outcome, self.steps)
             self.dropped[furthest.step][furthest.reason] += 1
-        self._add(outcome.groups, items=1, passed=outcome.kept, tries=outcome.kept)
+        self._add(outcome.groups, items=1, passed=outcome.is_usable, tries=outcome.is_usable)
 
     def _add(
         self, groups: Mapping[str, str | Sequence[str]], *, items: int = 0, passed: int = 0, tries: int = 0
@@ -269,7 +269,7 @@ class Funnel:
         """The counts as JSON values."""
         return {
             "items": self.items,
-            "kept": self.kept,
+            "kept": self.usable,
             "tries": self.tries,
             "dropped": {step: dict(_most(self.dropped[step])) for step in self.steps if step in self.dropped},
             "failed_tries": {step: dict(_most(self.failed[step])) for step in self.steps if step in self.failed},

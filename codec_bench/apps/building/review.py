@@ -138,7 +138,7 @@ def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path,
             "the items of this recipe are not reviewed by sheets",
             hint="recipes of the kinds described and mixture have them",
         )
-    waiting = [item.key for item in record.outcomes(keys) if item.kept and item.key not in record.decisions]
+    waiting = [item.key for item in record.outcomes(keys) if item.is_usable and item.key not in record.decisions]
     pages = []
     for number, begin in enumerate(range(0, len(waiting), EACH), 1):
         with tempfile.TemporaryDirectory() as folder:

@@ -121,7 +121,7 @@ class Spoken(SpeechMaker):
         """As `SpeechMaker.speech_of`: the question and the options of a dialogue stay written."""
         lines = self._lines(text)
         written = [*(str(speaker) for speaker, _ in lines), text.question, *text.choices] if text.turns else []
-        return [said for _, said in lines], written
+        return [line for _, line in lines], written
 
     def _lines(self, text: Text) -> list[tuple[str | None, str]]:
         """What is said, part by part, each with the speaker of a dialogue.
@@ -155,9 +155,9 @@ class Spoken(SpeechMaker):
     def _parts(self, key: str, text: Text, lines: Sequence[tuple[str | None, str]], number: int) -> list[Part]:
         if not text.turns:
             voice, again = self.voices.order(self.recipe.seed, key, number)
-            return [Part(said, voice, again) for _, said in lines]
+            return [Part(line, voice, again) for _, line in lines]
         cast = self.voices.cast(text, self.recipe.seed, number)
-        return [Part(said, cast[speaker], number, speaker) for speaker, said in lines if speaker is not None]
+        return [Part(line, cast[speaker], number, speaker) for speaker, line in lines if speaker is not None]
 
     def _named(self, parts: Sequence[Part]) -> str | list[str]:
         names = [self.voices.voices[voice].name for voice in _cast(parts).values()]

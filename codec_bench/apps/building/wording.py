@@ -65,16 +65,16 @@ def spoken_text(text: str, language: str) -> str:
             letter of another script. MissingExtra: the package that reads numbers is not installed.
     """
     base = base_language(language)
-    said = " ".join(unicodedata.normalize("NFC", text).split())
-    if found := _FORMULA.search(said) or _MARKED.search(said):
+    spoken = " ".join(unicodedata.normalize("NFC", text).split())
+    if match := _FORMULA.search(spoken) or _MARKED.search(spoken):
         raise Unspeakable(
-            "a formula cannot be read out" if found.re is _FORMULA else "a sign cannot be read out", found[0]
+            "a formula cannot be read out" if match.re is _FORMULA else "a sign cannot be read out", match[0]
         )
     if base == "en":
-        said = said.replace(" & ", " and ")
-    if base in _READERS and re.search(r"\d", said):
-        said = " ".join(_reader(base)(said).split())
-    for character in said:
+        spoken = spoken.replace(" & ", " and ")
+    if base in _READERS and re.search(r"\d", spoken):
+        spoken = " ".join(_reader(base)(spoken).split())
+    for character in spoken:
         kind = unicodedata.category(character)
         if kind.startswith("N"):
             raise Unspeakable("a number cannot be read out", character)
@@ -82,9 +82,9 @@ def spoken_text(text: str, language: str) -> str:
             raise Unspeakable("a sign cannot be read out", character)
         if kind.startswith("L") and base in SCRIPTS and not _name(character).startswith(SCRIPTS[base]):
             raise Unspeakable("a letter is of another script", character)
-    if not any(character.isalpha() for character in said):
+    if not any(character.isalpha() for character in spoken):
         raise Unspeakable("there is nothing to say")
-    return said
+    return spoken
 
 
 def check_options(choices: Sequence[str], language: str, normalise: Callable[[str], str]) -> None:
@@ -111,8 +111,8 @@ def _rhyme(first: str, second: str) -> bool:
         changed = [pair for pair in zip(one, other) if pair[0] != pair[1]]
         return len(changed) <= 1 and not any(map(_is_vowel, chain.from_iterable(changed)))
     shorter, longer = sorted((one, other), key=len)
-    left_out = (place for place in range(len(longer)) if not _is_vowel(longer[place]))
-    return any(longer[:place] + longer[place + 1 :] == shorter for place in left_out)
+    vowel_free = (place for place in range(len(longer)) if not _is_vowel(longer[place]))
+    return any(longer[:place] + longer[place + 1 :] == shorter for place in vowel_free)
 
 
 def _is_vowel(phone: str) -> bool:
@@ -129,12 +129,12 @@ def _english() -> Callable[[str], str]:
     def read(text: str) -> str:
         text = _PERCENT.sub(" percent", text)
         text = _NUMERO.sub("number ", text)
-        text = _TELEPHONE.sub(lambda found: " ".join(map(_words, re.findall(r"\d", found[0]))), text)
+        text = _TELEPHONE.sub(lambda match: " ".join(map(_words, re.findall(r"\d", match[0]))), text)
         text = _MONEY.sub(_money, text)
         text = _TIME.sub(_time, text)
-        text = _ORDINAL.sub(lambda found: str(num2words(int(found[1]), to="ordinal", lang="en")), text)
+        text = _ORDINAL.sub(lambda match: str(num2words(int(match[1]), to="ordinal", lang="en")), text)
         # The spaces part a number from letters beside it; before a mark of punctuation there is none.
-        return _SPACED_MARK.sub("", _NUMBER.sub(lambda found: f" {_words(found[0])} ", text))
+        return _SPACED_MARK.sub("", _NUMBER.sub(lambda match: f" {_words(match[0])} ", text))
 
     def _words(number: str) -> str:
         plain = number.replace(",", "")
@@ -142,20 +142,20 @@ def _english() -> Callable[[str], str]:
         # read as counts.
         return str(num2words(float(plain) if "." in plain else int(plain), lang="en"))
 
-    def _money(found: re.Match[str]) -> str:
-        sign, whole, parts, scale = found.groups()
+    def _money(match: re.Match[str]) -> str:
+        sign, whole, parts, scale = match.groups()
         main, small = _COINS[sign]
         many = scale is not None or whole != "1"
-        said = f"{_words(whole)} {scale + ' ' if scale else ''}{main}{'s' if many else ''}"
+        amount = f"{_words(whole)} {scale + ' ' if scale else ''}{main}{'s' if many else ''}"
         if not parts or not int(parts):
-            return said
+            return amount
         coins = small if int(parts) == 1 else "pence" if small == "penny" else f"{small}s"
-        return f"{said} and {_words(str(int(parts)))} {coins}"
+        return f"{amount} and {_words(str(int(parts)))} {coins}"
 
-    def _time(found: re.Match[str]) -> str:
-        hour, minutes = _words(str(int(found[1]))), int(found[2])
-        past = f" {'oh ' if minutes < 10 else ''}{_words(str(minutes))}" if minutes else "" if found[3] else " o'clock"
-        return f"{hour}{past}" + (f" {found[3]}.m" if found[3] else "")
+    def _time(match: re.Match[str]) -> str:
+        hour, minutes = _words(str(int(match[1]))), int(match[2])
+        past = f" {'oh ' if minutes < 10 else ''}{_words(str(minutes))}" if minutes else "" if match[3] else " o'clock"
+        return f"{hour}{past}" + (f" {match[3]}.m" if match[3] else "")
 
     return read
 

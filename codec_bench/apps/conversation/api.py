@@ -25,7 +25,7 @@ from codec_bench.apps.conversation.spoken_questions import asks, by_rule, questi
 from codec_bench.apps.conversation.tau_voice import tau_voice
 from codec_bench.apps.conversation.transcripts import by_words, load_timed, write_words
 from codec_bench.apps.conversation.turn_ends import TurnEnd
-from codec_bench.apps.conversation.user import KeptUser, ScriptedUser, Sounds, User, recorded_user
+from codec_bench.apps.conversation.user import ReplayedUser, ScriptedUser, Sounds, User, recorded_user
 from codec_bench.apps.conversation.voice import give_back, voice
 from codec_bench.config import check_settings, fit
 from codec_bench.config.option import names
@@ -44,7 +44,7 @@ from codec_bench.store.folders import mark_finished, named_folder, own_folder
 SCHEMA = 1
 AT_ONCE = 8
 END_OF_TURN = "silero-vad:0.7"
-Tell = Callable[[int, int], None]
+Notify = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +92,7 @@ def converse(
     page: bool = True,
     on_folder: Callable[[Path, str], None] = lambda folder, words: None,
     on_estimate: Callable[[str], None] = lambda words: None,
-    progress: Tell = lambda done, total: None,
+    progress: Notify = lambda done, total: None,
 ) -> Conversations:
     """Talks with models at the speed of speech and measures how they take turns.
 
@@ -142,7 +142,7 @@ def converse(
         words=load_timed(words, device) if words is not None else None,
         judge=None if judge is None else _judge(judge, options or {}, anyway, device),
         page=page,
-        tell=on_estimate,
+        notify=on_estimate,
     )
     if remark:
         if out is None:
@@ -156,25 +156,25 @@ def converse(
         raise UserError("no model was given", hint="--model NAME, such as gpt-realtime-2.1")
     if at_once < 1:
         raise UserError(f"at_once is {at_once}; expected at least 1")
-    own = Path(scripts).expanduser()
+    local_scripts = Path(scripts).expanduser()
     source: Iterable[Any] | None = None
-    if asks(own):
-        (script, source), folder = questions_of(os.fspath(own), limit), Path.cwd()
-    elif own.is_dir():
-        script, folder = script_of(own), own.absolute()
+    if asks(local_scripts):
+        (script, source), folder = questions_of(os.fspath(local_scripts), limit), Path.cwd()
+    elif local_scripts.is_dir():
+        script, folder = script_of(local_scripts), local_scripts.absolute()
     else:
         script, folder = read_script(scripts, seed)
         source = open_source(script.data) if script.data else None
     talks = conversations_of(script, [sample.id for sample in source or ()])[:limit]
     loaded = {}
     for name, system in zip(names(model), systems):
-        given = (options or {}).get(name) or (options or {}).get(system) or {}
+        model_options = (options or {}).get(name) or (options or {}).get(system) or {}
         if not anyway:
-            check_served(name, given)
-        one = load_model(name, given, device=device)
+            check_served(name, model_options)
+        one = load_model(name, model_options, device=device)
         # The name of code of one's own is a path, and sessions lie in folders of their model's name.
         loaded[one.info.name if is_own_code(name) else system] = _conversing(one, speaks, end_of_turn)
-    asked = {
+    identity = {
         "command": "converse",
         "script": json.loads(script.model_dump_json()),
         "conversations": [talk.id for talk in talks],
@@ -183,18 +183,18 @@ def converse(
         "systems": {name: json.loads(json.dumps(dict(one.identity), default=str)) for name, one in loaded.items()},
     }
     held_by = _users_of(Path(replay)) if replay is not None else None
-    with own_folder("converse", asked) if out is None else named_folder(out) as place:
-        asked = _joined(place.path, asked)
+    with own_folder("converse", identity) if out is None else named_folder(out) as place:
+        identity = _joined(place.path, identity)
         on_folder(place.path, place.words)
-        write_json(place.path / "run.json", {**asked, **run_on()})
+        write_json(place.path / "run.json", {**identity, **run_on()})
         work = [
-            _Asked(place.path, name, one, script, folder, talks, held_by, source, asked["generation"])
+            _SystemRun(place.path, name, one, script, folder, talks, held_by, source, identity["generation"])
             for name, one in loaded.items()
         ]
         asyncio.run(_all(work, at_once, progress, on_estimate))
-        made = _marked(place.path, marks)
+        result = _marked(place.path, marks)
         mark_finished(place.path)
-        return made
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class _Marks:
     words: Feature | None
     judge: tuple[str, Model] | None
     page: bool
-    tell: Callable[[str], None]
+    notify: Callable[[str], None]
 
 
 def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, device: str) -> tuple[str, Model]:
@@ -215,10 +215,10 @@ def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, de
     Raises:
         UserError: there is no such model, its service has shut it down, or it cannot judge.
     """
-    given = options.get(name) or {}
+    judge_options = options.get(name) or {}
     if not anyway:
-        check_served(name, given)
-    model = load_model(name, given, device=device)
+        check_served(name, judge_options)
+    model = load_model(name, judge_options, device=device)
     if model.info.reads != "messages" or "text" not in model.info.outputs:
         raise UserError(
             f"the model '{name}' does not answer texts in text, so it cannot judge", hint="codec-bench list models"
@@ -239,7 +239,7 @@ def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> SocketMod
     return Cascade(model, load_model(speaks) if speaks else None, TurnEnd.parse(end_of_turn))
 
 
-def _joined(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _joined(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
     """What a run asked, with what it asked before: further conversations and systems may be added.
 
     Raises:
@@ -247,15 +247,15 @@ def _joined(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
     """
     before = _facts(folder)
     if not before:
-        return {**asked, "generation": 1}
-    differs = [key for key in ("command", "script", "replay", "frame_s") if before.get(key) != asked[key]]
+        return {**identity, "generation": 1}
+    differs = [key for key in ("command", "script", "replay", "frame_s") if before.get(key) != identity[key]]
     known = before.get("systems") or {}
-    differs += [f"the model {name}" for name, one in asked["systems"].items() if known.get(name, one) != one]
+    differs += [f"the model {name}" for name, one in identity["systems"].items() if known.get(name, one) != one]
     if differs:
         raise UserError(f"'{folder}' holds another run: {', '.join(differs)} differs", hint="give another --out")
-    talks = list(dict.fromkeys([*before.get("conversations", ()), *asked["conversations"]]))
+    talks = list(dict.fromkeys([*before.get("conversations", ()), *identity["conversations"]]))
     number = int(before.get("generation") or 0) + 1
-    return {**asked, "conversations": talks, "systems": {**known, **asked["systems"]}, "generation": number}
+    return {**identity, "conversations": talks, "systems": {**known, **identity["systems"]}, "generation": number}
 
 
 def _facts(run: Path) -> dict[str, Any]:
@@ -272,19 +272,19 @@ def _facts(run: Path) -> dict[str, Any]:
 def _users_of(run: Path) -> dict[str, Session]:
     """The sessions of a run whose users can be repeated, by the id of the conversation; those of its first system."""
     known = read_json(run / "run.json", hint="it is no run of `codec-bench converse`")
-    found: dict[str, Session] = {}
+    users: dict[str, Session] = {}
     for system in known.get("systems", {}):
         for name in known.get("conversations", ()):
             session = read_session(folder_of(run, system, name))
-            if name not in found and session is not None and session.status == "ok":
-                found[name] = session
-    if not found:
+            if name not in users and session is not None and session.status == "ok":
+                users[name] = session
+    if not users:
         raise UserError(f"'{run}' holds no whole session whose user could be repeated")
-    return found
+    return users
 
 
 @dataclass(slots=True)
-class _Asked:
+class _SystemRun:
     """One system of a run, and what it is asked."""
 
     run: Path
@@ -300,23 +300,23 @@ class _Asked:
 
     def about(self, talk: Conversation) -> dict[str, Any]:
         """What a session hangs on, beside the model."""
-        told = {**json.loads(self.script.model_dump_json(exclude={"conversations", "draw", "title"})), "talk": talk.model_dump_json()}  # fmt: skip
+        identity = {**json.loads(self.script.model_dump_json(exclude={"conversations", "draw", "title"})), "talk": talk.model_dump_json()}  # fmt: skip
         if self.replayed is not None and talk.id in self.replayed:
-            told["user"] = hashlib.sha256(self.replayed[talk.id].user.tobytes()).hexdigest()
-        told["opening"] = self.model.conversation(self.script.instructions)
-        return told
+            identity["user"] = hashlib.sha256(self.replayed[talk.id].user.tobytes()).hexdigest()
+        identity["opening"] = self.model.conversation(self.script.instructions)
+        return identity
 
     def user(self, talk: Conversation) -> User:
         """The user's side of a conversation."""
         size = round(FRAME_S * self.model.rate_hz)
         if self.replayed is not None:
-            kept = self.replayed[talk.id]
-            if kept.rate_hz != self.model.rate_hz:
+            recorded = self.replayed[talk.id]
+            if recorded.rate_hz != self.model.rate_hz:
                 raise UserError(
-                    f"the run that is replayed sent {kept.rate_hz} Hz, and '{self.system}' takes {self.model.rate_hz} Hz",
+                    f"the run that is replayed sent {recorded.rate_hz} Hz, and '{self.system}' takes {self.model.rate_hz} Hz",
                     hint="samples are repeated as they are; replay against a model that takes the same rate",
                 )
-            return KeptUser(kept.user, kept.clean, kept.events, size, kept.rate_hz)
+            return ReplayedUser(recorded.user, recorded.clean, recorded.events, size, recorded.rate_hz)
         if self.sounds is None:
             self.sounds = Sounds(self.source, self.folder, self.model.rate_hz)
         if talk.recording is not None:
@@ -324,20 +324,20 @@ class _Asked:
         return ScriptedUser(self.script, talk, self.sounds, size)
 
 
-async def _all(work: Sequence[_Asked], at_once: int, progress: Tell, tell: Callable[[str], None]) -> None:
+async def _all(work: Sequence[_SystemRun], at_once: int, progress: Notify, notify: Callable[[str], None]) -> None:
     """Holds the sessions of all systems that are not kept whole."""
     places, writing, done = asyncio.Semaphore(at_once), asyncio.Semaphore(1), 0
     jobs = [(one, talk) for one in work for talk in one.talks if one.replayed is None or talk.id in one.replayed]
     # What is wrong in a sound is said before anything is asked.
     seconds = [(one, one.user(talk).least_s()) for one, talk in jobs]
     for one in work:
-        if words := price_before(one.system, one.model, [least_s for asked, least_s in seconds if asked is one]):
-            tell(words)
+        if words := price_before(one.system, one.model, [least_s for owner, least_s in seconds if owner is one]):
+            notify(words)
     for one in work:
         await one.model.start()
     progress(0, len(jobs))
 
-    async def held(one: _Asked, talk: Conversation) -> None:
+    async def held(one: _SystemRun, talk: Conversation) -> None:
         nonlocal done
         folder, about = folder_of(one.run, one.system, talk.id), one.about(talk)
         before = read_session(folder, about)
@@ -391,16 +391,16 @@ def _marked(run: Path, marks: _Marks) -> Conversations:
     pairs = {name for talk in talks.values() if talk.clean is not None for name in (talk.id, talk.clean)}
     sessions: dict[str, list[Session]] = {}
     values: dict[str, list[Value]] = {}
-    lost = 0
+    incomplete = 0
     for system in facts["systems"]:
-        found = [read_session(folder_of(run, system, name)) for name in facts["conversations"]]
-        sessions[system] = [one for one in found if one is not None]
-        lost += len(found) - len(sessions[system])
+        stored = [read_session(folder_of(run, system, name)) for name in facts["conversations"]]
+        sessions[system] = [one for one in stored if one is not None]
+        incomplete += len(stored) - len(sessions[system])
         if marks.words is not None:
             for one in sessions[system]:
                 write_words(folder_of(run, system, one.id), one, marks.words, user=one.id in pairs)
     if marks.judge is not None:
-        asyncio.run(_ask_judge(*marks.judge, run, sessions, talks, marks.tell))
+        asyncio.run(_ask_judge(*marks.judge, run, sessions, talks, marks.notify))
     try:
         for system, held in sessions.items():
             by_id = {one.id: one for one in held}
@@ -411,7 +411,7 @@ def _marked(run: Path, marks: _Marks) -> Conversations:
         "schema": SCHEMA,
         "protocol": PROTOCOL,
         "title": facts["script"]["title"],
-        "missing": lost,
+        "missing": incomplete,
         "generations": {name: {one.id: one.generation for one in held} for name, held in sessions.items()},
         "systems": {name: summarise(sessions[name], values[name]) for name in sessions},
         "judge": spent([folder_of(run, name, one.id) for name, held in sessions.items() for one in held]),
@@ -419,12 +419,12 @@ def _marked(run: Path, marks: _Marks) -> Conversations:
     write_json(run / "summary.json", summary)
     lines = (json.dumps(line, ensure_ascii=False) for name in sessions for line in _lines(name, sessions[name], values[name]))  # fmt: skip
     write_text(run / "events.jsonl", "".join(f"{line}\n" for line in lines))
-    made = Conversations(run, sessions, values, summary)
+    result = Conversations(run, sessions, values, summary)
     if marks.page:
         from codec_bench.apps.conversation.page import write_conversation_page
 
-        write_conversation_page(made.page, run, sessions, values, summary)
-    return made
+        write_conversation_page(result.page, run, sessions, values, summary)
+    return result
 
 
 async def _ask_judge(
@@ -433,16 +433,16 @@ async def _ask_judge(
     run: Path,
     sessions: Mapping[str, Sequence[Session]],
     talks: Mapping[str, Conversation],
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> None:
     """Asks the judge for the verdicts that are not kept."""
-    asked: list[Question] = []
+    all_questions: list[Question] = []
     for system, held in sessions.items():
         for one in held:
             talk = talks.get(one.id)
             clean = folder_of(run, system, talk.clean) if talk is not None and talk.clean is not None else None
-            asked += questions(one, folder_of(run, system, one.id), talk, clean, name)
-    await judge_all(model, asked, tell)
+            all_questions += questions(one, folder_of(run, system, one.id), talk, clean, name)
+    await judge_all(model, all_questions, notify)
 
 
 def _lines(system: str, sessions: Sequence[Session], values: Sequence[Value]) -> Iterator[dict[str, Any]]:
@@ -453,8 +453,8 @@ def _lines(system: str, sessions: Sequence[Session], values: Sequence[Value]) ->
         for event in session.events:
             yield {**about, "event": f"user {event.kind}", "begin_s": event.begin_s, "end_s": event.end_s, "speech": event.speech, "reason": event.reason}  # fmt: skip
         turns, short = turns_of(session)
-        for what, found in (("model turn", turns), ("model backchannel", short)):
-            yield from ({**about, "event": what, "begin_s": begin, "end_s": end} for begin, end in found)
+        for label, stretches in (("model turn", turns), ("model backchannel", short)):
+            yield from ({**about, "event": label, "begin_s": begin, "end_s": end} for begin, end in stretches)
         yield from ({**about, "event": "stop", "begin_s": at_s, "end_s": end_s} for at_s, end_s in session.stops)
     for value in values:
         yield {"system": system, "event": "value", **value.as_dict()}

@@ -39,7 +39,7 @@ def converse(
     from codec_bench.terminal.stopping import stopping
 
     with stopping(_held) as stop, progress_line("sessions", estimates=False) as progress:
-        made = converse_with(
+        result = converse_with(
             model=model,
             scripts=scripts,
             out=out,
@@ -60,18 +60,18 @@ def converse(
             progress=lambda done, total: progress.update("sessions", done, total, 0, 0.0),
         )
     if as_json:
-        sys.stdout.write(json.dumps(made.summary, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(result.summary, ensure_ascii=False) + "\n")
     else:
-        shown = table(("measure", "unit", *made.summary["systems"]), rows(made.summary))
+        shown = table(("measure", "unit", *result.summary["systems"]), rows(result.summary))
         console().print(shown)
-    for sentence in sentences(made.summary):
+    for sentence in sentences(result.summary):
         talk(sentence)
-    talk(f"page: {made.page}\nevents: {made.folder / 'events.jsonl'}")
-    if made.faults or made.summary["missing"]:
+    talk(f"page: {result.page}\nevents: {result.folder / 'events.jsonl'}")
+    if result.faults or result.summary["missing"]:
         raise typer.Exit(3)
 
 
 def _held(folder: Path) -> str:
     """What an unfinished run keeps."""
-    kept = len(list(folder.glob("sessions/*/*/session.json")))
-    return f"{kept} sessions are kept in {folder}"
+    saved = len(list(folder.glob("sessions/*/*/session.json")))
+    return f"{saved} sessions are kept in {folder}"

@@ -40,8 +40,8 @@ def summarise(sessions: Sequence[Session], values: Sequence[Value]) -> dict[str,
 
 
 def _measure(name: str, values: Sequence[Value]) -> dict[str, Any]:
-    measure, own = MEASURES[name], [value for value in values if value.measure == name]
-    there = [value for value in own if value.value is not None]
+    measure, of_measure = MEASURES[name], [value for value in values if value.measure == name]
+    there = [value for value in of_measure if value.value is not None]
     numbers, clusters = [float(v.value or 0.0) for v in there], [v.session for v in there]
     over = Counter(v.session for v in values if v.measure == measure.per)
     if measure.per and not over:
@@ -50,21 +50,21 @@ def _measure(name: str, values: Sequence[Value]) -> dict[str, Any]:
         "unit": measure.unit,
         "higher_is_better": measure.higher_is_better,
         "n": len(there),
-        "undefined": len(own) - len(there),
-        "reasons": dict(Counter(value.reason for value in own if value.reason)),
+        "undefined": len(of_measure) - len(there),
+        "reasons": dict(Counter(value.reason for value in of_measure if value.reason)),
     }
     if not there:
         return out
     if measure.unit in MEANS:
         below = [float(over[session]) for session in clusters] if measure.per else None
         bounds = {"share": (0.0, 1.0), "points": (0.0, 5.0), "dB": (None, None)}.get(measure.unit, (0.0, None))
-        found = interval(numbers, denominators=below, clusters=clusters, bounds=bounds)
+        estimate = interval(numbers, denominators=below, clusters=clusters, bounds=bounds)
         official = {"trimmed": trimmed_mean(numbers)} if name.rpartition("/")[2] in VOICE else {}
         return {
             **out,
             "value": sum(numbers) / (sum(below) if below else len(numbers)),
-            "ci95": found.ends,
-            "note": found.note,
+            "ci95": estimate.ends,
+            "note": estimate.note,
             **official,
         }
     # Published figures of others are means.

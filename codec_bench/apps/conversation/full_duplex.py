@@ -44,14 +44,14 @@ def script_of(folder: Path) -> Script:
     Raises:
         UserError: there is no sample, or one of its files is not what it should be.
     """
-    found = sorted(Path(root) for root, _, names in os.walk(folder) if "input.wav" in names)
-    if not found:
+    folders = sorted(Path(root) for root, _, names in os.walk(folder) if "input.wav" in names)
+    if not folders:
         raise UserError(
             f"'{folder}' holds no sample of Full-Duplex-Bench",
             hint="expected folders with input.wav and turn_taking.json, pause.json, interrupt.json or metadata.json",
         )
     people = _people(folder)
-    talks = [talk for sample in found for talk in _talks(sample, folder, people)]
+    talks = [talk for sample in folders for talk in _talks(sample, folder, people)]
     return fit(
         {"version": 1, "title": "Full-Duplex-Bench", "data": "", "longest_s": 600, "conversations": talks},
         Script,
@@ -100,9 +100,9 @@ def _with_event(kind: str, times: Sequence[float], texts: tuple[str, str]) -> li
 
 def _people(folder: Path) -> dict[str, list[float]]:
     """When people gave backchannels, by sample, from the folder or one above it; empty if there is no such file."""
-    for place in (folder, *folder.absolute().parents[:3]):
-        if (place / PEOPLE).is_file():
-            return _read(place / PEOPLE)
+    for parent in (folder, *folder.absolute().parents[:3]):
+        if (parent / PEOPLE).is_file():
+            return _read(parent / PEOPLE)
     return {}
 
 
@@ -123,10 +123,10 @@ def _activity() -> Any:
 def speech_by_silero(samples: np.ndarray, rate_hz: int) -> list[Stretch]:
     """Speech as silero-vad finds it with its defaults, in seconds; `samples` are 16 bits."""
     signal = resample(samples.astype(np.float32) / 32768, rate_hz, 16_000)
-    (found,) = _activity().compute([signal])
-    if not isinstance(found, dict):
+    (probabilities,) = _activity().compute([signal])
+    if not isinstance(probabilities, dict):
         return []
-    return [(int(a) / 16_000, int(b) / 16_000) for a, b in zip(found["starts"], found["ends"])]
+    return [(int(a) / 16_000, int(b) / 16_000) for a, b in zip(probabilities["starts"], probabilities["ends"])]
 
 
 def backchannels(speech: Sequence[Stretch], words: Sequence[Word]) -> tuple[bool, list[Stretch]]:
@@ -135,27 +135,27 @@ def backchannels(speech: Sequence[Stretch], words: Sequence[Word]) -> tuple[bool
     The stretches are taken in order, in seconds with one decimal, up to one longer than 3 s, which is a turn. The last
     stretch decides: more than two words are a turn, and so is 1 s.
     """
-    found: list[Stretch] = []
+    short_stretches: list[Stretch] = []
     takes = False
     for begin, end in ((round(a, 1), round(b, 1)) for a, b in speech):
         if end - begin > FORMAL_S:
-            return True, found
+            return True, short_stretches
         # A word without an end, which has its beginning for one here, is none of theirs.
-        own = [(a, b) for a, b in words if b > a]
-        inside = sum((a >= begin and b <= end) or a <= end < b or a <= begin < b for a, b in own)
+        spoken = [(a, b) for a, b in words if b > a]
+        inside = sum((a >= begin and b <= end) or a <= end < b or a <= begin < b for a, b in spoken)
         takes = end - begin >= SHORT_S or inside > 2
-        found.append((begin, end))
-    return takes, found
+        short_stretches.append((begin, end))
+    return takes, short_stretches
 
 
-def divergence(found: Sequence[Stretch], people: Sequence[float], length_s: float) -> float:
+def divergence(stretches: Sequence[Stretch], people: Sequence[float], length_s: float) -> float:
     """The Jensen-Shannon distance between when a model and when people gave backchannels; 1 if the model gave none."""
     from scipy.spatial.distance import jensenshannon
 
-    if not found:
+    if not stretches:
         return 1.0
     counts = np.full(int(length_s / WINDOW_S) + 1, 1e-10)
-    for begin, end in found:
+    for begin, end in stretches:
         counts[int(begin / WINDOW_S) : int(end / WINDOW_S) + 1] += 1
     known = np.interp(np.linspace(0, 1, counts.size), np.linspace(0, 1, len(people)), people)
     return float(jensenshannon(counts, known))

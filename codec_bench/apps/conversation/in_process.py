@@ -61,10 +61,10 @@ class _Line(ABC):
         return self
 
     async def __anext__(self) -> Heard:
-        heard = await self._out.get()
-        if isinstance(heard, BaseException):
-            raise heard
-        return heard
+        item = await self._out.get()
+        if isinstance(item, BaseException):
+            raise item
+        return item
 
 
 class _Streamed(_Line):
@@ -106,10 +106,10 @@ class _Streamed(_Line):
         while True:
             while self._waiting:
                 frame = np.frombuffer(self._waiting[0], "<i2").astype(np.float32) / 32768
-                said = _int16(await asyncio.to_thread(stream.step, frame))
+                samples = _int16(await asyncio.to_thread(stream.step, frame))
                 self._waiting.popleft()
-                if said:
-                    self._out.put_nowait(Heard(sound=said))
+                if samples:
+                    self._out.put_nowait(Heard(sound=samples))
             self._there.clear()
             await self._there.wait()
 
@@ -122,8 +122,8 @@ class _Turns(_Line):
         self.cascade = cascade
         self.detector = cascade.rule.detector()
         self._history: tuple[Message, ...] = ()
-        self._kept: list[np.ndarray] = []
-        self._asked: list[np.ndarray] = []
+        self._pending: list[np.ndarray] = []
+        self._question: list[np.ndarray] = []
         self._speech_s = self._quiet_s = 0.0
         self._open, self._number, self._playing_until_s = False, 0, 0.0
         self._answer: asyncio.Task[None] | None = None
@@ -131,11 +131,11 @@ class _Turns(_Line):
     def take(self, frame: bytes) -> None:
         """As `_Line.take`."""
         samples = np.frombuffer(frame, "<i2").astype(np.float32) / 32768
-        self._kept.append(samples)
+        self._pending.append(samples)
         for speech in self.detector.push(samples):
             self._speech() if speech else self._quiet()
         if not self._open:
-            del self._kept[: max(0, len(self._kept) - round((BEFORE_S + LEAST_S) / FRAME_S))]
+            del self._pending[: max(0, len(self._pending) - round((BEFORE_S + LEAST_S) / FRAME_S))]
 
     async def close(self) -> None:
         """As `_Line.close`."""
@@ -152,7 +152,7 @@ class _Turns(_Line):
         self._open = True
         if self._answer is not None and not self._answer.done():
             self._answer.cancel()
-            self._kept = self._asked + self._kept
+            self._pending = self._question + self._pending
             self._answer = None
         if self._speech_s >= INTERRUPTS_S and self.loop.time() < self._playing_until_s:
             self._playing_until_s = 0.0
@@ -163,11 +163,11 @@ class _Turns(_Line):
         self._quiet_s += self.detector.window_s
         if self._open and self._quiet_s >= self.cascade.rule.silence_s:
             self._open = False
-            self._asked, self._kept = self._kept, []
+            self._question, self._pending = self._pending, []
             self._number += 1
-            self._answer = asyncio.create_task(self._say(np.concatenate(self._asked)))
+            self._answer = asyncio.create_task(self._send(np.concatenate(self._question)))
 
-    async def _say(self, samples: np.ndarray) -> None:
+    async def _send(self, samples: np.ndarray) -> None:
         try:
             await self._spoken(samples)
         except GivenUp as trouble:
@@ -178,10 +178,10 @@ class _Turns(_Line):
 
     async def _spoken(self, samples: np.ndarray) -> None:
         turn = Message("user", (Clip(Audio(samples[None], RATE_HZ), f"turn {self._number}"),))
-        told = (Message("system", (self.instructions,)),) if self.instructions else ()
-        response, sound = await self.cascade.spoken(f"turn-{self._number}", (*told, *self._history, turn))
-        said = (response.text,) if response.text else (Clip(sound),)
-        self._history = (*self._history, turn, Message("assistant", said))
+        system_message = (Message("system", (self.instructions,)),) if self.instructions else ()
+        response, sound = await self.cascade.spoken(f"turn-{self._number}", (*system_message, *self._history, turn))
+        content = (response.text,) if response.text else (Clip(sound),)
+        self._history = (*self._history, turn, Message("assistant", content))
         signal = _int16(to_signal(sound, self.cascade.heard_hz))
         self._playing_until_s = max(self._playing_until_s, self.loop.time()) + len(signal) / 2 / self.cascade.heard_hz
         self._out.put_nowait(
@@ -321,8 +321,8 @@ class Cascade(InProcess):
             GivenUp: there is none.
         """
         async with self._places:
-            asked = Request(name, messages, wants="text" if self.speaks is not None else "audio")
-            response = _there(await self.model.ask(asked), "answer")
+            request = Request(name, messages, wants="text" if self.speaks is not None else "audio")
+            response = _there(await self.model.ask(request), "answer")
             if self.speaks is None:
                 sound = response.audio
             else:
@@ -337,9 +337,9 @@ def _failed(error: Exception) -> GivenUp:
     return GivenUp(f"the model failed: {type(error).__name__}: {error}")
 
 
-def _there(response: Response, what: str) -> Response:
+def _there(response: Response, label: str) -> Response:
     if response.status != "ok":
-        raise GivenUp(f"the {what} {response.status}: {response.reason}")
+        raise GivenUp(f"the {label} {response.status}: {response.reason}")
     return response
 
 

@@ -47,21 +47,21 @@ class Question:
 
     Args:
         folder: of the session. place: of the event. metric: the rubric with the judge. answer: what is judged.
-        asked: the requests. clean: the folder of the same conversation without the event, if the judge is shown it.
+        requests: the requests. clean: the folder of the same conversation without the event, if the judge is shown it.
     """
 
     folder: Path
     place: int
     metric: JudgeMetric
     answer: Answer
-    asked: Sequence[Request]
+    requests: Sequence[Request]
     clean: Path | None = None
 
     @property
     def mark(self) -> str:
         """What the verdict rests on."""
-        told = [[part for m in one.messages for part in m.content] for one in self.asked]
-        return hashlib.blake2b(json.dumps([self.metric.protocol, told]).encode(), digest_size=8).hexdigest()
+        messages = [[content for m in one.messages for content in m.content] for one in self.requests]
+        return hashlib.blake2b(json.dumps([self.metric.protocol, messages]).encode(), digest_size=8).hexdigest()
 
 
 def questions(
@@ -77,53 +77,55 @@ def questions(
     if talk is None or chunks is None:
         return
     if clean is not None:
-        lists = [read_chunks(place) for place in (clean / INPUT, folder / INPUT, clean / WORDS)]
+        lists = [read_chunks(path) for path in (clean / INPUT, folder / INPUT, clean / WORDS)]
         if all(one is not None for one in lists):
             names = ("user without the further speech", "user with it", "assistant without it")
-            told = "\n\n".join(f"{name}:\n{_lines(one or ())}" for name, one in zip(names, lists))
+            transcript_text = "\n\n".join(f"{name}:\n{_lines(one or ())}" for name, one in zip(names, lists))
             text = f"assistant with it:\n{_lines(chunks)}"
-            yield replace(_question(session, folder, 0, BEHAVIOUR, judge, text, told), clean=clean)
+            yield replace(_question(session, folder, 0, BEHAVIOUR, judge, text, transcript_text), clean=clean)
         return
     if talk.references:
-        yield _asked(folder, 0, RIGHT, judge, answer_of(session, talk, chunks))
-    for place, (event, marked) in enumerate(zip(session.events, talk.said)):
+        yield _make_question(folder, 0, RIGHT, judge, answer_of(session, talk, chunks))
+    for path, (event, marked) in enumerate(zip(session.events, talk.said)):
         if event.kind == "interruption" and marked.text and event.end_s is not None:
-            own = [chunk for chunk in chunks if chunk[1] >= event.end_s]
-            if takes_turn([(begin, end) for _, begin, end in own]):
-                before = next((one.text for one in talk.said[:place] if one.text), "")
-                told = f"before: {before}\ninterrupting: {marked.text}"
-                text = " ".join(word for word, _, _ in own)
-                yield _question(session, folder, place, RATING, judge, text, told)
+            later = [chunk for chunk in chunks if chunk[1] >= event.end_s]
+            if takes_turn([(begin, end) for _, begin, end in later]):
+                before = next((one.text for one in talk.said[:path] if one.text), "")
+                transcript_text = f"before: {before}\ninterrupting: {marked.text}"
+                text = " ".join(word for word, _, _ in later)
+                yield _question(session, folder, path, RATING, judge, text, transcript_text)
 
 
-def _question(session: Session, folder: Path, place: int, rubric: str, judge: str, text: str, told: str) -> Question:  # fmt: skip
-    return _asked(folder, place, rubric, judge, Answer(f"{session.id}-{place}", text, fields={"question": told}))
+def _question(session: Session, folder: Path, index: int, rubric: str, judge: str, text: str, transcript_text: str) -> Question:  # fmt: skip
+    return _make_question(
+        folder, index, rubric, judge, Answer(f"{session.id}-{index}", text, fields={"question": transcript_text})
+    )
 
 
-def _asked(folder: Path, place: int, rubric: str, judge: str, answer: Answer) -> Question:
+def _make_question(folder: Path, index: int, rubric: str, judge: str, answer: Answer) -> Question:
     metric = load_judge_metric(f"rating[{rubric}]", judge)
-    asked = metric.requests(answer, None, 0)
-    return Question(folder, place, metric, answer, asked if isinstance(asked, list) else ())
+    requests = metric.requests(answer, None, 0)
+    return Question(folder, index, metric, answer, requests if isinstance(requests, list) else ())
 
 
 def _lines(chunks: Sequence[Chunk]) -> str:
     return "\n".join(f"{begin:.2f} {end:.2f} {word}" for word, begin, end in chunks) or "(nothing)"
 
 
-async def judge_all(judge: Model, asked: Sequence[Question], tell: Callable[[str], None]) -> None:
+async def judge_all(judge: Model, questions: Sequence[Question], notify: Callable[[str], None]) -> None:
     """Asks for the verdicts that are not kept, and keeps each when it comes.
 
     Raises:
         UserError: the judge cannot be used at all.
     """
-    todo = [one for one in asked if not _kept(one)]
-    for kept in asked:
-        if kept not in todo and (held := _read(kept.folder)) is not None:
-            _keep(kept, held)  # what it was asked is the same, be it of other files
+    todo = [one for one in questions if not _read_verdict(one)]
+    for answered in questions:
+        if answered not in todo and (held := _read(answered.folder)) is not None:
+            _keep(answered, held)  # what it was asked is the same, be it of other files
     if not todo:
         return
     if words := price_words(judge, todo):
-        tell(words)
+        notify(words)
     places = asyncio.Semaphore(judge.concurrency)
 
     async def ask(request: Request) -> Response:
@@ -131,8 +133,8 @@ async def judge_all(judge: Model, asked: Sequence[Question], tell: Callable[[str
             return await judge.ask(request)
 
     async def one(question: Question) -> None:
-        replies = {request.id: await ask(request) for request in question.asked}
-        score = question.metric.score(question.answer, len(question.asked), replies)
+        replies = {request.id: await ask(request) for request in question.requests}
+        score = question.metric.score(question.answer, len(question.requests), replies)
         held = {"rubric": question.metric.rubric_name, "protocol": question.metric.protocol, "mark": question.mark}
         verdict = {**held, "place": question.place, "value": score.value, "status": score.status, "reason": score.reason, "detail": score.detail}  # fmt: skip
         _keep(question, verdict)
@@ -144,13 +146,13 @@ async def judge_all(judge: Model, asked: Sequence[Question], tell: Callable[[str
         await judge.close()
 
 
-def price_words(judge: Model, asked: Sequence[Question]) -> str:
+def price_words(judge: Model, questions: Sequence[Question]) -> str:
     """What verdicts will cost, as a sentence; empty for a judge without prices."""
     if not isinstance(judge, RemoteModel) or not judge.prices.known:
         return ""
-    requests = [request for one in asked for request in one.asked]
-    texts = sum(len(part.encode()) for one in requests for m in one.messages for part in m.content if isinstance(part, str))  # fmt: skip
-    limits = sum(one.metric.rubric.parameters["max_tokens"] * len(one.asked) for one in asked)
+    requests = [request for one in questions for request in one.requests]
+    texts = sum(len(text.encode()) for one in requests for m in one.messages for text in m.content if isinstance(text, str))  # fmt: skip
+    limits = sum(one.metric.rubric.parameters["max_tokens"] * len(one.requests) for one in questions)
     least, most, unknown = judge.prices.bounds(
         sound_s=0.0, text_bytes=texts, characters=0, most_tokens=limits, speaks=False
     )
@@ -171,7 +173,7 @@ def _files(folder: Path, clean: Path | None) -> str:
     return content_hash(folder / FACTS, folder / WORDS, *also)
 
 
-def _kept(question: Question) -> bool:
+def _read_verdict(question: Question) -> bool:
     before = _read(question.folder)
     return before is not None and before.get("mark") == question.mark and before.get("status") == "ok"
 
@@ -206,8 +208,8 @@ def verdicts(session: Session, folder: Path, clean: Path | None = None) -> Itera
         yield Value(session.id, place, name, value, at_s, reason)
         return
     for number, name in enumerate(BEHAVIOURS, 1):
-        found = None if value is None else float(value == number)
-        yield Value(session.id, place, f"{OFFICIAL_15}/{name}", found, at_s, reason)
+        is_match = None if value is None else float(value == number)
+        yield Value(session.id, place, f"{OFFICIAL_15}/{name}", is_match, at_s, reason)
 
 
 def spent(folders: Sequence[Path]) -> dict[str, float]:

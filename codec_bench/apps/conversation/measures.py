@@ -30,7 +30,7 @@ from codec_bench.apps.conversation.activity import Stretch, speech_of_model
 from codec_bench.apps.conversation.playback import Packet
 from codec_bench.apps.conversation.script import NO_ANSWER
 from codec_bench.apps.conversation.session import Session
-from codec_bench.apps.conversation.user import SaidEvent
+from codec_bench.apps.conversation.user import UserEvent
 
 BACKCHANNEL_S = 1.0
 YIELDS_WITHIN_S, STOPS_WITHIN_S = 2.0, 1.0
@@ -159,9 +159,9 @@ def from_people(session: Session, people: Sequence[float]) -> Iterator[Value]:
     if not middles:
         yield Value(session.id, 0, "backchannel_divergence", None, 0.0, "the model gave no backchannel")
         return
-    own, theirs = counts / counts.sum(), np.asarray(people) / sum(people)
-    both = (own + theirs) / 2
-    parts = [np.sum(one[one > 0] * np.log2(one[one > 0] / both[one > 0])) / 2 for one in (own, theirs)]
+    shares, theirs = counts / counts.sum(), np.asarray(people) / sum(people)
+    both = (shares + theirs) / 2
+    parts = [np.sum(one[one > 0] * np.log2(one[one > 0] / both[one > 0])) / 2 for one in (shares, theirs)]
     yield Value(session.id, 0, "backchannel_divergence", float(sum(parts)), 0.0)
 
 
@@ -184,15 +184,19 @@ class _Marks:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.turns, self.short = turns_of(session)
-        self.said = [(n, event) for n, event in enumerate(session.events) if event.speech]
+        self.user_turns = [(n, event) for n, event in enumerate(session.events) if event.speech]
 
     def values(self) -> Iterator[Value]:
         """Every value."""
         pauses = 0
-        for order, (number, event) in enumerate(self.said):
-            until_s = self.said[order + 1][1].speech[0][0] if order + 1 < len(self.said) else self.session.duration_s
+        for order, (number, event) in enumerate(self.user_turns):
+            until_s = (
+                self.user_turns[order + 1][1].speech[0][0]
+                if order + 1 < len(self.user_turns)
+                else self.session.duration_s
+            )
             if event.kind in NO_ANSWER:
-                yield self._kept_talking(number, event)
+                yield self._talk_through(number, event)
             else:
                 if event.kind == "interruption":
                     yield from self._yield(number, event)
@@ -205,13 +209,13 @@ class _Marks:
             if not event.speech and event.kind == "interruption":
                 for name in ("yielded", "yield_latency_s"):
                     yield self._value(number, name, None, None, event.reason)
-        yield from self._whole()
+        yield from self._session_values()
         yield from self._sound()
 
-    def _value(self, place: int, name: str, value: float | None, at_s: float | None = None, reason: str = "") -> Value:
-        return Value(self.session.id, place, name, None if value is None else round(value, 6), at_s, reason)
+    def _value(self, index: int, name: str, value: float | None, at_s: float | None = None, reason: str = "") -> Value:
+        return Value(self.session.id, index, name, None if value is None else round(value, 6), at_s, reason)
 
-    def _answer(self, number: int, event: SaidEvent, until_s: float) -> Iterator[Value]:
+    def _answer(self, number: int, event: UserEvent, until_s: float) -> Iterator[Value]:
         first_s, last_s = event.speech[0][0], event.speech[-1][1]
         inside = [turn for turn in self.turns if first_s < turn[0] < last_s]
         after = [turn for turn in self.turns if last_s <= turn[0] < until_s]
@@ -238,7 +242,7 @@ class _Marks:
         """What the model is saying at a time."""
         return next((turn for turn in self.turns if turn[0] <= at_s < turn[1]), None)
 
-    def _yield(self, number: int, event: SaidEvent) -> Iterator[Value]:
+    def _yield(self, number: int, event: UserEvent) -> Iterator[Value]:
         begin_s = event.speech[0][0]
         turn = self._spoken_at(begin_s)
         if turn is None:
@@ -251,7 +255,7 @@ class _Marks:
         yield self._value(number, "yielded", float(yielded), begin_s)
         yield self._value(number, "yield_latency_s", took_s if yielded else None, begin_s, why)
 
-    def _kept_talking(self, number: int, event: SaidEvent) -> Value:
+    def _talk_through(self, number: int, event: UserEvent) -> Value:
         begin_s = event.speech[0][0]
         turn = self._spoken_at(begin_s)
         if turn is None:
@@ -266,11 +270,11 @@ class _Marks:
         ends = [(p.begin + p.samples) / self.session.heard_hz for p in self.session.packets]
         return any(abs(end - at_s) <= 2 * STALL_S for end in ends)
 
-    def _whole(self) -> Iterator[Value]:
-        floors = [(event.speech[0][0], event.speech[-1][1]) for _, event in self.said]
-        user = [part for _, event in self.said for part in event.speech]
+    def _session_values(self) -> Iterator[Value]:
+        floors = [(event.speech[0][0], event.speech[-1][1]) for _, event in self.user_turns]
+        user = [part for _, event in self.user_turns for part in event.speech]
         model = sorted([*self.turns, *self.short])
-        if not self.said:
+        if not self.user_turns:
             yield self._value(0, "silence_kept", float(not model), 0.0)
             return
         both = sum(_shared(one, other) for one in user for other in model)
@@ -298,7 +302,7 @@ class _Marks:
             answers.setdefault(packet.answer, []).append(packet)
         if self.session.marks_answers:
             return list(answers.values())
-        spoken, rate_hz = [part for _, event in self.said for part in event.speech], self.session.heard_hz
+        spoken, rate_hz = [part for _, event in self.user_turns for part in event.speech], self.session.heard_hz
         out: list[list[Packet]] = []
         for packets in answers.values():
             out.append(packets[:1])

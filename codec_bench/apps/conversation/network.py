@@ -15,7 +15,7 @@ import numpy as np
 from codec_bench.apps.conversation.script import Network
 
 
-class Way:
+class Link:
     """One direction.
 
     Args:

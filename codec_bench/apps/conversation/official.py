@@ -98,37 +98,37 @@ def official(session: Session, words: Sequence[Word] | None, talk: Conversation 
 def _timing(session: Session) -> Iterator[Value]:
     user, model = speech_by_silero(session.user, session.rate_hz), speech_by_silero(session.heard, session.heard_hz)
     stops, gaps = timing(user, model)
-    for name, found in (("stop_latency_s", stops), ("response_latency_s", gaps)):
-        for number, (begin, end) in enumerate(found):
+    for name, intervals in (("stop_latency_s", stops), ("response_latency_s", gaps)):
+        for number, (begin, end) in enumerate(intervals):
             yield Value(session.id, number, f"{OFFICIAL_15}/{name}", end - begin, begin)
 
 
 def _backchannels(session: Session, words: Sequence[Word], people: Sequence[float]) -> Iterator[Value]:
-    takes, found = backchannels(speech_by_silero(session.heard, session.heard_hz), words)
+    takes, stretches = backchannels(speech_by_silero(session.heard, session.heard_hz), words)
     named = {
         "backchannel_take_turn": float(takes),
-        "backchannels_per_s": len(found) / session.duration_s,
-        "backchannel_divergence": divergence(found, people, session.duration_s),
+        "backchannels_per_s": len(stretches) / session.duration_s,
+        "backchannel_divergence": divergence(stretches, people, session.duration_s),
     }
     for name, value in named.items():
         yield Value(session.id, 0, f"{OFFICIAL}/{name}", value, 0.0)
 
 
 def _by_words(session: Session, words: Sequence[Word], recorded: bool) -> Iterator[Value]:
-    said = [(n, event) for n, event in enumerate(session.events) if event.speech and event.kind not in NO_ANSWER]
+    user_turns = [(n, event) for n, event in enumerate(session.events) if event.speech and event.kind not in NO_ANSWER]
     begins = [event.speech[0][0] for event in session.events if event.speech]
-    for number, event in said:
+    for number, event in user_turns:
         begin_s, end_s = event.speech[0][0], event.speech[-1][1]
         until_s = min((b for b in begins if b > begin_s), default=session.duration_s)
         # Of an interruption in a recording they hear nothing before its end, as it is stated.
         from_s = event.end_s if recorded and event.kind == "interruption" and event.end_s is not None else begin_s
-        own = [word for word in words if from_s <= word[0] < until_s]
-        late = latency_s(own, end_s)
+        spoken = [word for word in words if from_s <= word[0] < until_s]
+        late = latency_s(spoken, end_s)
         named: dict[str, tuple[float | None, str]] = {
-            "take_turn": (float(takes_turn(own)), ""),
+            "take_turn": (float(takes_turn(spoken)), ""),
             "latency_s": (late, "" if late is not None else "the words are no turn"),
         }
         if event.pauses:
-            named["pause_take_turn"] = (float(takes_turn([word for word in own if word[0] < end_s])), "")
+            named["pause_take_turn"] = (float(takes_turn([word for word in spoken if word[0] < end_s])), "")
         for name, (value, reason) in named.items():
             yield Value(session.id, number, f"{OFFICIAL}/{name}", value, end_s, reason)

@@ -43,7 +43,7 @@ class Playback:
     Attributes:
         packets: what came. stops: when the rest was not played, and up to which time something was waiting. end: of all
             that was played or waits, in samples.
-        lost: the sound that was thrown away at each of the stops, 16 bits `(samples,)`.
+        discarded: the sound that was thrown away at each of the stops, 16 bits `(samples,)`.
         complete: whether the service said that the last answer has ended. answers: how many answers have ended.
     """
 
@@ -51,7 +51,7 @@ class Playback:
     most_s: float
     packets: list[Packet] = field(default_factory=list)
     stops: list[tuple[float, float]] = field(default_factory=list)
-    lost: list[np.ndarray] = field(default_factory=list)
+    discarded: list[np.ndarray] = field(default_factory=list)
     end: int = 0
     complete: bool = False
     answers: int = 0
@@ -87,7 +87,7 @@ class Playback:
         self.stops.append((at_s, self.end / self.rate_hz))
         item, parts = next((name, parts) for name, parts in reversed(self._items.items()) if parts)
         played = sum(max(0, min(end, now) - begin) for begin, end in parts)
-        self.lost.append(self._track[now : self.end].copy())
+        self.discarded.append(self._track[now : self.end].copy())
         self._track[now : self.end] = 0
         self.end = now
         self._items.clear()
@@ -107,8 +107,8 @@ class Playback:
 
     def spoke_after_s(self, since_s: float) -> float | None:
         """When speech was first heard from a time on; None if none was."""
-        place = bisect_left(self._active, round(since_s / WINDOW_S))
-        return self._active[place] * WINDOW_S if place < len(self._active) else None
+        index = bisect_left(self._active, round(since_s / WINDOW_S))
+        return self._active[index] * WINDOW_S if index < len(self._active) else None
 
     def quiet_since_s(self) -> float:
         """When speech was last heard; 0 if none was."""
@@ -116,12 +116,12 @@ class Playback:
 
     def has_ended(self, now_s: float, ends_s: float) -> bool:
         """Whether what was being said has ended: as the service says, or by silence."""
-        said_so = self.complete and now_s * self.rate_hz >= self.end
-        return said_so or now_s - self.quiet_since_s() >= ends_s
+        is_marked = self.complete and now_s * self.rate_hz >= self.end
+        return is_marked or now_s - self.quiet_since_s() >= ends_s
 
     def track(self, end: int, begin: int = 0) -> np.ndarray:
         """A part of the track, 16 bits `(samples,)`; silence where nothing has come."""
         out = np.zeros(end - begin, np.int16)
-        part = self._track[begin:end]
-        out[: part.size] = part
+        segment = self._track[begin:end]
+        out[: segment.size] = segment
         return out

@@ -30,7 +30,7 @@ NO_ANSWER = ("backchannel", *ASIDES)
 Seconds = Annotated[float, Field(ge=0, le=600)]
 
 
-class Said(Strict):
+class UtteranceSpec(Strict):
     """A sound that the user says, or a pause between two of them.
 
     Args:
@@ -43,13 +43,13 @@ class Said(Strict):
     pause_s: Annotated[float, Field(gt=0, le=60)] | None = None
 
     @model_validator(mode="after")
-    def _one(self) -> Said:
+    def _one(self) -> UtteranceSpec:
         if (self.sound is None) == (self.pause_s is None):
             raise ValueError("expected either 'sound' or 'pause_s'")
         return self
 
 
-def _said(value: Any) -> Any:
+def _to_utterance(value: Any) -> Any:
     return {"sound": value} if isinstance(value, str) else value
 
 
@@ -57,7 +57,7 @@ def _several(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 
 
-AnySaid = Annotated[Said, BeforeValidator(_said)]
+AnyUtterance = Annotated[UtteranceSpec, BeforeValidator(_to_utterance)]
 
 
 class Event(Strict):
@@ -73,7 +73,7 @@ class Event(Strict):
     """
 
     kind: Kind = "turn"
-    say: Annotated[tuple[AnySaid, ...], BeforeValidator(_several), Field(min_length=1)]
+    say: Annotated[tuple[AnyUtterance, ...], BeforeValidator(_several), Field(min_length=1)]
     at_s: Seconds | None = None
     after_answer_s: Seconds | None = None
     into_answer_s: Seconds | None = None
@@ -254,9 +254,9 @@ def _draw(name: str, drawn: Drawn, sounds: list[str], random: np.random.Generato
     value = round(float(random.uniform(*drawn.between)), 2)
     if drawn.form == "silence":
         return Conversation(id=name, silence_s=value)
-    first, second, third = (Said(sound=sounds[int(n)]) for n in random.integers(0, len(sounds), 3))
-    said = (first, Said(pause_s=value), second) if drawn.form == "pause" else (first,)
-    turns = [Event(say=said, at_s=0.5)]
+    first, second, third = (UtteranceSpec(sound=sounds[int(n)]) for n in random.integers(0, len(sounds), 3))
+    spoken = (first, UtteranceSpec(pause_s=value), second) if drawn.form == "pause" else (first,)
+    turns = [Event(say=spoken, at_s=0.5)]
     if drawn.form == "interruption":
         turns.append(Event(kind="interruption", say=(second,), into_answer_s=value))
     if drawn.form == "backchannel":

@@ -20,10 +20,10 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from codec_bench.apps.conversation.network import Way
+from codec_bench.apps.conversation.network import Link
 from codec_bench.apps.conversation.playback import Packet, Playback, TooMuch
 from codec_bench.apps.conversation.script import Script, random_of
-from codec_bench.apps.conversation.user import SaidEvent, User
+from codec_bench.apps.conversation.user import User, UserEvent
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
@@ -61,7 +61,7 @@ class Session:
     frame_s: float = FRAME_S
     status: Status = "ok"
     reason: str = ""
-    events: list[SaidEvent] = field(default_factory=list)
+    events: list[UserEvent] = field(default_factory=list)
     sent_s: list[float] = field(default_factory=list)
     packets: list[Packet] = field(default_factory=list)
     stops: list[tuple[float, float]] = field(default_factory=list)
@@ -95,16 +95,16 @@ class Session:
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any], **tracks: np.ndarray) -> Session:
         """From what `as_dict` gives, with the tracks."""
-        given: dict[str, Any] = {name: facts[name] for name in cls.__slots__ if name in facts}
-        made = cls(**{**given, **tracks})
-        made.events, made.packets = events_of(facts["events"]), [Packet(*one) for one in facts["packets"]]
-        made.stops = [(at_s, end_s) for at_s, end_s in made.stops]
-        return made
+        values: dict[str, Any] = {name: facts[name] for name in cls.__slots__ if name in facts}
+        session = cls(**{**values, **tracks})
+        session.events, session.packets = events_of(facts["events"]), [Packet(*one) for one in facts["packets"]]
+        session.stops = [(at_s, end_s) for at_s, end_s in session.stops]
+        return session
 
 
-def events_of(listed: Sequence[Mapping[str, Any]]) -> list[SaidEvent]:
+def events_of(listed: Sequence[Mapping[str, Any]]) -> list[UserEvent]:
     """The events that were kept as JSON."""
-    events = [SaidEvent(**event) for event in listed]
+    events = [UserEvent(**event) for event in listed]
     for event in events:
         event.speech, event.pauses = ([(a, b) for a, b in spans] for spans in (event.speech, event.pauses))
     return events
@@ -192,7 +192,7 @@ def _close(held: Session, playback: Playback, user: User) -> None:
     held.user, held.clean = (track[: _length(held)] for track in (held.user, held.clean))
     held.packets, held.stops = playback.packets, playback.stops
     held.heard = playback.track(round(held.duration_s * held.heard_hz))
-    held.lost = np.concatenate([held.lost, *playback.lost])
+    held.lost = np.concatenate([held.lost, *playback.discarded])
     if held.status == "ok" and held.text and not playback.packets:
         held.status, held.reason = "failed", "the service answered in words and sent no sound"
     if held.status == "ok" and (reason := too_slow(held.late_s, held.frame_s)):
@@ -227,8 +227,8 @@ class _Line:
         self._done: set[str] = set()
         self._answer = ""
         self._up, self._down = (
-            Way(script.network, random_of(script.seed, held.id, way), act) if script.network else None
-            for way, act in (("up", socket.send), ("down", self._take))
+            Link(script.network, random_of(script.seed, held.id, direction), act) if script.network else None
+            for direction, act in (("up", socket.send), ("down", self._take))
         )
 
     def now_s(self) -> float:
@@ -244,7 +244,7 @@ class _Line:
 
     def tasks(self) -> list[asyncio.Task[None]]:
         """What runs beside the sending of frames: it raises what goes wrong."""
-        ways = [way.run() for way in (self._up, self._down) if way is not None]
+        ways = [link.run() for link in (self._up, self._down) if link is not None]
         return [asyncio.create_task(run) for run in (self._listen(), *ways)]
 
     async def _listen(self) -> None:
@@ -258,46 +258,46 @@ class _Line:
 
     async def _take(self, message: Any) -> None:
         at_s = max(0.0, self.now_s())
-        heard = self.model.hear(message)
-        self._check(heard)
-        self.held.marks_answers |= bool(heard.ended or heard.answer)
-        if heard.ready:
+        event = self.model.hear(message)
+        self._check(event)
+        self.held.marks_answers |= bool(event.ended or event.answer)
+        if event.ready:
             self.ready.set()
-        self.held.model = heard.model or self.held.model
-        self.held.text += heard.text
-        if heard.sound:
-            self._play(heard, at_s)
-        if heard.stops and (cut := self.playback.stop(at_s)) is not None:
-            if (told := self.model.cut_off(*cut)) is not None:
-                await self.send(told)
-        if heard.ended:
+        self.held.model = event.model or self.held.model
+        self.held.text += event.text
+        if event.sound:
+            self._play(event, at_s)
+        if event.stops and (cut := self.playback.stop(at_s)) is not None:
+            if (reply := self.model.cut_off(*cut)) is not None:
+                await self.send(reply)
+        if event.ended:
             self.playback.finish()
-            self._done.add(heard.answer)
-        for name, count in heard.usage.items():
+            self._done.add(event.answer)
+        for name, count in event.usage.items():
             self.held.usage[name] = self.held.usage.get(name, 0.0) + count
 
-    def _play(self, heard: Heard, at_s: float) -> None:
-        if len(heard.sound) % 2:
-            raise _Over(f"a message holds {len(heard.sound)} bytes of sound, which are no 16-bit samples")
+    def _play(self, event: Heard, at_s: float) -> None:
+        if len(event.sound) % 2:
+            raise _Over(f"a message holds {len(event.sound)} bytes of sound, which are no 16-bit samples")
         try:
-            self.playback.add(at_s, np.frombuffer(heard.sound, "<i2"), heard.answer, heard.item)
+            self.playback.add(at_s, np.frombuffer(event.sound, "<i2"), event.answer, event.item)
         except TooMuch:
             raise _Over(f"more sound came than the {self.playback.most_s:g} s of the longest session hold") from None
 
-    def _check(self, heard: Heard) -> None:
+    def _check(self, event: Heard) -> None:
         """Raises `_Over` for a message that came twice, or for sound that came after the end of its answer or behind a
         later one.
         """
-        if heard.id and heard.id in self._ids:
-            raise _Over(f"the message '{clean(heard.id)}' came twice")
-        self._ids.add(heard.id)
-        if heard.sound and heard.answer and heard.answer in self._done:
+        if event.id and event.id in self._ids:
+            raise _Over(f"the message '{clean(event.id)}' came twice")
+        self._ids.add(event.id)
+        if event.sound and event.answer and event.answer in self._done:
             raise _Over(
-                f"sound of the answer '{clean(heard.answer)}' came after the service had ended it or begun another"
+                f"sound of the answer '{clean(event.answer)}' came after the service had ended it or begun another"
             )
-        if heard.sound and heard.answer != self._answer:
+        if event.sound and event.answer != self._answer:
             self._done |= {self._answer} - {""}
-            self._answer = heard.answer
+            self._answer = event.answer
 
 
 async def _converse(line: _Line, user: User, longest_s: float) -> None:

@@ -68,8 +68,8 @@ def read_session(folder: Path, about: Mapping[str, Any] | None = None) -> Sessio
     try:
         facts = read_json(folder / FACTS)
         tracks = {name: _track(folder, name) for name in facts["hashes"]}
-        whole = facts["version"] == VERSION
-        if whole and all(_hash(tracks[name]) == known for name, known in facts["hashes"].items()):
+        is_current = facts["version"] == VERSION
+        if is_current and all(_hash(tracks[name]) == known for name, known in facts["hashes"].items()):
             tracks.setdefault("clean", tracks["user"])
             session = Session.from_dict(facts, **tracks)
             return session if about is None or facts["about"] == dict(about) else None
@@ -111,8 +111,8 @@ def check_states(run: Path, facts: Mapping[str, Any], summary: Mapping[str, Any]
         numbers[folder] = _number(read_json(path, hint=_AGAIN))
         if folder not in known or numbers[folder] > _number(facts):
             older.append(f"'run.json' than the session '{folder}'")
-    made_of = summary.get("generations") or {}
-    for system, names in made_of.items() if isinstance(made_of, Mapping) else ():
+    generations = summary.get("generations") or {}
+    for system, names in generations.items() if isinstance(generations, Mapping) else ():
         for name, number in names.items():
             if numbers.get(folder_of(run, system, name), -1) < number:
                 older.append(f"the session '{folder_of(run, system, name)}' than 'summary.json'")

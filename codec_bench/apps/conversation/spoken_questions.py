@@ -14,7 +14,7 @@ from pathlib import Path
 
 from codec_bench.apps.conversation.measures import Value
 from codec_bench.apps.conversation.official import Chunk
-from codec_bench.apps.conversation.script import Conversation, Event, Said, Script
+from codec_bench.apps.conversation.script import Conversation, Event, Script, UtteranceSpec
 from codec_bench.apps.conversation.session import Session
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import has_benchmark, load_benchmark
@@ -35,9 +35,9 @@ class Spoken:
     audio: object
 
 
-def asks(own: Path) -> bool:
+def asks(folder: Path) -> bool:
     """Whether what `--scripts` names is a benchmark: one's own file or folder, or the name of one where no file has it."""
-    return own.name == FILE or (own / FILE).is_file() or (not own.exists() and has_benchmark(str(own)))
+    return folder.name == FILE or (folder / FILE).is_file() or (not folder.exists() and has_benchmark(str(folder)))
 
 
 def questions_of(name: str, limit: int | None) -> tuple[Script, list[Spoken]]:
@@ -56,7 +56,7 @@ def questions_of(name: str, limit: int | None) -> tuple[Script, list[Spoken]]:
                 hint="--scripts takes benchmarks of spoken questions with one answer, such as big-bench-audio",
             )
         id = f"{number:05d}-{re.sub(r'[^A-Za-z0-9._-]', '_', question.id)[:80]}"
-        turn = Event(say=(Said(sound=id),), at_s=0.5)
+        turn = Event(say=(UtteranceSpec(sound=id),), at_s=0.5)
         talks.append(Conversation(id=id, turns=(turn,), references=question.references))
         sounds.append(Spoken(id, clip.source))
     return Script(version=1, title=f"{name}, spoken in time", data="", patience_s=PATIENCE_S, longest_s=LONGEST_S, conversations=tuple(talks)), sounds  # fmt: skip
@@ -65,8 +65,8 @@ def questions_of(name: str, limit: int | None) -> tuple[Script, list[Spoken]]:
 def answer_of(session: Session, talk: Conversation, chunks: Sequence[Chunk]) -> Answer:
     """What was heard after the question had begun, with the expected answers."""
     begin_s = next((event.speech[0][0] for event in session.events if event.speech), 0.0)
-    said = " ".join(word for word, begin, _ in chunks if begin >= begin_s)
-    return Answer(session.id, said, talk.references)
+    answer = " ".join(word for word, begin, _ in chunks if begin >= begin_s)
+    return Answer(session.id, answer, talk.references)
 
 
 def by_rule(session: Session, talk: Conversation | None, chunks: Sequence[Chunk] | None) -> Iterator[Value]:

@@ -48,7 +48,7 @@ class Tick(NamedTuple):
     aside: str = ""
 
 
-class Found(NamedTuple):
+class VoiceEvent(NamedTuple):
     """A value of a measure at a tick; `reason` says why there is none."""
 
     measure: str
@@ -61,9 +61,9 @@ def tau_voice(session: Session) -> Iterator[Value]:
     """The values of a session."""
     if session.status == "ok":
         counts: dict[str, int] = {}
-        for name, value, tick, reason in found_in(ticks_of(session)):
-            place = counts[name] = counts.get(name, -1) + 1
-            yield Value(session.id, place, f"{OFFICIAL_TAU}/{name}", value, round(tick * TICK_S, 6), reason)
+        for name, value, tick, reason in find_events(ticks_of(session)):
+            index = counts[name] = counts.get(name, -1) + 1
+            yield Value(session.id, index, f"{OFFICIAL_TAU}/{name}", value, round(tick * TICK_S, 6), reason)
 
 
 def ticks_of(session: Session) -> list[Tick]:
@@ -84,11 +84,11 @@ def ticks_of(session: Session) -> list[Tick]:
     spoken = np.pad(windows, ((0, 0), (0, -windows.shape[1] % size))).reshape(2, -1, size).max(axis=2)
     ticks = [Tick(bool(a), bool(b)) for a, b in zip(*spoken)]
     for event in session.events:
-        place = int(event.speech[0][0] / TICK_S + 1e-6) if event.speech else len(ticks)
-        if place < len(ticks) and event.kind in ASIDES:
-            ticks[place] = ticks[place]._replace(aside=event.kind)
-        elif place < len(ticks) and event.kind == "backchannel":
-            ticks[place] = ticks[place]._replace(backchannel=True)
+        start = int(event.speech[0][0] / TICK_S + 1e-6) if event.speech else len(ticks)
+        if start < len(ticks) and event.kind in ASIDES:
+            ticks[start] = ticks[start]._replace(aside=event.kind)
+        elif start < len(ticks) and event.kind == "backchannel":
+            ticks[start] = ticks[start]._replace(backchannel=True)
     return ticks
 
 
@@ -97,58 +97,58 @@ def _mark(windows: np.ndarray, stretch: Stretch) -> None:
     windows[begin : max(begin, end)] = True
 
 
-def found_in(ticks: Sequence[Tick]) -> Iterator[Found]:
+def find_events(ticks: Sequence[Tick]) -> Iterator[VoiceEvent]:
     """Every value that ticks give."""
     if len(ticks) > 1 and ticks[-1].user and not ticks[-2].user:
         ticks = ticks[:-1]  # what their simulated user ends a conversation with
     user, model = _runs([tick.user for tick in ticks]), _runs([tick.model for tick in ticks])
     yield from _responses(ticks, user, model)
     for begin, end in user:
-        yield from _said(ticks, begin, end, model)
+        yield from _speech_events(ticks, begin, end, model)
     for kind in ASIDES:
         for begin, end in _runs([tick.aside == kind and not tick.user for tick in ticks]):
-            yield from _beside(kind, begin, end, model)
-    yield Found("agent_interruptions", float(sum(ticks[begin].user for begin, _ in model)), 0)
+            yield from _aside_events(kind, begin, end, model)
+    yield VoiceEvent("agent_interruptions", float(sum(ticks[begin].user for begin, _ in model)), 0)
 
 
-def _responses(ticks: Sequence[Tick], user: Sequence[Run], model: Sequence[Run]) -> Iterator[Found]:
+def _responses(ticks: Sequence[Tick], user: Sequence[Run], model: Sequence[Run]) -> Iterator[VoiceEvent]:
     over = [(a, b) for a, b in user if not ticks[a].backchannel and not (b < len(ticks) and ticks[b].model)]
     for number, (_, end) in enumerate(over):
         answer = next((begin for begin, _ in model if begin >= end), None)
         again = over[number + 1][0] if number + 1 < len(over) else None
         if answer is not None and (again is None or answer <= again):
-            yield Found("response_rate", 1.0, end)
-            yield Found("response_latency_s", (answer - end) * TICK_S, end)
+            yield VoiceEvent("response_rate", 1.0, end)
+            yield VoiceEvent("response_latency_s", (answer - end) * TICK_S, end)
         elif again is not None:
-            yield Found("response_rate", 0.0, end)
-            yield Found("response_latency_s", None, end, "the user spoke again before the model did")
+            yield VoiceEvent("response_rate", 0.0, end)
+            yield VoiceEvent("response_latency_s", None, end, "the user spoke again before the model did")
 
 
-def _said(ticks: Sequence[Tick], begin: int, end: int, model: Sequence[Run]) -> Iterator[Found]:
+def _speech_events(ticks: Sequence[Tick], begin: int, end: int, model: Sequence[Run]) -> Iterator[VoiceEvent]:
     """What the model does at something that the user says."""
-    beside = {tick.aside for tick in ticks[begin:end]}
-    aside = next((one for one in ASIDES if one in beside), "")
+    asides = {tick.aside for tick in ticks[begin:end]}
+    aside = next((one for one in ASIDES if one in asides), "")
     if ticks[begin].model:
         kind = "backchannel" if ticks[begin].backchannel else aside
         window = ticks[begin : begin + (STOPS if kind else YIELDS)]
         quiet = next((number for number, tick in enumerate(window) if not tick.model), None)
         if kind:
-            yield Found(f"selectivity_{kind}", float(quiet is None), begin)
+            yield VoiceEvent(f"selectivity_{kind}", float(quiet is None), begin)
             return
         why = "" if quiet is not None else f"the model did not stop within {YIELDS_WITHIN_S:g} s"
-        yield Found("yield_rate", float(quiet is not None), begin)
-        yield Found("yield_latency_s", None if quiet is None else quiet * TICK_S, begin, why)
+        yield VoiceEvent("yield_rate", float(quiet is not None), begin)
+        yield VoiceEvent("yield_latency_s", None if quiet is None else quiet * TICK_S, begin, why)
     elif aside:
-        yield Found(f"selectivity_{aside}", float(not _answered(begin, end, model)), begin)
+        yield VoiceEvent(f"selectivity_{aside}", float(not _answered(begin, end, model)), begin)
 
 
-def _beside(kind: str, begin: int, end: int, model: Sequence[Run]) -> Iterator[Found]:
+def _aside_events(kind: str, begin: int, end: int, model: Sequence[Run]) -> Iterator[VoiceEvent]:
     """What the model does at a vocal tic or speech to others while the user has not the floor."""
     stops = next((last for first, last in model if first <= begin < last), None)
     if stops is None:
-        yield Found(f"selectivity_{kind}", float(not _answered(begin, end, model)), begin)
+        yield VoiceEvent(f"selectivity_{kind}", float(not _answered(begin, end, model)), begin)
     elif stops - begin <= STOPS:
-        yield Found(f"selectivity_{kind}", 0.0, begin)
+        yield VoiceEvent(f"selectivity_{kind}", 0.0, begin)
 
 
 def _answered(begin: int, end: int, model: Sequence[Run]) -> bool:

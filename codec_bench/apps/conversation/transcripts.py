@@ -53,11 +53,11 @@ def write_words(folder: Path, session: Session, recogniser: Feature, user: bool 
     too if `user`.
     """
     if not _there(folder / WORDS, recogniser):
-        words = _heard(session.heard, session.heard_hz, recogniser)
-        lost = [_lost(session, number, recogniser) for number in range(len(session.stops))]
-        _keep(folder / WORDS, words, recogniser, lost=lost)
+        words = _transcribe(session.heard, session.heard_hz, recogniser)
+        discarded = [_count_discarded(session, number, recogniser) for number in range(len(session.stops))]
+        _keep(folder / WORDS, words, recogniser, lost=discarded)
     if user and not _there(folder / INPUT, recogniser):
-        _keep(folder / INPUT, _heard(session.user, session.rate_hz, recogniser), recogniser)
+        _keep(folder / INPUT, _transcribe(session.user, session.rate_hz, recogniser), recogniser)
 
 
 def _there(path: Path, recogniser: Feature) -> bool:
@@ -69,11 +69,11 @@ def _keep(path: Path, words: Sequence[Named], recogniser: Feature, **more: Any) 
     chunks = [{"text": word, "timestamp": [begin, end]} for word, begin, end in words]
     text = " ".join(word for word, _, _ in words)
     session = content_hash(path.parent / FACTS)
-    kept = {"recogniser": recogniser.protocol, "session": session, "text": text, "chunks": chunks, **more}
-    write_text(path, json.dumps(kept, ensure_ascii=False) + "\n")
+    content = {"recogniser": recogniser.protocol, "session": session, "text": text, "chunks": chunks, **more}
+    write_text(path, json.dumps(content, ensure_ascii=False) + "\n")
 
 
-def _lost(session: Session, number: int, recogniser: Feature) -> int:
+def _count_discarded(session: Session, number: int, recogniser: Feature) -> int:
     """How many words of what was being said come after a stop: the answer is heard whole, with what was thrown away
     behind it.
     """
@@ -81,13 +81,13 @@ def _lost(session: Session, number: int, recogniser: Feature) -> int:
     begin_s = max((begin for begin, _ in turns_of(session)[0] if begin < stop_s), default=stop_s)
     sizes = [round(end * session.heard_hz) - round(at * session.heard_hz) for at, end in session.stops]
     at = sum(sizes[:number])
-    said = session.heard[round(begin_s * session.heard_hz) : round(stop_s * session.heard_hz)]
-    whole = np.concatenate([said, session.lost[at : at + sizes[number]]])
-    words = _heard(whole, session.heard_hz, recogniser)
+    before = session.heard[round(begin_s * session.heard_hz) : round(stop_s * session.heard_hz)]
+    full = np.concatenate([before, session.lost[at : at + sizes[number]]])
+    words = _transcribe(full, session.heard_hz, recogniser)
     return sum(end > stop_s - begin_s for _, _, end in words)
 
 
-def _heard(track: np.ndarray, rate_hz: int, recogniser: Feature) -> list[Named]:
+def _transcribe(track: np.ndarray, rate_hz: int, recogniser: Feature) -> list[Named]:
     """The words of a track; none where it is too short to hear anything in."""
     try:
         return recogniser.timed(resample(track.astype(np.float32) / 32768, rate_hz, recogniser.rate_hz))
@@ -99,13 +99,13 @@ def by_words(session: Session, folder: Path, words: Sequence[Word] | None) -> It
     """The first word after each of the user's turns, and the words that were lost at each stop."""
     if session.status != "ok" or words is None:
         return
-    said = [(number, event) for number, event in enumerate(session.events) if event.speech]
+    user_turns = [(number, event) for number, event in enumerate(session.events) if event.speech]
     turns, _ = turns_of(session)
-    for order, (number, event) in enumerate(said):
+    for order, (number, event) in enumerate(user_turns):
         if event.kind in NO_ANSWER:
             continue
         end_s = event.speech[-1][1]
-        until_s = said[order + 1][1].speech[0][0] if order + 1 < len(said) else session.duration_s
+        until_s = user_turns[order + 1][1].speech[0][0] if order + 1 < len(user_turns) else session.duration_s
         # A word of what the model was saying before is none of the answer.
         answer = next((begin for begin, _ in turns if event.speech[0][0] < begin < until_s), until_s)
         first = next((begin for begin, _ in words if answer - EARLY_S <= begin < until_s), None)

@@ -39,7 +39,7 @@ class _Windows:
         self.size, self.window_s = size, size / RATE_HZ
         self._rest = np.zeros(0, np.float32)
 
-    def whole(self, samples: np.ndarray) -> Iterator[np.ndarray]:
+    def complete(self, samples: np.ndarray) -> Iterator[np.ndarray]:
         """The windows that are whole by now."""
         rest = np.concatenate([self._rest, samples])
         count = rest.size // self.size
@@ -55,7 +55,7 @@ class Energy(_Windows):
 
     def push(self, samples: np.ndarray) -> Iterator[bool]:
         """As `Detector.push`."""
-        for window in self.whole(samples):
+        for window in self.complete(samples):
             yield bool(levels_dbfs(window, RATE_HZ)[0] > SPEECH_DBFS)
 
 
@@ -86,9 +86,9 @@ class Silero(_Windows):
 
     def shares(self, samples: np.ndarray) -> Iterator[float]:
         """How probable speech is in every window that is whole by now."""
-        for window in self.whole(samples):
-            given = np.concatenate([self._before, window])[None]
-            out, *self._state = self._session.run(None, {"input": given, "h": self._state[0], "c": self._state[1]})
+        for window in self.complete(samples):
+            block = np.concatenate([self._before, window])[None]
+            out, *self._state = self._session.run(None, {"input": block, "h": self._state[0], "c": self._state[1]})
             self._before = window[-SILERO_CONTEXT:]
             yield float(out.ravel()[0])
 

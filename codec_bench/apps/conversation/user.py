@@ -26,7 +26,7 @@ turn (`tau_voice.py`).
 
 
 @dataclass(slots=True)
-class SaidEvent:
+class UserEvent:
     """An event of the script as it came about.
 
     Args:
@@ -46,9 +46,9 @@ class SaidEvent:
 class User(Protocol):
     """The user's side. `track` is what was sent, `clean` the same without background, 16 bits `(samples,)`."""
 
-    events: list[SaidEvent]
+    events: list[UserEvent]
 
-    def frame(self, number: int, heard: Playback) -> np.ndarray | None:
+    def frame(self, number: int, playback: Playback) -> np.ndarray | None:
         """The samples of a frame, 16 bits; None once the session is over."""
 
     def tracks(self) -> tuple[np.ndarray, np.ndarray]:
@@ -111,17 +111,17 @@ class Sounds:
     def utterance(self, event: Event) -> Utterance:
         """The sound of an event, with its speech and pauses. Raises as `get`, and if the sound has no speech."""
         parts, speech, gaps, at = [], [], [], 0
-        for said in event.say:
-            if said.pause_s is not None:
+        for piece_spec in event.say:
+            if piece_spec.pause_s is not None:
                 gaps.append(at / self.rate_hz)
-                part = np.zeros(round(said.pause_s * self.rate_hz), np.float32)
+                samples = np.zeros(round(piece_spec.pause_s * self.rate_hz), np.float32)
             else:
-                part = self.get(said.sound or "")
-                part = part[: round(said.most_s * self.rate_hz)] if said.most_s else part
+                samples = self.get(piece_spec.sound or "")
+                samples = samples[: round(piece_spec.most_s * self.rate_hz)] if piece_spec.most_s else samples
                 offset = at / self.rate_hz
-                speech += [(offset + a, offset + b) for a, b in speech_of_user(part, self.rate_hz)]
-            parts.append(part)
-            at += part.size
+                speech += [(offset + a, offset + b) for a, b in speech_of_user(samples, self.rate_hz)]
+            parts.append(samples)
+            at += samples.size
         if not speech:
             raise UserError(f"the sound '{event.say[0].sound}' of the script has no speech in it")
         around = [(max((b for _, b in speech if b <= gap + 1e-6), default=None), min((a for a, _ in speech if a >= gap), default=None)) for gap in gaps]  # fmt: skip
@@ -143,21 +143,21 @@ class ScriptedUser:
     def __init__(self, script: Script, talk: Conversation, sounds: Sounds, frame_samples: int) -> None:
         self.script, self.rate_hz, self.size = script, sounds.rate_hz, frame_samples
         self.talk = talk
-        self.said = [sounds.utterance(event) for event in talk.turns]
-        self.events = [SaidEvent(event.kind) for event in talk.turns]
-        self._background = _background(script, talk, sounds, self.said)
+        self.utterances = [sounds.utterance(event) for event in talk.turns]
+        self.events = [UserEvent(event.kind) for event in talk.turns]
+        self._background = _background(script, talk, sounds, self.utterances)
         self._clean: list[np.ndarray] = []
         self._sent: list[np.ndarray] = []
         self._next, self._playing = 0, -1
 
-    def frame(self, number: int, heard: Playback) -> np.ndarray | None:
+    def frame(self, number: int, playback: Playback) -> np.ndarray | None:
         """As `User.frame`."""
         now_s = number * self.size / self.rate_hz
-        if self._over(now_s, heard):
+        if self._over(now_s, playback):
             return None
-        while self._next < len(self.events) and self._begins(now_s, heard):
+        while self._next < len(self.events) and self._begins(now_s, playback):
             self._next += 1
-        clean = self._part(number * self.size)
+        clean = self._frame_at(number * self.size)
         behind = self._background(number * self.size, self.size)
         self._clean.append(_int16(clean))
         self._sent.append(_int16(clean + behind))
@@ -171,33 +171,33 @@ class ScriptedUser:
     def least_s(self) -> float:
         """As `User.least_s`."""
         first = self.talk.turns[0].at_s if self.talk.turns else self.talk.silence_s
-        return (first or 0.0) + sum(one.samples.size for one in self.said) / self.rate_hz
+        return (first or 0.0) + sum(one.samples.size for one in self.utterances) / self.rate_hz
 
     def _last_end_s(self) -> float:
         """When the user ended what was said last."""
         return max((event.speech[-1][1] for event in self.events if event.speech), default=0.0)
 
-    def _begins(self, now_s: float, heard: Playback) -> bool:
+    def _begins(self, now_s: float, playback: Playback) -> bool:
         """Whether the next event is done with: it begins now, or is left out.
 
         It never begins while another one is said.
         """
         event, before_s = self.talk.turns[self._next], self._last_end_s()
         if event.at_s is not None:
-            return now_s >= max(event.at_s, self._sound_end_s()) - 1e-9 and self._say(now_s)
+            return now_s >= max(event.at_s, self._sound_end_s()) - 1e-9 and self._start_turn(now_s)
         if now_s < self._sound_end_s():
             return False
-        answered_s = heard.spoke_after_s(before_s)
+        answered_s = playback.spoke_after_s(before_s)
         if answered_s is None:
             return now_s - before_s >= self.script.patience_s and self._go_on(event, now_s)
         if event.into_answer_s is not None:
             if now_s < answered_s + event.into_answer_s - 1e-9:
                 return False
-            if now_s - heard.quiet_since_s() > LEAST_LEFT_S:
+            if now_s - playback.quiet_since_s() > LEAST_LEFT_S:
                 return self._leave_out("the answer had ended before this moment of it")
-            return self._say(now_s)
-        after_s = heard.quiet_since_s() + (event.after_answer_s or 0.0)
-        return heard.has_ended(now_s, self.script.ends_s) and now_s >= after_s - 1e-9 and self._say(now_s)
+            return self._start_turn(now_s)
+        after_s = playback.quiet_since_s() + (event.after_answer_s or 0.0)
+        return playback.has_ended(now_s, self.script.ends_s) and now_s >= after_s - 1e-9 and self._start_turn(now_s)
 
     def _sound_end_s(self) -> float:
         return max((event.end_s for event in self.events if event.end_s is not None), default=0.0)
@@ -205,61 +205,61 @@ class ScriptedUser:
     def _go_on(self, event: Event, now_s: float) -> bool:
         if event.into_answer_s is not None:
             return self._leave_out(f"there was no answer within {self.script.patience_s:g} s")
-        return self._say(now_s)
+        return self._start_turn(now_s)
 
     def _leave_out(self, reason: str) -> bool:
         self.events[self._next].reason = reason
         return True
 
-    def _say(self, now_s: float) -> bool:
-        said, event = self.said[self._next], self.events[self._next]
-        event.begin_s, event.end_s = now_s, now_s + said.samples.size / self.rate_hz
-        event.speech = [(round(now_s + a, 6), round(now_s + b, 6)) for a, b in said.speech]
-        event.pauses = [(round(now_s + a, 6), round(now_s + b, 6)) for a, b in said.pauses]
+    def _start_turn(self, now_s: float) -> bool:
+        utterance, event = self.utterances[self._next], self.events[self._next]
+        event.begin_s, event.end_s = now_s, now_s + utterance.samples.size / self.rate_hz
+        event.speech = [(round(now_s + a, 6), round(now_s + b, 6)) for a, b in utterance.speech]
+        event.pauses = [(round(now_s + a, 6), round(now_s + b, 6)) for a, b in utterance.pauses]
         self._playing = self._next
         return True
 
-    def _part(self, at: int) -> np.ndarray:
+    def _frame_at(self, at: int) -> np.ndarray:
         """The clean samples of a frame."""
         out = np.zeros(self.size, np.float32)
         begin_s = self.events[self._playing].begin_s if self._playing >= 0 else None
         if begin_s is not None:
             offset = at - round(begin_s * self.rate_hz)
-            part = self.said[self._playing].samples[offset : offset + self.size]
-            out[: part.size] = part
+            samples = self.utterances[self._playing].samples[offset : offset + self.size]
+            out[: samples.size] = samples
         return out
 
-    def _over(self, now_s: float, heard: Playback) -> bool:
+    def _over(self, now_s: float, playback: Playback) -> bool:
         if self.talk.silence_s is not None:
             return now_s >= self.talk.silence_s
         if self._next < len(self.events) or now_s < self._sound_end_s():
             return False
         end_s = self._last_end_s()
         kind = self.events[self._playing].kind
-        if kind not in NO_ANSWER and heard.spoke_after_s(end_s) is None:
+        if kind not in NO_ANSWER and playback.spoke_after_s(end_s) is None:
             return now_s - end_s >= self.script.patience_s
         if kind in ASIDES and now_s - end_s < ASIDE_S:
             return False
-        quiet_s = max(heard.quiet_since_s(), end_s)
+        quiet_s = max(playback.quiet_since_s(), end_s)
         return now_s - quiet_s >= self.script.ends_s
 
 
-class KeptUser:
+class ReplayedUser:
     """A user whose track was kept: the same samples at the same times, whatever the model says.
 
     Arguments as `ScriptedUser` has them.
     """
 
     def __init__(
-        self, track: np.ndarray, clean: np.ndarray, events: list[SaidEvent], frame_samples: int, rate_hz: int
+        self, track: np.ndarray, clean: np.ndarray, events: list[UserEvent], frame_samples: int, rate_hz: int
     ) -> None:
         self.events, self.size, self.rate_hz = events, frame_samples, rate_hz
         self._track, self._clean = track, clean
 
-    def frame(self, number: int, heard: Playback) -> np.ndarray | None:
+    def frame(self, number: int, playback: Playback) -> np.ndarray | None:
         """As `User.frame`."""
-        part = self._track[number * self.size : (number + 1) * self.size]
-        return part if part.size == self.size else None
+        samples = self._track[number * self.size : (number + 1) * self.size]
+        return samples if samples.size == self.size else None
 
     def tracks(self) -> tuple[np.ndarray, np.ndarray]:
         """As `User.tracks`."""
@@ -270,7 +270,7 @@ class KeptUser:
         return self._track.size / self.rate_hz
 
 
-def recorded_user(talk: Conversation, sounds: Sounds, frame_samples: int) -> KeptUser:
+def recorded_user(talk: Conversation, sounds: Sounds, frame_samples: int) -> ReplayedUser:
     """A user whose track is a recording, filled with silence to whole frames, and what is said in it.
 
     Raises:
@@ -282,27 +282,29 @@ def recorded_user(talk: Conversation, sounds: Sounds, frame_samples: int) -> Kep
     events = []
     for marked in talk.said:
         parts = [(max(a, marked.begin_s), min(b, marked.end_s)) for a, b in speech]
-        own = [(round(a, 6), round(b, 6)) for a, b in parts if b > a]
-        if not own:
+        spans = [(round(a, 6), round(b, 6)) for a, b in parts if b > a]
+        if not spans:
             raise UserError(
                 f"the recording '{talk.recording}' of the conversation '{talk.id}' has no speech from {marked.begin_s:g} to {marked.end_s:g} s"
             )
-        events.append(SaidEvent(marked.kind, marked.begin_s, marked.end_s, own, list(marked.pauses)))
-    return KeptUser(track, track, events, frame_samples, sounds.rate_hz)
+        events.append(UserEvent(marked.kind, marked.begin_s, marked.end_s, spans, list(marked.pauses)))
+    return ReplayedUser(track, track, events, frame_samples, sounds.rate_hz)
 
 
-def _background(script: Script, talk: Conversation, sounds: Sounds, said: list[Utterance]) -> Any:
+def _background(script: Script, talk: Conversation, sounds: Sounds, utterances: list[Utterance]) -> Any:
     """A function of (begin, length) that gives the background's samples."""
-    asked = talk.background
-    if asked is None:
+    background = talk.background
+    if background is None:
         return lambda begin, length: np.float32(0.0)
-    if asked.sound == "white":
+    if background.sound == "white":
         loop = random_of(script.seed, talk.id, "white").standard_normal(20 * sounds.rate_hz).astype(np.float32)
     else:
-        loop = sounds.get(asked.sound)
-    speech_db = _active_dbfs(np.concatenate([one.samples for one in said]) if said else np.zeros(1), sounds.rate_hz)
+        loop = sounds.get(background.sound)
+    speech_db = _active_dbfs(
+        np.concatenate([one.samples for one in utterances]) if utterances else np.zeros(1), sounds.rate_hz
+    )
     own_db = 10 * np.log10(float(np.mean(loop.astype(np.float64) ** 2)) + 1e-12)
-    loop = loop * np.float32(10 ** ((speech_db - asked.snr_db - own_db) / 20))
+    loop = loop * np.float32(10 ** ((speech_db - background.snr_db - own_db) / 20))
     return lambda begin, length: np.take(loop, np.arange(begin, begin + length), mode="wrap")
 
 

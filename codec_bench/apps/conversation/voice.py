@@ -51,13 +51,13 @@ def voice(
     at = round(cut_s * RATE_HZ)
     before, after = [w for w in words if w[1] <= cut_s], [w for w in words if w[1] > cut_s]
     parts = {"pre": (signal[:at], before), "post": (signal[at:], after)}
-    clean, place = sessions.get(talk.clean), folder.parent / talk.clean
-    if clean is not None and clean.status == "ok" and (theirs := read_words(place)) is not None:
+    clean, folder_of = sessions.get(talk.clean), folder.parent / talk.clean
+    if clean is not None and clean.status == "ok" and (theirs := read_words(folder_of)) is not None:
         parts["clean"] = (_signal(clean), theirs)
-    for part, (samples, own) in parts.items():
-        for name, found in _measured(samples, own).items():
-            value, reason = (None, found) if isinstance(found, str) else (found, "")
-            yield Value(session.id, 0, f"{OFFICIAL_15}/{part}/{name}", value, cut_s, reason)
+    for stretch, (samples, words_of) in parts.items():
+        for name, result in _measured(samples, words_of).items():
+            value, reason = (None, result) if isinstance(result, str) else (result, "")
+            yield Value(session.id, 0, f"{OFFICIAL_15}/{stretch}/{name}", value, cut_s, reason)
 
 
 def cut_at(event_s: float, words: Sequence[Word]) -> float:
@@ -78,8 +78,8 @@ def words_per_minute(words: Sequence[Word]) -> float:
 
 def speech_alone(signal: np.ndarray) -> np.ndarray:
     """The speech of a signal `(samples,)` at 16 kHz, put together; the whole signal if there is none."""
-    found = stretches(signal, MIN_SPEECH_MS, MIN_SILENCE_MS)
-    return np.concatenate([signal[begin:end] for begin, end in found]) if found else signal
+    spans = stretches(signal, MIN_SPEECH_MS, MIN_SILENCE_MS)
+    return np.concatenate([signal[begin:end] for begin, end in spans]) if spans else signal
 
 
 def pitch(signal: np.ndarray) -> tuple[float, float] | str:
@@ -98,13 +98,13 @@ def intensity(signal: np.ndarray) -> tuple[float, float] | str:
     return _spread(signal, lambda sound: sound.to_intensity(time_step=STEP_S).values.T.flatten(), lambda db: db > FLOOR_DB, "it is silent")  # fmt: skip
 
 
-def _spread(signal: np.ndarray, of: Any, kept: Any, otherwise: str) -> tuple[float, float] | str:
+def _spread(signal: np.ndarray, of: Any, mask: Any, otherwise: str) -> tuple[float, float] | str:
     parselmouth = optional_package("parselmouth", UserError("pitch and intensity as Full-Duplex-Bench takes them need the package 'praat-parselmouth'"))  # fmt: skip
     try:
         values = of(parselmouth.Sound(signal.astype(np.float64), sampling_frequency=RATE_HZ)).astype(np.float32)
     except parselmouth.PraatError:
         return "it is too short for Praat"
-    values = values[kept(values)]
+    values = values[mask(values)]
     if not values.size:
         return otherwise
     return float(np.mean(values)), float(np.std(values, ddof=1)) if values.size > 1 else 0.0
@@ -115,15 +115,15 @@ def _measured(signal: np.ndarray, words: Sequence[Word]) -> dict[str, float | st
     if not signal.size:
         return dict.fromkeys(VOICE, "there is nothing of this part")
     speech = speech_alone(signal)
-    found: dict[str, float | str] = {"utmosv2": _mos(speech), "wpm": words_per_minute(words)}
+    results: dict[str, float | str] = {"utmosv2": _mos(speech), "wpm": words_per_minute(words)}
     for name, of in (("pitch", pitch), ("intensity", intensity)):
         try:
             values = of(speech)
         except UserError as error:
             values = error.message
         mean, deviation = (values, values) if isinstance(values, str) else values
-        found |= {f"mean_{name}": mean, f"std_{name}": deviation}
-    return found
+        results |= {f"mean_{name}": mean, f"std_{name}": deviation}
+    return results
 
 
 @cache
@@ -146,8 +146,8 @@ def _mos(speech: np.ndarray) -> float | str:
     feature = _rates()
     if isinstance(feature, str):
         return feature
-    (found,) = feature.compute([speech])
-    return str(found) if isinstance(found, Unavailable) else float(found["mos"])
+    (score,) = feature.compute([speech])
+    return str(score) if isinstance(score, Unavailable) else float(score["mos"])
 
 
 def trimmed_mean(values: Sequence[float]) -> float:

@@ -16,9 +16,9 @@ def rows(summary: Mapping[str, Any]) -> list[list[str]]:
     """The rows of the table: measure, unit, and then for each system its value or quantiles and on how many they rest."""
     out = []
     for name, measure in MEASURES.items():
-        found = [one["measures"][name] for one in summary["systems"].values()]
-        if any(entry["n"] or entry["undefined"] for entry in found):
-            out.append([f"{shown(name)}{ARROWS[measure.higher_is_better]}", measure.unit, *map(cell, found)])
+        summaries = [one["measures"][name] for one in summary["systems"].values()]
+        if any(entry["n"] or entry["undefined"] for entry in summaries):
+            out.append([f"{shown(name)}{ARROWS[measure.higher_is_better]}", measure.unit, *map(cell, summaries)])
     return out
 
 
@@ -48,8 +48,10 @@ def sentences(summary: Mapping[str, Any]) -> list[str]:
     for name, system in summary["systems"].items():
         count = ", ".join(f"{number} {status}" for status, number in sorted(system["sessions"].items()))
         late = system["lateness"]
-        said = f"; frames were sent late by {late['p99_ms']:.1f} ms at the 99th percentile" if late["frames"] else ""
-        out.append(f"{name}: sessions: {count or 'none'}{said}")
+        delay_text = (
+            f"; frames were sent late by {late['p99_ms']:.1f} ms at the 99th percentile" if late["frames"] else ""
+        )
+        out.append(f"{name}: sessions: {count or 'none'}{delay_text}")
         if words := cost_words(system):
             out.append(f"{name}: {words}")
         out += [f"{name}: {number} × {reason}" for reason, number in system["reasons"].items()]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from codec_bench.apps.leaderboards.ranking import LeftOut
+from codec_bench.apps.leaderboards.ranking import UnitEffects
 from codec_bench.stats.breakdown import Parts, SetParts, parts_of
 from codec_bench.stats.intervals import unit_codes, unit_sums
 from codec_bench.stats.recorded import Recorded
@@ -43,7 +43,7 @@ def sizes_of(run: Run, system: str, metric: str) -> dict[str, float]:
     return dict(zip(names, sums[:, 1].tolist(), strict=True))
 
 
-def together(rows: Mapping[int, Changes]) -> LeftOut:
+def together(rows: Mapping[int, Changes]) -> UnitEffects:
     """The changes of several rows by unit, as one table; a unit that a row lacks changes nothing there."""
     units = {
         unit: line for line, unit in enumerate(dict.fromkeys(unit for changes in rows.values() for unit in changes))
@@ -51,7 +51,7 @@ def together(rows: Mapping[int, Changes]) -> LeftOut:
     added = np.zeros((len(units), len(rows)))
     for column, changes in enumerate(rows.values()):
         added[[units[unit] for unit in changes], column] = list(changes.values())
-    return LeftOut(list(rows), added)
+    return UnitEffects(list(rows), added)
 
 
 def _units(run: Run, parts: Parts) -> tuple[list[str], np.ndarray]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.apps.leaderboards.ranking import LeftOut, drawn_values
+from codec_bench.apps.leaderboards.ranking import UnitEffects, drawn_values
 from codec_bench.stats.intervals import FEWEST_UNITS
 
 DRAWS = 4_000
@@ -39,7 +39,7 @@ def pareto_front(
     costs: Sequence[float] | np.ndarray,
     values: Sequence[float] | np.ndarray,
     higher_is_better: bool,
-    items: LeftOut | None = None,
+    items: UnitEffects | None = None,
     seed: int = 0,
     draws: int = DRAWS,
 ) -> Front:

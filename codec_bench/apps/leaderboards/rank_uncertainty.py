@@ -17,9 +17,9 @@ import numpy as np
 from codec_bench.apps.leaderboards.board import Board, Likeness, Row, Trust
 from codec_bench.apps.leaderboards.leave_one_out import Changes, changes_of, together
 from codec_bench.apps.leaderboards.ranking import (
-    LeftOut,
     Points,
     RankDraws,
+    UnitEffects,
     rank_draws,
     redundancy,
     robustness,
@@ -129,7 +129,7 @@ def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknow
     }  # fmt: skip
 
 
-def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list[LeftOut], dict[int, str]]:
+def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list[UnitEffects], dict[int, str]]:
     """What each benchmark adds to the averages of the own rows, with each of its units left out.
 
     Returns:
@@ -142,12 +142,12 @@ def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tu
         if row.published:
             continue
         weights = dict(zip((column.name for column in board.columns), points.weights(number), strict=True))
-        found, missing = _changes(board, row, {name: weight for name, weight in weights.items() if weight})
+        by_benchmark, missing = _changes(board, row, {name: weight for name, weight in weights.items() if weight})
         if missing:
             unknown[index] = (
                 f"the items behind {', '.join(missing)} cannot be left out one by one, so the interval of the rank is unknown"
             )
-        for benchmark, changes in found.items():
+        for benchmark, changes in by_benchmark.items():
             of_benchmark.setdefault(benchmark, {})[index] = changes
     return [together(rows) for rows in of_benchmark.values()], unknown
 

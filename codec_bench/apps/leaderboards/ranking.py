@@ -217,7 +217,7 @@ class RankDraws:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class UnitEffects:
     """What one benchmark adds to the average of each row, with each of its units left out.
 
     Args:
@@ -240,7 +240,7 @@ class LeftOut:
 
 
 def rank_draws(
-    averages: np.ndarray, parts: Sequence[LeftOut], *, seed: int = 0, draws: int = DRAWS, level: float = LEVEL
+    averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: int = 0, draws: int = DRAWS, level: float = LEVEL
 ) -> RankDraws:
     """Draws averages as they could have been with other items, and ranks each draw.
 
@@ -316,7 +316,7 @@ def _are_distinguishable(averages: np.ndarray, drawn: np.ndarray, level: float) 
     return apart
 
 
-def drawn_values(averages: np.ndarray, parts: Sequence[LeftOut], *, seed: int, draws: int) -> np.ndarray:
+def drawn_values(averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: int, draws: int) -> np.ndarray:
     """Averages as they could have been with other items, `(draws, rows)`; see `rank_draws`."""
     rng = np.random.default_rng(seed)
     drawn = np.tile(np.asarray(averages, np.float64), (draws, 1))

@@ -129,15 +129,15 @@ def make_checks(
         digits: a folder of recorded digits; None for those of the package.
     """
     sources = CheckAudio(speech, read_digits(digits) if "hearing" in names else ())
-    made_checks = []
+    prepared = []
     for name in names:
         draw = random.Random(f"{seed} {name}")
         for number in range(CHECKS[name].count):
             ask, sounds, choices, right = CHECKS[name].make(draw, number, sources)
             held = {f"({index})": one for index, one in enumerate(sounds)}
             item = Item(f"{name} {number + 1}", None, (), None, {})
-            made_checks.append((Drawn(item, tuple(held), check=name, choices=choices, right=right, ask=ask), held))
-    return made_checks
+            prepared.append((Drawn(item, tuple(held), check=name, choices=choices, right=right, ask=ask), held))
+    return prepared
 
 
 def beeping(sound: Audio, beeps: int) -> Audio:

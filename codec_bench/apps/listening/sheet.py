@@ -365,7 +365,7 @@ def write_sheet(material: Material, plan: Plan, page: Path) -> ListeningSheet:
     selection = take(material, plan, equal_files)
     key = make_key(material, plan, name_trials(selection, plan))
     clips: list[bytes] = []
-    kind, facts = plan.kind, {"beside_reference": key.beside_reference, "answers": material.answers}
+    kind, facts = plan.kind, {"has_reference": key.beside_reference, "answers": material.answers}
     instructions = [*plan.instructions, *([BEEPS] if plan.traps else [])]
     instructions += (
         [f"All sounds were brought to a loudness of {plan.loudness_lufs:g} LUFS (ITU-R BS.1770)."]

@@ -109,7 +109,7 @@ def frames_of(sent: Sent, declared_hz: float | None = None) -> tuple[int, float]
     return count, frame_s
 
 
-def silence_lost(mask: np.ndarray) -> np.ndarray:
+def mute_gaps(mask: np.ndarray) -> np.ndarray:
     """What stands in the place of each frame: itself, or silence."""
     return np.where(mask, SILENT, np.arange(mask.size))
 

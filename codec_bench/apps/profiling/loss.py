@@ -30,9 +30,9 @@ from codec_bench.apps.profiling.frame_loss import (
     GilbertElliott,
     at_random,
     frames_of,
+    mute_gaps,
     repeat_last,
     replace_frames,
-    silence_lost,
     split,
 )
 from codec_bench.apps.profiling.scoring import Scorer
@@ -89,7 +89,7 @@ class Link:
             out = self._codec.conceal([self.sent[k] for k in which], list(masks))
             check_decoded(self._codec.info.name, out, pieces)
             return out
-        source = repeat_last if repair == "repeat" else silence_lost
+        source = repeat_last if repair == "repeat" else mute_gaps
         items = [replace_frames(self.sent[k], self._silence(k), source(gone)) for k, gone in zip(which, masks)]
         return decode(self._codec, items, pieces)
 

@@ -24,7 +24,7 @@ def site(
     out: _PathLike,
     audio_mb: float = 25.0,
     title: str | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> Site:
     """Makes a static site over runs, or adds runs to a site that there is.
 
@@ -36,7 +36,7 @@ def site(
         out: the folder of the site; new, empty, or a site.
         audio_mb: megabytes of sound to copy from each run; 0 copies none.
         title: of the site; None keeps the one that it has.
-        tell: gets sentences on the way.
+        notify: gets sentences on the way.
 
     Returns:
         What was added, replaced and left as it is, and which runs contradict each other.
@@ -61,14 +61,14 @@ def site(
     done = add_runs(site_folder, folders, audio_mb)
     if done.parts:
         one = len(done.parts) == 1
-        tell(
+        notify(
             f"{len(done.parts)} {'run' if one else 'runs'} of {'a shard is' if one else 'shards are'} left out; codec-bench merge makes one run of all shards"
         )
     counts: list[list[str]] = [list(done.added), list(done.replaced), list(done.unchanged)]
     for other in sites:
         for names, more in zip(counts, take_over(site_folder, other)):
             names += more
-    return finish(site_folder, Added(*map(tuple, counts)), _published(site_folder, tell), title)
+    return finish(site_folder, Added(*map(tuple, counts)), _published(site_folder, notify), title)
 
 
 def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
@@ -81,7 +81,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
     Raises:
         UserError: a folder holds neither a run nor a site, or there is none.
     """
-    from codec_bench.apps.site.contradictions import contradictions as found_in
+    from codec_bench.apps.site.contradictions import contradictions as find_contradictions
     from codec_bench.apps.site.folder import age
     from codec_bench.apps.site.records import describe_run, is_part
     from codec_bench.apps.site.same_sounds import placed
@@ -99,7 +99,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
             entries.setdefault(entry["key"], entry)
     if not entries:
         raise UserError("no run was given to check", hint="name run folders, or the folder of a site")
-    return found_in(placed(sorted(entries.values(), key=age)))
+    return find_contradictions(placed(sorted(entries.values(), key=age)))
 
 
 def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:

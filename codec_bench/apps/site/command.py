@@ -35,7 +35,7 @@ def site(
 
     if out is None:
         raise UserError("no folder was given for the site", hint="codec-bench site RUN --out DIR")
-    result = make_site(runs or [], out=out, audio_mb=audio_mb, title=title, tell=talk)
+    result = make_site(runs or [], out=out, audio_mb=audio_mb, title=title, notify=talk)
     counts = [("added", result.added), ("replaced", result.replaced), ("left as they are", result.unchanged)]
     talk("runs: " + ", ".join(f"{len(names)} {label}" for label, names in counts))
     for sentence in _sentences(result.contradictions):

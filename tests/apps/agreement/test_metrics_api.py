@@ -47,7 +47,7 @@ def test_values_are_those_of_pandas_with_distances_turned(run, columns):
     frame["distance"] *= -1
     for pair in found.pairs:
         both = frame[[pair.first, pair.second]].dropna()
-        assert (pair.items.n, pair.left_out) == (len(both), frame.shape[0] - len(both))
+        assert (pair.items.n, pair.excluded) == (len(both), frame.shape[0] - len(both))
         assert pair.items.units == 40, "samples of one speaker, and what four systems made of one, are one unit"
         for name in COEFFICIENTS:
             expected = both.corr(method=name).iloc[0, 1]
@@ -92,7 +92,7 @@ def test_metrics_that_say_the_same_stand_together(run):
 def test_metrics_may_be_in_different_runs_of_the_same_data(columns, run, tmp_path):
     split = [write_run(tmp_path / name, {name: columns[name]}) for name in ("mos", "distance")]
     (apart,), whole = metric_agreement(runs=split).pairs, metric_agreement(runs=run).pair("mos", "distance")
-    assert (apart.items.n, apart.left_out, apart.items.units) == (whole.items.n, whole.left_out, whole.items.units)
+    assert (apart.items.n, apart.excluded, apart.items.units) == (whole.items.n, whole.excluded, whole.items.units)
     for mine, theirs in ((apart.items.coefficients, whole.items.coefficients), (apart.of_systems, whole.of_systems)):
         assert mine["spearman"].value == pytest.approx(theirs["spearman"].value)
     other = write_run(tmp_path / "other", {"mos": columns["mos"]}, {"mos": "mos/2"})
@@ -127,7 +127,7 @@ def test_listeners_are_one_more_column(run, columns, tmp_path):
         both.corr("spearman").iloc[0, 1]
     )
     assert pair.systems == 4 and pair.of_systems["spearman"].value == pytest.approx(1.0)
-    assert pair.left_out == rated.size - len(both), "items that nobody rated are not counted"
+    assert pair.excluded == rated.size - len(both), "items that nobody rated are not counted"
     assert {(one["what"], one["count"]) for one in found.problems} == {
         ("unknown system", 1),
         ("does not count by its status", 1),

@@ -67,7 +67,7 @@ def test_options_are_the_class_and_others_in_an_order_by_seed(asking, tmp_path):
     recipe = asking(*moods(30), classes=CLASSES, description="Mood: {{ mood }}.", group="mood")
     built = build(recipe, out=tmp_path / "out")
     rows = rows_of(built.folder)
-    assert built.funnel.kept == 30 and built.funnel.groups["group"] == {mood["mood"]: [6, 6, 6] for mood in moods(5)}
+    assert built.funnel.usable == 30 and built.funnel.groups["group"] == {mood["mood"]: [6, 6, 6] for mood in moods(5)}
     for row in rows:
         number = int(row["id"][1:])
         assert (

@@ -162,7 +162,7 @@ def test_each_flaw_of_a_recording_is_a_reason(exam, tmp_path):
     (tmp_path / "stems" / f"{len(FLAWS)}.flac").unlink()
     soundfile.write(tmp_path / "stems" / f"{len(FLAWS) + 1}.flac", np.zeros(RATE_HZ), RATE_HZ)
     built = build(recipe, out=tmp_path / "set")
-    assert built.funnel.kept == 1
+    assert built.funnel.usable == 1
     dropped = [json.loads(line) for line in (built.folder / "dropped.jsonl").read_text().splitlines()]
     for line, reason in zip(dropped, [*FLAWS.values(), "the stem is missing", "the stem is silent"], strict=True):
         assert reason in line["reason"] and line["tries"][0]["detail"], line
@@ -231,4 +231,4 @@ def test_items_that_stand_twice_are_read_and_joined_once(exam, tmp_path):
         read = tmp_path / "options" / lines[4 + "ABC".index(line["option"])]["file"]
         (tmp_path / "options" / line["file"]).write_bytes(read.read_bytes())
     funnel = build(recipe, out=tmp_path / "set").funnel
-    assert funnel.kept == 2 and funnel.dropped["row"].total() == 1 and funnel.dropped["duplicate"].total() == 1
+    assert funnel.usable == 2 and funnel.dropped["row"].total() == 1 and funnel.dropped["duplicate"].total() == 1

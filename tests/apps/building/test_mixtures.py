@@ -28,7 +28,7 @@ from .conftest import RATE_HZ, noise, rows_of, same_bytes
 def test_the_rows_hold_what_can_be_heard(mixing, sounds):
     built = build(mixing(), out=sounds / "out")
     rows = rows_of(built.folder)
-    assert len(rows) == built.funnel.kept == 12
+    assert len(rows) == built.funnel.usable == 12
     for row in rows:
         audio = Audio(*decode_bytes(row["audio"]["bytes"], row["id"]))
         assert audio.sample_rate_hz == RATE_HZ and audio.channels == 1
@@ -116,7 +116,7 @@ def test_a_damaged_record_is_said_in_one_sentence(mixing, sounds):
 )  # fmt: skip
 def test_what_cannot_be_made_is_counted_with_its_reason(mixing, sounds, changed, step, reason):
     funnel = build(mixing(count=2, retries=1, **changed), out=sounds / "out").funnel
-    assert funnel.kept == 0 and funnel.tries == 4
+    assert funnel.usable == 0 and funnel.tries == 4
     (why,) = funnel.dropped[step]
     assert reason in why and funnel.dropped[step][why] == 2
     lines = [json.loads(line) for line in (sounds / "out" / "dropped.jsonl").read_text().splitlines()]
@@ -132,7 +132,7 @@ def test_what_cannot_be_made_is_counted_with_its_reason(mixing, sounds, changed,
 def test_recordings_that_are_too_short_are_set_aside_first(mixing, sounds):
     said = []
     built = build(mixing(excerpt={"least_s": 2.2, "most_s": 3}, retries=0), out=sounds / "out", notify=said.append)
-    assert built.funnel.kept == built.funnel.tries == 12, "no try is lost to them"
+    assert built.funnel.usable == built.funnel.tries == 12, "no try is lost to them"
     assert {row["first_id"] for row in rows_of(built.folder)} == {"speech_1", "speech_2"}
     assert "2 of 4 recordings of 'speech' are left out, each because it is shorter than 2.2 s" in said
     assert "1 of 3 recordings of 'music' are left out, each because it is shorter than 2.2 s" in said
@@ -149,7 +149,7 @@ def test_the_same_mixture_is_kept_once(mixing, sounds):
     other = {"ids": ["music_2"], "data": "music", "is_what": "the music", "licences": "MIT"}
     how = {"first": one, "second": other, "excerpt": {"least_s": 2, "most_s": 2}, "gap_db": 6, "overlap": ["full"]}
     built = build(mixing(**how), out=sounds / "out")
-    assert built.funnel.kept == 1 and built.funnel.dropped["duplicate"].total() == 11
+    assert built.funnel.usable == 1 and built.funnel.dropped["duplicate"].total() == 11
     assert (
         "the recipe asks for 12 items, of which 1 could be kept; most were dropped at the step 'duplicate' (11)"
         in built.shortage
@@ -163,7 +163,7 @@ def test_a_quiet_or_broken_recording_costs_a_try_and_not_the_build(mixing, sound
     soundfile.write(sounds / "music" / "music_1.flac", noise(3, 5, 0.0003), RATE_HZ)
     (sounds / "speech" / "speech_1.flac").write_bytes(b"this is no sound")
     funnel = build(mixing(retries=30), out=sounds / "out").funnel
-    assert funnel.kept == 12
+    assert funnel.usable == 12
     reasons = " ".join(reason for held in funnel.failed.values() for reason in held)
     assert "silent or too short" in reasons and "too quiet" in reasons and "cannot be read" in reasons
 

@@ -53,7 +53,7 @@ def test_noise_falls_below_a_floor_of_dnsmos(speaking, tmp_path):
     text = recipe.read_text().replace("checks:\n", "checks:\n  quality: {dnsmos_ovrl: 3}\n")
     recipe.write_text(text)
     funnel = build(recipe, out=tmp_path / "high").funnel
-    assert funnel.kept == 0 and dict(funnel.dropped["quality"]) == {"dnsmos_ovrl is below 3": 1}
+    assert funnel.usable == 0 and dict(funnel.dropped["quality"]) == {"dnsmos_ovrl is below 3": 1}
     recipe.write_text(text.replace("dnsmos_ovrl: 3", "dnsmos_ovrl: 0.5"))
     (row,) = rows_of(build(recipe, out=tmp_path / "low").folder)
     made = json.loads(row["provenance"])["quality"]["dnsmos_ovrl"]

@@ -50,7 +50,7 @@ def sheets(mixing, sounds):
     """Five mixtures and their sheet."""
     asked = {"recipe": mixing(count=5, retries=20, questions=LOUDER), "out": sounds / "out"}
     built = build(**asked, review=True)
-    assert built.sheets == (sounds / "out" / "review" / "sheet-001.html",) and built.funnel.kept == 5
+    assert built.sheets == (sounds / "out" / "review" / "sheet-001.html",) and built.funnel.usable == 5
     return asked
 
 
@@ -85,7 +85,7 @@ def test_decisions_are_applied_counted_and_kept(sheets, sounds):
     decided = (sounds / "out" / "review.jsonl").read_text()
     assert "Anna" not in decided and "Bert" not in decided
     again = build(**sheets)
-    assert again.funnel.kept == 4 and by_id(sounds / "out") == rows, "a later build keeps what people decided"
+    assert again.funnel.usable == 4 and by_id(sounds / "out") == rows, "a later build keeps what people decided"
     (sheet,) = build(**sheets, review=True).sheets
     (left,) = [
         read_key(p) for p in (sounds / "out" / ".build" / "review").glob("*.key.json") if len(read_key(p).trials) == 1
@@ -110,7 +110,7 @@ def test_an_edit_that_leaves_no_question_drops_it(sheets, sounds):
         sounds / "out", sounds / "a.json", "A", {a: ("edit", {"Options": "only one"}), b: ("edit", {"Question": " "})}
     )
     funnel = build(**sheets, reviewed=[file]).funnel
-    assert funnel.dropped["review"] == {"an edit cannot be used": 2} and funnel.kept == 3
+    assert funnel.dropped["review"] == {"an edit cannot be used": 2} and funnel.usable == 3
 
 
 def test_files_that_cannot_be_used_are_told(sheets, sounds):

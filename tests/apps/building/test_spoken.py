@@ -63,7 +63,7 @@ def test_every_drop_has_its_reason(speaking, tmp_path):
     }  # fmt: skip
     rows = [*bad, *({**row, **wrong} for wrong in more.values()), "Is it fine?"]
     funnel = build(speaking(*rows), out=tmp_path / "set").funnel
-    assert funnel.items == 22 and funnel.kept == 1
+    assert funnel.items == 22 and funnel.usable == 1
     lines = [json.loads(line) for line in (tmp_path / "set" / "dropped.jsonl").read_text().splitlines()]
     for line, reason in zip(lines, [*bad.values(), *more], strict=True):
         assert reason.strip() in line["reason"], line
@@ -80,7 +80,7 @@ def test_a_retry_takes_another_voice(speaking, tmp_path):
     built = build(
         speaking(*(f"Is it mumbled, {name}?" for name in ("Anna", "Bert", "Carl", "Dora"))), out=tmp_path / "set"
     )
-    assert built.funnel.kept == 4 and {row["voice"] for row in rows_of(built.folder)} == {"other"}
+    assert built.funnel.usable == 4 and {row["voice"] for row in rows_of(built.folder)} == {"other"}
     assert built.funnel.tries > 4, "the seed gives some of the four the other voice first"
 
 
@@ -174,7 +174,7 @@ def test_a_text_that_stands_twice_is_synthesised_once(speaking, tmp_path):
     }
     recipe = speaking(*["Is it blue?"] * 6, voices=one, synthesiser=speaker, duplicates="keep")
     built = build(recipe, out=tmp_path / "set")
-    assert built.funnel.kept == 6 and len(said_in(tmp_path)) == 1
+    assert built.funnel.usable == 6 and len(said_in(tmp_path)) == 1
 
 
 def test_a_voice_imitates_a_recording(speaking, tmp_path):
@@ -265,7 +265,7 @@ def test_rows_that_stand_twice_are_one_unit_where_they_are_kept(speaking, tmp_pa
     built = build(speaking("Is it blue?", "Is it red?", "is it  Blue", duplicates="keep"), out=tmp_path / "set")
     assert [one["unit"] for one in rows_of(built.folder)] == ["rows-0", "rows-1", "rows-0"]
     definition = load_benchmark(str(built.folder / "benchmark.yaml"))
-    assert definition.data.speaker.column == "unit" and built.funnel.kept == definition.size == 3
+    assert definition.data.speaker.column == "unit" and built.funnel.usable == definition.size == 3
 
 
 def test_voices_of_unlike_rates_are_brought_to_one(speaking, tmp_path):
@@ -296,7 +296,7 @@ def test_an_own_model_that_raises_fails_its_items_and_is_closed(speaking, tmp_pa
     breaking = {"model": f"{HERE / 'scripted.py'}:Breaking", "options": {"log": str(tmp_path / "said.jsonl")}}
     made = build(speaking("Is it blue?", synthesiser=breaking), out=tmp_path / "set")
     (line,) = [json.loads(line) for line in (tmp_path / "set" / "dropped.jsonl").read_text().splitlines()]
-    assert made.funnel.kept == 0 and line["reason"] == "the synthesiser gave an error"
+    assert made.funnel.usable == 0 and line["reason"] == "the synthesiser gave an error"
     assert "RuntimeError: it is broken" in json.dumps(line)
     assert sorted(path.name for path in tmp_path.glob("closed *")) == ["closed other", "closed plain"]
 

@@ -86,7 +86,7 @@ def test_flite_speaks_200_questions_and_a_cascade_answers_them(tmp_path, monkeyp
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
     built = build(tmp_path / "recipe.yaml", out=tmp_path / "set")
     rows = rows_of(built.folder)
-    assert built.funnel.items == 200 and 50 <= built.funnel.kept == len(rows)
+    assert built.funnel.items == 200 and 50 <= built.funnel.usable == len(rows)
     assert all(row["error_rate"] <= 0.4 and row["transcripts"][0] for row in rows)
     assert {row["voice"] for row in rows} == {"slt", "rms"}
     same_bytes(built.folder, build(tmp_path / "recipe.yaml", out=tmp_path / "again").folder)

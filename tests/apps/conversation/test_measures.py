@@ -7,7 +7,7 @@ import pytest
 
 from codec_bench.apps.conversation.measures import MEASURES, from_people, measure, turns_of
 from codec_bench.apps.conversation.session import Session
-from codec_bench.apps.conversation.user import SaidEvent
+from codec_bench.apps.conversation.user import UserEvent
 
 from .planted import session
 from .server import FRAME_S, RATE_HZ, tone
@@ -67,7 +67,7 @@ def written(model, events, *, duration_s=10.0, stops=(), packets=()):
 
 
 def event(kind, *speech, pauses=()):
-    return SaidEvent(kind, speech[0][0], speech[-1][1], list(speech), list(pauses))
+    return UserEvent(kind, speech[0][0], speech[-1][1], list(speech), list(pauses))
 
 
 def values_of(session, name):

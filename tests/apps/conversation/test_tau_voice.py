@@ -11,7 +11,7 @@ import pytest
 from codec_bench.apps.conversation.distributions import summarise
 from codec_bench.apps.conversation.measures import MEASURES, OFFICIAL_TAU, Value, measure
 from codec_bench.apps.conversation.playback import Packet
-from codec_bench.apps.conversation.tau_voice import TICK_S, Tick, found_in, tau_voice, ticks_of
+from codec_bench.apps.conversation.tau_voice import TICK_S, Tick, find_events, tau_voice, ticks_of
 
 from .planted import session
 from .server import FRAME_S, RATE_HZ, Plan
@@ -35,7 +35,7 @@ def panel(several):
     values = [
         Value(str(number), 0, f"{OFFICIAL_TAU}/{one.measure}", one.value, 0.0, one.reason)
         for number, ticks in enumerate(several)
-        for one in found_in(ticks)
+        for one in find_events(ticks)
     ]
     held = summarise([], values)["measures"]
     told = [held[f"{OFFICIAL_TAU}/{name}"] for name in PANEL]

@@ -46,7 +46,7 @@ def truth():
 def sounds_made_once():
     """A sound is the same each time that it is made, and is made once for all tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codec_bench.apps.judging.claims.heard", cache(make_sound))
+        patch.setattr("codec_bench.apps.judging.claims.make_sound", cache(make_sound))
         yield
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from codec_bench.apps.leaderboards.pareto import pareto_front
-from codec_bench.apps.leaderboards.ranking import LeftOut
+from codec_bench.apps.leaderboards.ranking import UnitEffects
 
 
 def slow(costs, values):
@@ -29,7 +29,9 @@ def test_the_shares_are_those_of_items_drawn_again():
     items = rng.normal([[1.0, 0.98, 0.5]], [[0.2, 0.2, 0.2]], (60, 3)) + rng.normal(0, 1, (60, 1))
     left = (items.sum(axis=0) - items) / 59 - items.mean(axis=0)
     costs = [6.0, 12.0, 24.0]
-    found = pareto_front(costs=costs, values=items.mean(axis=0), higher_is_better=True, items=LeftOut([0, 1, 2], left))
+    found = pareto_front(
+        costs=costs, values=items.mean(axis=0), higher_is_better=True, items=UnitEffects([0, 1, 2], left)
+    )
     again = items[rng.integers(0, 60, (4000, 60))].mean(axis=1)
     expected = np.mean([slow(costs, row) for row in again], axis=0)
     assert found.shares == pytest.approx(tuple(expected), abs=0.03)
@@ -39,5 +41,5 @@ def test_the_shares_are_those_of_items_drawn_again():
 
 def test_without_items_nothing_is_said_of_how_sure_it_is():
     assert pareto_front(costs=[1, 2], values=[1, 2], higher_is_better=True).shares is None
-    few = LeftOut([0, 1], np.zeros((2, 2)))
+    few = UnitEffects([0, 1], np.zeros((2, 2)))
     assert pareto_front(costs=[1, 2], values=[1, 2], higher_is_better=True, items=few).shares is None

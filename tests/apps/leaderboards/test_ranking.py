@@ -9,7 +9,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from codec_bench.apps.leaderboards.ranking import LeftOut, Points, rank_draws, ranks, redundancy, robustness
+from codec_bench.apps.leaderboards.ranking import Points, UnitEffects, rank_draws, ranks, redundancy, robustness
 
 ERRORS = 10
 """How many columns of the board of understanding are error rates; they come first."""
@@ -103,7 +103,7 @@ def test_the_draws_are_the_paired_t_test():
     items = hard + rng.normal(0, 1, (12, 2)) + [0.0, 0.9]
     from scipy.stats import ttest_rel
 
-    drawn = rank_draws(items.mean(axis=0), [LeftOut([0, 1], left_out(items))], draws=200_000)
+    drawn = rank_draws(items.mean(axis=0), [UnitEffects([0, 1], left_out(items))], draws=200_000)
     one_sided = ttest_rel(items[:, 1], items[:, 0], alternative="greater").pvalue
     assert drawn.above[0, 1] == pytest.approx(one_sided, abs=0.004)
     assert drawn.above + drawn.above.T == pytest.approx(np.ones((2, 2)))
@@ -118,7 +118,7 @@ def test_systems_that_are_equal_in_truth_are_tied_nineteen_times_in_twenty():
         averages = np.zeros(2)
         for units in (5, 30):
             items = rng.normal(0, 5, (units, 1)) + rng.normal(0, 1, (units, 2))
-            several.append(LeftOut([0, 1], left_out(items) / 2))
+            several.append(UnitEffects([0, 1], left_out(items) / 2))
             averages += items.mean(axis=0) / 2
         told_apart += rank_draws(averages, several, seed=seed, draws=2_000).tied[0] == ()
     assert 0.02 < told_apart / 400 < 0.08
@@ -126,11 +126,11 @@ def test_systems_that_are_equal_in_truth_are_tied_nineteen_times_in_twenty():
 
 def test_a_published_row_has_no_interval_and_is_ranked_beside_our_own():
     items = np.random.default_rng(2).normal([[1.0, 3.0]], 0.1, (50, 2))
-    drawn = rank_draws(np.asarray([2.0, *items.mean(axis=0)]), [LeftOut([1, 2], left_out(items))])
+    drawn = rank_draws(np.asarray([2.0, *items.mean(axis=0)]), [UnitEffects([1, 2], left_out(items))])
     assert drawn.intervals == (None, (3, 3), (1, 1))
     assert "no items" in drawn.notes[0] and drawn.notes[1] is None
     assert drawn.tied == ((), (), ())
-    few = rank_draws(np.asarray([1.0, 1.1]), [LeftOut([0, 1], left_out(items[:2]))])
+    few = rank_draws(np.asarray([1.0, 1.1]), [UnitEffects([0, 1], left_out(items[:2]))])
     assert few.intervals == (None, None) and "at least 3" in few.notes[0]
     assert few.tied == ((), ())
 
@@ -150,7 +150,7 @@ def test_the_column_that_says_least_is_left_out_first():
 def simulated(items, rng, seed, shift=0.0):
     """What each of four systems is tied with, over three benchmarks whose items are hard or easy for all of them alike."""
     values = rng.normal(0, 8, (3, items, 1)) + rng.normal(0, 10, (3, items, 4)) + shift * np.eye(4)[0]
-    parts = [LeftOut(range(4), (one.sum(axis=0) - one) / (items - 1) / 3) for one in values]
+    parts = [UnitEffects(range(4), (one.sum(axis=0) - one) / (items - 1) / 3) for one in values]
     return rank_draws(values.mean(axis=(0, 1)), parts, seed=seed, draws=1_000).tied
 
 

@@ -14,9 +14,9 @@ from codec_bench.apps.profiling.frame_loss import (
     GilbertElliott,
     at_random,
     frames_of,
+    mute_gaps,
     repeat_last,
     replace_frames,
-    silence_lost,
 )
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
@@ -61,7 +61,7 @@ def test_what_stands_in_place_of_lost_frames_as_in_a_plain_loop():
     assert frames_of(sent) == (12, 0.1)
     lost = np.zeros(12, bool)
     lost[[0, 3, 4, 11]] = True
-    for source in (repeat_last(lost), silence_lost(lost)):
+    for source in (repeat_last(lost), mute_gaps(lost)):
         wanted_slow, wanted_fast = slow.copy(), fast.copy()
         last = None
         for frame in range(12):

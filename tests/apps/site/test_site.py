@@ -438,7 +438,7 @@ def test_runs_of_shards_are_left_out_and_it_is_said(make_run, tmp_path):
     folder = shutil.copytree(run.folder, tmp_path / "part")
     rewritten(folder, meta={**run.meta, "fingerprint": {"shard": "1/2"}})
     told = []
-    done = site([run.folder, folder], out=tmp_path / "site", tell=told.append)
+    done = site([run.folder, folder], out=tmp_path / "site", notify=told.append)
     assert done.added == ("whole",) and "1 run of a shard is left out" in told[0]
     assert contradictions([run.folder, folder]) == []
 

@@ -86,7 +86,7 @@ def write_build_page(
     counts = funnel.as_dict()
     shown = {
         "title": recipe.full_title, "summary": recipe.summary, "seed": recipe.seed, "licence": recipe.licence or "none chosen",
-        "items": funnel.items, "kept": funnel.kept, "tries": funnel.tries, "sources": sources,
+        "items": funnel.items, "kept": funnel.usable, "tries": funnel.tries, "sources": sources,
         "steps": [(step, left, reason, count, _percent(left, funnel.items)) for step, left, reason, count in funnel.rows()],
         "failed": [
             (step, reason, count, _percent(count, funnel.tries))
@@ -146,7 +146,7 @@ def _best(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
 
     def dropped() -> Iterator[tuple[int, float, str, str]]:
         for item in items:
-            if not item.kept:
+            if not item.is_usable:
                 last = reason_of(item, maker.steps)
                 value = float("inf") if last.value is None else last.value
                 reason = f"{last.step}: {last.reason}" + (f" ({beginning(last.detail, 200)})" if last.detail else "")

@@ -90,7 +90,7 @@ def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) 
     """What is drawn of a session; x is in units of the picture."""
     scale = WIDTH / max(session.duration_s, 1e-3)
     turns, short = turns_of(session)
-    user = [(part, event.kind) for event in session.events for part in event.speech]
+    user = [(stretch, event.kind) for event in session.events for stretch in event.speech]
     boxes = [
         {"x": round(begin * scale, 1), "w": round((end - begin) * scale, 1), "y": y - HALF, "h": 2 * HALF, "kind": kind}
         for spans, y in ((user, USER_Y), ([*((t, "answer") for t in turns), *((t, "sign") for t in short)], MODEL_Y))
@@ -144,12 +144,12 @@ def _strips(values: Mapping[str, Sequence[Value]]) -> list[dict[str, Any]]:
     """
     out = []
     for name, measure in MEASURES.items():
-        found = {system: sorted(v.value for v in held if v.measure == name and v.value is not None) for system, held in values.items()}  # fmt: skip
-        every = [value for held in found.values() for value in held]
+        by_system = {system: sorted(v.value for v in held if v.measure == name and v.value is not None) for system, held in values.items()}  # fmt: skip
+        every = [value for held in by_system.values() for value in held]
         if len(set(every) - {0.0, 1.0}) < 2:
             continue
         low, high = min(0.0, *every), max(every)
-        place = [(system, [round(20 + 960 * (v - low) / (high - low), 1) for v in held], len(held)) for system, held in found.items()]  # fmt: skip
+        strip_rows = [(system, [round(20 + 960 * (v - low) / (high - low), 1) for v in held], len(held)) for system, held in by_system.items()]  # fmt: skip
         ends = [(20, f"{low:.2f} {measure.unit}"), (980, f"{high:.2f} {measure.unit}")]
-        out.append({"name": shown(name).replace("_", " "), "what": measure.what, "systems": place, "ends": ends})  # fmt: skip
+        out.append({"name": shown(name).replace("_", " "), "what": measure.what, "systems": strip_rows, "ends": ends})  # fmt: skip
     return out
