@@ -33,7 +33,7 @@ def made(tmp_path):
 def test_the_page_holds_what_was_found(made):
     found, run, page = made
     text = page.read_text()
-    value = found.pairs[0].whole.coefficients["spearman"].value
+    value = found.pairs[0].overall.coefficients["spearman"].value
     assert f"{value:.3f}" in text and "{{ 7*7 }}" in text and "<img" not in text
     sounds = re.findall(r'src="data:audio/flac;base64,([^"]+)"', text)
     held = [base64.b64decode(sound) for sound in sounds]

@@ -58,7 +58,7 @@ class StandInRay:
         def method(name):
             return SimpleNamespace(remote=lambda *given: self._call(name, lambda: getattr(held, name)(*given)))
 
-        return SimpleNamespace(**{name: method(name) for name in ("begin", "told", "run")})
+        return SimpleNamespace(**{name: method(name) for name in ("begin", "progress", "run")})
 
     def _call(self, name, call):
         self.given += name == "run"
