@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import codec_bench
-from codec_bench.api.run_benchmark import prepared_codecs
+from codec_bench.api.run_benchmark import prepare_codecs
 from codec_bench.data import Source, open_source, with_trials
 from codec_bench.errors import Note, UserError
 from codec_bench.stats.eer import equal_error_rate
@@ -111,11 +111,11 @@ def test_a_benchmark_names_its_trials(tmp_path, monkeypatch):
         'metrics: ["asv_eer_listed[ge2e]"]\nprimary: asv_eer_listed[ge2e]\n'
     )
     asked = {"benchmark": str(own), "codec": "g722"}
-    (beside,) = prepared_codecs(**asked)
+    (beside,) = prepare_codecs(**asked)
     held = {s.id: s.extra.get(TRIALS) for s in beside.source.samples}
     assert held == {first: [], second: [[first, 1], [third, 0]], third: []}
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "own.txt").write_text(f"0 {first} {second}\n")
     monkeypatch.chdir(tmp_path / "other")
-    (named,) = prepared_codecs(**asked, options={str(own): {"data.trials": "own.txt"}})
+    (named,) = prepare_codecs(**asked, options={str(own): {"data.trials": "own.txt"}})
     assert [s.extra[TRIALS] for s in named.source.samples] == [[], [[first, 0]], []]

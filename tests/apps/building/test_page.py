@@ -41,11 +41,11 @@ def test_the_page_says_what_the_funnel_says(page):
     text = (page.folder / "build.html").read_text("utf-8")
     assert "<img src=x" not in text and "49" not in re.findall(r"owned.{0,40}", text)[0]
     assert not re.search(r"(src|href)=\"https?:", text)
-    assert f"{page.funnel.kept} of 16 items" in text
+    assert f"{page.funnel.usable} of 16 items" in text
     reasons = [reason for _, _, reason, _ in page.funnel.rows() if reason]
     assert len(reasons) == 2 and all(reason in text for reason in reasons)
     worst, _, best = text.partition('id="best"')
-    assert worst.count("data:audio/flac") == min(10, page.funnel.kept)
+    assert worst.count("data:audio/flac") == min(10, page.funnel.usable)
     # What was mixed and not asked about can be heard; what could not be mixed, since a sound was silent, cannot.
     assert best.count("data:audio/flac") == min(10, page.funnel.dropped["question"].total())
 

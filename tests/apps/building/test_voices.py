@@ -54,7 +54,7 @@ def dialogues(speaking, tmp_path):
 
 def test_each_speaker_has_a_voice_of_its_gender(dialogues):
     built, rows = dialogues(*(row(*TURNS, f"Paul: Number {n}.") for n in ("one", "two", "three", "four", "five")))
-    assert len(rows) == 5 == built.funnel.kept
+    assert len(rows) == 5 == built.funnel.usable
     for one in rows:
         assert one["speakers"] == ["W", "M", "Paul"]
         female, male, other = one["voices"]

@@ -109,7 +109,7 @@ def test_a_limit_of_cost_stops_it_and_the_rest_is_asked_later(two, check, judge)
 def test_a_judge_without_ears_is_not_asked_about_sounds(two, check, judge):
     deaf = {"inputs": ["text"]}
     found = check(options=deaf, rubrics="absolute-1-5")
-    ((what, why),) = found.left_out
+    ((what, why),) = found.excluded
     assert what == "sounds" and why == "'openai-chat' takes text, and no sound" and HEARING not in found.test.parts
     with pytest.raises(UserError, match="takes text, and no sound, so what it hears cannot be tested"):
         check(out="other", options=deaf, parts="sounds")
