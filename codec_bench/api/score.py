@@ -115,7 +115,7 @@ def prepare(
         source = with_trials(source, Path(trials))
     source, role = with_role(source, reference)
     source = in_begun_order(source, growing, limit=limit, seed=seed)
-    outputs = _begun_first(outputs, growing)
+    outputs = _order_recorded_first(outputs, growing)
     is_prompted = role == "prompt"
     systems = [
         replace(system, made=_match_system(system, source, audio, role), is_prompted=is_prompted)
@@ -181,10 +181,10 @@ def _check_needs(chosen: Sequence[str]) -> None:
         )
 
 
-def _begun_first(outputs: list[tuple[System, Any]], folder: Any) -> list[tuple[System, Any]]:
+def _order_recorded_first(outputs: list[tuple[System, Any]], folder: Any) -> list[tuple[System, Any]]:
     """The systems, those that a folder's record holds first and in its order, so that further ones can be added."""
-    begun = list(begun_fingerprint(folder).get("systems") or ()) if folder is not None else []
-    rank = {name: place for place, name in enumerate(begun)}
+    recorded = begun_fingerprint(folder).get("systems") or () if folder is not None else ()
+    rank = {name: index for index, name in enumerate(recorded)}
     return sorted(outputs, key=lambda output: rank.get(output[0].name, len(rank)))
 
 

@@ -68,12 +68,12 @@ def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
 
 def _refused_metrics(run: Run, summary: Summary) -> dict[str, str]:
     """The metrics of which every score was refused, with the first reason."""
-    found = {}
+    refused = {}
     for metric in summary.metrics:
         entries = [entry for _, name, entry in summary.entries if name == metric]
         if all(not entry.n and set(entry.missing) == {"refused"} for entry in entries):
-            found[metric] = next((s.reason or "" for s in run.scores(metric=metric, without_value=True)), "")
-    return found
+            refused[metric] = next((s.reason or "" for s in run.scores(metric=metric, without_value=True)), "")
+    return refused
 
 
 def valueless_words(counts: Mapping[str, int]) -> str:
