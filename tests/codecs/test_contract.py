@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from random_codecs import networks_once
 
 from codec_bench.codecs import codec_names, list_codecs, load_codec
 from codec_bench.codecs.checks.batching import latent_flips
@@ -33,23 +34,7 @@ def built(name):
 
 @pytest.fixture(scope="module", autouse=True)
 def _networks_once():
-    """The bitrates of EnCodec and of DAC, which follow each other, share a network of noise."""
-
-    def once(make):
-        last = {}
-
-        def made(*args, **options):
-            key = repr((args, options))
-            if key not in last:
-                last.clear()
-                last[key] = make(*args, **options)
-            return last[key]
-
-        return made
-
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (encodec, dac):
-            patch.setattr(module, "_random_net", once(module._random_net))
+    with networks_once(encodec, dac):
         yield
 
 

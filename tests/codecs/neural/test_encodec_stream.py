@@ -10,7 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from random_codecs import networks_once  # noqa: E402
+
 from codec_bench.codecs import load_codec  # noqa: E402
+from codec_bench.codecs.neural import encodec  # noqa: E402
 from codec_bench.errors import UserError  # noqa: E402
 from codec_bench.types import Audio  # noqa: E402
 
@@ -18,7 +21,13 @@ HOP = 320
 START = 7 * HOP
 
 
-@lru_cache(maxsize=1)  # of four networks of 100 MB
+@pytest.fixture(scope="module", autouse=True)
+def _networks_once():
+    with networks_once(encodec):
+        yield
+
+
+@lru_cache(maxsize=1)
 def built(model="24khz", kbps=6):
     return load_codec(f"encodec-{model}@{kbps}", weights="random")
 
