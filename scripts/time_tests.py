@@ -157,7 +157,7 @@ def main() -> int:
     environment = {**os.environ, FOLDER: str(options.out.resolve())}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT / "scripts"), os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-m", "pytest", "-p", "time_tests", "-n", str(options.processes), *others]
-    code = subprocess.call([*command, "--dist", "loadfile"], cwd=ROOT, env=environment)
+    code = subprocess.call([*command, "--dist", "loadfile", "--no-loadscope-reorder"], cwd=ROOT, env=environment)
     summarise(options.out)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     sys.stdout.write(f"user {usage.ru_utime:.0f} s, system {usage.ru_stime:.0f} s: {options.out / 'files.csv'}\n")
