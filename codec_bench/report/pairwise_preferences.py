@@ -7,7 +7,7 @@ from __future__ import annotations
 from codec_bench.report.numbers import number
 from codec_bench.stats.pairwise_preferences import Strengths
 
-_HEADS: tuple[str, ...] = ("system", "strength, points", "95 %", "plain Elo, by the order", "comparisons")
+_HEADS: tuple[str, ...] = ("system", "strength, points", "95 %", "comparisons")
 
 
 def strength_rows(found: Strengths) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -17,7 +17,6 @@ def strength_rows(found: Strengths) -> tuple[tuple[str, ...], list[tuple[str, ..
             one.system,
             number(one.points, 0, sign=True),
             "–" if one.low is None or one.high is None else f"[{number(one.low, 0)}, {number(one.high, 0)}]",
-            f"{number(one.elo_low, 0)} to {number(one.elo_high, 0)}",
             f"{one.duels:,}",
         )
         for one in found.systems

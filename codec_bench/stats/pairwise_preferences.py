@@ -12,7 +12,7 @@ Ford 1957, "Solution of a ranking problem from binary comparisons".
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,11 +23,8 @@ from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval, too_fe
 from codec_bench.stats.notes import Note
 
 DRAWS = 1000
-ORDERS = 100
-"""How many orders of the same comparisons Elo is tried on."""
 MOST_LOST = 0.025
 POINTS = 400 / np.log(10)
-K, START = 32.0, 0.0
 _NO_TIES = -60.0
 _STEPS, _LONGEST, _SMALL = 200, 2.0, 1e-9
 _AT_ONCE = 1 << 22
@@ -55,16 +52,12 @@ class WinRate:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """One system: its `points` with the ends of their interval (None if not finite), the least and the most that plain Elo
-    gives it over random orders of the same comparisons, and in how many `duels` it is.
-    """
+    """One system: its `points` with the ends of their interval (None if not finite), and in how many `duels` it is."""
 
     system: str
     points: float | None
     low: float | None
     high: float | None
-    elo_low: float
-    elo_high: float
     duels: int
 
 
@@ -117,44 +110,18 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
     units, pairs = int(codes.max()) + 1, sorted({_pair(duel) for duel in duels})
     table = _counted(duels, pairs, codes, units)
     sides = np.asarray([[names.index(a), names.index(b)] for a, b in pairs])
-    spread, each = elo_spread(duels, seed=seed), {name: sum(name in duel[:2] for duel in duels) for name in names}
+    each = {name: sum(name in duel[:2] for duel in duels) for name in names}
     whole = table.sum(axis=0)[None]
     if not _finite(whole, sides, len(names))[0]:
-        told = Note("infinite_strengths")
-        return Strengths(
-            [Strength(name, None, None, None, *spread[name], each[name]) for name in names],
-            0.0,
-            len(duels),
-            units,
-            told,
-        )
+        unknown = [Strength(name, None, None, None, each[name]) for name in names]
+        return Strengths(unknown, 0.0, len(duels), units, Note("infinite_strengths"))
     points, tie = _fitted(whole, sides, len(names))
     ends, note = _ends(table, sides, len(names), seed, draws)
     found = [
-        Strength(name, float(value), *low_high, *spread[name], each[name])
-        for name, value, low_high in zip(names, points[0], ends)
+        Strength(name, float(value), *low_high, each[name]) for name, value, low_high in zip(names, points[0], ends)
     ]
     found.sort(key=lambda one: (-(one.points or 0.0), one.system))
     return Strengths(found, float(np.exp(tie[0])) if tie[0] > _NO_TIES else 0.0, len(duels), units, note)
-
-
-def elo_spread(duels: Sequence[Duel], *, seed: int = 0) -> Mapping[str, tuple[float, float]]:
-    """The least and the most that plain Elo gives each system over random orders of the comparisons."""
-    names = sorted({name for duel in duels for name in (duel.a, duel.b)})
-    draw = np.random.default_rng(seed)
-    found = np.asarray([elo([duels[n] for n in draw.permutation(len(duels))], names) for _ in range(ORDERS)])
-    return {name: (float(found[:, n].min()), float(found[:, n].max())) for n, name in enumerate(names)}
-
-
-def elo(duels: Sequence[Duel], names: Sequence[str]) -> list[float]:
-    """The ratings after Elo's update of each comparison in turn, from 0 with K = 32, in the order of `names`."""
-    rating = dict.fromkeys(names, START)
-    for duel in duels:
-        expected = 1 / (1 + 10 ** ((rating[duel.b] - rating[duel.a]) / 400))
-        change = K * (duel.score - expected)
-        rating[duel.a] += change
-        rating[duel.b] -= change
-    return [rating[name] for name in names]
 
 
 def _pair(duel: Duel) -> tuple[str, str]:
