@@ -21,13 +21,4 @@ from __future__ import annotations
 from codec_bench.stats.intervals import Interval, interval
 from codec_bench.stats.paired import Comparison, ItemParts, PairedTest, compare_items, holm, paired_test
 
-__all__ = [
-    "Comparison",
-    "Interval",
-    "ItemParts",
-    "PairedTest",
-    "compare_items",
-    "holm",
-    "interval",
-    "paired_test",
-]
+__all__ = ["Comparison", "Interval", "ItemParts", "PairedTest", "compare_items", "holm", "interval", "paired_test"]

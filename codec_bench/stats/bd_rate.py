@@ -13,11 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.stats.cluster_variance import (
-    degrees_of_freedom,
-    left_out_error,
-    t_quantile,
-)
+from codec_bench.stats.cluster_variance import degrees_of_freedom, left_out_error, t_quantile
 from codec_bench.stats.intervals import FEW_UNITS, FEWEST_UNITS, LEVEL, Interval
 from codec_bench.stats.notes import Note, too_few
 
@@ -25,10 +21,7 @@ MIN_POINTS = 4
 
 
 def bd_rate(
-    *,
-    anchor: Sequence[tuple[float, float]],
-    test: Sequence[tuple[float, float]],
-    higher_is_better: bool = True,
+    *, anchor: Sequence[tuple[float, float]], test: Sequence[tuple[float, float]], higher_is_better: bool = True
 ) -> float:
     """Mean difference in bitrate of `test` against `anchor` at equal quality, as a fraction. Lower is better.
 

@@ -26,10 +26,7 @@ from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
 
 NONE, SILENCE, NOISE, ANOTHER, SHUFFLED, LEVEL = "none", "silence", "noise", "another", "shuffled", "level"
-INSTEAD = {
-    "sound": (GIVEN, NONE, SILENCE, NOISE, ANOTHER, SHUFFLED, LEVEL),
-    "question": (GIVEN, NONE),
-}
+INSTEAD = {"sound": (GIVEN, NONE, SILENCE, NOISE, ANOTHER, SHUFFLED, LEVEL), "question": (GIVEN, NONE)}
 _WORDS = {
     NONE: "text alone",
     SILENCE: "silence",

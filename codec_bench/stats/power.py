@@ -73,13 +73,7 @@ def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> Spread:
     return Spread(grand, max(0.0, (among - within) / typical), within, units, items)
 
 
-def plans_for(
-    spread: Spread,
-    difference: float,
-    *,
-    level: float = LEVEL,
-    power: float = POWER,
-) -> list[Plan]:
+def plans_for(spread: Spread, difference: float, *, level: float = LEVEL, power: float = POWER) -> list[Plan]:
     """The fewest speakers for each number of utterances per speaker with which a difference is found.
 
     Args:
