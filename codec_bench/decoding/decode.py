@@ -14,6 +14,7 @@ import itertools
 import mmap
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -117,11 +118,13 @@ def read_file(path: str) -> Decoded:
     Raises:
         AudioError: the file is missing, empty, truncated or not audio, or as `check_audio`.
     """
-    if not os.path.exists(path):
-        raise AudioError(f"there is no file '{path}'")
-    if os.path.isdir(path):
+    try:
+        about = os.stat(path)
+    except (OSError, ValueError):
+        raise AudioError(f"there is no file '{path}'") from None
+    if stat.S_ISDIR(about.st_mode):
         raise AudioError(f"'{path}' is a folder; expected a sound file")
-    if os.path.getsize(path) == 0:
+    if about.st_size == 0:
         raise AudioError(f"'{path}' is empty (0 bytes)")
     return _decode(path, path)
 
