@@ -1,4 +1,4 @@
-"""The facts that `list` and `show` print of benchmarks, models, suites, prompts, rubrics and steps."""
+"""The rows of `list` and `show` about benchmarks, models, prompts and rubrics."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _steps() -> list[dict[str, Any]]:
 
 
 def is_benchmark_path(path: str) -> bool:
-    """Whether a path is that of a benchmark's own definition, or of the folder that holds one."""
+    """Whether a path is a user's benchmark definition, or the folder of one."""
     return os.path.basename(path) == "benchmark.yaml" or os.path.isfile(os.path.join(path, "benchmark.yaml"))
 
 
@@ -109,7 +109,7 @@ def is_model_config(path: str) -> bool:
 
 
 def describe(name: str) -> dict[str, Any] | None:
-    """Everything about the benchmark, suite, model, prompt, rubric or step of this name; None if there is none."""
+    """The facts of a benchmark, suite, model, prompt, rubric or step, or None."""
     from dataclasses import asdict
 
     from codec_bench.benchmark import has_benchmark, load_benchmark, suite, suite_names
@@ -141,9 +141,7 @@ def describe(name: str) -> dict[str, Any] | None:
 
 
 def _list_judges(metrics: Iterable[str]) -> dict[str, list[str]]:
-    """By whom the published numbers of a benchmark were marked, and which judge comes after; empty if no judge is
-    known.
-    """
+    """The judges of a benchmark's published numbers, and those that replace them."""
     from codec_bench.benchmark.judge.metric import published_judge, succeeding_judge
 
     judges = [
@@ -161,7 +159,7 @@ def _describe_prompt(one: Any) -> str | None:
 
 
 def _describe_prices(name: str) -> str | None:
-    """The prices of a model in words, with the day on which they were looked up; None if its config has none."""
+    """The prices of a model with their date, or None if its config has none."""
     from codec_bench.models import model_prices
     from codec_bench.models.endpoints.accounts import Prices
 
@@ -170,7 +168,7 @@ def _describe_prices(name: str) -> str | None:
 
 
 def _identify(name: str) -> dict[str, Any]:
-    """How a model is reached; if that cannot be said without further settings, what it needs."""
+    """The identity of a model, or what it needs to be loaded."""
     from codec_bench.models import load_model
 
     try:

@@ -1,4 +1,4 @@
-"""The answers of models that are kept for other runs: the functions behind `codec-bench answers`."""
+"""Lists and evicts cached answers of models (`codec-bench answers`)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ def list_cached_answers() -> list[Kept]:
 
 
 def evict_answers(model: str | None) -> int:
-    """Forgets the kept answers of a model, or of every model for None, so that other runs ask it again; returns how
-    many.
+    """Evicts the cached answers of a model, or all for None; returns their count.
 
     Raises:
         UserError: no answers of this model are kept, or the file that holds them cannot be read.

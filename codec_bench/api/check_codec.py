@@ -1,4 +1,4 @@
-"""Checks one codec for mistakes, in a process of its own: what `codec-bench validate` says of a codec."""
+"""Checks one codec in a process of its own (`codec-bench validate`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Checks what `eval`, `score` or `run` would be given, before the command runs on other machines: names, options, data
-and weights.
-"""
+"""Checks a request of `eval`, `score` or `run` before other machines get it."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from codec_bench.errors import Note, UserError
 
 
 def check_request(request: Request, values: Mapping[str, Any]) -> tuple[Source, ...]:
-    """Checks what a command would be given. Nothing is run, no model is loaded, and no service is asked.
+    """Checks a request without running, loading or asking anything.
 
     Args:
         request: of `eval`, `score` or `run`. values: the same, by the names of its options.

@@ -1,4 +1,4 @@
-"""Compares systems pair by pair over the samples that both have: an interval of the difference and an exact test."""
+"""Compares systems pair by pair: an interval of the difference and a test."""
 
 from __future__ import annotations
 
@@ -119,9 +119,7 @@ def compare(
 
 
 def _describe_judges(runs: Sequence[Run], metric: str) -> str:
-    """Who marked a metric, in words; told of A and of B where the two are not one judge in one state. "" if there is no
-    judge.
-    """
+    """The judge of a metric in words, or "" without one; of A and B if they differ."""
     judges = [run.judge(metric) for run in runs]
     return (
         judges[0]
@@ -139,7 +137,7 @@ def _find_suspects(*sides: _Side) -> dict[str, str]:
 
 
 def _mark_barred(compared: Comparison, records: Mapping[Path, Recorded], *sides: _Side) -> Comparison:
-    """A comparison with the reasons why its systems compete with no other, as `stats.verdict` decides for the tables."""
+    """Adds the reasons why a system is compared with no other."""
     reasons = []
     for run, system, label in sides:
         recorded = records[run.folder]
@@ -152,24 +150,30 @@ def _mark_barred(compared: Comparison, records: Mapping[Path, Recorded], *sides:
 
 def _pair_systems(runs: Sequence[Run], requested: Sequence[str]) -> list[tuple[_Side, _Side]]:
     if len(runs) == 1:
-        (run,) = runs
-        requested = requested or list(run.systems)
-        for name in requested:
-            _check_system(run, name)
-        if len(run.systems) == 1:
-            raise UserError(
-                f"the run '{run.folder}' has one system ({requested[0]}), and a comparison needs two",
-                hint="name a second run over the same data",
-            )
-        if len(set(requested)) < 2 or len(set(requested)) < len(requested):
-            raise UserError(
-                f"expected two or more different systems, got {', '.join(requested)}",
-                hint="name them with --systems A,B",
-            )
-        return [((run, a, a), (run, b, b)) for a, b in combinations(requested, 2)]
+        return _pair_within(runs[0], requested or list(runs[0].systems))
     if len(runs) != 2:
         raise UserError(f"{len(runs)} runs were given to compare; expected one or two")
-    first, second = runs
+    return _pair_across(runs[0], runs[1], requested)
+
+
+def _pair_within(run: Run, requested: Sequence[str]) -> list[tuple[_Side, _Side]]:
+    """Every pair of systems of one run."""
+    for name in requested:
+        _check_system(run, name)
+    if len(run.systems) == 1:
+        raise UserError(
+            f"the run '{run.folder}' has one system ({requested[0]}), and a comparison needs two",
+            hint="name a second run over the same data",
+        )
+    if len(set(requested)) < 2 or len(set(requested)) < len(requested):
+        raise UserError(
+            f"expected two or more different systems, got {', '.join(requested)}", hint="name them with --systems A,B"
+        )
+    return [((run, a, a), (run, b, b)) for a, b in combinations(requested, 2)]
+
+
+def _pair_across(first: Run, second: Run, requested: Sequence[str]) -> list[tuple[_Side, _Side]]:
+    """The systems of two runs that are compared with each other."""
     if len(requested) == 2:
         pairs = [(requested[0], requested[1])]
     elif requested:
@@ -183,6 +187,20 @@ def _pair_systems(runs: Sequence[Run], requested: Sequence[str]) -> list[tuple[_
             f"the runs share no system: {', '.join(first.systems)} and {', '.join(second.systems)}",
             hint="name one of each with --systems A,B",
         )
+    _check_same_questions(first, second)
+    label = _make_labels(first.folder, second.folder)
+    for a, b in pairs:
+        _check_system(first, a)
+        _check_system(second, b)
+    return [((first, a, label(first, a)), (second, b, label(second, b))) for a, b in pairs]
+
+
+def _check_same_questions(first: Run, second: Run) -> None:
+    """Checks that two runs asked the same questions and read spoken answers alike.
+
+    Raises:
+        UserError: they did not.
+    """
     benchmarks = [(run.meta.get("benchmark") or {}).get("name") for run in (first, second)]
     if benchmarks[0] != benchmarks[1]:
         raise UserError(
@@ -201,11 +219,6 @@ def _pair_systems(runs: Sequence[Run], requested: Sequence[str]) -> list[tuple[_
             f"the runs read spoken answers by different protocols: {' and '.join(recognisers[0])}, {' and '.join(recognisers[1])}",
             hint="score one of them again on the device of the other: run --phase scores --rescore",
         )
-    label = _make_labels(first.folder, second.folder)
-    for a, b in pairs:
-        _check_system(first, a)
-        _check_system(second, b)
-    return [((first, a, label(first, a)), (second, b, label(second, b))) for a, b in pairs]
 
 
 def _other_questions(first: Run, second: Run) -> list[str]:
@@ -230,7 +243,7 @@ def _recogniser_protocols(run: Run) -> list[str]:
 
 
 def _make_labels(first: Path, second: Path) -> Callable[[Run, str], str]:
-    """How a system is called: its name after as many parts of its run's folder as tell the two runs apart."""
+    """Labels systems by name and as much of their run's folder as differs."""
     a, b = first.resolve().parts, second.resolve().parts
     depth = next((k for k in range(1, max(len(a), len(b))) if a[-k:] != b[-k:]), 1)
     return lambda run, name: "/".join((*run.folder.resolve().parts[-depth:], name))

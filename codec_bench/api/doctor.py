@@ -42,9 +42,7 @@ def doctor() -> tuple[Finding, ...]:
 
 @cache
 def extras() -> dict[str, tuple[str, ...]]:
-    """The packages of each extra that users install, by the metadata of the installed codec-bench; none if it is not
-    installed.
-    """
+    """The packages of each extra, from the metadata of the installation."""
     by_extra: dict[str, list[tuple[str, str]]] = {}
     for line in _requirements():
         match = _REQUIREMENT.match(line)
@@ -67,9 +65,7 @@ def extras() -> dict[str, tuple[str, ...]]:
 
 
 def _requirements() -> list[str]:
-    """What the installed codec-bench requires, extras included; nothing if it runs from its folder without being
-    installed.
-    """
+    """The requirements of the installed codec-bench, or none without installation."""
     return (requires("codec-bench") or []) if package_version("codec-bench") is not None else []
 
 

@@ -1,4 +1,4 @@
-"""Sends audio through codecs and scores it: the function behind `codec-bench eval`."""
+"""Sends audio through codecs and scores it (`codec-bench eval`)."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class NodeCall:
 def run_evaluation(
     evaluation: Evaluation, shard: str | tuple[int, int] | None, out: str | os.PathLike[str] | None, running: Running, call: NodeCall
 ) -> Run:  # fmt: skip
-    """Runs an evaluation to its end, and writes the files beside its record. `evaluate` and `score` both end here.
+    """Runs an evaluation and writes the files beside its record.
 
     The run of a shard gets no page, since people read that of the merged run.
 
@@ -72,7 +72,7 @@ def run_evaluation(
 
 @contextmanager
 def show_progress(running: Running, progress: bool | Progress | None) -> Iterator[Running]:
-    """How to run, with the progress that the caller asked for, which is shown until the block ends.
+    """Shows the progress that the caller asked for, until the block ends.
 
     Args:
         running: how to run. progress: True and False show it and do not; a function is told it as `Running.progress`

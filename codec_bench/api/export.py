@@ -1,4 +1,4 @@
-"""Writes the scores of a run for other programs: the function behind `codec-bench export`."""
+"""Writes the scores of a run for other programs (`codec-bench export`)."""
 
 from __future__ import annotations
 

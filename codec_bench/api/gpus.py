@@ -1,4 +1,4 @@
-"""What `doctor` checks of every GPU: that torch, Triton and Whisper compute on it, and that what they compute is right."""
+"""Checks that torch, Triton and Whisper compute right numbers on every GPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAME = 0.9  # the share of equal characters from which a difference may be roun
 
 
 def check_gpus(clip: Callable[[], Audio], listed: str) -> list[Finding]:
-    """Checks every GPU that this process may use; no findings on a machine without one.
+    """Checks every visible GPU; no findings on a machine without one.
 
     Args:
         clip: gives English speech to transcribe.

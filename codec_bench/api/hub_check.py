@@ -1,4 +1,4 @@
-"""Holds definitions against the Hugging Face hub: what `codec-bench validate --hub` finds."""
+"""Compares definitions with the Hugging Face hub (`validate --hub`)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _compare_with_hub(name: str, one: Benchmark, seen: Seen) -> Iterator[Finding
 
 
 def _other_types(pinned: Mapping[str, str], there: Mapping[str, str]) -> Iterator[str]:
-    """What became of the columns that a definition pins; columns that are new change nothing."""
+    """The pinned columns whose type changed; new columns change nothing."""
     for column, type_ in pinned.items():
         if there.get(column) != type_:
             yield f"the column '{column}' was {type_} and is {there.get(column, 'gone')}"
@@ -87,7 +87,7 @@ def _words(seen: Seen) -> str:
 
 
 def write_pins(path: str | os.PathLike[str], seen: Mapping[str, Seen]) -> None:
-    """Writes what the hub has of benchmarks into a file, in which what is told of others stays.
+    """Writes what the hub has of benchmarks into a file, beside its other entries.
 
     Raises:
         UserError: the file cannot be written, or holds something else.

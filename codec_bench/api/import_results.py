@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _About:
-    """What an imported run is about: its samples, what the record says of its data, and further entries of its
-    configuration.
-    """
+    """The samples of an imported run, and what its record says of its data."""
 
     samples: Sequence[Sample]
     data: dict[str, Any]
@@ -95,7 +93,7 @@ def import_results(
 
 
 def _read_suspicion(sentence: str) -> dict[str, Any]:
-    """The checks of a system of which an export says what they found, as a record holds them."""
+    """The checks of a system that an export reports, as a record holds them."""
     check, _, rest = sentence.partition(" is ")
     state, _, text = rest.partition(": ")
     is_known = state in ("suspect", "failed")

@@ -102,7 +102,7 @@ def _codec_row(row: Any) -> dict[str, Any]:
 
 
 def token_facts(info: CodecInfo) -> dict[str, float | str | None]:
-    """The tokens of a second and the bits of a token, as a codec declares them; a continuous one has none, and says so."""
+    """Tokens per second and bits per token as declared; none if continuous."""
     if info.latents:
         # All of the statistics would be imported for every list.
         from codec_bench.report.result_columns import NOT_DISCRETE
@@ -112,7 +112,7 @@ def token_facts(info: CodecInfo) -> dict[str, float | str | None]:
 
 
 def weights_facts(row: CodecRow) -> dict[str, str | int]:
-    """Whether the weights of a codec are on this machine, and what a source states of their revision and size in bytes."""
+    """Whether a codec's weights are here, with their published revision and size."""
     here = {None: "", True: "here", False: "not here"}[row.weights_here]
     published = row.published
     return {
@@ -123,7 +123,7 @@ def weights_facts(row: CodecRow) -> dict[str, str | int]:
 
 
 def _feature_row(name: str, path: str) -> dict[str, Any]:
-    """The row of a feature: whether its weights are here, and its languages, or their number if they are many."""
+    """The row of a feature, with its languages or their number."""
     from codec_bench import features, weights
 
     try:

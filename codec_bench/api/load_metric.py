@@ -118,9 +118,7 @@ class LoadedMetric:
         return scores
 
     def _compare_levels(self, estimate: Audio, reference: Audio | None) -> Compared:
-        """What the levels of an estimate say beside its reference, at the lowest rate at which a metric hears it, as in
-        a run.
-        """
+        """Compares the levels of estimate and reference at the lowest rate in use."""
         rates = self._plan.rates("estimate", (reference or estimate).sample_rate_hz)
         if reference is None or not rates:
             return NOT_COMPARED
@@ -130,7 +128,7 @@ class LoadedMetric:
     def _compute(
         self, features: Sequence[str], audios: Sequence[Audio] | None, count: int, language: str | None
     ) -> list[dict[str, Any]]:
-        """The features of each item by name, computed once for audio that is given several times; none without audio."""
+        """The features of each item by name, computed once for equal audio."""
         spoken = base_language(language) if language is not None else None
         rows: list[dict[str, Any]] = [{} for _ in range(count)]
         if not audios:
@@ -169,7 +167,7 @@ def _check_list(side: str, values: Any, kind: type | tuple[type, ...]) -> list[A
 
 
 def _signal(metric: Metric, audio: Audio | None, rate_hz: int) -> np.ndarray | None:
-    """One side as the metric reads it; None if it reads no signals, or there is no such side."""
+    """One side as the metric reads it, or None."""
     return metric.heard(to_signal(audio, rate_hz)) if metric.signals and audio is not None else None
 
 

@@ -1,4 +1,4 @@
-"""Makes one run of the runs of all shards: the function behind `codec-bench merge`."""
+"""Merges the runs of all shards into one (`codec-bench merge`)."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _folders_of(folder: Path) -> list[Path]:
 
 
 def _groups(folders: Iterable[Path]) -> dict[tuple[str, ...], list[Path]]:
-    """The run folders that belong together: by benchmark and model, or all under `()` for `eval` and `score`.
+    """Groups run folders by benchmark and model, or all under `()`.
 
     Records that were merged before are left out, so that the parts may lie below the folder that they are merged into.
 

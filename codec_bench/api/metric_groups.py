@@ -1,4 +1,4 @@
-"""The metrics of a run whose caller named groups: those that can be measured, or those that the run was begun with."""
+"""Expands groups of metrics, or reads those that a run began with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def expand_metrics(
     options: Mapping[str, Mapping[str, Any]] | None,
     prompted: bool = False,
 ) -> tuple[list[str], dict[str, Any]]:
-    """The metrics that names of metrics and groups stand for, and what the run's request says of the groups.
+    """Expands names of metrics and groups, and gives the groups' members.
 
     A run that is continued in a folder keeps the metrics of its groups, even where a later version has more of them:
     its record holds them, and so does its fingerprint.
@@ -47,7 +47,7 @@ def expand_metrics(
 
 
 def _read_members(folder: str | os.PathLike[str] | None) -> dict[str, list[str]]:
-    """The members of the groups of the run that was begun in a folder; empty if there is none."""
+    """The members of the groups of the run in a folder; empty without one."""
     if folder is None or not begun_fingerprint(folder):
         return {}
     with closing(Run(folder)) as run:

@@ -1,4 +1,4 @@
-"""Reads the arguments of a function of this package from a file: what `--config` is on the command line."""
+"""Reads the arguments of a verb from a file, as `--config` does."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ def _executor(name: str, cluster: Mapping[str, Any]) -> str | OnRay:
 
 
 def pop_running(arguments: dict[str, Any]) -> Running:
-    """How a call is to be carried out by the arguments that are fields of `Running`, which are taken out of them."""
+    """Removes the fields of `Running` from arguments, and builds it of them."""
     return Running(**{field.name: arguments.pop(field.name) for field in fields(Running) if field.name in arguments})
 
 
 def resolve_verb(
     request: RunRequest, values: Mapping[str, Any]
 ) -> tuple[Callable[..., Outcome], dict[str, Any], Running]:
-    """What a command line of `run` calls: `run_benchmark` or `run_codecs`, its keyword arguments, and how it runs.
+    """The verb of a `run` command line, its arguments, and how it runs.
 
     Args:
         request: that was typed. values: the same, by the names of its options.

@@ -1,4 +1,4 @@
-"""What a call was given, for the record of its run: every option of its command, as the table of options has them."""
+"""Records the options of a call for its run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_RECORDED = frozenset({"out"})
 def record_arguments(
     schema: type[Request], values: Mapping[str, Any], running: Running | None = None, extra: Sequence[object] = ()
 ) -> dict[str, Any]:
-    """The options by name with their values, as JSON values, without those of the terminal.
+    """The options by name with JSON values, without those of the terminal.
 
     Args:
         schema: declares the options. values: the arguments of the verb. running: how it is run.

@@ -1,4 +1,4 @@
-"""Writes the page of a run again, or one page for several: the function behind `codec-bench report`."""
+"""Writes the page of a run again, or one for several (`codec-bench report`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs benchmarks: asks a model their questions, records its answers, and scores the recorded answers.
+"""Runs benchmarks: asks models, records their answers, scores the record.
 
 Asking and scoring are two phases, which can run at different times and on different machines. Asking needs the model
 and the data; scoring needs only the run folder. Each pair of benchmark and model has a run folder of its own,
@@ -179,7 +179,7 @@ class _Plan:
 
 
 def _resolve(benchmarks: Sequence[Benchmark], request: RunRequest) -> RunRequest:
-    """Checks a request as a whole, warns of its judges, and looks up the name of the baseline.
+    """Checks a request as a whole, warns of its judges, names its baseline.
 
     Raises:
         UserError: a value is wrong, or two of them do not go together.
@@ -243,7 +243,7 @@ def _check_options(benchmarks: Sequence[Benchmark], request: RunRequest) -> None
 
 
 def _ordered_models(request: RunRequest) -> list[str]:
-    """The models, that of the baseline first: its answers are needed by the judges of the others."""
+    """The models, the baseline first: judges of the others need its answers."""
     return sorted(request.models, key=lambda name: name != request.baseline)
 
 
@@ -298,7 +298,7 @@ def _score(plan: _Plan, folder: Path, request: RunRequest, purse: Purse) -> None
 
 
 def _report(plan: _Plan, folder: Path, request: RunRequest) -> dict[tuple[str, str, str], Run]:
-    """Writes the results of a model's runs, and gives them by benchmark, model and control."""
+    """Writes the results of a model's runs; by benchmark, model and control."""
     for one in {one.name: one for one, _ in plan.pairs}.values():
         has_controls = request.phase != "answers" and tell_controls(run_folder(folder, one.name, plan.name))
         if has_controls and (one, AS_GIVEN) not in plan.pairs:  # a control was run beside what was there
@@ -344,14 +344,14 @@ def _base_identity(
 def _open_folder(
     out: str | os.PathLike[str] | None, known: Mapping[str, Any], also_finished: bool, running: Running
 ) -> RunFolder:
-    """The folder of a command. One that was named may be used by several commands at a time, with other models."""
+    """Opens the folder of a command; a named one can be shared by commands."""
     if out is not None:
         return named_folder(out, shared=True)
     return own_folder("run", known, also_finished=also_finished or running.retry_failed)
 
 
 def _announce_once(place: RunFolder, running: Running) -> Running:
-    """Announces the folder when the first thing is done in it: a command that is refused has none."""
+    """Announces the folder at the first progress, so not if a command is refused."""
     is_announced = False
 
     def on_folder(folder: Path, words: str) -> None:
@@ -368,7 +368,7 @@ def _announce_once(place: RunFolder, running: Running) -> Running:
 
 
 def _check_no_loop() -> None:
-    """Checks that no event loop runs in this thread: asking has one of its own, and a thread can run only one.
+    """Checks that no event loop runs in this thread, since asking needs its own.
 
     Raises:
         UserError: one runs, as in every cell of a notebook.
@@ -490,7 +490,7 @@ def prepare_codecs(
 def _resolve_codecs(
     benchmark: str | Sequence[str], codec: Codecs, options: Mapping[str, Mapping[str, Any]] | None
 ) -> tuple[tuple[System, ...], list[Benchmark], dict[str, dict[str, Any]]]:
-    """The codecs, the benchmarks that they are run on, and the options that are for no benchmark.
+    """The codecs, their benchmarks, and the options of neither.
 
     Raises:
         UserError: a name is wrong, or a benchmark asks a model.
@@ -508,7 +508,7 @@ def _codec_evaluation(
     one: Benchmark, systems: tuple[System, ...], settings: Mapping[str, Mapping[str, Any]], folder: Path | None, *,
     data: str | os.PathLike[str] | None, seed: int, limit: int | None, by: str | Sequence[str] | None,
 ) -> Evaluation:  # fmt: skip
-    """What codecs are evaluated on for one benchmark; `folder` is that of its run, or None for a new one."""
+    """The evaluation of codecs on one benchmark; `folder` is its run, or None."""
     questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
     source = open_source([_sample(question) for question in questions])
     if one.data.trials is not None:
@@ -538,7 +538,7 @@ def _sample(question: Question) -> Sample:
 
 
 def _info(name: str, request: RunRequest) -> ModelInfo:
-    """The facts of a model. Scoring needs only its name, so that it works for a model that cannot be loaded here."""
+    """The facts of a model; for scoring only its name, without loading it."""
     try:
         return told(load_model(name, request.options.get(name), device=request.running.device))
     except UserError:
@@ -550,7 +550,7 @@ def _info(name: str, request: RunRequest) -> ModelInfo:
 def _fitting(
     benchmarks: Sequence[Benchmark], info: ModelInfo, phase: Phase
 ) -> tuple[list[Benchmark], dict[str, UserError]]:
-    """The benchmarks that a model can answer, and for each of the others the reason why it cannot."""
+    """The benchmarks that a model can answer, and reasons for the others."""
     fitting: list[Benchmark] = []
     reasons: dict[str, UserError] = {}
     for one in benchmarks:

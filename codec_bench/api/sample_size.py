@@ -1,4 +1,4 @@
-"""How many speakers and utterances a difference between two systems needs, judged from a run that exists."""
+"""Plans how many speakers and utterances a difference needs, from a pilot."""
 
 from __future__ import annotations
 

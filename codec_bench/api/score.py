@@ -152,7 +152,7 @@ def prepare(
 
 
 def _check_match(system: System, matched: Source, allow_same: bool) -> None:
-    """Says where the audio of a system was taken from, and refuses audio that is the reference's.
+    """Says where a system's audio is from, and refuses the references themselves.
 
     Raises:
         UserError: the estimates are the references.
@@ -168,7 +168,7 @@ def _check_match(system: System, matched: Source, allow_same: bool) -> None:
 
 
 def _check_needs(chosen: Sequence[str]) -> None:
-    """Refuses metrics that compare with the same words, where the reference audio says others.
+    """Refuses metrics of equal words where the reference says other words.
 
     Raises:
         UserError: there are such metrics.
@@ -182,7 +182,7 @@ def _check_needs(chosen: Sequence[str]) -> None:
 
 
 def _order_recorded_first(outputs: list[tuple[System, Any]], folder: Any) -> list[tuple[System, Any]]:
-    """The systems, those that a folder's record holds first and in its order, so that further ones can be added."""
+    """Orders systems as the record in a folder, so that others can be added."""
     recorded = begun_fingerprint(folder).get("systems") or () if folder is not None else ()
     rank = {name: index for index, name in enumerate(recorded)}
     return sorted(outputs, key=lambda output: rank.get(output[0].name, len(rank)))

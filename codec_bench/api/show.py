@@ -72,7 +72,7 @@ def _prompt(benchmark: str, model: str, mirror: str | None) -> dict[str, Any]:
 
 
 def _statistics(benchmark: str, mirror: str | None, limit: int | None) -> dict[str, Any]:
-    """How many questions and hours of sound a benchmark's data hold, and what is wrong in them."""
+    """The questions, hours of sound and faults of a benchmark's data."""
     from codec_bench.benchmark import load_benchmark
     from codec_bench.benchmark.definition.statistics import data_statistics
 

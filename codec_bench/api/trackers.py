@@ -1,4 +1,4 @@
-"""What a run writes to Weights & Biases, MLflow or TensorBoard while it goes on: values, tables, sound and plots.
+"""Writes a run to Weights & Biases, MLflow or TensorBoard.
 
 Conventions
     A step is the number of finished items. Values are named `SYSTEM/METRIC`, the ends of their intervals
@@ -35,7 +35,7 @@ _MLFLOW = re.compile(r"[^\w\-. /]")
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """A sound that a run kept: of which system (`reference` for what it was made from) and item, and its file."""
+    """A saved sound: its system (or `reference`), item and file."""
 
     system: str
     item: str
@@ -108,7 +108,7 @@ def parse_target(target: str) -> tuple[str, str]:
 
 
 def collect_material(run: Run, summary: Summary, written: set[Path]) -> Material:
-    """What there is to write of a run; sounds that are in `written` are left out, and the new ones added to it."""
+    """Collects what there is to write; adds new sounds to `written`."""
     values: dict[str, float] = {}
     rows: list[Sequence[Any]] = []
     for name, metric, entry in summary.entries:

@@ -1,4 +1,4 @@
-"""Follows a run and writes to Weights & Biases, MLflow or TensorBoard what it has found so far (see `trackers`)."""
+"""Follows a run and sends its results to a tracker (see `trackers`)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Tracking:
             self._next = self._clock() + max(EVERY_S, _REST * (self._clock() - started))
 
     def look(self) -> None:
-        """Writes what the runs have found so far. A service that fails is told once, and the run goes on without it."""
+        """Writes the results so far; a service that fails is reported once."""
         if self._folder is None or self._broken:
             return
         try:
@@ -80,8 +80,7 @@ class Tracking:
 
 @contextmanager
 def track(target: str | None, running: Running, notify: Callable[[str], None]) -> Iterator[Running]:
-    """How to run, with the service that `--log` names, if one is; what the run found is written to it at the end once
-    more.
+    """Follows a run with the service that `--log` names, until the block ends.
 
     Raises:
         UserError: there is no such service, or its package is not installed.

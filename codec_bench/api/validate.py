@@ -1,4 +1,4 @@
-"""Checks what a long run would be given: the function behind `codec-bench validate`."""
+"""Checks what a long run would get (`codec-bench validate`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that results do not depend on the batch: each clip alone, and all clips together in two orders.
+"""Checks that results do not depend on the batch.
 
 A result of a batch may differ from that of the clip alone by 1e-5 relative for features and scores, and by 1e-4 for
 waveforms. Codes must be equal in at least 99.99 % of the frames; every frame that differs is counted.
@@ -130,7 +130,7 @@ def verify_batching(
 
 
 def _is_codec(name: str) -> bool:
-    """Whether a name is that of a codec, found without running code of one's own if its file shows it."""
+    """Whether a name is a codec's, without running user code where possible."""
     from codec_bench import codecs
     from codec_bench.registry import declared_methods, is_own_code, load_attribute
 
@@ -219,7 +219,7 @@ def _telephone(clip: Audio) -> np.ndarray:
 
 
 def _missing_reason(result: Any) -> str | None:
-    """Why a result, or each of the scores of a group, has no value; None if it has one."""
+    """Why a result or group of scores has no value, or None."""
     if isinstance(result, Exception):
         return str(result)
     scores = [one for one in result.values() if isinstance(one, Score)] if isinstance(result, Mapping) else []
@@ -228,7 +228,7 @@ def _missing_reason(result: Any) -> str | None:
 
 
 def _difference(alone: Any, together: Any) -> float:
-    """How far two results differ, relative to the size of the first; infinite if one has no value."""
+    """The relative difference of two results; infinite if one has no value."""
     if isinstance(alone, Exception) or isinstance(together, Exception):
         return 0.0 if type(alone) is type(together) else float("inf")
     if isinstance(alone, Mapping):

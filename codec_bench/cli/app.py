@@ -21,7 +21,7 @@ from codec_bench.terminal.groups import StrictCommand, command_group
 
 @cache
 def command_table() -> dict[str, Command]:
-    """All commands by name, in the order of `--help`: by group, and in each the common ones first."""
+    """All commands by name, in the order of `--help`."""
     commands: dict[str, Command] = COMMANDS | added("COMMANDS")
     return dict(sorted(commands.items(), key=lambda entry: (GROUPS.index(entry[1].group), not entry[1].common)))
 

@@ -53,7 +53,7 @@ def sample_size(
 
 
 def _print_pairs(pairs: Sequence[Pair]) -> None:
-    """Prints a table for each pair of systems, with a row for each metric, and below it what to know of the numbers."""
+    """Prints a table and notes for each pair of systems."""
     from rich.text import Text
 
     from codec_bench.errors import plain

@@ -40,7 +40,7 @@ def demo(
 
 
 def _next_steps(folder: Path) -> str:
-    """What somebody who has seen the demo can try, with the command as it was typed here."""
+    """What to try after the demo, as commands of this installation."""
     from codec_bench.terminal.stopping import program
 
     typed = program()
@@ -79,7 +79,7 @@ def _carry_out(verb: Callable[..., Run], request: EvalRequest | ScoreRequest) ->
 def _run(
     verb: Callable[..., Run], arguments: dict[str, Any], as_json: bool, timings: bool, log: str | None = None
 ) -> None:
-    """Calls `evaluate` or `score` with a progress line and prints the run; exits with 3 if something failed.
+    """Runs a verb with a progress line and prints the run; may exit with 3.
 
     Args:
         verb: the function. arguments: its keyword arguments, fields of `Running` among them. as_json, timings: what is

@@ -37,9 +37,7 @@ def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> 
 
 
 def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
-    """Prints a run: its summary with notes, its failures, where the time went if asked, and where its folder and page
-    are.
-    """
+    """Prints the summary of a run, its notes, failures, times and paths."""
     from rich.text import Text
 
     from codec_bench.errors import plain
@@ -77,7 +75,7 @@ def _refused_metrics(run: Run, summary: Summary) -> dict[str, str]:
 
 
 def valueless_words(counts: Mapping[str, int]) -> str:
-    """How many scores there are by status where none has a value, as a sentence; empty where one has."""
+    """The counts by status where no score has a value, or ""."""
     counted = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items())
     return f"none of {sum(counts.values())} scores has a value: {counted}" if counts else ""
 
@@ -98,7 +96,7 @@ def print_breakdowns(summary: Summary) -> None:
 
 
 def _time_table(timings: Mapping[str, Any], summary: Summary) -> Any:
-    """Where the time went: one row for each stage with its part of all workers' time, and the idle part.
+    """The time of each stage, its share of all workers, and the idle share.
 
     A system of which items failed has no speed, because those items took no full part in the time.
     """

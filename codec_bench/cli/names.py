@@ -60,9 +60,7 @@ def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
 
 @contextmanager
 def _skip_slow_setup() -> Iterator[None]:
-    """Leaves out what a list has nothing of: garbage worth a search, and work for the threads that numpy starts at its
-    import, one for each core.
-    """
+    """Skips garbage collection and numpy's threads, which a list does not need."""
     searched, threads = gc.isenabled(), os.environ.get(_THREADS)
     gc.disable()
     os.environ.setdefault(_THREADS, "1")
@@ -76,7 +74,7 @@ def _skip_slow_setup() -> Iterator[None]:
 
 
 def _codec_line(row: dict[str, Any]) -> dict[str, Any]:
-    """The row of a codec: short cells, those first that a narrow terminal should show; `--json` prints all of it."""
+    """A codec's row with short cells, the important ones first."""
     rates = [f"{rate / 1000:g}" for rate in row.get("rates_hz") or ()]
     bitrate = row.get("bitrate_bps")
     points = re.split(", | to ", row["points_kbps"])

@@ -54,7 +54,7 @@ def rescue(
 
 
 def _below_out(run: Path) -> tuple[str, ...]:
-    """The folders of a benchmark and of a model, in which the record of a benchmark's run lies below `--out`."""
+    """The folders of benchmark and model, in which a record lies below `--out`."""
     return run.resolve().parts[-2:]
 
 

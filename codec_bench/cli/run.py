@@ -16,6 +16,8 @@ from codec_bench.terminal.output import talk
 from codec_bench.terminal.request import command, values_of
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from codec_bench.api.run_benchmark import Outcome
     from codec_bench.stats.controls import Controlled
     from codec_bench.stats.summary_types import Answers, MetricSummary
@@ -98,15 +100,12 @@ def _print_breakdowns(outcome: Outcome) -> None:
 
 
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
-    from codec_bench.benchmark.runs_overview import answers_of, controls_of, failures_of, metrics_of, rows_of, warned_of
-    from codec_bench.report.answers import answer_notes, judge_notes
-    from codec_bench.report.chance_level import beside_notes, chance_text
-    from codec_bench.report.data_warnings import warned_text
-    from codec_bench.report.numbers import draw_notes, interval_notes, rows_notes
-    from codec_bench.report.robustness.rows import choice_notes
-    from codec_bench.report.table import failures_table
+    from codec_bench.benchmark.runs_overview import controls_of, metrics_of
+    from codec_bench.report.answers import judge_notes
+    from codec_bench.report.chance_level import beside_notes
+    from codec_bench.report.numbers import draw_notes, interval_notes
     from codec_bench.store.integrity import PAGE
-    from codec_bench.terminal.output import console, table, talk
+    from codec_bench.terminal.output import console
 
     out = console()
     # Before the answers are scored, there are neither values nor failures.
@@ -116,44 +115,15 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
         for name, entry in metrics_of(row).items()
         if entry.n or entry.failed
     ]
-    guessed = any(chance_text(entry) for _, _, entry in scored)
-    columns = (
-        "benchmark",
-        "model",
-        "metric",
-        "value",
-        "95 %",
-        *(("chance",) if guessed else ()),
-        "n",
-        "failed",
-        "counting failures",
-    )
     if scored:
-        out.print(table(columns, [_line(*one, guessed=guessed) for one in scored], numeric=columns[3:]))
+        out.print(_metrics_table(scored))
     for row in overview["benchmarks"]:
         _print_controls(f"{row['benchmark']} with {row['model']}", controls_of(row))
     named = [(_model(row), f"{row['benchmark']} {name}", entry) for row, name, entry in scored]
     for note in (*beside_notes(named), *draw_notes(named), *interval_notes(named)):
         out.print(note, markup=False)
     for row in overview["benchmarks"]:
-        about = f"{row['benchmark']} with {_model(row)}"
-        answers, failures = answers_of(row), failures_of(row)
-        for note in (*rows_notes(rows_of(row), row.get("other_data") or ()), *map(warned_text, warned_of(row))):
-            out.print(f"{about}: {note}", markup=False)
-        print_wordings(about, metrics_of(row), answers)
-        for note in choice_notes(answers.choices if answers else None):
-            out.print(f"{about}: {note}", markup=False)
-        if failures.reasons:
-            out.print(about, markup=False)
-            out.print(failures_table(failures.reasons, 1, width=out.width))
-        if answers:
-            talk(f"{about}: {_answers_line(answers)}")
-            for note in answer_notes(answers):
-                talk(f"{about}: {note}")
-            if left := max(0, answers.asked - max((e.n + e.failed for e in metrics_of(row).values()), default=0)):
-                talk(
-                    f"{left:,} answer{'s are' if left != 1 else ' is'} recorded and not scored yet; --phase scores scores them"
-                )
+        _print_row(row, out)
     for note in judge_notes(named):
         talk(note)
     for benchmark, model, reason in outcome.left_out:
@@ -163,8 +133,48 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     talk(f"folder: {outcome.folder}{pages_text}")
 
 
+def _metrics_table(scored: Sequence[tuple[dict[str, Any], str, MetricSummary]]) -> Any:
+    """A row for each benchmark, model and metric."""
+    from codec_bench.report.chance_level import chance_text
+    from codec_bench.terminal.output import table
+
+    guessed = any(chance_text(entry) for *_, entry in scored)
+    chance = ("chance",) if guessed else ()
+    columns = ("benchmark", "model", "metric", "value", "95 %", *chance, "n", "failed", "counting failures")
+    return table(columns, [_line(*one, guessed=guessed) for one in scored], numeric=columns[3:])
+
+
+def _print_row(row: dict[str, Any], out: Console) -> None:
+    """Prints the notes, wordings, failures and answers of one benchmark and model."""
+    from codec_bench.benchmark.runs_overview import answers_of, failures_of, metrics_of, rows_of, warned_of
+    from codec_bench.report.answers import answer_notes
+    from codec_bench.report.data_warnings import warned_text
+    from codec_bench.report.numbers import rows_notes
+    from codec_bench.report.robustness.rows import choice_notes
+    from codec_bench.report.table import failures_table
+
+    about = f"{row['benchmark']} with {_model(row)}"
+    answers, failures = answers_of(row), failures_of(row)
+    for note in (*rows_notes(rows_of(row), row.get("other_data") or ()), *map(warned_text, warned_of(row))):
+        out.print(f"{about}: {note}", markup=False)
+    print_wordings(about, metrics_of(row), answers)
+    for note in choice_notes(answers.choices if answers else None):
+        out.print(f"{about}: {note}", markup=False)
+    if failures.reasons:
+        out.print(about, markup=False)
+        out.print(failures_table(failures.reasons, 1, width=out.width))
+    if answers:
+        talk(f"{about}: {_answers_line(answers)}")
+        for note in answer_notes(answers):
+            talk(f"{about}: {note}")
+        if left := max(0, answers.asked - max((e.n + e.failed for e in metrics_of(row).values()), default=0)):
+            talk(
+                f"{left:,} answer{'s are' if left != 1 else ' is'} recorded and not scored yet; --phase scores scores them"
+            )
+
+
 def _model(row: Mapping[str, Any]) -> str:
-    """The model of a row, with what it was given if the row is a control and no result."""
+    """The model of a row, marked if the row is a control."""
     return f"{row['model']} (control: {row['control']})" if row.get("control") else str(row["model"])
 
 
@@ -186,9 +196,7 @@ def _print_controls(about: str, controls: Sequence[Controlled]) -> None:
 
 
 def print_wordings(title: str, metrics: Mapping[str, MetricSummary], answers: Answers) -> None:
-    """Prints a table of the wordings if every question was asked in all of them, and what it says in words; else the
-    words alone.
-    """
+    """Prints the results by wording, where all questions had all wordings."""
     from rich.text import Text
 
     from codec_bench.report.robustness.rows import robustness_of, wording_heads, wording_rows

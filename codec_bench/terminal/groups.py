@@ -11,7 +11,7 @@ from codec_bench.errors import UserError
 
 
 class StrictCommand(typer.core.TyperCommand):
-    """A command whose options do not take the next option for their value, as in `--out --limit 3`.
+    """A command whose options never take the next option as their value.
 
     A function may have the attribute `alone`: what options mean that are typed without a value, by their flags.
     """
@@ -48,7 +48,7 @@ class _Group(typer.Typer):
 
 
 def command_group(name: str, help: str, **more: Any) -> typer.Typer:
-    """An application of commands that is told what it is for when no command is given, in plain text."""
+    """A group of commands that prints its help when called without one."""
     return _Group(
         name=name, help=help, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
         **more,

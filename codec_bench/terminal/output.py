@@ -34,7 +34,7 @@ def console() -> Console:
 
 
 class _GuardedOutput:
-    """Standard output. What cannot be written ends the command with one sentence, whichever command it is."""
+    """Standard output, on which a failed write ends the command in one sentence."""
 
     def __init__(self, out: Any) -> None:
         self._out = out
@@ -67,7 +67,7 @@ class _GuardedOutput:
 
 @contextmanager
 def guard_output() -> Iterator[None]:
-    """Inside, what cannot be written to standard output is a `UserError`; at the end everything is written."""
+    """Turns failed writes to standard output into a `UserError`, then flushes."""
     before = sys.stdout
     checked = _GuardedOutput(before)
     sys.stdout = checked
@@ -89,7 +89,7 @@ def talk(text: str) -> None:
 
 
 def print_notes() -> None:
-    """Makes every `Note` a line on stderr, once each, without the place in the code that other warnings have."""
+    """Prints every `Note` once as a line on stderr."""
     show_other, printed = warnings.showwarning, set()
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -104,7 +104,7 @@ def print_notes() -> None:
 
 
 def count_fitting(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
-    """How many of the first columns standard output has room for, at which no word is broken; at least one."""
+    """How many of the first columns fit unbroken; at least one."""
     from codec_bench.report.narrow import room_for, whole_words
 
     cells, count, width = _cells(columns, rows), len(columns), console().width
@@ -114,7 +114,7 @@ def count_fitting(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequence[str] = ()) -> Any:
-    """A plain table. Text from data is added as text, never as markup, and without what could control the terminal.
+    """A plain table, in which no text is markup or controls the terminal.
 
     Where three or more columns have no room for their words, each row is a block of lines.
     """

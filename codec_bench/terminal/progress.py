@@ -1,5 +1,4 @@
-"""The progress of a run: one line that is drawn again on a terminal and in a notebook, or a line every 30 seconds
-elsewhere.
+"""The progress of a run, as one redrawn line or a line every 30 seconds.
 
 It goes to stderr, in a notebook below the cell.
 
@@ -75,7 +74,7 @@ class Progress:
             self.stage, self._first = "finished", None
 
     def words(self) -> str:
-        """What is known beside the stage: how many of how many, failures, the speed, the time so far or the time left."""
+        """The counts, failures, speed, and time so far or left."""
         with self._lock:
             now = self._clock()
             counted = f"{self.done:,} of {self.total:,} {self._unit}" if self.total else ""
@@ -102,7 +101,7 @@ class Progress:
         return f"{_rough(now - self._started_at)} so far" if now - self._started_at >= 1 else ""
 
     def _left_s(self, now: float) -> tuple[float, float] | None:
-        """The least and the most seconds that are left, once they are known within a factor of two."""
+        """The least and most seconds left, once known within a factor of two."""
         if self._first is None or not self._estimates:
             return None
         began, first, _ = self._first
@@ -229,7 +228,7 @@ def _show_in_terminal(progress: Progress, console: object) -> Iterator[None]:
 
 @contextmanager
 def _call_regularly(look: Callable[[], None], every_s: float) -> Iterator[None]:
-    """Calls a function again and again on a thread, also while nothing is told, as while a model loads."""
+    """Calls a function regularly on a thread, also while nothing is reported."""
     ended = threading.Event()
 
     def watch() -> None:

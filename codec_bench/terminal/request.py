@@ -1,5 +1,4 @@
-"""The command of a schema of `config/request.py`: its parameters, the file that `--config` names, and the request that
-is filled.
+"""Builds the command of a request schema, with `--config`.
 
 How `--config` works
     The option is read before all others, and what the file holds becomes the default of each option, so that what is
@@ -27,7 +26,7 @@ _Filled = TypeVar("_Filled", bound=Request)
 
 
 def option_parameter(schema: type[Any], name: str, **more: Any) -> Any:
-    """The parameter of one option of a schema, for a command that has no schema of its own.
+    """One option of a schema, for a command without a schema of its own.
 
     Args:
         schema: the schema. name: of the option. more: what typer's parameter is given beside its flags and its help.
@@ -36,7 +35,7 @@ def option_parameter(schema: type[Any], name: str, **more: Any) -> Any:
 
 
 def command(schema: type[_Filled]) -> Callable[[Callable[[_Filled], None]], Callable[..., None]]:
-    """Makes a command of a function that takes a request: with the options of the schema, and `--config`."""
+    """Turns a function of a request into a command with the schema's options."""
 
     def decorate(act: Callable[[_Filled], None]) -> Callable[..., None]:
         options = options_of(schema)
@@ -141,7 +140,7 @@ def _as_typed(one: Option, value: Any) -> Any:
 
 
 def columns(by: list[str] | None) -> list[str] | None:
-    """The names of columns that `--by` was given, each time one or several with commas; None without the option.
+    """The columns that `--by` names, or None without the option.
 
     Raises:
         UserError: the option was given without a name.
@@ -205,8 +204,7 @@ def with_settings(context: typer.Context, settings: list[str] | None) -> list[st
 
 
 def unless(*others: str) -> Callable[..., Any]:
-    """A callback for an option that says the same as others: its value in the file does not count if one of these is
-    typed.
+    """A callback that ignores an option's file value if a synonym is typed.
 
     Args:
         others: the names of the command's arguments in Python.

@@ -1,4 +1,4 @@
-"""What is said when a person presses Ctrl-C: what is kept, and the command that continues."""
+"""What Ctrl-C prints: what is saved, and the command that continues."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Stopping:
         self.folder: Path | None = None
 
     def on_folder(self, folder: Path, words: str) -> None:
-        """Takes the folder of the run and says which it is: the arguments of `Running.on_folder`."""
+        """Stores and prints the folder of the run, as `Running.on_folder`."""
         self.folder = folder
         talk(words)
 
@@ -53,7 +53,7 @@ def stopping(describe_saved: Callable[[Path], str] | None = None) -> Iterator[St
 
 
 def ignore_interrupts() -> None:
-    """Lets a command that was interrupted end in peace, however often Ctrl-C is pressed."""
+    """Ignores further Ctrl-C, so that the command can end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable()  # asyncio would write the traceback of every request that was cut off
     if sys.stderr.isatty():
