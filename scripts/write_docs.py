@@ -465,7 +465,7 @@ def signs_table() -> str:
         left = []
         for name in SHOWN_RULES:
             (compared,) = get_rule(name).compare(reference=[text], estimate=[""], language=[language])
-            unknown = compared.note.startswith("the rule knows")
+            unknown = compared.note is not None and compared.note.code == "unknown_language"
             shown = compared.reference.replace("\u200d", "[U+200D]").replace("\u200f", "[U+200F]")
             left.append("not its language" if unknown else code(shown) or "nothing")
         rows.append((what, language, code(text), *left))
