@@ -23,12 +23,12 @@ from codec_bench.benchmark.controls import Planned, tell_controls, with_controls
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.judging import judges_told
-from codec_bench.benchmark.run_request import PHASES, Phase, RunRequest, Terms, run_folder, safe, scheme_of
+from codec_bench.benchmark.run_request import PHASES, BenchmarkRequest, Phase, Terms, run_folder, safe, scheme_of
 from codec_bench.benchmark.runs_overview import Outcome, write_overview
 from codec_bench.benchmark.scoring_phase import score
 from codec_bench.config import check_settings
 from codec_bench.config.option import documented, names
-from codec_bench.config.run_request import RunRequest as RunOptions
+from codec_bench.config.run_request import RunRequest
 from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard, with_trials
 from codec_bench.data.source import with_problem
 from codec_bench.engine.evaluation import Evaluation, execute
@@ -49,7 +49,7 @@ from codec_bench.store.parts import mark_part
 from codec_bench.types import Sample
 
 
-@documented(RunOptions)
+@documented(RunRequest)
 def run_benchmark(
     *,
     benchmark: str | Sequence[str],
@@ -126,11 +126,11 @@ def run_benchmark(
         0.5
     """
     running = chosen_running(running, running_fields)
-    arguments = record_arguments(RunOptions, locals(), running, [terms or Terms()])
+    arguments = record_arguments(RunRequest, locals(), running, [terms or Terms()])
     _check_no_loop()
     settings = {name: dict(values) for name, values in (options or {}).items()}
     benchmarks = [load_benchmark(name, settings.pop(name, None)) for name in names(benchmark)]
-    request = _resolve(benchmarks, RunRequest(
+    request = _resolve(benchmarks, BenchmarkRequest(
         phase, os.fspath(data) if data is not None else None, seed, limit, list(dict.fromkeys(names(judge or ""))), rescore, settings,
         running, models=names(model), given={name: dict(values) for name, values in (options or {}).items()}, terms=terms or Terms(),
         by=names(by or ""), repeats=repeats, prompts=prompts, choices=choices, shard=read_shard(shard), controls=controls,
@@ -178,7 +178,7 @@ class _Plan:
         ]
 
 
-def _resolve(benchmarks: Sequence[Benchmark], request: RunRequest) -> RunRequest:
+def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> BenchmarkRequest:
     """Checks a request as a whole, warns of its judges, names its baseline.
 
     Raises:
@@ -223,7 +223,7 @@ def _resolve(benchmarks: Sequence[Benchmark], request: RunRequest) -> RunRequest
     return replace(request, baseline_model=_info(request.baseline, request).name)
 
 
-def _check_options(benchmarks: Sequence[Benchmark], request: RunRequest) -> None:
+def _check_options(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> None:
     """Checks that every option is for a model, a judge or a feature of this run.
 
     Raises:
@@ -242,12 +242,12 @@ def _check_options(benchmarks: Sequence[Benchmark], request: RunRequest) -> None
     check_settings(request.options, names_read, "model, benchmark or feature of this run")
 
 
-def _ordered_models(request: RunRequest) -> list[str]:
+def _ordered_models(request: BenchmarkRequest) -> list[str]:
     """The models, the baseline first: judges of the others need its answers."""
     return sorted(request.models, key=lambda name: name != request.baseline)
 
 
-def _identity(benchmarks: Sequence[Benchmark], request: RunRequest) -> dict[str, Any]:
+def _identity(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> dict[str, Any]:
     """What identifies the run of a request before models and data are opened."""
     optional = {
         "repeats": (request.repeats, 1), "prompts": (request.prompts, SEEDED), "choices": (request.choices, GIVEN),
@@ -262,7 +262,7 @@ def _identity(benchmarks: Sequence[Benchmark], request: RunRequest) -> dict[str,
     }  # fmt: skip
 
 
-def _plan(name: str, benchmarks: Sequence[Benchmark], request: RunRequest) -> _Plan:
+def _plan(name: str, benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> _Plan:
     """What a model is asked: the benchmarks that it can answer, and their controls."""
     try:
         info = _info(name, request)
@@ -280,13 +280,13 @@ def _plan(name: str, benchmarks: Sequence[Benchmark], request: RunRequest) -> _P
     return plan
 
 
-def _ask(plan: _Plan, folder: Path, request: RunRequest, purse: Purse) -> None:
+def _ask(plan: _Plan, folder: Path, request: BenchmarkRequest, purse: Purse) -> None:
     """Asks a model the questions that its records lack."""
     if request.phase != "scores" and plan.pairs:
         plan.drop(asyncio.run(ask(plan.pairs, plan.model, folder, request, purse)))
 
 
-def _score(plan: _Plan, folder: Path, request: RunRequest, purse: Purse) -> None:
+def _score(plan: _Plan, folder: Path, request: BenchmarkRequest, purse: Purse) -> None:
     """Scores the recorded answers of a model."""
     errors: dict[tuple[str, Control], UserError] = {}
     for one, control in plan.pairs if request.phase != "answers" else ():
@@ -297,7 +297,7 @@ def _score(plan: _Plan, folder: Path, request: RunRequest, purse: Purse) -> None
     plan.drop(errors)
 
 
-def _report(plan: _Plan, folder: Path, request: RunRequest) -> dict[tuple[str, str, str], Run]:
+def _report(plan: _Plan, folder: Path, request: BenchmarkRequest) -> dict[tuple[str, str, str], Run]:
     """Writes the results of a model's runs; by benchmark, model and control."""
     for one in {one.name: one for one, _ in plan.pairs}.values():
         has_controls = request.phase != "answers" and tell_controls(run_folder(folder, one.name, plan.name))
@@ -310,7 +310,7 @@ def _report(plan: _Plan, folder: Path, request: RunRequest) -> dict[tuple[str, s
 
 
 def _conclude(
-    runs: Mapping[tuple[str, str, str], Run], excluded: Sequence[Excluded], place: RunFolder, request: RunRequest
+    runs: Mapping[tuple[str, str, str], Run], excluded: Sequence[Excluded], place: RunFolder, request: BenchmarkRequest
 ) -> Outcome:
     """Writes the overview of all runs.
 
@@ -383,7 +383,7 @@ def _check_no_loop() -> None:
     )
 
 
-def _preview(benchmarks: Sequence[Benchmark], request: RunRequest, folder: Path) -> Outcome:
+def _preview(benchmarks: Sequence[Benchmark], request: BenchmarkRequest, folder: Path) -> Outcome:
     """What each model would be asked of each benchmark.
 
     Raises:
@@ -404,7 +404,7 @@ def _preview(benchmarks: Sequence[Benchmark], request: RunRequest, folder: Path)
     return Outcome(folder, {}, tuple((one, name, str(error)) for one, name, error in excluded), tuple(previews))
 
 
-def _write_results(one: Benchmark, model: str, control: Control, folder: Path, request: RunRequest) -> Run:
+def _write_results(one: Benchmark, model: str, control: Control, folder: Path, request: BenchmarkRequest) -> Run:
     """Writes the results of one run."""
     run = Run(run_folder(folder, one.name, model, control))
     request.running.progress(f"{one.name}: writing the report", 0, 0, 0, 0.0)
@@ -440,7 +440,7 @@ def run_codecs(
     Raises:
         UserError: as for `evaluate`, or a benchmark asks a model and not a codec.
     """
-    arguments = record_arguments(RunOptions, locals(), chosen_running(running, running_fields))
+    arguments = record_arguments(RunRequest, locals(), chosen_running(running, running_fields))
     running, part = chosen_running(running, running_fields), read_shard(shard)
     systems, benchmarks, settings = _resolve_codecs(benchmark, codec, options)
     known = {
@@ -537,7 +537,7 @@ def _sample(question: Question) -> Sample:
     return with_problem(sample, question.problem) if question.problem is not None else sample
 
 
-def _info(name: str, request: RunRequest) -> ModelInfo:
+def _info(name: str, request: BenchmarkRequest) -> ModelInfo:
     """The facts of a model; for scoring only its name, without loading it."""
     try:
         return told(load_model(name, request.options.get(name), device=request.running.device))

@@ -35,7 +35,7 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.prompt import Prompt, part_reads
-from codec_bench.benchmark.run_request import RunRequest
+from codec_bench.benchmark.run_request import BenchmarkRequest
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.stats.controls import (
@@ -114,7 +114,7 @@ def useful_controls(one: Benchmark, info: ModelInfo) -> list[Control]:
 
 
 def with_controls(
-    fitting: Sequence[Benchmark], info: ModelInfo, request: RunRequest
+    fitting: Sequence[Benchmark], info: ModelInfo, request: BenchmarkRequest
 ) -> tuple[list[Planned], dict[tuple[str, Control], UserError]]:
     """The benchmarks, each with every control that it is asked under, and why benchmarks have none although they were
     wanted.

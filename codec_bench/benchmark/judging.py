@@ -37,7 +37,7 @@ from codec_bench.benchmark.judge.spoken_answers import doubt_of
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading import Unparsed, load_steps
 from codec_bench.benchmark.reading.base import TRUNCATED
-from codec_bench.benchmark.run_request import RunRequest, labelled_judges, started_model
+from codec_bench.benchmark.run_request import BenchmarkRequest, labelled_judges, started_model
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import answer_of, answer_text, unread_score
 from codec_bench.errors import AudioError, UserError
@@ -314,7 +314,7 @@ async def judge_at_once(
     run: Run,
     writer: AnswerWriter,
     scheme: Scheme,
-    request: RunRequest,
+    request: BenchmarkRequest,
     purse: Purse,
     name: str,
     baseline: Baseline | None = None,
@@ -394,7 +394,7 @@ def _watched(ask_all: AskAll, tell: Callable[[str], None]) -> AskAll:
     return asked
 
 
-def judges_told(wanted: Sequence[Benchmark], request: RunRequest) -> list[str]:
+def judges_told(wanted: Sequence[Benchmark], request: BenchmarkRequest) -> list[str]:
     """What is to be known of the judges before they are paid: how each did in its test, and until when it is served."""
     told: dict[str, None] = {}
     named = dict.fromkeys(name for one in wanted for name in one.metrics if is_judge_metric(name))
@@ -414,7 +414,7 @@ def judges_told(wanted: Sequence[Benchmark], request: RunRequest) -> list[str]:
 class _Told:
     """Tells the progress of all judges together, and that one of them waits for its service."""
 
-    def __init__(self, request: RunRequest, stage: str) -> None:
+    def __init__(self, request: BenchmarkRequest, stage: str) -> None:
         self._progress, self._stage = request.running.progress, stage
         self._counts: dict[str, tuple[int, int, int]] = {}
 

@@ -18,7 +18,7 @@ from codec_bench.benchmark.definition.prompt import SEEDED
 from codec_bench.benchmark.reading import steps_on
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.config.option import documented
-from codec_bench.config.run_request import RunRequest as RunOptions
+from codec_bench.config.run_request import RunRequest
 from codec_bench.data.shard import Shard
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Running
@@ -37,7 +37,7 @@ _UNFIT = re.compile(r"[@\[\],\s]+")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+@-]+")
 
 
-@documented(RunOptions, "terms")
+@documented(RunRequest, "terms")
 @dataclass(frozen=True, slots=True)
 class Terms:
     """On which terms a service is asked. None of them changes a question.
@@ -63,7 +63,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class RunRequest:
+class BenchmarkRequest:
     """What the command asked for; it is the same for every benchmark and model.
 
     Args:
@@ -161,7 +161,7 @@ def writing(
                 folder.parent.rmdir()
 
 
-def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) -> Scheme:
+def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkRequest) -> Scheme:
     """How a benchmark's answers are scored; `answer_steps` are the steps that the prompt's format needs first."""
     gpu = has_gpu(request.running.device)
     own = {name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.own_steps.items()}
@@ -170,7 +170,7 @@ def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) 
     return Scheme.of([*answer_steps, *steps_on(one.process, gpu=gpu)], own, labels, beside)
 
 
-def labelled_judges(request: RunRequest) -> dict[str, str]:
+def labelled_judges(request: BenchmarkRequest) -> dict[str, str]:
     """The judges by what they are called in the protocol of their verdicts.
 
     Raises:
@@ -215,7 +215,7 @@ def _judge_name(judge: str) -> str:
     return f"{own_name(judge)}-{hashlib.blake2b(Path(judge).read_bytes(), digest_size=4).hexdigest()}"
 
 
-def scored(one: Benchmark, scheme: Scheme, request: RunRequest) -> dict[str, Any]:
+def scored(one: Benchmark, scheme: Scheme, request: BenchmarkRequest) -> dict[str, Any]:
     """Everything that changes a score, as JSON values."""
     judges = {}
     if scheme.judged:

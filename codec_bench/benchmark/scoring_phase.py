@@ -15,7 +15,7 @@ from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.baselines import baseline_of
 from codec_bench.benchmark.judging import judge_at_once
-from codec_bench.benchmark.run_request import RunRequest, run_folder, scheme_of, scored, writing
+from codec_bench.benchmark.run_request import BenchmarkRequest, run_folder, scheme_of, scored, writing
 from codec_bench.benchmark.scoring.options import choice_facts
 from codec_bench.benchmark.scoring.scoring import score_all, score_sets
 from codec_bench.engine.device import has_gpu
@@ -31,7 +31,7 @@ MEASURED = frozenset(("duration", "sample_rate"))
 MEASURED_AT_ONCE = 64
 
 
-def score(one: Benchmark, model: str, folder: Path, request: RunRequest, purse: Purse) -> None:
+def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, purse: Purse) -> None:
     """Scores the recorded answers of one benchmark and model.
 
     Args:
@@ -119,6 +119,6 @@ def _measure(run: Run, writer: AnswerWriter, tell: Callable[[int, int, int, floa
         tell(min(start + MEASURED_AT_ONCE, len(unknown)), len(unknown), failed, seconds)
 
 
-def _shard(begun: Mapping[str, Any], request: RunRequest) -> str | None:
+def _shard(begun: Mapping[str, Any], request: BenchmarkRequest) -> str | None:
     """Which part of the questions was asked, by the record; another one that is asked for now is refused by its writer."""
     return begun.get("shard") if request.shard is None else str(request.shard)

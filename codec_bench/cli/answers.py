@@ -33,7 +33,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print JSON in pl
     console().print(table(("model", "answers", "MB", "last used"), named, numeric=("answers", "MB")))
 
 
-@answers_app.command()
+@answers_app.command("forget")
 def evict(
     model: Annotated[str | None, typer.Argument(help="The model's name, as `answers list` shows it.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Forget the answers of every model.")] = False,

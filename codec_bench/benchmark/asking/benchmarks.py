@@ -29,7 +29,7 @@ from codec_bench.benchmark.asking.variants import Draws, arranged, check_drawn, 
 from codec_bench.benchmark.controls import Planned, check_control, controlled, given, without_question
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, Prompt
-from codec_bench.benchmark.run_request import RunRequest, run_folder, scheme_of, scored, started_model, writing
+from codec_bench.benchmark.run_request import BenchmarkRequest, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Progress, kept_numbers, run_on
@@ -55,7 +55,7 @@ _SHOWN = 3
 
 
 async def ask(
-    wanted: Sequence[Planned], name: str, folder: Path, request: RunRequest, purse: Purse
+    wanted: Sequence[Planned], name: str, folder: Path, request: BenchmarkRequest, purse: Purse
 ) -> dict[tuple[str, Control], UserError]:
     """Asks a model the questions of several benchmarks.
 
@@ -151,7 +151,7 @@ class _Plan:
         return self.choices == ALL_ROTATIONS
 
 
-def _planned(one: Benchmark, model: Model, request: RunRequest) -> _Plan:
+def _planned(one: Benchmark, model: Model, request: BenchmarkRequest) -> _Plan:
     questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
     prompt, decoding = _decoded(one, model, request)
     repeats, choices = _how_often(one, prompt, model, request)
@@ -179,7 +179,7 @@ class Preview:
     requests: tuple[str, ...]
 
 
-def preview(one: Benchmark, name: str, request: RunRequest) -> Preview:
+def preview(one: Benchmark, name: str, request: BenchmarkRequest) -> Preview:
     """What a model would be asked of a benchmark. Nothing is asked, and no record is opened.
 
     Args:
@@ -204,7 +204,7 @@ def preview(one: Benchmark, name: str, request: RunRequest) -> Preview:
 
 
 def _estimate(
-    one: Benchmark, model: Model, plan: _Plan, request: RunRequest, answered: Mapping[int, str]
+    one: Benchmark, model: Model, plan: _Plan, request: BenchmarkRequest, answered: Mapping[int, str]
 ) -> Estimate | None:
     """What the questions without an answer will cost; None for a model without prices."""
     whole = plan.questions.total or min((n for n in (one.size, request.limit) if n is not None), default=None)
@@ -218,7 +218,7 @@ def _estimate(
 
 
 def _renderable(
-    one: Benchmark, model: Model, plan: _Plan, request: RunRequest, answered: Mapping[int, str]
+    one: Benchmark, model: Model, plan: _Plan, request: BenchmarkRequest, answered: Mapping[int, str]
 ) -> Iterator[Request]:
     """The requests of the questions without an answer; those that cannot be asked are left out."""
     render = _renders(one, plan.prompt, model, request)
@@ -236,7 +236,7 @@ async def _ask_one(
     opened: Callable[..., Answering],
     identity: Mapping[str, Any],
     folder: Path,
-    request: RunRequest,
+    request: BenchmarkRequest,
 ) -> None:
     begun = _fingerprint_of(folder)
     plan = _planned(one, model, request)
@@ -300,7 +300,7 @@ async def _ask_one(
         writer.set_meta(state="answered")
 
 
-def _how_often(one: Benchmark, prompt: Prompt, model: Model, request: RunRequest) -> tuple[int, str]:
+def _how_often(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRequest) -> tuple[int, str]:
     """How many answers each question gets beside those in other orders of its options, and in which order they are
     offered.
 
@@ -320,7 +320,7 @@ def _how_often(one: Benchmark, prompt: Prompt, model: Model, request: RunRequest
     return repeats, choices
 
 
-def _renders(one: Benchmark, prompt: Prompt, model: Model, request: RunRequest) -> Callable[[Question], Request]:
+def _renders(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRequest) -> Callable[[Question], Request]:
     """Makes the request of a question."""
     seed, control = request.seed, request.control
 
@@ -361,7 +361,7 @@ class _Told:
         self._progress(f"{self._stage}; {sentence}", self._before + done, self._total, failed, audio_s)
 
 
-def _scheme(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) -> Scheme | None:
+def _scheme(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkRequest) -> Scheme | None:
     """How the answers will be scored; None if only answers are wanted and a package for scoring is not installed."""
     try:
         return scheme_of(one, answer_steps, request)
@@ -385,7 +385,7 @@ def _fingerprint_of(folder: Path) -> Mapping[str, Any]:
         return {}
 
 
-def _decoded(one: Benchmark, model: Model, request: RunRequest) -> tuple[Prompt, dict[str, Any]]:
+def _decoded(one: Benchmark, model: Model, request: BenchmarkRequest) -> tuple[Prompt, dict[str, Any]]:
     """The prompt with the parameters that every question is asked with, and these parameters."""
     decoding = {**one.decoding(model.info), **_own_parameters(model, request)}
     if not model.reasons:
@@ -394,7 +394,7 @@ def _decoded(one: Benchmark, model: Model, request: RunRequest) -> tuple[Prompt,
     return replace(prompt, wording=request.prompts, seed=request.seed, parameters=decoding), decoding
 
 
-def _own_parameters(model: Model, request: RunRequest) -> dict[str, Any]:
+def _own_parameters(model: Model, request: BenchmarkRequest) -> dict[str, Any]:
     """The parameters that the caller set for this model; they replace those of the benchmark."""
     own: dict[str, Any] = {}
     for name, options in request.options.items():
@@ -411,7 +411,7 @@ def _describe(
     model: Model,
     answer_steps: Sequence[str],
     scheme: Scheme | None,
-    request: RunRequest,
+    request: BenchmarkRequest,
     taken: tuple[QuestionStream, int | None],
 ) -> None:
     """Writes what is asked and how into the record, before the first answer; `taken` are the questions and how many
