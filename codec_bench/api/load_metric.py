@@ -139,7 +139,9 @@ class LoadedMetric:
             results = compute_features(feature, [prepare(a, feature.rate_hz) for a in once], [spoken] * len(once))
             of = {id(audio): result for audio, result in zip(once, results)}
             for row, result in zip(rows, (of[id(audio)] for audio in audios)):
-                row[name] = Fault(of_error(result), "undefined") if isinstance(result, Exception) else result
+                row[name] = (
+                    Fault(of_error(result, with_type=False), "undefined") if isinstance(result, Exception) else result
+                )
         return rows
 
 

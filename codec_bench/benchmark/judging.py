@@ -47,7 +47,7 @@ from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import CALLS, AnswerWriter, Exchange, Reading, exchanges
-from codec_bench.store.judge_tests import NOT_TESTED, kept_test
+from codec_bench.store.judge_tests import kept_test
 from codec_bench.store.kept_sounds import check_sound
 from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.store.record import Run
@@ -402,7 +402,7 @@ def judges_told(wanted: Sequence[Benchmark], request: BenchmarkRequest) -> list[
         for name in named:
             metric = load_judge_metric(name, label)
             words = f"the judge {label} for {name}: {metric.tested}"
-            untested = f"; codec-bench judge check {judge} tests it" if NOT_TESTED in words else ""
+            untested = f"; codec-bench judge check {judge} tests it" if metric.tested.severity == "warning" else ""
             told[words + untested] = None
             if (published := published_judge(name)) is not None:
                 told[f"the published numbers of {name} are by the judge {': '.join(published)}"] = None

@@ -31,7 +31,7 @@ AHEAD = (
 )
 BESIDE_A_GPU = 10
 """The priority (`nice`) of the CPU's workers where there is a GPU, whose launches must not wait for them."""
-DEVICE_LOST, LOST = 77, "its device failed"
+DEVICE_LOST = 77
 """The exit code of a worker whose GPU cannot be used any more, and what is said of it."""
 LOADED_AT_MOST = 2
 """How often a stage is loaded whose worker ends while it loads; a process may be killed for lack of memory by chance.
@@ -352,7 +352,8 @@ class Pool:
         worker.pipe.close()
         held = list(worker.batches.values())
         self.workers[self.workers.index(worker)] = self._start(worker.device, worker.owner)
-        return Died(reason, held[0] if held else None, held[1:], late, reason == LOST)
+        lost = worker.process.returncode == DEVICE_LOST
+        return Died(reason, held[0] if held else None, held[1:], late, lost)
 
     def retire(self, device: str) -> bool:
         """Ends the workers of a GPU, which cannot be used any more. Whether there is another."""
@@ -421,7 +422,7 @@ def exit_words(process: subprocess.Popen[bytes]) -> str:
     end_process(process)
     code = process.wait()
     if code == DEVICE_LOST:
-        return LOST
+        return "its device failed"
     if lives or code == PIPE_LOST:
         return "the code that it ran closed or replaced its pipe to the main process"
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

@@ -289,7 +289,9 @@ class FeatureStage:
             results = of_signals(self.feature, self.feature.compute, batch, [w.language for w in works])
         if len(results) != len(works):
             raise RuntimeError(f"{self.feature.name} returned {len(results)} results for {len(works)} signals")
-        return [Fault(of_error(r), "undefined") if isinstance(r, Exception) else r for r in results], {}
+        return [
+            Fault(of_error(r, with_type=False), "undefined") if isinstance(r, Exception) else r for r in results
+        ], {}
 
 
 def compute_features(feature: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Any]:

@@ -16,6 +16,7 @@ from codec_bench.errors import WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
+from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled
@@ -105,7 +106,7 @@ class Audiobox(PreparedFeature):
         """The windows of all signals, on the device."""
         from codec_bench.networks.transfer import uploaded, zeros_for
 
-        obstacles = [None if signal.size else Unavailable("the signal is empty") for signal in signals]
+        obstacles = [None if signal.size else Unavailable(Diagnostic("no_samples_heard")) for signal in signals]
         cut = [
             (item, signal[start : start + WINDOW])
             for item, signal in enumerate(signals)

@@ -14,6 +14,7 @@ from codec_bench.features.base import Feature, Result, Unavailable
 from codec_bench.features.pitch import unusable
 from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.features.recognisers.transformers_checkpoint import check_kind, parts_of
+from codec_bench.messages import Diagnostic
 from codec_bench.networks.precision import Precision, computing
 from codec_bench.weights import find
 
@@ -174,4 +175,4 @@ def _obstacle(signal: np.ndarray) -> Unavailable | None:
         return why
     if signal.size >= SHORTEST:
         return None
-    return Unavailable(f"the signal has {signal.size} samples; Auto-ATT needs at least {SHORTEST}")
+    return Unavailable(Diagnostic("signal_short", samples=signal.size, model="Auto-ATT", needed=SHORTEST))

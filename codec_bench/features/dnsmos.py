@@ -15,6 +15,7 @@ from codec_bench.environment import own_threads
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.dnsmos_files import P808, P835, folder_of, read_network
+from codec_bench.messages import Diagnostic
 
 RATE_HZ = 16_000
 WINDOW_S = 9.01
@@ -153,14 +154,14 @@ class Dnsmos(PreparedFeature):
 
     def _clip(self, signal: np.ndarray) -> _Clip | Unavailable:
         if not signal.size:
-            return Unavailable("the signal has no samples")
+            return Unavailable(Diagnostic("no_samples_heard"))
         peak = max(signal.max(), -signal.min())
         if not peak <= 1.0:
-            return Unavailable("the signal leaves [-1, 1] or is not finite")
+            return Unavailable(Diagnostic("signal_out_of_range"))
         signal = np.ascontiguousarray(signal, np.float32)
         if self._how.peak:
             if peak == 0:
-                return Unavailable("the signal is silent and cannot be divided by its peak")
+                return Unavailable(Diagnostic("signal_without_peak"))
             signal = signal / peak
         if self._how.windows == "first":
             first = fit_length(signal, WINDOW)

@@ -13,6 +13,7 @@ from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.padded import PaddedBatch, padded_batch
+from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, unfilled
@@ -104,7 +105,7 @@ class DnsmosPro(PreparedFeature):
 def _obstacle(signal: np.ndarray) -> Unavailable | None:
     if signal.size >= MIN_SAMPLES:
         return None
-    return Unavailable(f"the signal has {signal.size} samples; DNSMOS Pro needs at least {MIN_SAMPLES}")
+    return Unavailable(Diagnostic("signal_short", samples=signal.size, model="DNSMOS Pro", needed=MIN_SAMPLES))
 
 
 def _scored(row: np.ndarray) -> Result | Unavailable:

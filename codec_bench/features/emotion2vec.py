@@ -9,6 +9,7 @@ import numpy as np
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
+from codec_bench.messages import Diagnostic
 from codec_bench.weights import find, load_into, load_state, unfilled
 
 EMOTIONS = ("angry", "disgusted", "fearful", "happy", "neutral", "other", "sad", "surprised", "unknown")
@@ -68,9 +69,9 @@ class Emotion2vecPlusLarge(EncoderFeature):
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
         if signal.size < WAVE_FIELD:
-            return Unavailable(f"the signal has {signal.size} samples; emotion2vec needs {WAVE_FIELD} at 16 kHz")
+            return Unavailable(Diagnostic("signal_short", samples=signal.size, model="emotion2vec", needed=WAVE_FIELD))
         if np.ptp(signal) == 0:
-            return Unavailable("the signal is silent")
+            return Unavailable(Diagnostic("signal_silent"))
         return None
 
     def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:

@@ -10,11 +10,12 @@ import numpy as np
 
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.padded import PaddedBatch, padded_batch
+from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import Precision, computing
 
 RATE_HZ = 16_000
-NOT_FINITE = "the network's output is not a finite number"
+NOT_FINITE = Diagnostic("not_finite")
 
 
 class EncoderFeature(PreparedFeature):

@@ -15,6 +15,7 @@ from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.scorers import SCORERS, Network
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
+from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.registry import load_attribute
@@ -79,14 +80,13 @@ class Learned(PreparedFeature):
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
         row = self.row
         if signal.size < row.least:
-            return Unavailable(f"the signal has {signal.size} samples; {row.title} needs at least {row.least}")
+            return Unavailable(Diagnostic("signal_short", samples=signal.size, model=row.title, needed=row.least))
         if row.most_s and signal.size > row.most_s * self.rate_hz:
             return Unavailable(
-                f"the signal lasts {signal.size / self.rate_hz:.0f} s, and {row.title} hears a signal as a whole, up to "
-                f"{row.most_s:.0f} s here: cut it into shorter pieces"
+                Diagnostic("signal_long", seconds=signal.size / self.rate_hz, model=row.title, most_s=row.most_s)
             )
         if not signal.any():
-            return Unavailable("the signal is silent")
+            return Unavailable(Diagnostic("signal_silent"))
         return None
 
     def _scored(self, windows: np.ndarray) -> Result | Unavailable:

@@ -9,6 +9,7 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.features.base import Feature, Result, Unavailable
 from codec_bench.features.pitch import RATE_HZ, WORLD_HOP_S, check_world, harvest, import_world, unusable
+from codec_bench.messages import Diagnostic
 
 ORDER, ALPHA = 39, 0.466
 FFT_SAMPLES = 1024
@@ -62,7 +63,7 @@ class MelCepstrum(Feature):
         if broken is not None:
             return broken
         if not signal.any():
-            return Unavailable("the signal is digital silence, which has no spectral envelope")
+            return Unavailable(Diagnostic("no_envelope"))
         filtered, f0, times = harvest(signal)
         envelope = import_world().cheaptrick(filtered, f0, times, RATE_HZ, fft_size=FFT_SAMPLES)
         cepstra = mel_cepstrum(envelope, ORDER, ALPHA)

@@ -13,6 +13,7 @@ from codec_bench.errors import UserError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
+from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled
@@ -166,9 +167,9 @@ def cut_up(signal: np.ndarray, most_frames: int) -> list[np.ndarray]:
 
 def _obstacle(signal: np.ndarray) -> Unavailable | None:
     if signal.size < LEAST:
-        return Unavailable(f"the signal has {signal.size} samples at 48 kHz; NISQA needs at least {LEAST}")
+        return Unavailable(Diagnostic("signal_short", samples=signal.size, model="NISQA", needed=LEAST))
     if not signal.any():
-        return Unavailable("the signal is silent")
+        return Unavailable(Diagnostic("signal_silent"))
     return None
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from codec_bench.environment import package_version
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.messages import Diagnostic
 
 RATE_HZ = 16_000
 WORLD_FLOOR_HZ, WORLD_CEILING_HZ = 40.0, 800.0
@@ -90,8 +91,8 @@ class Pitch(Feature):
 def unusable(signal: np.ndarray) -> Unavailable | None:
     """Why a signal has no pitch and no spectral envelope, if it has no samples or is not finite; else None."""
     if not signal.size:
-        return Unavailable("the signal has no samples")
-    return None if np.isfinite(signal).all() else Unavailable("the signal is not finite")
+        return Unavailable(Diagnostic("no_samples_heard"))
+    return None if np.isfinite(signal).all() else Unavailable(Diagnostic("signal_not_finite"))
 
 
 def _boersma(signal: np.ndarray) -> np.ndarray:

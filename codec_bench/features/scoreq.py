@@ -14,6 +14,7 @@ from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
 from codec_bench.features.padded import PaddedBatch
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
+from codec_bench.messages import Diagnostic
 from codec_bench.weights import find, load_into, load_state, unfilled
 
 DOMAINS = ("natural", "synthetic")
@@ -88,7 +89,7 @@ class _Scoreq(EncoderFeature):
         if signal.size >= field:
             return None
         least = field - field % MULTIPLE + 1  # with the zeros that fill it up
-        return Unavailable(f"the signal has fewer than {least} samples, which SCOREQ needs")
+        return Unavailable(Diagnostic("signal_short_scoreq", needed=least))
 
     @abstractmethod
     def _result(self, row: np.ndarray, length: int) -> Result | Unavailable: ...

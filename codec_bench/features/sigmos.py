@@ -13,6 +13,7 @@ from codec_bench.environment import own_threads
 from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE
+from codec_bench.messages import Diagnostic
 from codec_bench.weights import find
 
 KEYS = ("coloration", "discontinuity", "loudness", "noise", "reverb", "signal", "overall")
@@ -87,20 +88,17 @@ class Sigmos(Feature):
 
     def _scored(self, signal: np.ndarray) -> Result | Unavailable:
         if signal.size < WINDOW:
-            return Unavailable(f"the signal has {signal.size} samples; SIGMOS needs at least {WINDOW}")
+            return Unavailable(Diagnostic("signal_short", samples=signal.size, model="SIGMOS", needed=WINDOW))
         if signal.size > MAX_S * RATE_HZ:
-            return Unavailable(
-                f"the signal lasts {signal.size / RATE_HZ:.0f} s, and SIGMOS hears a signal as a whole, up to {MAX_S:.0f} s "
-                "here: cut it into shorter pieces"
-            )
+            return Unavailable(Diagnostic("signal_long", seconds=signal.size / RATE_HZ, model="SIGMOS", most_s=MAX_S))
         if not np.isfinite(signal).all():
             return Unavailable(NOT_FINITE)
         if not signal.any():
-            return Unavailable("the signal is silent")
+            return Unavailable(Diagnostic("signal_silent"))
         try:
             scores = self._session.run(None, {self._session.get_inputs()[0].name: spectrogram(signal)})[0][0]
         except Exception as error:  # the runtime has its own kinds, and a network may need more frames than these
-            return Unavailable(f"SIGMOS's network fails on {signal.size / RATE_HZ:.2f} s of audio: {error}")
+            return Unavailable(Diagnostic("sigmos_failed", seconds=signal.size / RATE_HZ, message=error))
         return {key: float(score) for key, score in zip(KEYS, scores)}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from codec_bench.environment import package_version
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.messages import Diagnostic
 
 RATE_HZ = 16_000
 VERSION = "6.2"
@@ -66,9 +67,9 @@ class SpeechActivity(Feature):
 
     def _activity(self, signal: np.ndarray) -> Result | Unavailable:
         if not signal.size:
-            return Unavailable("the signal has no samples")
+            return Unavailable(Diagnostic("no_samples_heard"))
         if not np.isfinite(signal).all():
-            return Unavailable("the signal is not finite")
+            return Unavailable(Diagnostic("signal_not_finite"))
         found = np.array(stretches(signal, MIN_SPEECH_MS, MIN_SILENCE_MS), np.int64).reshape(-1, 2)
         return {"starts": found[:, 0].copy(), "ends": found[:, 1].copy(), "samples": int(signal.size)}
 

@@ -10,6 +10,7 @@ from codec_bench.errors import WeightsError
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
+from codec_bench.messages import Diagnostic
 from codec_bench.weights import find_all, load_into, load_state, unfilled
 
 ENCODER = "hubert-base-ls960"
@@ -85,7 +86,7 @@ class HubertUnits(EncoderFeature):
         field = self._architecture().receptive_field
         if signal.size >= field:
             return None
-        return Unavailable(f"the signal has {signal.size} samples; a unit needs {field} at 16 kHz")
+        return Unavailable(Diagnostic("signal_short", samples=signal.size, model="a unit", needed=field))
 
     def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
         frames = self._architecture().frames(length)

@@ -10,6 +10,7 @@ import numpy as np
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
+from codec_bench.messages import Diagnostic
 from codec_bench.weights import find, load_into, load_state, unfilled
 
 WEIGHTS = "utmos22-strong"
@@ -66,7 +67,7 @@ class Utmos(EncoderFeature):
         least = self._net.wav2vec2.config.receptive_field
         if signal.size >= least:
             return None
-        return Unavailable(f"the signal has {signal.size} samples; UTMOS needs at least {least}")
+        return Unavailable(Diagnostic("signal_short", samples=signal.size, model="UTMOS", needed=least))
 
     def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
         score = float(row)

@@ -15,6 +15,7 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.errors import UserError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE
+from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled
@@ -237,9 +238,9 @@ def _protocol(variant: str | None) -> Protocol:
 
 def _obstacle(signal: np.ndarray) -> Unavailable | None:
     if signal.size < MIN_SAMPLES:
-        return Unavailable(f"the signal has {signal.size} samples; UTMOSv2 needs at least {MIN_SAMPLES}")
+        return Unavailable(Diagnostic("signal_short", samples=signal.size, model="UTMOSv2", needed=MIN_SAMPLES))
     if not signal.any():
-        return Unavailable("the signal is silent")
+        return Unavailable(Diagnostic("signal_silent"))
     return None
 
 

@@ -1,7 +1,8 @@
 """Diagnostics: a code with parameters that records and results hold, and the sentence that people read.
 
 Which file to open
-    `engine.py` signals, items and stages; `metrics.py` scores of sounds; `text.py` texts that are compared;
+    `engine.py` signals, items and stages; `features.py` results of models;
+    `metrics.py` scores of sounds; `text.py` texts that are compared;
     `benchmark.py` questions, answers and verdicts; `judges.py` tests of judges; `models.py` answers of models;
     `store.py` files of other programs; `stats.py` values, intervals, tests and marks; `general.py` what several rooms use.
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from codec_bench.messages import benchmark, engine, general, judges, metrics, models, stats, store, text
+from codec_bench.messages import benchmark, engine, features, general, judges, metrics, models, stats, store, text
 
 Severity = Literal["info", "warning", "error"]
 """`info`: worth knowing, nothing is wrong. `warning`: a value may mislead. `error`: there is no value, or none that says
@@ -191,12 +192,12 @@ def as_remark(text: str) -> Diagnostic:
     return text if isinstance(text, Diagnostic) else Diagnostic("remark", message=str(text))
 
 
-def of_error(error: BaseException) -> Diagnostic:
+def of_error(error: BaseException, *, with_type: bool = True) -> Diagnostic:
     """Why something failed, from the exception: the diagnostic that it carries, or its type and its message."""
     carried = getattr(error, "message", None) or next(iter(error.args), None)
     if isinstance(carried, Diagnostic):
         return carried
-    return Diagnostic("error", type=type(error).__name__, message=" ".join(str(error).split()))
+    return Diagnostic("error", type=type(error).__name__ if with_type else "", message=" ".join(str(error).split()))
 
 
 def in_common(found: Iterable[Diagnostic]) -> Diagnostic:
@@ -216,5 +217,5 @@ def together(*notes: Diagnostic | None) -> Diagnostic | None:
     return (found[0] if len(found) == 1 else Diagnostic("several", notes=found)) if found else None
 
 
-for _room in (benchmark, engine, general, judges, metrics, models, stats, store, text):
+for _room in (benchmark, engine, features, general, judges, metrics, models, stats, store, text):
     register(_room.__name__.rpartition(".")[2], _room.SENTENCES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 SENTENCES = {
     "info": {
+        "skipped": "it was left out",
         "several": lambda notes: "; ".join(notes),
     },
     "warning": {

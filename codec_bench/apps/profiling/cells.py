@@ -10,18 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from codec_bench.apps.profiling.settings import SKIPPED
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """The value of one codec in one row.
 
     Args:
-        reason: why there is no value, or None. flag: whether somebody should look at the value.
+        reason: why there is no value, or None. flag: whether somebody should look at the value. skipped: whether it was
+            not measured because the caller left it out.
     """
 
     text: str
     reason: str | None = None
     flag: bool = False
+    skipped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,8 @@ def row_of(
     for codec in codecs.values():
         values = codec[section]
         if values["state"] != "ok":
-            cells.append(Cell("–", f"{values['state']}: {values['reason']}"))
+            skipped = values.get("code") == SKIPPED.code
+            cells.append(Cell("–", f"{values['state']}: {values['reason']}", skipped=skipped))
             continue
         content = render(values)
         cells.append(content if isinstance(content, Cell) else Cell(content))

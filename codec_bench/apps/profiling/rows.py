@@ -14,7 +14,6 @@ from codec_bench.apps.profiling.cells import Cell, Section, row_of, spread_text
 from codec_bench.apps.profiling.language_rows import language_section
 from codec_bench.apps.profiling.probe_rows import probes_section
 from codec_bench.apps.profiling.robust_rows import first_codebooks, loss, rounded, swap
-from codec_bench.apps.profiling.settings import SKIPPED
 from codec_bench.apps.profiling.stability_rows import stability
 from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
@@ -55,7 +54,7 @@ def reasons(shown: Sequence[Section], labels: Sequence[str]) -> list[tuple[str, 
     for section in shown:
         for row in (*section.rows, *section.without):
             for text, cell in zip(labels, row.cells):
-                if cell.reason and cell.reason != SKIPPED:
+                if cell.reason and not cell.skipped:
                     concerned, rows = by_reason.setdefault(cell.reason, ({}, {}))
                     concerned[text], rows[row.label] = None, None
     return [

@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from codec_bench.config.limits import Limits
+from codec_bench.messages import Diagnostic
 
-SKIPPED = "it was left out"
+SKIPPED = Diagnostic("skipped")
 """The reason of the sections of steps that `--skip` names."""
 
 

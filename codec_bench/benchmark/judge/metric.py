@@ -172,7 +172,7 @@ class JudgeMetric:
         self.paper, self.source, self.summary = self.rubric.paper, self.rubric.source, self.rubric.summary
 
     @property
-    def tested(self) -> str:
+    def tested(self) -> Diagnostic:
         """How its judge did in its test, as far as this user knows."""
         return judge_words(self.judge, self.protocol, bool(self.rubric.hears))
 

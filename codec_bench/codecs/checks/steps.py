@@ -21,6 +21,7 @@ from codec_bench.codecs.checks.serialised_codes import CHECK, UNDECODED, CannotS
 from codec_bench.codecs.checks.signals import SignalChecks
 from codec_bench.codecs.checks.streaming import check_stream
 from codec_bench.config.limits import Limits
+from codec_bench.messages import Diagnostic
 from codec_bench.process_state import preserved_torch_state
 from codec_bench.types import Audio, Latents, Sent
 
@@ -232,7 +233,8 @@ class Checking:
 
 def all_of(request: Request, step: str, state: str, reason: str) -> dict[str, dict[str, Any]]:
     """Every section of a step, with one state and one reason."""
-    return {name: {"state": state, "reason": reason} for name in request.SECTIONS[step]}
+    code = {"code": reason.code} if isinstance(reason, Diagnostic) else {}
+    return {name: {"state": state, "reason": str(reason), **code} for name in request.SECTIONS[step]}
 
 
 def _plain(value: Any) -> Any:

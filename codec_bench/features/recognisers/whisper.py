@@ -41,6 +41,7 @@ from codec_bench.features.recognisers.whisper_network import (
     refuse_if_too_large,
 )
 from codec_bench.memory import give_back, out_of_memory, room
+from codec_bench.messages import Diagnostic
 
 if TYPE_CHECKING:
     import torch
@@ -330,10 +331,14 @@ class Whisper(PreparedFeature):
     def _language(self, code: str | None) -> str | Unavailable | None:
         """The language to decode in, None to detect it."""
         if self.facts.languages == ENGLISH:
-            return "en" if code in (None, "en") else Unavailable(f"{self.name} knows English only, not '{code}'")
+            return (
+                "en"
+                if code in (None, "en")
+                else Unavailable(Diagnostic("english_only", model=self.name, language=code))
+            )
         known = None if code is None else ALIASES.get(code, code)
         if known is not None and known not in self._tokens.languages:
-            return Unavailable(f"{self.name} has no token for the language '{code}'")
+            return Unavailable(Diagnostic("no_language_token", model=self.name, language=code))
         return known
 
     def _decode(self, windows: list[_Window], codes: list[str | None]) -> None:
@@ -426,9 +431,9 @@ def _refusal(signal: np.ndarray, language: str | Unavailable | None) -> Unavaila
     if isinstance(language, Unavailable):
         return language
     if signal.size < FRAME_SAMPLES:
-        return Unavailable(f"the signal has {signal.size} samples; one frame is {FRAME_SAMPLES} (10 ms)")
+        return Unavailable(Diagnostic("signal_short_frame", samples=signal.size, needed=FRAME_SAMPLES))
     if not np.isfinite(signal).all():
-        return Unavailable("the signal has samples that are not numbers")
+        return Unavailable(Diagnostic("signal_not_finite"))
     return None
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.weights.state import check_archive
 
@@ -79,14 +80,14 @@ class Ge2e(Feature):
             return self._embeddings(signals)
 
     def _embeddings(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        results: list[Result | Unavailable] = [Unavailable("the signal is silent") for _ in signals]
+        results: list[Result | Unavailable] = [Unavailable(Diagnostic("signal_silent")) for _ in signals]
         usable: dict[int, np.ndarray] = {}
         for place, signal in enumerate(signals):
             if not signal.size or not signal.any():
                 continue
             signal = self._prepared(signal)
             if not signal.size:
-                results[place] = Unavailable("webrtcvad hears no speech in it")
+                results[place] = Unavailable(Diagnostic("no_speech_heard"))
                 continue
             usable[place] = signal
         places: list[int] = []
@@ -101,7 +102,7 @@ class Ge2e(Feature):
             mean = embedded[owner == place].mean(axis=0)
             norm = float(np.linalg.norm(mean))
             if not math.isfinite(norm) or norm == 0.0:
-                results[place] = Unavailable("the encoder hears no voice in it: its embedding is zero")
+                results[place] = Unavailable(Diagnostic("no_voice_heard"))
             else:
                 results[place] = {"embedding": mean / np.float32(norm)}
         return results

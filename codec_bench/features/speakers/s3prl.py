@@ -19,6 +19,7 @@ import numpy as np
 from codec_bench.errors import MissingExtra, UnknownName, UserError, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
 from codec_bench.features.precision_names import parse_precision, suffix
+from codec_bench.messages import Diagnostic
 from codec_bench.networks.precision import computing
 from codec_bench.weights.state import check_archive
 
@@ -92,7 +93,7 @@ class S3prl(Feature):
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         """One embedding per signal `(samples,)`, float32 at 16 kHz."""
         self.load()
-        results: list[Result | Unavailable] = [Unavailable("the signal is silent") for _ in signals]
+        results: list[Result | Unavailable] = [Unavailable(Diagnostic("signal_silent")) for _ in signals]
         by_length: dict[int, list[int]] = {}
         for place, signal in enumerate(signals):
             if signal.size and np.ptp(signal) > 0:
@@ -103,7 +104,7 @@ class S3prl(Feature):
                 if embedding.size and np.isfinite(embedding).all():
                     results[place] = {self.result: embedding}
                 else:
-                    results[place] = Unavailable("the upstream's output is not a finite number, or has no frames")
+                    results[place] = Unavailable(Diagnostic("upstream_not_finite"))
         return results
 
     def _embed(self, groups: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:

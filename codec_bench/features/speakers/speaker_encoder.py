@@ -10,6 +10,7 @@ import numpy as np
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoder_feature import EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
+from codec_bench.messages import Diagnostic
 from codec_bench.networks.kaldi import HOP
 from codec_bench.weights import find, load_into, load_state, unfilled
 
@@ -43,14 +44,16 @@ class SpeakerEncoder(EncoderFeature):
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
         if signal.size < self.min_samples:
-            return Unavailable(f"the signal has {signal.size} samples; the encoder needs {self.min_samples} at 16 kHz")
+            return Unavailable(
+                Diagnostic("signal_short", samples=signal.size, model="the encoder", needed=self.min_samples)
+            )
         if np.ptp(signal) == 0:
-            return Unavailable("the signal is silent")
+            return Unavailable(Diagnostic("signal_silent"))
         return None
 
     def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
         if not np.isfinite(row).all():
-            return Unavailable("the encoder's output is not a finite number")
+            return Unavailable(Diagnostic("encoder_not_finite"))
         return {"embedding": row}
 
 

@@ -142,7 +142,7 @@ def test_what_is_left_out_is_not_measured_and_says_so(profiled, odd):
     )
     sections = found.codecs[odd("HangsInStreams")]
     for name in ("streaming", "latency"):
-        assert sections[name] == {"state": "not measured", "reason": "it was left out"}
+        assert sections[name] == {"state": "not measured", "reason": "it was left out", "code": "skipped"}
     assert (
         not found.faults
         and sections["stability"]["state"] == "ok"
