@@ -352,7 +352,7 @@ class Pool:
         worker.pipe.close()
         held = list(worker.batches.values())
         self.workers[self.workers.index(worker)] = self._start(worker.device, worker.owner)
-        lost = worker.process.returncode == DEVICE_LOST
+        lost = worker.process.wait() == DEVICE_LOST
         return Died(reason, held[0] if held else None, held[1:], late, lost)
 
     def retire(self, device: str) -> bool:
