@@ -116,30 +116,17 @@ _HOMES = {
     "codec_bench.api.doctor": ("doctor",),
     "codec_bench.api.evaluate": ("evaluate",),
     "codec_bench.api.score": ("score",),
-    "codec_bench.apps.site.api": ("site",),
     "codec_bench.api.run_benchmark": ("run_benchmark",),
     "codec_bench.api.sample_size": ("sample_size",),
     "codec_bench.codecs": ("load_codec",),
     "codec_bench.codecs.base": ("Codec", "CodecInfo", "CodecStream", "LatentCodec"),
-    "codec_bench.apps.agreement.api": ("agreement",),
-    "codec_bench.apps.building.api": ("build",),
     "codec_bench.api.compare": ("compare",),
-    "codec_bench.apps.conversation.api": ("converse",),
     "codec_bench.api.verify_batching": ("verify_batching",),
-    "codec_bench.apps.leaderboards.api": ("leaderboard",),
-    "codec_bench.apps.listening.api": ("export_listening", "import_listening"),
     "codec_bench.metrics.base": ("Inputs", "Metric"),
     "codec_bench.models.base": ("Model", "ModelInfo"),
-    "codec_bench.apps.profiling.api": ("profile",),
     "codec_bench.api.read_arguments": ("read_arguments",),
     "codec_bench.api.load_metric": ("load_metric",),
     "codec_bench.api.merge": ("merge",),
-    "codec_bench.apps.agreement.metrics_api": ("metric_agreement",),
-    "codec_bench.apps.gating.api": ("gate_calibrate", "gate_check", "gate_freeze"),
-    "codec_bench.apps.judging.api": ("judge_check",),
-    "codec_bench.apps.judging.compare": ("judge_compare",),
-    "codec_bench.apps.judging.strengths": ("judge_strengths",),
-    "codec_bench.apps.agreement.stability": ("metric_stability",),
     "codec_bench.stats.intervals": ("interval",),
     "codec_bench.stats.paired": ("paired_test",),
     "codec_bench.report.figures": ("write_figures",),
@@ -161,11 +148,16 @@ _HOME = {name: module for module, held in _HOMES.items() for name in held}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    module = _HOME.get(name)
+    if module is None and name in __all__:
+        from codec_bench.registry import added
+
+        module = added("VERBS").get(name)
+    if module is None:
         raise AttributeError(f"module 'codec_bench' has no attribute '{name}'")
     import importlib
 
-    value = getattr(importlib.import_module(_HOME[name]), name)
+    value = getattr(importlib.import_module(module), name)
     globals()[name] = value
     return value
 

@@ -159,7 +159,7 @@ class Command(NamedTuple):
 
 
 def added(key: str) -> dict[str, Any]:
-    """What the applications add under a key by name: a `Command` under `COMMANDS`, dotted paths under the others."""
+    """What the applications add under a key by name: a `Command` under `COMMANDS`, else a path."""
     return {name: path for module in applications() for name, path in getattr(module, key, {}).items()}
 
 

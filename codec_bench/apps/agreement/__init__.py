@@ -29,3 +29,8 @@ COMMANDS = {
         "codec_bench.apps.agreement.command:metrics",
     ),
 }
+VERBS = {
+    "agreement": "codec_bench.apps.agreement.api",
+    "metric_agreement": "codec_bench.apps.agreement.metrics_api",
+    "metric_stability": "codec_bench.apps.agreement.stability",
+}

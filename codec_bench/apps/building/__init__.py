@@ -32,3 +32,4 @@ COMMANDS = {
         "codec_bench.apps.building.command:build",
     ),
 }
+VERBS = {"build": "codec_bench.apps.building.api"}

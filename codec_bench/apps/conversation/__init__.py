@@ -31,3 +31,4 @@ COMMANDS = {
         "codec_bench.apps.conversation.command:converse",
     ),
 }
+VERBS = {"converse": "codec_bench.apps.conversation.api"}

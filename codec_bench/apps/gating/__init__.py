@@ -22,3 +22,8 @@ COMMANDS = {
         "codec_bench.apps.gating.command:gate_app",
     ),
 }
+VERBS = {
+    "gate_calibrate": "codec_bench.apps.gating.api",
+    "gate_check": "codec_bench.apps.gating.api",
+    "gate_freeze": "codec_bench.apps.gating.api",
+}

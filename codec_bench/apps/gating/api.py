@@ -137,10 +137,10 @@ def gate_calibrate(
 
     repeats = read_baseline(Path(baseline))
     first = repeats[0]
-    given = {"schema": 1, "alpha": ALPHA if alpha is None else alpha, "power": POWER if power is None else power}
-    rates = fit(given, GateSpec, source="the gate")
+    document = {"schema": 1, "alpha": ALPHA if alpha is None else alpha, "power": POWER if power is None else power}
+    rates = fit(document, GateSpec, source="the gate")
     level = 1 - 2 * rates.alpha / len(first.metrics)  # Holm's first step
-    found: dict[str, MetricCalibration] = {}
+    calibrations: dict[str, MetricCalibration] = {}
     undefined = []
     for name, facts in first.metrics.items():
         ids, parts = shared_parts(repeats, name)
@@ -153,11 +153,11 @@ def gate_calibrate(
         detectable = spread.detectable(level, rates.power)
         more = {k: spread.detectable(level, rates.power, repeats=k) for k in MORE_REPEATS if k > len(repeats)}
         items = {k: spread.detectable(level, rates.power, items=k) for k in MORE_ITEMS}
-        found[name] = MetricCalibration(
+        calibrations[name] = MetricCalibration(
             facts.unit, value, spread, detectable, _rounded_up(detectable or 0.0),
             {k: v for k, v in more.items() if v is not None}, {k: v for k, v in items.items() if v is not None},
         )  # fmt: skip
-    if not found:
+    if not calibrations:
         raise UserError(f"no metric of '{baseline}' has a value")
     spec = GateSpec(
         alpha=rates.alpha,
@@ -165,12 +165,12 @@ def gate_calibrate(
         limits=Limits(**{code: max(getattr(run, code) for run in repeats) for code in Limits.model_fields}),
         metrics={
             name: MetricSpec(margin=one.margin, failed=max(count_failed(run, name) for run in repeats))
-            for name, one in found.items()
+            for name, one in calibrations.items()
         },
     )
     if out is not None:
         write_spec(spec, Path(out))
-    return Calibration(len(repeats), found, tuple(undefined), spec)
+    return Calibration(len(repeats), calibrations, tuple(undefined), spec)
 
 
 def gate_check(

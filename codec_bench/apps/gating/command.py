@@ -53,13 +53,13 @@ def calibrate(
     from codec_bench.apps.gating.words import CALIBRATE_HEADS, calibrate_notes, calibrate_rows
     from codec_bench.report.table import wide_table
 
-    found = gate_calibrate(baseline, out=out, alpha=alpha, power=power)
+    calibration = gate_calibrate(baseline, out=out, alpha=alpha, power=power)
     if as_json:
-        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(calibration.as_dict(), ensure_ascii=False) + "\n")
         return
     shown = console()
-    shown.print(wide_table(CALIBRATE_HEADS, calibrate_rows(found), shown.width))
-    for note in calibrate_notes(found):
+    shown.print(wide_table(CALIBRATE_HEADS, calibrate_rows(calibration), shown.width))
+    for note in calibrate_notes(calibration):
         shown.print(note, markup=False)
     if out is not None:
         talk(f"gate: {out}")

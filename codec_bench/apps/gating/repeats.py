@@ -117,9 +117,9 @@ def measure_spread(fold: Fold, repeats: Sequence[np.ndarray], codes: np.ndarray 
 def _paired_error(fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | None) -> float:
     """The standard error CR2 of the difference of two runs over the same items."""
     units_a, units_b = unit_sums(a, codes), unit_sums(b, codes)
-    left_out = fold(units_a.sum(axis=0) - units_a) - fold(units_b.sum(axis=0) - units_b)
+    jackknife = fold(units_a.sum(axis=0) - units_a) - fold(units_b.sum(axis=0) - units_b)
     difference = float((fold(units_a.sum(axis=0)[None]) - fold(units_b.sum(axis=0)[None]))[0])
-    return left_out_error(left_out, difference, (units_a[:, 1] + units_b[:, 1]) / 2) or 0.0
+    return left_out_error(jackknife, difference, (units_a[:, 1] + units_b[:, 1]) / 2) or 0.0
 
 
 def measure_loss(
@@ -150,13 +150,13 @@ def measure_loss(
     shared = spread.runs * math.sqrt(1 / len(baseline) + 1 / len(candidate)) if spread else 0.0
 
     def at(level: float) -> tuple[float, float, float, int, str] | None:
-        found = paired_parts(fold, worse, better, codes, seed=seed, level=level, bounds=bounds)
-        if found.difference is None or found.low is None or found.high is None:
+        test = paired_parts(fold, worse, better, codes, seed=seed, level=level, bounds=bounds)
+        if test.difference is None or test.low is None or test.high is None:
             return None
         reach = t_quantile(level, len(baseline) - 1) * shared if shared else 0.0
-        low = found.difference - math.hypot(found.difference - found.low, reach)
-        high = found.difference + math.hypot(found.high - found.difference, reach)
-        return found.difference, low, high, found.units, found.method
+        low = test.difference - math.hypot(test.difference - test.low, reach)
+        high = test.difference + math.hypot(test.high - test.difference, reach)
+        return test.difference, low, high, test.units, test.method
 
     shown = at(level)
     if shown is None:

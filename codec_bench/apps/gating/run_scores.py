@@ -179,12 +179,12 @@ def _item_score(row: Any) -> ItemScore:
 
 def _identity(run: Run) -> dict[str, str]:
     """The parts of a run that a baseline and a run to check must share, beside items and metrics."""
-    found = identity_of(run)
-    parts = {name: getattr(found, name) for name in ("data", "prompt", "reading", "choices", "precision", "control")}
+    identity = identity_of(run)
+    parts = {name: getattr(identity, name) for name in ("data", "prompt", "reading", "choices", "precision", "control")}
     fingerprint = run.meta.get("fingerprint") or {}
-    asked = fingerprint.get("asked") or {}
+    request = fingerprint.get("asked") or {}
     benchmark = (run.meta.get("benchmark") or {}).get("name")
-    decoding = asked.get("decoding")
+    decoding = request.get("decoding")
     return {
         name: value
         for name, value in {

@@ -177,7 +177,7 @@ def find_units(run: RunScores, metric: str, ids: Sequence[str]) -> tuple[np.ndar
 
 
 def _compare(
-    baseline: Sequence[RunScores], candidate: Sequence[RunScores], metric: str, wanted: MetricSpec, spec: GateSpec
+    baseline: Sequence[RunScores], candidate: Sequence[RunScores], metric: str, metric_spec: MetricSpec, spec: GateSpec
 ) -> MetricVerdict:
     facts = baseline[0].metrics[metric]
     ids, parts = shared_parts([*baseline, *candidate], metric)
@@ -185,15 +185,15 @@ def _compare(
     before, after = parts[: len(baseline)], parts[len(baseline) :]
     fold = facts.fold(metric)
     loss = measure_loss(
-        fold, before, after, codes, higher_is_better=facts.higher_is_better, margin=wanted.margin,
+        fold, before, after, codes, higher_is_better=facts.higher_is_better, margin=metric_spec.margin,
         level=1 - 2 * spec.alpha, bounds=facts.value_bounds,
     )  # fmt: skip
     scored = {id for run in baseline for id, one in run.scores[metric].items() if one.value is not None}
-    lost = {id for run in candidate for id, one in run.scores[metric].items() if one.value is None}
+    missing = {id for run in candidate for id, one in run.scores[metric].items() if one.value is None}
     return MetricVerdict(
         metric, facts.unit, facts.higher_is_better, "cannot_tell",
-        folded(fold, np.mean(before, axis=0)), folded(fold, np.mean(after, axis=0)), wanted.margin, loss, None, len(ids), few_speakers,
-        tuple(sorted(scored & lost)), _moved(baseline, candidate, metric, ids, facts.higher_is_better),
+        folded(fold, np.mean(before, axis=0)), folded(fold, np.mean(after, axis=0)), metric_spec.margin, loss, None, len(ids), few_speakers,
+        tuple(sorted(scored & missing)), _moved(baseline, candidate, metric, ids, facts.higher_is_better),
     )  # fmt: skip
 
 
@@ -230,8 +230,8 @@ def _moved(
 def _run_limits(baseline: Sequence[RunScores], candidate: Sequence[RunScores], spec: GateSpec) -> list[LimitCheck]:
     checks = []
     for code in ("failed", "silent", "truncated"):
-        given = getattr(spec.limits, code)
-        limit = max(getattr(run, code) for run in baseline) if given is None else given
+        declared = getattr(spec.limits, code)
+        limit = max(getattr(run, code) for run in baseline) if declared is None else declared
         value = max(getattr(run, code) for run in candidate)
         checks.append(LimitCheck(code, None, limit, value, value <= limit))
     return checks
@@ -240,25 +240,31 @@ def _run_limits(baseline: Sequence[RunScores], candidate: Sequence[RunScores], s
 def _metric_limits(
     baseline: Sequence[RunScores], candidate: Sequence[RunScores], one: MetricVerdict, specs: Any
 ) -> list[LimitCheck]:
-    wanted = specs.get(one.metric, MetricSpec())
-    limit = max(count_failed(run, one.metric) for run in baseline) if wanted.failed is None else wanted.failed
+    metric_spec = specs.get(one.metric, MetricSpec())
+    limit = max(count_failed(run, one.metric) for run in baseline) if metric_spec.failed is None else metric_spec.failed
     value = max(count_failed(run, one.metric) for run in candidate)
     checks = [LimitCheck("failed", one.metric, limit, value, value <= limit)]
-    if wanted.max is not None:
+    if metric_spec.max is not None:
         checks.append(
-            LimitCheck("max", one.metric, wanted.max, one.value, one.value is not None and one.value <= wanted.max)
+            LimitCheck(
+                "max", one.metric, metric_spec.max, one.value, one.value is not None and one.value <= metric_spec.max
+            )
         )
-    if wanted.min is not None:
+    if metric_spec.min is not None:
         checks.append(
-            LimitCheck("min", one.metric, wanted.min, one.value, one.value is not None and one.value >= wanted.min)
+            LimitCheck(
+                "min", one.metric, metric_spec.min, one.value, one.value is not None and one.value >= metric_spec.min
+            )
         )
-    if wanted.items_above_50 is not None:
+    if metric_spec.items_above_50 is not None:
         above = max(
             sum(score.value is not None and score.value > HALF for score in run.scores[one.metric].values())
             for run in candidate
         )
         checks.append(
-            LimitCheck("items_above_50", one.metric, wanted.items_above_50, above, above <= wanted.items_above_50)
+            LimitCheck(
+                "items_above_50", one.metric, metric_spec.items_above_50, above, above <= metric_spec.items_above_50
+            )
         )
     return checks
 

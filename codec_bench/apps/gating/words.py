@@ -30,8 +30,8 @@ CALIBRATE_HEADS = ("metric", "value", "SE items", "SD repeats", "finds", "margin
 def limit_text(check: LimitCheck) -> str:
     """A limit as a sentence, with the number that was found."""
     name = "run" if check.metric is None else plain(check.metric)
-    found = "no value" if check.value is None else f"{check.value:.6g}"
-    return f"{name}: {LIMITS[check.code].format(limit=check.limit)}; found {found}"
+    value_text = "no value" if check.value is None else f"{check.value:.6g}"
+    return f"{name}: {LIMITS[check.code].format(limit=check.limit)}; found {value_text}"
 
 
 def check_rows(result: GateResult) -> list[list[str]]:
@@ -79,21 +79,21 @@ def conclusion(result: GateResult) -> str:
     return "passed"
 
 
-def calibrate_rows(found: Calibration) -> list[list[str]]:
+def calibrate_rows(calibration: Calibration) -> list[list[str]]:
     """The rows of a calibration, one for each metric."""
     return [
         [plain(name), number(one.value), number(one.spread.items), number(one.spread.repeats),
          number(one.detectable), number(one.margin)]
-        for name, one in found.metrics.items()
+        for name, one in calibration.metrics.items()
     ]  # fmt: skip
 
 
-def calibrate_notes(found: Calibration) -> list[str]:
+def calibrate_notes(calibration: Calibration) -> list[str]:
     """What to know below the table, with what more repeats and more items would give."""
-    notes = [NOTES["one_run"]] if found.repeats == 1 else []
-    if found.undefined:
-        notes.append(NOTES["undefined"].format(metrics=", ".join(map(plain, found.undefined))))
-    for name, one in found.metrics.items():
+    notes = [NOTES["one_run"]] if calibration.repeats == 1 else []
+    if calibration.undefined:
+        notes.append(NOTES["undefined"].format(metrics=", ".join(map(plain, calibration.undefined))))
+    for name, one in calibration.metrics.items():
         more = [f"{k} repeats {number(v)}" for k, v in one.with_repeats.items()]
         more += [f"{k} times the items {number(v)}" for k, v in one.with_items.items()]
         if one.detectable:

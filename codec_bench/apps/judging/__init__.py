@@ -26,3 +26,8 @@ COMMANDS = {
         "codec_bench.apps.judging.command:judge_app",
     ),
 }
+VERBS = {
+    "judge_check": "codec_bench.apps.judging.api",
+    "judge_compare": "codec_bench.apps.judging.compare",
+    "judge_strengths": "codec_bench.apps.judging.strengths",
+}

@@ -29,3 +29,4 @@ COMMANDS = {
         common=True,
     ),
 }
+VERBS = {"leaderboard": "codec_bench.apps.leaderboards.api"}

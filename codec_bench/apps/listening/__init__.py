@@ -30,3 +30,4 @@ COMMANDS = {
         "codec_bench.apps.listening.command:listen_app",
     ),
 }
+VERBS = {"export_listening": "codec_bench.apps.listening.api", "import_listening": "codec_bench.apps.listening.api"}

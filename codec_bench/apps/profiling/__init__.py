@@ -35,3 +35,4 @@ COMMANDS = {
         common=True,
     ),
 }
+VERBS = {"profile": "codec_bench.apps.profiling.api"}

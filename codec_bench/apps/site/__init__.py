@@ -22,3 +22,4 @@ COMMANDS = {
         "codec_bench.apps.site.command:site",
     ),
 }
+VERBS = {"site": "codec_bench.apps.site.api"}
