@@ -36,7 +36,7 @@ from codec_bench.errors import RunMismatch
 from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import load_attribute
 from codec_bench.types import Audio, Message, Request, Response
-from codec_bench.weights.find import Found
+from codec_bench.weights.find import LocalCheckpoint
 
 RATE = 16_000
 WEIGHTS = "utmos22_strong_step7459_v1.pt"
@@ -350,7 +350,7 @@ def test_identities_of_weights_and_models(tmp_path, exchange):
     def identities() -> list[tuple]:
         return [
             (
-                Found(tmp_path, str(path), (path.name,)).identity,
+                LocalCheckpoint(tmp_path, str(path), (path.name,)).identity,
                 json.dumps(isolated(path).identity["files"]).rpartition(":")[2],
             )
             for path in paths

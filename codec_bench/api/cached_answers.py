@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from codec_bench.errors import UserError
-from codec_bench.models.cache import Kept, ResponseCache
+from codec_bench.models.cache import ResponseCache, StoredModel
 
 
-def list_cached_answers() -> list[Kept]:
+def list_cached_answers() -> list[StoredModel]:
     """How many answers of each model are kept, their size, and when one was last used.
 
     Raises:
         UserError: the file that holds them cannot be read.
     """
     with _open_cache() as cache:
-        return cache.kept()
+        return cache.list_models()
 
 
 def evict_answers(model: str | None) -> int:
@@ -26,10 +26,10 @@ def evict_answers(model: str | None) -> int:
         UserError: no answers of this model are kept, or the file that holds them cannot be read.
     """
     with _open_cache() as cache:
-        names = [one.model for one in cache.kept()]
+        names = [one.model for one in cache.list_models()]
         if model is not None and model not in names:
             raise UserError(f"no answers of a model '{model}' are kept", hint=f"there are {', '.join(names) or 'none'}")
-        return cache.forget(model)
+        return cache.evict(model)
 
 
 @contextmanager

@@ -113,7 +113,7 @@ class LoadedMetric:
             for index, score in enumerate(ready):
                 quiet, other_quiet = silent[index]
                 scores[index][name] = flagged(
-                    metric, score, estimate_silent=quiet, reference_silent=other_quiet, told=levels[index]
+                    metric, score, estimate_silent=quiet, reference_silent=other_quiet, comparison=levels[index]
                 )
         return scores
 
@@ -123,7 +123,7 @@ class LoadedMetric:
         if reference is None or not rates:
             return NOT_COMPARED
         rate = min(rates)
-        return compared(to_signal(reference, rate), to_signal(estimate, rate), rate, made=True)
+        return compared(to_signal(reference, rate), to_signal(estimate, rate), rate, generated=True)
 
     def _compute(
         self, features: Sequence[str], audios: Sequence[Audio] | None, count: int, language: str | None
@@ -170,7 +170,7 @@ def _check_list(side: str, values: Any, kind: type | tuple[type, ...]) -> list[A
 
 def _signal(metric: Metric, audio: Audio | None, rate_hz: int) -> np.ndarray | None:
     """One side as the metric reads it, or None."""
-    return metric.heard(to_signal(audio, rate_hz)) if metric.signals and audio is not None else None
+    return metric.prepare_signal(to_signal(audio, rate_hz)) if metric.signals and audio is not None else None
 
 
 def load_metric(name: str, *, device: str = "auto", weights: str | None = None) -> LoadedMetric:

@@ -38,7 +38,7 @@ from codec_bench.engine.systems import Codecs, System, read_systems
 from codec_bench.errors import AnswersPending, MissingExtra, UserError
 from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import ModelInfo
-from codec_bench.models.likelihood import told
+from codec_bench.models.likelihood import facts_of
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
@@ -540,7 +540,7 @@ def _sample(question: Question) -> Sample:
 def _info(name: str, request: BenchmarkRequest) -> ModelInfo:
     """The facts of a model; for scoring only its name, without loading it."""
     try:
-        return told(load_model(name, request.options.get(name), device=request.running.device))
+        return facts_of(load_model(name, request.options.get(name), device=request.running.device))
     except UserError:
         if request.phase != "scores":
             raise

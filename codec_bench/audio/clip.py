@@ -54,10 +54,12 @@ class Clip:
             AudioError: the sound cannot be read, holds no samples, or holds samples that are not finite.
         """
         audio = self._held()
-        return deepcopy(audio) if self._is_kept else audio  # a model may write into it, and others read the same sound
+        return (
+            deepcopy(audio) if self._is_shared else audio
+        )  # a model may write into it, and others read the same sound
 
     @property
-    def _is_kept(self) -> bool:
+    def _is_shared(self) -> bool:
         return isinstance(self.source, Audio)
 
     @property
@@ -95,32 +97,32 @@ class Clip:
     def fitted(self, rate_hz: int, limit_s: float | None = None) -> tuple[Clip, float]:
         """As `signal`, but gives the audio as a clip."""
         audio, cut_s = self.once(("signal", rate_hz, limit_s), lambda: self.signal(rate_hz, limit_s))
-        return self.made(audio, (rate_hz, limit_s)), cut_s
+        return self.derive(audio, (rate_hz, limit_s)), cut_s
 
-    def made(self, audio: Audio, how: Hashable) -> Clip:
+    def derive(self, audio: Audio, variant: Hashable) -> Clip:
         """A clip of audio that was made of this one; it is shared if this one is.
 
         Args:
-            audio: the audio. how: tells it from others that are made of this clip.
+            audio: the audio. variant: tells it from others that are made of this clip.
         """
         return Clip(audio, self.name)
 
-    def once(self, what: Hashable, make: Callable[[], Made]) -> Made:
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What is made of the sound. A shared clip makes it once, and keeps it as long as there is room.
 
         Args:
-            what: tells it from other things that are made of this clip. make: makes it.
+            key: tells it from other things that are made of this clip. make: makes it.
         """
         return make()
 
 
 @dataclass(slots=True, eq=False)
-class _Kept:
+class _Entry:
     """One thing that was made of a sound, and its size; the lock is held while it is made."""
 
     lock: Lock = field(default_factory=Lock)
     value: Any = None
-    is_made: bool = False
+    is_ready: bool = False
     size: int = 0
 
 
@@ -135,7 +137,7 @@ class SharedSounds:
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most, self._bytes = most_bytes, 0
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._lock = Lock()
 
     def share(self, clip: Clip, name: Hashable) -> Clip:
@@ -149,26 +151,26 @@ class SharedSounds:
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What `make` gives; it is called once as long as its result is kept."""
         with self._lock:
-            entry = self._kept.setdefault(key, _Kept())
-            self._kept.move_to_end(key)
+            entry = self._entries.setdefault(key, _Entry())
+            self._entries.move_to_end(key)
         with entry.lock:
-            if not entry.is_made:
+            if not entry.is_ready:
                 entry.value = make()
-                entry.is_made, entry.size = True, _size_of(entry.value)
+                entry.is_ready, entry.size = True, _size_of(entry.value)
                 self._make_room(key, entry)
             value: Made = entry.value
             return value
 
-    def _make_room(self, key: Hashable, entry: _Kept) -> None:
+    def _make_room(self, key: Hashable, entry: _Entry) -> None:
         with self._lock:
-            if self._kept.get(key) is not entry:  # it was forgotten while it was made
+            if self._entries.get(key) is not entry:  # it was forgotten while it was made
                 return
             self._bytes += entry.size
-            for old in list(self._kept):
+            for old in list(self._entries):
                 if self._bytes <= self._most:
                     break
                 if old != key:
-                    self._bytes -= self._kept.pop(old).size
+                    self._bytes -= self._entries.pop(old).size
 
 
 def _size_of(value: object) -> int:
@@ -192,7 +194,7 @@ class _Shared(Clip):
     key: tuple[Hashable, ...] = ()
 
     @property
-    def _is_kept(self) -> bool:
+    def _is_shared(self) -> bool:
         return True
 
     def _held(self) -> Audio:
@@ -200,13 +202,13 @@ class _Shared(Clip):
         plain = Clip(self.source, self.name)
         return plain._held() if isinstance(self.source, Audio) else self.once("audio", plain._held)
 
-    def made(self, audio: Audio, how: Hashable) -> Clip:
-        """As `Clip.made`."""
-        return _Shared(audio, self.name, self.sounds, (*self.key, how))
+    def derive(self, audio: Audio, variant: Hashable) -> Clip:
+        """As `Clip.derive`."""
+        return _Shared(audio, self.name, self.sounds, (*self.key, variant))
 
-    def once(self, what: Hashable, make: Callable[[], Made]) -> Made:
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """As `Clip.once`."""
-        return self.sounds.once((*self.key, what), make)
+        return self.sounds.once((*self.key, key), make)
 
 
 def wav_bytes(audio: Audio) -> bytes:

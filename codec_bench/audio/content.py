@@ -54,8 +54,8 @@ def content_of(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> Content 
     """
     if levels.size < 5 or all_silent(levels):
         return None
-    heard = np.flatnonzero(levels > levels.max() - SILENT_DB)
-    sound_s = float(heard[-1] - heard[0] + 1) * signal.size / levels.size / rate_hz
+    loud = np.flatnonzero(levels > levels.max() - SILENT_DB)
+    sound_s = float(loud[-1] - loud[0] + 1) * signal.size / levels.size / rate_hz
     return Content(signal.size / rate_hz - sound_s, sound_s, _top_hz(signal, rate_hz, levels))
 
 
@@ -66,9 +66,9 @@ def _top_hz(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> float:
     order = np.argsort(-levels)[: max(1, levels.size // 2)]
     count = min(_FRAMES, order.size)
     chosen = order[np.arange(count) * (order.size - 1) // max(1, count - 1)]
-    whole = signal if signal.size >= _SIZE else np.resize(signal, _SIZE)
-    starts = np.minimum(chosen * signal.size // levels.size, whole.size - _SIZE)
-    frames = sliding_window_view(whole, _SIZE)[starts]
-    found = np.fft.rfft(frames * _WINDOW)
-    strongest = (found.real**2 + found.imag**2).max(axis=0)
+    looped = signal if signal.size >= _SIZE else np.resize(signal, _SIZE)
+    starts = np.minimum(chosen * signal.size // levels.size, looped.size - _SIZE)
+    frames = sliding_window_view(looped, _SIZE)[starts]
+    spectra = np.fft.rfft(frames * _WINDOW)
+    strongest = (spectra.real**2 + spectra.imag**2).max(axis=0)
     return float(np.flatnonzero(strongest >= strongest.max() / 10 ** (EMPTY_DB / 10))[-1]) * rate_hz / _SIZE

@@ -36,7 +36,7 @@ _STEADY_DB = 5.0
 _FEWEST = 8
 _FEWEST_TO_FOLLOW = 15  # of 366 codings of clips of 0.16 to 0.3 s, 2 follow by less
 _FEWEST_OF_SHARE = 50
-_LEAST_TO_TELL_S = 0.05
+_SHORTEST_S = 0.05
 _SAME_SHORT_WAVEFORM = 0.8
 _OTHER_BANDS, _SAME_BANDS = 0.75, 0.93
 """Band levels of an estimate below 0.3 s that correlate less belong to another sound, and those that correlate as much
@@ -65,8 +65,8 @@ def is_folded(reference: np.ndarray, estimate: np.ndarray) -> bool:
 def _side_db(signal: np.ndarray) -> float:
     """The power of what differs from the mean of the channels, relative to all."""
     power = float(np.square(signal, dtype=np.float64).sum())
-    side = float(np.square(signal - signal.mean(axis=0), dtype=np.float64).sum())
-    return 10 * float(np.log10(max(side, 1e-12 * power) / power)) if power else -np.inf
+    side_power = float(np.square(signal - signal.mean(axis=0), dtype=np.float64).sum())
+    return 10 * float(np.log10(max(side_power, 1e-12 * power) / power)) if power else -np.inf
 
 
 def loudest_levels(audio: Audio) -> np.ndarray:
@@ -78,14 +78,14 @@ def loudest_levels(audio: Audio) -> np.ndarray:
     rate, shortest = audio.sample_rate_hz, round(FRAME_S * audio.sample_rate_hz)
     if not audio.samples.size:
         return np.zeros(0)
-    found = []
+    tracks = []
     for one in audio.samples:
         peak = max(float(one.max()), -float(one.min()))
         if peak > 1.0:
             one = one / peak  # the squares of huge samples are no numbers
         turning = one - one.mean()
-        found.append(levels_db(turning if one.size >= shortest else np.resize(turning, shortest), rate))
-    return np.max(found, axis=0) if len(found) > 1 else found[0]
+        tracks.append(levels_db(turning if one.size >= shortest else np.resize(turning, shortest), rate))
+    return np.max(tracks, axis=0) if len(tracks) > 1 else tracks[0]
 
 
 def is_silent(audio: Audio) -> bool:
@@ -113,11 +113,11 @@ def lacks_speech(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> s
     levels = [levels_db(signal, rate_hz) for signal in (reference, estimate)]
     if min(one.size for one in levels) < _FEWEST_OF_SHARE:
         return None
-    wanted, given = (float(np.mean(one > np.percentile(one, 95) - SPEECH_DB)) for one in levels)
-    return LACKING if given < LEAST_SHARE * wanted else None
+    reference_share, estimate_share = (float(np.mean(one > np.percentile(one, 95) - SPEECH_DB)) for one in levels)
+    return LACKING if estimate_share < LEAST_SHARE * reference_share else None
 
 
-def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
+def find_mismatch(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
     """In which way an estimate is not what its reference says, or None.
 
     What is shorter than 0.3 s has too few levels to be followed, and up to a second another sound may have the same
@@ -132,20 +132,20 @@ def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | N
     reference, estimate = reference[:size], estimate[:size]
     of_reference, of_estimate = (levels_db(signal, rate_hz) for signal in (reference, estimate))
     if of_reference.size < _FEWEST:
-        return _unlike_if_short(reference, estimate, rate_hz)
+        return _find_short_mismatch(reference, estimate, rate_hz)
     loud = np.percentile(of_reference, 95)
     speech = of_reference > loud - SPEECH_DB
     change = (of_estimate - of_reference)[speech]
     if np.mean(change < min(np.percentile(change, 90), 0.0) - MISSING_DB) > MISSING_SHARE:
         return MISSING
     if of_reference.size < _FEWEST_TO_FOLLOW:
-        return _unlike_if_short(reference, estimate, rate_hz)
-    heard = np.maximum(of_reference, loud - _FLOOR_DB)
-    given = np.maximum(of_estimate, np.percentile(of_estimate, 95) - _FLOOR_DB)
+        return _find_short_mismatch(reference, estimate, rate_hz)
+    reference_track = np.maximum(of_reference, loud - _FLOOR_DB)
+    estimate_track = np.maximum(of_estimate, np.percentile(of_estimate, 95) - _FLOOR_DB)
     # A steady sound has no levels to follow.
-    follows = heard.std() < _STEADY_DB or _correlation(heard, given) >= LEAST_CORRELATION
+    follows = reference_track.std() < _STEADY_DB or _correlation(reference_track, estimate_track) >= LEAST_CORRELATION
     alike = abs(_correlation(reference, estimate))
-    if heard.size >= _FEWEST_OF_SHARE:
+    if reference_track.size >= _FEWEST_OF_SHARE:
         return None if follows or alike >= SAME_WAVEFORM else NOT_FOLLOWING
     if alike >= _SURE_WAVEFORM:
         return None
@@ -155,7 +155,7 @@ def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | N
     return None if same >= (_OTHER_BANDS if alike >= SAME_WAVEFORM else _SAME_BANDS_BELOW_1_S) else INCONCLUSIVE
 
 
-def _unlike_if_short(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
+def _find_short_mismatch(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
     """`NOT_FOLLOWING`, `INCONCLUSIVE` or None, for what is shorter than 0.3 s.
 
     None also for a reference that does not vary.
@@ -163,7 +163,7 @@ def _unlike_if_short(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) 
     if not reference.size or not reference.std():
         return None
     alike = abs(_correlation(reference, estimate))
-    if reference.size < round(_LEAST_TO_TELL_S * rate_hz) or rate_hz < 2 * _BANDS_HZ[2]:
+    if reference.size < round(_SHORTEST_S * rate_hz) or rate_hz < 2 * _BANDS_HZ[2]:
         return None if alike >= _SAME_SHORT_WAVEFORM else INCONCLUSIVE
     same = _bands_alike(reference, estimate, rate_hz)
     waveform, bands = alike >= SAME_WAVEFORM, same >= _OTHER_BANDS

@@ -26,8 +26,8 @@ def noises(signal: np.ndarray) -> np.ndarray:
     Args:
         signal: float32 `(samples,)`, finite.
     """
-    heard = np.clip(np.round(signal.astype(np.float64) * FULL_SCALE), -FULL_SCALE, FULL_SCALE).astype("<i2")
-    seed = int.from_bytes(hashlib.blake2b(heard.tobytes(), digest_size=16).digest(), "big")
+    quantised = np.clip(np.round(signal.astype(np.float64) * FULL_SCALE), -FULL_SCALE, FULL_SCALE).astype("<i2")
+    seed = int.from_bytes(hashlib.blake2b(quantised.tobytes(), digest_size=16).digest(), "big")
     draws = np.random.Generator(np.random.PCG64(seed))
     out = np.empty((len(NOISES), signal.size), np.float32)
     out[0] = draws.uniform(-1.0, 1.0, signal.size)

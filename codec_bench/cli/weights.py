@@ -115,7 +115,7 @@ def fetch(
     for name in names:
         try:
             with _progress() as report_bytes:
-                fetched = get(name, source=source, mirror=mirror, to=to, tell=talk, progress=report_bytes)  # type: ignore[arg-type]
+                fetched = get(name, source=source, mirror=mirror, to=to, notify=talk, progress=report_bytes)  # type: ignore[arg-type]
         except KeyboardInterrupt:
             ignore_interrupts()
             talk("stopped; the same command continues the download")

@@ -69,7 +69,7 @@ TABLE = {
 # Names that other packages add, and a user's own code. The adapters above cannot be named directly.
 REGISTRY = Registry("codec", "CODECS", {})
 _COMMAND_FILE = re.compile(r"^(?P<path>.+\.ya?ml)(@(?P<kbps>[^@]+))?$")
-_NAMES_MADE = r"import \*|sys\.modules|\b(?:globals|locals|vars|setattr|exec|eval|__dict__|__getattr__)\b|(?<!\.)\b__name__\b(?! ==)"
+_DYNAMIC_NAMES = r"import \*|sys\.modules|\b(?:globals|locals|vars|setattr|exec|eval|__dict__|__getattr__)\b|(?<!\.)\b__name__\b(?! ==)"
 """What a file can make names with that do not stand in its text."""
 
 
@@ -130,15 +130,15 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
     """
     if not isinstance(name, str):
         raise UserError(f"the name of a codec is a {type(name).__name__}; expected a text, such as 'opus-12k'")
-    given, bits = _without_bits({"device": device, "weights": weights, **options})
+    chosen, bits = _without_bits({"device": device, "weights": weights, **options})
     if is_command_file(name):
-        return _rounded(_load_command(name, given), bits)
+        return _rounded(_load_command(name, chosen), bits)
     entry = None if is_own_code(name) else _find(name)
     if entry is None:
-        return _rounded(_load_other(name, given), bits)
+        return _rounded(_load_other(name, chosen), bits)
     adapter = load_attribute(TABLE[entry.family.adapter])
     held, own_bits = _without_bits(entry.options)
-    codec = _rounded(call_with_known(adapter, {**held, **given}), own_bits if bits is None else bits)
+    codec = _rounded(call_with_known(adapter, {**held, **chosen}), own_bits if bits is None else bits)
     licence = entry.family.licence
     codec.info = replace(
         codec.info,
@@ -150,19 +150,19 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
     return codec
 
 
-def build_codec(made: Any, name: str, *, device: str = "cpu", **options: Any) -> Codec:
+def build_codec(target: Any, name: str, *, device: str = "cpu", **options: Any) -> Codec:
     """A codec of the caller's own that no name leads to: an object, or a class that is built with these options.
 
     Args:
-        made: the object or the class. name: what it is called in messages. device, options: as for `load_codec`.
+        target: the object or the class. name: what it is called in messages. device, options: as for `load_codec`.
 
     Raises:
         UserError: it is not a codec, or the class does not take an option.
     """
-    given, bits = _without_bits({"device": device, **options})
-    if isinstance(made, type):
-        made = build_preserving_torch(lambda: call_with_known(made, given))
-    return _rounded(_checked(made, name), bits)
+    chosen, bits = _without_bits({"device": device, **options})
+    if isinstance(target, type):
+        target = build_preserving_torch(lambda: call_with_known(target, chosen))
+    return _rounded(_checked(target, name), bits)
 
 
 def list_codecs() -> list[CodecRow]:
@@ -196,17 +196,17 @@ def _row(name: str, entry: Any) -> CodecRow:
     family, adapter = entry.family, load_attribute(TABLE[entry.family.adapter])
     options, bits = _without_bits(entry.options)
     described = adapter.describe(**options)
-    found = adapter.find_weights(**options) if hasattr(adapter, "find_weights") else None
+    location = adapter.find_weights(**options) if hasattr(adapter, "find_weights") else None
     info = replace(
         described if bits is None else quantised_info(described, bits),
         name=name,
         code_licence=family.licence.code,
         weights_licence=family.licence.weights,
-        weights=found,
+        weights=location,
         paper=family.paper,
     )
     kind = "latents" if info.latents else "codes" if adapter.where == "device" else "packets"
-    here, published = (found is not None, adapter.published(**options)) if kind != "packets" else (None, None)
+    here, published = (location is not None, adapter.published(**options)) if kind != "packets" else (None, None)
     return CodecRow(
         name, info, family.summary, family.points_text(), here, kind, family.source, entry.family_name, published
     )
@@ -229,11 +229,11 @@ def has_codec(name: str) -> bool:
     return base in codec_names() or base in catalogue.families() or base in _collected()
 
 
-def require_codec(name: str | None, asked: str | None = None) -> None:
+def require_codec(name: str | None, requested: str | None = None) -> None:
     """Checks that a codec and its operating point exist, without loading anything.
 
     Args:
-        name: as `load_codec` takes it; None if no name leads to the codec. asked: what to call it in the message.
+        name: as `load_codec` takes it; None if no name leads to the codec. requested: what to call it in the message.
 
     Raises:
         UserError: there is no such codec, operating point or file.
@@ -245,7 +245,7 @@ def require_codec(name: str | None, asked: str | None = None) -> None:
         path = Path(head).expanduser()
         if path.suffix == ".py" and not path.is_file():
             raise UserError(f"there is no file '{path}'")
-        named = rf"\b{re.escape(attribute)}\b|{_NAMES_MADE}"
+        named = rf"\b{re.escape(attribute)}\b|{_DYNAMIC_NAMES}"
         if path.suffix == ".py" and not re.search(named, text := path.read_text("utf-8", "replace")):
             classes = ", ".join(re.findall(r"^class (\w+)", text, re.MULTILINE))
             raise UserError(
@@ -253,7 +253,7 @@ def require_codec(name: str | None, asked: str | None = None) -> None:
             )
         return
     if name is None or not has_codec(name):
-        raise UnknownName("codec", asked or str(name), [*codec_names(), *catalogue.families(), *_collected()])
+        raise UnknownName("codec", requested or str(name), [*codec_names(), *catalogue.families(), *_collected()])
     if Spec.parse(name).name not in codec_names() or Spec.parse(name).point is not None:
         _find(name)
 
@@ -315,8 +315,8 @@ def _collected() -> dict[str, Any]:
 
 def _without_bits(options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
     """The options of a codec's class, and the bits of each latent that are asked for, or None."""
-    own = dict(options)
-    return own, own.pop("latent_bits", None)
+    remaining = dict(options)
+    return remaining, remaining.pop("latent_bits", None)
 
 
 def _rounded(codec: Any, bits: Any) -> Codec:
@@ -325,14 +325,14 @@ def _rounded(codec: Any, bits: Any) -> Codec:
     return codec if bits is None else Quantised(codec, bits)
 
 
-def _load_command(name: str, given: dict[str, Any]) -> Codec:
+def _load_command(name: str, chosen: dict[str, Any]) -> Codec:
     from codec_bench.codecs.command import Command
 
     match = _COMMAND_FILE.match(name.strip())
     assert match is not None, "only names of command files come here"
     if match["kbps"] is not None:
-        given = {**given, "bitrate_bps": _bps(name, match["kbps"])}
-    return call_with_known(Command, {**given, "path": match["path"]})
+        chosen = {**chosen, "bitrate_bps": _bps(name, match["kbps"])}
+    return call_with_known(Command, {**chosen, "path": match["path"]})
 
 
 def _bps(name: str, kbps: str) -> int:
@@ -364,7 +364,7 @@ def _find(name: str) -> Any:
     return catalogue.find(name)
 
 
-def _load_other(name: str, given: dict[str, Any]) -> Codec:
+def _load_other(name: str, chosen: dict[str, Any]) -> Codec:
     from codec_bench.codecs import catalogue
 
     spec = Spec.parse(name)
@@ -374,8 +374,8 @@ def _load_other(name: str, given: dict[str, Any]) -> Codec:
         if spec.argument is not None:
             raise UserError(f"'{name}': a codec takes no [{spec.argument}]", hint="expected NAME or NAME@KBPS")
         if spec.point is not None:
-            given = {**given, "bitrate_bps": _bps(name, spec.point)}
-    return _checked(build_preserving_torch(lambda: call_with_known(REGISTRY.resolve(spec.name), given)), name)
+            chosen = {**chosen, "bitrate_bps": _bps(name, spec.point)}
+    return _checked(build_preserving_torch(lambda: call_with_known(REGISTRY.resolve(spec.name), chosen)), name)
 
 
 def _checked(codec: Any, name: str) -> Codec:

@@ -94,7 +94,7 @@ def ready(audio: Audio, info: CodecInfo) -> list[Audio]:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class PreparedBatch:
     """A batch of any audio, and the pieces of it that a codec is given, each with the place of the audio it is of."""
 
     batch: Sequence[Audio]
@@ -102,14 +102,14 @@ class Given:
     owners: list[int]
 
     @classmethod
-    def of(cls, info: CodecInfo, batch: Sequence[Audio]) -> Given:
+    def of(cls, info: CodecInfo, batch: Sequence[Audio]) -> PreparedBatch:
         """What a codec is given for a batch.
 
         Raises:
             UserError: the codec takes neither some audio's number of channels, nor one or two.
         """
-        pieces = [(index, piece) for index, audio in enumerate(batch) for piece in ready(audio, info)]
-        return cls(batch, [piece for _, piece in pieces], [index for index, _ in pieces])
+        pieces = [(index, segment) for index, audio in enumerate(batch) for segment in ready(audio, info)]
+        return cls(batch, [segment for _, segment in pieces], [index for index, _ in pieces])
 
 
 def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
@@ -119,20 +119,20 @@ def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
         CodecFault: the codec returned another number of items, another length or rate, codes out of range, or samples
             that are not finite.
     """
-    return reconstruct_given(codec, Given.of(codec.info, batch))
+    return reconstruct_prepared(codec, PreparedBatch.of(codec.info, batch))
 
 
-def reconstruct_given(codec: Any, given: Given) -> CodedBatch:
+def reconstruct_prepared(codec: Any, prepared: PreparedBatch) -> CodedBatch:
     """Encodes and decodes a batch that is ready; raises as `reconstruct`."""
     start = perf_counter()
-    codes = encode(codec, given.pieces)
+    codes = encode(codec, prepared.pieces)
     bits = [item.bits for item in codes]  # before the decoder has them, which may write into them
     middle = perf_counter()
-    decoded = decode(codec, codes, given.pieces)
+    decoded = decode(codec, codes, prepared.pieces)
     end = perf_counter()
     items = []
-    for index, audio in enumerate(given.batch):
-        mine = [k for k, owner in enumerate(given.owners) if owner == index]
+    for index, audio in enumerate(prepared.batch):
+        mine = [k for k, owner in enumerate(prepared.owners) if owner == index]
         estimate = join_channels([decoded[k] for k in mine], audio.channels)
         latents = next((item for item in (codes[k] for k in mine) if isinstance(item, Latents)), None)
         sent = None if latents else sum(bits[k] or 0.0 for k in mine)
@@ -240,13 +240,13 @@ def check_decoded(name: str, decoded: Any, pieces: Sequence[Audio]) -> None:
         raise CodecFault(
             f"{name}.decode returned {got} for a batch of {len(pieces)}; expected a list of {len(pieces)} Audio"
         )
-    for out, piece in zip(decoded, pieces):
+    for out, segment in zip(decoded, pieces):
         if not isinstance(out, Audio):
             raise CodecFault(f"{name}.decode returned a {type(out).__name__}; expected codec_bench.Audio")
-        if out.samples.shape != piece.samples.shape or out.sample_rate_hz != piece.sample_rate_hz:
+        if out.samples.shape != segment.samples.shape or out.sample_rate_hz != segment.sample_rate_hz:
             raise CodecFault(
                 f"{name}.decode returned {out.samples.shape} at {out.sample_rate_hz} Hz (channels, samples); expected "
-                f"{piece.samples.shape} at {piece.sample_rate_hz} Hz: output must be as long as input"
+                f"{segment.samples.shape} at {segment.sample_rate_hz} Hz: output must be as long as input"
             )
         if not np.isfinite(out.samples.sum(dtype=np.float64)):
             raise CodecFault(f"{name}.decode returned samples that are not finite")

@@ -132,11 +132,11 @@ class Codec(ABC):
         """
         raise UserError(f"{self.info.name} gives no vectors for its codes")
 
-    def conceal(self, codes: Sequence[Codes], lost: Sequence[np.ndarray]) -> list[Audio]:
+    def conceal(self, codes: Sequence[Codes], dropped: Sequence[np.ndarray]) -> list[Audio]:
         """Audio of each item of which some packets or frames did not arrive, by the decoder's own concealment.
 
         Args:
-            codes: as for `decode`; what was lost may not be looked at. lost: of each item, bools `(packets or
+            codes: as for `decode`; what was lost may not be looked at. dropped: of each item, bools `(packets or
                 frames,)`.
 
         Raises:
@@ -209,11 +209,11 @@ class CodecStream(ABC):
     step_samples: int
 
     @abstractmethod
-    def encode(self, piece: Audio) -> Codes:
+    def encode(self, segment: Audio) -> Codes:
         """The codes that the next piece completes. A last piece that is too short is followed by zeros.
 
         Args:
-            piece: `step_samples` samples; the last piece may have fewer.
+            segment: `step_samples` samples; the last piece may have fewer.
         """
 
     @abstractmethod

@@ -29,7 +29,7 @@ from codec_bench.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
 
 _SHORTEST_S = 0.1
-SIDE = "side"
+SIDE_INFO = "side"
 """The key in `Codes.side` of the numbers that a worker gives beside its codes."""
 
 
@@ -89,7 +89,7 @@ class Collection(BaseModel):
 @cache
 def entries() -> dict[str, Entry]:
     """Every codec of the collections as an entry of the catalogue, by its name."""
-    found = {}
+    by_name = {}
     for name in config_names("collection"):
         held = read_config("collection", name, Collection)
         for codec, member in held.codecs.items():
@@ -104,8 +104,8 @@ def entries() -> dict[str, Entry]:
                 paper=member.paper,
             )
             options = {"codec": codec} | ({"collection": name} if held.env else {})
-            found[f"{name}/{codec}"] = Entry(f"{name}/{codec}", family, options, member.family)
-    return found
+            by_name[f"{name}/{codec}"] = Entry(f"{name}/{codec}", family, options, member.family)
+    return by_name
 
 
 class Collected(Codec):
@@ -146,7 +146,8 @@ class Collected(Codec):
         tokens = sum(count for count, _ in facts.streams())
         return CodecInfo(
             f"{collection or cls.collection}/{codec}", (facts.rate_hz,), frame_rate_hz=facts.frame_rate_hz,
-            nominal_bitrate_bps=bits * facts.frame_rate_hz, tokens_per_s=tokens * facts.frame_rate_hz, global_side=(SIDE,) if facts.global_side else (),
+            nominal_bitrate_bps=bits * facts.frame_rate_hz, tokens_per_s=tokens * facts.frame_rate_hz,
+            global_side=(SIDE_INFO,) if facts.global_side else (),
         )  # fmt: skip
 
     @classmethod
@@ -175,7 +176,7 @@ class Collected(Codec):
         """Codes `(codebooks, frames)` of an item, and what else the package's decoder is given."""
         raise NotImplementedError
 
-    def _wave(self, values: np.ndarray, side: Mapping[str, Any]) -> np.ndarray:
+    def _wave(self, values: np.ndarray, side_info: Mapping[str, Any]) -> np.ndarray:
         """The samples that codes are decoded to."""
         raise NotImplementedError
 
@@ -185,25 +186,25 @@ class Collected(Codec):
         Raises:
             UserError: a rate or channel count that the codec does not take, or no samples.
         """
-        made = []
+        codes = []
         for audio in batch:
             check_input(audio, self.info)
             shortest = round(_SHORTEST_S * audio.sample_rate_hz)
-            heard = fit_length(audio.samples, max(audio.num_samples, shortest))
-            values, side = self._codes(Audio(heard, audio.sample_rate_hz))
+            padded = fit_length(audio.samples, max(audio.num_samples, shortest))
+            values, side_info = self._codes(Audio(padded, audio.sample_rate_hz))
             stream = CodeStream(
                 np.ascontiguousarray(values, np.int64), self._facts.cardinality, self._facts.frame_rate_hz
             )
-            made.append(Codes((stream,), audio.num_samples, audio.sample_rate_hz, side=side))
-        return made
+            codes.append(Codes((stream,), audio.num_samples, audio.sample_rate_hz, side=side_info))
+        return codes
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
         """Audio of each item."""
-        made = []
+        outputs = []
         for item in codes:
             wave = np.asarray(self._wave(np.asarray(item.streams[0].values), item.side), np.float32)
-            made.append(Audio(fit_length(wave.reshape(1, -1), item.num_samples), item.sample_rate_hz))
-        return made
+            outputs.append(Audio(fit_length(wave.reshape(1, -1), item.num_samples), item.sample_rate_hz))
+        return outputs
 
 
 class AudioCodecs(Collected):
@@ -213,8 +214,8 @@ class AudioCodecs(Collected):
 
     def _built(self) -> Any:
         facts = self._facts
-        made = getattr(import_module("audiocodecs"), facts.held_as)(facts.rate_hz, **facts.arguments)
-        return made.requires_grad_(False).eval().to(self._device)
+        codec = getattr(import_module("audiocodecs"), facts.held_as)(facts.rate_hz, **facts.arguments)
+        return codec.requires_grad_(False).eval().to(self._device)
 
     def _codes(self, audio: Audio) -> tuple[np.ndarray, Mapping[str, Any]]:
         import torch
@@ -223,7 +224,7 @@ class AudioCodecs(Collected):
             tokens = self._model.sig_to_toks(torch.from_numpy(audio.samples).to(self._device))
         return tokens[0].T.cpu().numpy(), {}
 
-    def _wave(self, values: np.ndarray, side: Mapping[str, Any]) -> np.ndarray:
+    def _wave(self, values: np.ndarray, side_info: Mapping[str, Any]) -> np.ndarray:
         import torch
 
         with torch.inference_mode():
@@ -246,28 +247,30 @@ class SoundCodec(Collected):
         return import_module("SoundCodec.codec").load_codec(self._facts.held_as)
 
     def _codes(self, audio: Audio) -> tuple[np.ndarray, Mapping[str, Any]]:
-        given = {"audio": {"array": audio.samples[0], "sampling_rate": audio.sample_rate_hz}}
-        found = self._model.extract_unit(given)
-        stuff = found.stuff_for_synth
-        values = np.atleast_2d(_here(found.unit).squeeze()).reshape(self._facts.codebooks, -1)
-        side: dict[str, Any] = {"kind": type(stuff).__name__}
-        for n, part in enumerate(stuff if isinstance(stuff, list | tuple) else [stuff]):
-            held = np.asarray(_here(part))
+        row = {"audio": {"array": audio.samples[0], "sampling_rate": audio.sample_rate_hz}}
+        units = self._model.extract_unit(row)
+        stuff = units.stuff_for_synth
+        values = np.atleast_2d(_here(units.unit).squeeze()).reshape(self._facts.codebooks, -1)
+        side_info: dict[str, Any] = {"kind": type(stuff).__name__}
+        for n, item in enumerate(stuff if isinstance(stuff, list | tuple) else [stuff]):
+            held = np.asarray(_here(item))
             order = _order(held, values)
-            side |= {f"{n}": held} if order is None else {f"{n}": np.array(held.shape), f"{n} is": order}
-        return values, side
+            side_info |= {f"{n}": held} if order is None else {f"{n}": np.array(held.shape), f"{n} is": order}
+        return values, side_info
 
-    def _wave(self, values: np.ndarray, side: Mapping[str, Any]) -> np.ndarray:
+    def _wave(self, values: np.ndarray, side_info: Mapping[str, Any]) -> np.ndarray:
         import torch
 
         orders = {_CODES: values, _TURNED: values.T}
         held = [
-            orders[side[f"{n} is"]].reshape(tuple(side[f"{n}"])) if f"{n} is" in side else side[f"{n}"]
-            for n in range(sum(name.isdecimal() for name in side))
+            orders[side_info[f"{n} is"]].reshape(tuple(side_info[f"{n}"]))
+            if f"{n} is" in side_info
+            else side_info[f"{n}"]
+            for n in range(sum(name.isdecimal() for name in side_info))
         ]
-        parts = [torch.as_tensor(np.ascontiguousarray(part)).to(self._model.device) for part in held]
+        parts = [torch.as_tensor(np.ascontiguousarray(item)).to(self._model.device) for item in held]
         kinds = {"tuple": tuple, "list": list}
-        return _here(self._model.decode_unit(kinds.get(side["kind"], lambda held: held[0])(parts)))
+        return _here(self._model.decode_unit(kinds.get(side_info["kind"], lambda held: held[0])(parts)))
 
 
 _CODES, _TURNED = "codes", "codes, frames first"

@@ -122,10 +122,10 @@ class Command(Codec):
             length = frames * frame
         samples = np.pad(audio.samples, ((0, 0), (0, length - audio.num_samples)))
         with TemporaryDirectory(prefix="codec-bench-") as folder:
-            given, made = Path(folder, f"input.{file.audio}"), Path(folder, f"coded{file.extension}")
-            write_pcm(given, samples, rate_hz, file.audio)
-            self._run("encoder", given, made, rate_hz, audio.channels)
-            stream = made.read_bytes()
+            source, target = Path(folder, f"input.{file.audio}"), Path(folder, f"coded{file.extension}")
+            write_pcm(source, samples, rate_hz, file.audio)
+            self._run("encoder", source, target, rate_hz, audio.channels)
+            stream = target.read_bytes()
         side_bits = -8.0 * frames * file.frame_header_bytes
         if 8 * (len(stream) - file.header_bytes) + side_bits <= 0:
             headers = file.header_bytes + frames * file.frame_header_bytes
@@ -145,17 +145,17 @@ class Command(Codec):
         """float32 `(channels, samples)`: everything that the decoder wrote for one item."""
         rate_hz, channels = item.sample_rate_hz, item.side["channels"]
         with TemporaryDirectory(prefix="codec-bench-") as folder:
-            given, made = Path(folder, f"coded{self._file.extension}"), Path(folder, f"output.{self._file.audio}")
-            given.write_bytes(item.side["header"].tobytes() + b"".join(item.packets))
-            self._run("decoder", given, made, rate_hz, channels)
+            source, target = Path(folder, f"coded{self._file.extension}"), Path(folder, f"output.{self._file.audio}")
+            source.write_bytes(item.side["header"].tobytes() + b"".join(item.packets))
+            self._run("decoder", source, target, rate_hz, channels)
             if self._file.audio == "raw":
-                return self._read_raw(made, channels)
-            if made.stat().st_size == 0:
+                return self._read_raw(target, channels)
+            if target.stat().st_size == 0:
                 raise UserError(f"{self.info.name}: the decoder wrote an empty file")
             try:
-                audio = Audio.read(made)
+                audio = Audio.read(target)
             except AudioError as error:
-                reason = error.message.replace(f"'{made}'", "its file")
+                reason = error.message.replace(f"'{target}'", "its file")
                 raise UserError(f"{self.info.name}: what the decoder wrote is not sound: {reason}") from error
         if (audio.sample_rate_hz, audio.channels) != (rate_hz, channels):
             got, expected = f"{audio.channels} x {audio.sample_rate_hz} Hz", f"{channels} x {rate_hz} Hz"
@@ -199,22 +199,24 @@ class Command(Codec):
             raise UserError(f"{self.info.name}: what it decodes at {rate_hz} Hz comes {-lag} samples early")
         return lag
 
-    def _run(self, role: Literal["encoder", "decoder"], given: Path, made: Path, rate_hz: int, channels: int) -> None:
+    def _run(
+        self, role: Literal["encoder", "decoder"], source: Path, target: Path, rate_hz: int, channels: int
+    ) -> None:
         """Runs one program in the folder of its files.
 
         Raises:
             UserError: the program did not end in time, ended with an error, or wrote no file.
         """
-        arguments = self._arguments(role, str(given), str(made), rate_hz, channels)
+        arguments = self._arguments(role, str(source), str(target), rate_hz, channels)
         who = f"{self.info.name}: the {role} '{Path(arguments[0]).name}'"
-        run_program(arguments, given.parent, who, self._file.timeout_s)
-        if not made.is_file():
-            raise UserError(f"{who} wrote no file{last_words(given.parent)}")
+        run_program(arguments, source.parent, who, self._file.timeout_s)
+        if not target.is_file():
+            raise UserError(f"{who} wrote no file{last_words(source.parent)}")
 
-    def _arguments(self, role: str, given: str, made: str, rate_hz: int, channels: int) -> list[str]:
+    def _arguments(self, role: str, source: str, target: str, rate_hz: int, channels: int) -> list[str]:
         values = {
-            "input": given,
-            "output": made,
+            "input": source,
+            "output": target,
             "rate": str(rate_hz),
             "rate_khz": f"{rate_hz / 1000:g}",
             "channels": str(channels),

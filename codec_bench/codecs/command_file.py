@@ -91,19 +91,19 @@ def read_command(path: Path, changes: Mapping[str, object]) -> CommandFile:
     return file
 
 
-def bitrate_of(file: CommandFile, path: Path, asked: int | None) -> int | None:
+def bitrate_of(file: CommandFile, path: Path, requested: int | None) -> int | None:
     """The bitrate at which the programs run: the one asked for, else the file's; None if there is none.
 
     Raises:
         UserError: the file does not declare it.
     """
-    if asked is None:
+    if requested is None:
         return file.bitrate_bps
     known = {round(1000 * point) for point in file.points}
-    if asked not in known | {file.bitrate_bps}:
+    if requested not in known | {file.bitrate_bps}:
         hint = f"its points are {', '.join(f'{p:g}' for p in file.points)} kbps" if file.points else "it has no points"
-        raise UserError(f"'{path}' does not declare the point of {asked / 1000:g} kbps", hint=hint)
-    return asked
+        raise UserError(f"'{path}' does not declare the point of {requested / 1000:g} kbps", hint=hint)
+    return requested
 
 
 def program_of(file: CommandFile, path: Path, role: str, bitrate_bps: int | None) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 
 from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.base import check_input
-from codec_bench.codecs.collection import SIDE, Collected
+from codec_bench.codecs.collection import SIDE_INFO, Collected
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
 from codec_bench.workers import wire
@@ -64,8 +64,8 @@ class IsolatedCodec(Collected):
     @classmethod
     def find_weights(cls, codec: str, collection: str | None = None) -> str | None:
         """The environment if it has been made, whose worker loads the weights itself; else None."""
-        found = find_environment(read_env(str(cls._held(collection).env)))
-        return None if found is None else str(found.folder)
+        environment = find_environment(read_env(str(cls._held(collection).env)))
+        return None if environment is None else str(environment.folder)
 
     @classmethod
     def require_weights(cls, weights: str | None, codec: str, collection: str | None = None) -> None:
@@ -96,16 +96,16 @@ class IsolatedCodec(Collected):
         items = [
             {
                 "wants": "audio", "streams": [np.asarray(stream.values).tolist() for stream in item.streams],
-                "side": np.asarray(item.side.get(SIDE, ()), np.float32).tolist(),
+                "side": np.asarray(item.side.get(SIDE_INFO, ()), np.float32).tolist(),
                 "num_samples": item.num_samples, "sample_rate_hz": item.sample_rate_hz,
             }
             for item in codes
         ]  # fmt: skip
-        return [self._heard(answer, item) for answer, item in zip(self._ask(items), codes, strict=True)]
+        return [self._read_audio(answer, item) for answer, item in zip(self._ask(items), codes, strict=True)]
 
     def _ask(self, items: list[dict[str, Any]]) -> list[Any]:
-        asked = [wire.pack(item) for item in items]
-        batches = [asked[at : at + wire.BATCH_ITEMS] for at in range(0, len(asked), wire.BATCH_ITEMS)]
+        packed = [wire.pack(item) for item in items]
+        batches = [packed[at : at + wire.BATCH_ITEMS] for at in range(0, len(packed), wire.BATCH_ITEMS)]
         replies = [reply for batch in batches for reply in self._loop.run(self._pool.ask(batch))]
         for reply in replies:
             reason = reply.reason or reply.answer.get("error")
@@ -115,19 +115,21 @@ class IsolatedCodec(Collected):
 
     def _read(self, answer: Any, audio: Audio) -> Codes:
         facts = self._facts
-        made = [np.asarray(values) for values in answer.get("streams", ())]
-        shapes, expected = [m.shape[:1] for m in made if m.ndim == 2], [(count,) for count, _ in facts.streams()]
-        if shapes != expected or any(m.dtype.kind not in "iu" for m in made):
+        arrays = [np.asarray(values) for values in answer.get("streams", ())]
+        shapes, expected = [m.shape[:1] for m in arrays if m.ndim == 2], [(count,) for count, _ in facts.streams()]
+        if shapes != expected or any(m.dtype.kind not in "iu" for m in arrays):
             raise UserError(f"{self.info.name}: the worker gave codes of {shapes} codebooks; expected {expected}")
         streams = tuple(
             CodeStream(values.astype(np.int64), size, facts.frame_rate_hz)
-            for values, (_, size) in zip(made, facts.streams(), strict=True)
+            for values, (_, size) in zip(arrays, facts.streams(), strict=True)
         )
-        side = np.asarray(answer.get("side", ()), np.float32)
-        held = {SIDE: side} if side.size else {}
-        return Codes(streams, audio.num_samples, audio.sample_rate_hz, side_bits=_FLOAT_BITS * side.size, side=held)
+        side_info = np.asarray(answer.get("side", ()), np.float32)
+        held = {SIDE_INFO: side_info} if side_info.size else {}
+        return Codes(
+            streams, audio.num_samples, audio.sample_rate_hz, side_bits=_FLOAT_BITS * side_info.size, side=held
+        )
 
-    def _heard(self, answer: Any, item: Codes) -> Audio:
+    def _read_audio(self, answer: Any, item: Codes) -> Audio:
         sound = answer["audio"]
         if sound["sample_rate_hz"] != item.sample_rate_hz:
             raise UserError(

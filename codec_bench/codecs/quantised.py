@@ -53,7 +53,7 @@ def quantised_info(info: CodecInfo, bits: Any) -> CodecInfo:
 
 def latent_range(codec: Any) -> tuple[np.ndarray, np.ndarray]:
     """The lowest and the highest latent of each dimension over the clips of the range, `(dimensions, 1)`."""
-    clips = [piece for name in RANGE_CLIPS for piece in ready(embedded_clip(name), codec.info)]
+    clips = [segment for name in RANGE_CLIPS for segment in ready(embedded_clip(name), codec.info)]
     latents = codec.encode(clips)
     check_encoded(codec.info, latents, len(clips))
     values = np.concatenate([np.asarray(item.values, np.float64) for item in latents], axis=1)
@@ -133,8 +133,8 @@ class _Stream(CodecStream):
         self._codec, self._of = codec, stream
         self.step_samples = stream.step_samples
 
-    def encode(self, piece: Audio) -> Codes:
-        return self._codec.rounded(self._of.encode(piece))
+    def encode(self, segment: Audio) -> Codes:
+        return self._codec.rounded(self._of.encode(segment))
 
     def decode(self, codes: Codes) -> Audio:
         return self._of.decode(self._codec._restored(codes))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Schema = TypeVar("Schema", bound=BaseModel)
 
 SUFFIX = ".yaml"
-_SHOWN, _TOLD = 300, 10
+_SHOWN, _LISTED = 300, 10
 Lines = dict[tuple[str | int, ...], int]
 
 
@@ -68,7 +68,7 @@ def load_yaml_with_lines(path: str | os.PathLike[str] | Traversable) -> tuple[An
         (document, {path: line counted from 1}), a path being such as `("data", "columns", "audio")`).
     """
     document, node = _load(path)
-    return document, {place: mark.key[0] for place, mark in _marks(node).items()}
+    return document, {location: mark.key[0] for location, mark in _marks(node).items()}
 
 
 def _load(path: str | os.PathLike[str] | Traversable) -> tuple[Any, yaml.Node | None]:
@@ -111,9 +111,9 @@ def _marks(node: yaml.Node | None) -> Marks:
         marks.setdefault(path, Mark(_position(here), _position(here)))
         if isinstance(here, yaml.MappingNode):
             for key, value in here.value:
-                place = (*path, key.value) if isinstance(key, yaml.ScalarNode) else path
-                marks[place] = Mark(_position(key), _position(value))
-                waiting.append((place, value))
+                location = (*path, key.value) if isinstance(key, yaml.ScalarNode) else path
+                marks[location] = Mark(_position(key), _position(value))
+                waiting.append((location, value))
         elif isinstance(here, yaml.SequenceNode):
             waiting += [((*path, index), value) for index, value in enumerate(here.value)]
     return marks
@@ -217,14 +217,14 @@ def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schem
     except ValidationError as error:
         # A list whose entries are wrong is told to be too short beside: it has lost them.
         places = [one["loc"] for one in error.errors()]
-        found = [
+        mistakes = [
             _mistake(one, schema)
             for one in error.errors()
             if one["type"] != "too_short"
-            or not any(place[: len(one["loc"])] == one["loc"] for place in places if place != one["loc"])
+            or not any(location[: len(one["loc"])] == one["loc"] for location in places if location != one["loc"])
         ]
-        wrong = "; ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..." for text in found[:_TOLD])
-        wrong += f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+        wrong = "; ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..." for text in mistakes[:_LISTED])
+        wrong += f"; and {len(mistakes) - _LISTED} more" if len(mistakes) > _LISTED else ""
         raise UserError(f"'{source}' does not fit: {wrong}") from error
 
 
@@ -236,9 +236,9 @@ def _mistake(error: Mapping[str, Any], schema: type[BaseModel]) -> str:
     if error["type"] == "extra_forbidden":
         near = get_close_matches(name, sorted(schema.model_fields), n=2)
         return f"there is no field '{name}'" + (f"; did you mean {' or '.join(near)}?" if near else "")
-    said, given = error["msg"].removeprefix("Value error, "), error["input"]
-    scalar = given is None or isinstance(given, (str, int, float, list, tuple))
-    return f"{name}: {said}" + (f"; got {given!r}" if said.startswith("Input should be") and scalar else "")
+    message, value = error["msg"].removeprefix("Value error, "), error["input"]
+    scalar = value is None or isinstance(value, (str, int, float, list, tuple))
+    return f"{name}: {message}" + (f"; got {value!r}" if message.startswith("Input should be") and scalar else "")
 
 
 def _folder(kind: str) -> Traversable:

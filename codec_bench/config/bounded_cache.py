@@ -20,7 +20,7 @@ class BoundedCache(ABC):
         max_bytes: largest size of the stored entries.
 
     Class attributes
-        what: what the cache holds, for the message.
+        content: what the cache holds, for the message.
         tables: the SQL statements that make the tables.
         table: the table of the entries, with the columns `key` and `used`, the time of the last use.
         length: an SQL expression for the bytes of an entry.
@@ -30,7 +30,7 @@ class BoundedCache(ABC):
         hits, misses: how many keys were found and not found. trouble: why the cache is not used, or None.
     """
 
-    what: ClassVar[str]
+    content: ClassVar[str]
     tables: ClassVar[str]
     table: ClassVar[str]
     length: ClassVar[str]
@@ -115,7 +115,7 @@ class BoundedCache(ABC):
         return db
 
     def _give_up(self, error: Exception) -> None:
-        self.trouble = f"the {self.what} cache is off: {error}"
+        self.trouble = f"the {self.content} cache is off: {error}"
         if self._db is not None:
             self._db.close()
             self._db = None

@@ -65,8 +65,8 @@ def file_hash(path: str | os.PathLike[str]) -> str:
         return known
     digest = hashlib.sha256()
     with open(path, "rb") as file:
-        while part := file.read(_PART_BYTES):
-            digest.update(part)
+        while block := file.read(_PART_BYTES):
+            digest.update(block)
     if state is not None and state == file_state(path):
         _hashes(str(cache_folder())).put(state, digest.hexdigest())
     return digest.hexdigest()
@@ -101,7 +101,7 @@ def path_hash(path: str | os.PathLike[str]) -> str:
 class _Hashes(BoundedCache):
     """The hashes of files by their states."""
 
-    what = "file hash"
+    content = "file hash"
     tables = (
         "CREATE TABLE IF NOT EXISTS files (key TEXT PRIMARY KEY, hash TEXT NOT NULL, used REAL NOT NULL) WITHOUT ROWID;"
     )

@@ -74,8 +74,8 @@ def _check_size(root: yaml.Node) -> None:
             _refuse("a list or mapping holds itself", node)
         if id(node) not in sizes:
             inner = above | {id(node)}
-            parts = [part for pair in node.value for part in (pair if isinstance(pair, tuple) else (pair,))]
-            sizes[id(node)] = 1 + sum(size(part, inner) for part in parts)
+            parts = [item for pair in node.value for item in (pair if isinstance(pair, tuple) else (pair,))]
+            sizes[id(node)] = 1 + sum(size(item, inner) for item in parts)
         if sizes[id(node)] > MOST_VALUES:
             _refuse(f"it has more than {MOST_VALUES:,} values once its aliases are written out", node)
         return sizes[id(node)]
@@ -113,8 +113,8 @@ class _Limits(Composer, SafeConstructor):
         except yaml.YAMLError:
             raise
         except Exception as error:  # such as the date 2026-13-01, or a number of 5,000 digits
-            said = " ".join(str(error).split())[:200]
-            problem = f"'{str(node.value)[:40]}' is no value of the kind that it looks like ({said})"
+            message = " ".join(str(error).split())[:200]
+            problem = f"'{str(node.value)[:40]}' is no value of the kind that it looks like ({message})"
             raise ConstructorError(None, None, problem, node.start_mark) from error
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:

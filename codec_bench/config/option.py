@@ -36,8 +36,8 @@ class Kind:
 
 
 Text = Annotated[str, Kind("a text", str)]
-Place = Annotated[str, Kind("a text", "path")]
-Whole = Annotated[int, Kind("a whole number", int)]
+PathText = Annotated[str, Kind("a text", "path")]
+WholeNumber = Annotated[int, Kind("a whole number", int)]
 Number = Annotated[float, Kind("a number", float)]
 Flag = Annotated[bool, Kind("true or false", bool)]
 Texts = Annotated[str | list[str], Kind("a text, or a list of texts", str)]
@@ -45,7 +45,7 @@ Columns = Annotated[str | list[str], Kind("a text, or a list of texts", "columns
 Rows = Annotated[
     str | list[str] | dict[str, str], Kind("a text, a list of texts, or a mapping of the names of rows to texts", str)
 ]
-Kept = Annotated[str | int, Kind("all, none, or a whole number", str)]
+Retention = Annotated[str | int, Kind("all, none, or a whole number", str)]
 Settings = Annotated[
     dict[str, dict[str, Any]], Kind("a mapping of names to options, such as {dnsmos: {weights: DIR}}", "settings")
 ]
@@ -59,10 +59,10 @@ def names(value: str | Iterable[str]) -> list[str]:
         UserError: something else was given, such as an object or a class.
     """
     parts = value.split(",") if isinstance(value, str) else list(value) if isinstance(value, Iterable) else [value]
-    for part in parts:
-        if not isinstance(part, str):
-            what = f"the class {part.__name__}" if isinstance(part, type) else f"a {type(part).__name__}"
-            raise UserError(f"expected a name as a text, got {what}", hint="a class of one's own is './FILE.py:CLASS'")
+    for item in parts:
+        if not isinstance(item, str):
+            got = f"the class {item.__name__}" if isinstance(item, type) else f"a {type(item).__name__}"
+            raise UserError(f"expected a name as a text, got {got}", hint="a class of one's own is './FILE.py:CLASS'")
     return [p.strip() for p in parts if p.strip()]
 
 
@@ -122,22 +122,22 @@ def options_of(schema: type[Any]) -> dict[str, Option]:
     """
     fields = {one.name: one for one in dataclasses.fields(schema)}
     hints = typing.get_type_hints(schema, include_extras=True)
-    found = {}
+    options = {}
     for name in dict.fromkeys(
         name for cls in schema.__mro__ for name in inspect.get_annotations(cls) if name in fields
     ):
-        told = fields[name].metadata.get("option")
-        if told is not None and name not in getattr(schema, "without", ()):
+        declared = fields[name].metadata.get("option")
+        if declared is not None and name not in getattr(schema, "without", ()):
             default = ... if fields[name].default is MISSING else fields[name].default
             kind = _kind_of(hints[name])
-            found[name] = dataclasses.replace(told, name=name, type=hints[name], kind=kind, default=default)
-    return found
+            options[name] = dataclasses.replace(declared, name=name, type=hints[name], kind=kind, default=default)
+    return options
 
 
 def _kind_of(hint: Any) -> Any:
     """The kind that a type such as `Text | None` holds; None if it holds none."""
-    found = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Kind)]
-    return found[0] if found else next(filter(None, map(_kind_of, typing.get_args(hint))), None)
+    kinds = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Kind)]
+    return kinds[0] if kinds else next(filter(None, map(_kind_of, typing.get_args(hint))), None)
 
 
 def documented(schema: type[Any], of: Of = "verb") -> Callable[[_Documented], _Documented]:
@@ -149,26 +149,26 @@ def documented(schema: type[Any], of: Of = "verb") -> Callable[[_Documented], _D
         of: which of them: those that become this, and that the docstring does not describe itself.
     """
 
-    def written(made: _Documented) -> _Documented:
-        if made.__doc__ is not None:  # without `python -OO`
-            head, mark, rest = made.__doc__.partition("Args:\n")
+    def written(target: _Documented) -> _Documented:
+        if target.__doc__ is not None:  # without `python -OO`
+            head, mark, rest = target.__doc__.partition("Args:\n")
             indent = " " * (len(head) - len(head.rstrip(" ")))
-            taken = inspect.signature(made).parameters
+            parameters = inspect.signature(target).parameters
             entries = [
                 entry(one, indent + " " * 4)
                 for one in options_of(schema).values()
-                if one.of == of and one.there in taken and f"\n{indent}    {one.there}:" not in f"\n{rest}"
+                if one.of == of and one.there in parameters and f"\n{indent}    {one.there}:" not in f"\n{rest}"
             ]
-            made.__doc__ = f"{head}{mark}{''.join(entries)}{rest}"
-        return made
+            target.__doc__ = f"{head}{mark}{''.join(entries)}{rest}"
+        return target
 
     return written
 
 
 def entry(one: Option, indent: str) -> str:
     """What an option is in Python, as an entry of `Args`."""
-    told = f"{one.there}: {one.python or one.help[:1].lower() + one.help[1:]}"
+    line = f"{one.there}: {one.python or one.help[:1].lower() + one.help[1:]}"
     return (
-        textwrap.fill(told, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    ", break_on_hyphens=False)
+        textwrap.fill(line, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    ", break_on_hyphens=False)
         + "\n"
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from codec_bench.config.option import Number, Place, Rows, Settings, Text, Texts, Whole, option
+from codec_bench.config.option import Number, PathText, Rows, Settings, Text, Texts, WholeNumber, option
 from codec_bench.config.shared_options import SETTINGS, Request
 
 
@@ -34,13 +34,13 @@ class ProfileRequest(Request):
         "The codec or family that BD-rates are measured against.",
         python="the codec or family that delta rates are measured against; None for none.",
     )
-    alignments: Place | None = option(
+    alignments: PathText | None = option(
         None,
         "When each phone is said: a folder of TextGrid files, or a .TextGrid, .ctm or .json file. The codebooks are then compared with the phones.",
         python="a folder of TextGrid files, or a .TextGrid, .ctm or .json file, which says when each phone of the samples is said; "
         "then the codebooks are compared with the phones. None for none.",
     )
-    out: Place | None = option(
+    out: PathText | None = option(
         None,
         "Folder of profile.json and profile.html. Default: the unfinished profile of the same command under runs/, or a new folder there.",
         python="a folder; None continues the unfinished profile of the same call under `runs/`, or makes a new folder there.",
@@ -48,10 +48,10 @@ class ProfileRequest(Request):
     device: Text = option(
         "auto", "auto, cpu or cuda:0.", python="`auto`, `cpu` or `cuda:0`; of several GPUs the first is used."
     )
-    limit: Whole | None = option(
+    limit: WholeNumber | None = option(
         None, "Take at most so many samples.", python="how many samples to take; None for all."
     )
-    seed: Whole = option(
+    seed: WholeNumber = option(
         0,
         "Seed of the noise, and of the choice that --limit makes.",
         python="decides which samples `limit` takes, and the noise.",
@@ -68,15 +68,15 @@ class ProfileRequest(Request):
         "Measurements to leave out, with commas, such as streaming,complexity.",
         python="names of measurements to leave out, of `codec_bench.apps.profiling.steps.OPTIONAL`.",
     )
-    reencodings: Whole = option(3, "How often decoded audio is encoded again.", of="settings", least=0)
-    lm_steps: Whole = option(
+    reencodings: WholeNumber = option(3, "How often decoded audio is encoded again.", of="settings", least=0)
+    lm_steps: WholeNumber = option(
         100,
         "Steps that a small transformer is trained on the codes, 0 for none.",
         of="settings",
         least=0,
         python="how many steps a small transformer is trained on the codes; 0 for none.",
     )
-    threads: Whole | None = option(
+    threads: WholeNumber | None = option(
         None, "Threads of a codec's process. Default: its libraries decide.", of="settings", least=1
     )
     time_limit: Number = option(

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from codec_bench.config.option import Flag, Place, Rows, Settings, Text, Texts, Whole, option
+from codec_bench.config.option import Flag, PathText, Rows, Settings, Text, Texts, WholeNumber, option
 from codec_bench.config.profile_request import ProfileRequest
 from codec_bench.config.run_request import RunRequest
 from codec_bench.config.shared_options import SETTINGS, Request, RunningOptions
@@ -42,25 +42,27 @@ class _Scoring(RunningOptions, Request):
         instead_of=("metrics",),
         python="a named set of metrics, which is added to `metrics`.",
     )
-    out: Place | None = option(
+    out: PathText | None = option(
         None,
         "Run folder; the same folder continues the run. Default: the unfinished run of the same command under runs/, or a new folder there.",
         python="the run folder; None continues the unfinished run of the same call under `runs/`, or makes a new folder there.",
     )
-    limit: Whole | None = option(
+    limit: WholeNumber | None = option(
         None,
         "Take at most so many samples.",
         python="how many samples to take; None for all. A run on this machine that is continued with a larger limit measures only "
         "the further samples.",
     )
-    seed: Whole = option(0, "Seed of the choice that --limit makes.", python="decides which samples `limit` takes.")
+    seed: WholeNumber = option(
+        0, "Seed of the choice that --limit makes.", python="decides which samples `limit` takes."
+    )
     shard: Text | None = option(
         None,
         "Take one part of the samples: K/N, such as 3/8. See merge.",
         python='which part of the samples to take, as `"3/8"` or `(3, 8)` for the third of eight; None for all. A hash of a '
         "sample's id says which part it is in. `merge` makes one run of the runs of all parts.",
     )
-    trials: Place | None = option(
+    trials: PathText | None = option(
         None,
         "A list of trials of speaker verification for asv_eer_listed, such as VoxCeleb's: 1 or 0, the enrolment and the test in each line.",
         python="a file with a list of trials of speaker verification for `asv_eer_listed`, such as VoxCeleb's: 1 or 0, the id of the "
@@ -87,27 +89,27 @@ class _Scoring(RunningOptions, Request):
         python="of the head node, as `HOST:PORT`, or `auto` for the cluster that runs on this machine. None takes the environment's "
         "RAY_ADDRESS; without it, a cluster is started on this machine for the run.",
     )
-    shards: Whole | None = option(
+    shards: WholeNumber | None = option(
         None,
         "How many shards --executor ray divides the data into. Default: by the cluster.",
         of="cluster",
         python="how many the data is divided into; None for as many as suit the cluster.",
     )
-    actors: Whole | None = option(
+    actors: WholeNumber | None = option(
         None,
         "How many Ray actors there are at most. Default: one for each GPU, or as many as the CPUs allow.",
         of="cluster",
         python="how many actors there are at most, which may be more than fit now, so that a cluster that grows on demand does. "
         "None for as many as fit: one for each GPU if networks run, otherwise one for each `cpus` CPUs.",
     )
-    cpus_per_actor: Whole | None = option(
+    cpus_per_actor: WholeNumber | None = option(
         None,
         "CPUs of each Ray actor that has no GPU. Default: 4 at most.",
         of="cluster",
         named="cpus",
         python="how many CPUs an actor on the CPU has, each with one worker process; None for 4, or fewer if the nodes have fewer.",
     )
-    cpu_actors: Whole = option(
+    cpu_actors: WholeNumber = option(
         0,
         "Ray actors on CPUs beside those that have a GPU. Default: none.",
         of="cluster",

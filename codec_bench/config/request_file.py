@@ -49,8 +49,8 @@ def read_request(path: str | os.PathLike[str], command: Command | None = None) -
     if command is not None and named in COMMANDS and named != command:
         hint = f"codec-bench {named} --config {file}"
         raise _wrong(file, ("command",), f"this is a request for '{named}', and the command is '{command}'", hint)
-    asked = next(name for name in COMMANDS if name == (command or named))
-    return asked, _checked(file, document, asked)
+    chosen = next(name for name in COMMANDS if name == (command or named))
+    return chosen, _checked(file, document, chosen)
 
 
 def _checked(file: Path, document: Mapping[str, Any], command: Command) -> dict[str, Any]:
@@ -60,15 +60,15 @@ def _checked(file: Path, document: Mapping[str, Any], command: Command) -> dict[
     known = options_of(REQUESTS[command])
     expected = {"command": f"one of {', '.join(COMMANDS)}"} | {name: one.kind.words for name, one in known.items()}
     types: dict[str, Any] = {"command": Command} | {name: one.type for name, one in known.items()}
-    given = {name: value for name, value in document.items() if value is not None or name not in types}
+    values = {name: value for name, value in document.items() if value is not None or name not in types}
     # The names of options are aliases, because some of them name methods of a model.
     fields: dict[str, Any] = {f"{name}_": (kind, Field(None, alias=name)) for name, kind in types.items()}
     model = create_model(command, __config__=ConfigDict(extra="forbid", strict=True), **fields)
     try:
-        model.model_validate(given)
+        model.model_validate(values)
     except ValidationError as error:
         raise _misfit(file, document, expected, command, error.errors()) from error
-    return {name: value for name, value in given.items() if name != "command"}
+    return {name: value for name, value in values.items() if name != "command"}
 
 
 def _document(file: Path) -> dict[str, Any]:
@@ -96,35 +96,40 @@ def _misfit(file: Path, document: Any, expected: Mapping[str, str], command: str
         hint = f"did you mean {' or '.join(near)}?" if near else f"{command} has {', '.join(sorted(expected))}"
         return _wrong(file, (name,), f"'{name}' is no option of {command}", hint, of="key")
     # A value that may have several types has an error for each of them; the deepest names the item that is wrong.
-    place = max((_within(document, error["loc"]) for error in errors if error["loc"][0] == name), key=len)
+    location = max((_within(document, error["loc"]) for error in errors if error["loc"][0] == name), key=len)
     value = document
-    for part in place:
-        value = value[part]
-    what = f"'{name}' is {_brief(value)}" if len(place) == 1 else f"'{name}' holds {_brief(value)}"
-    return _wrong(file, place, f"{what}; expected {expected[name]}")
+    for step in location:
+        value = value[step]
+    problem = f"'{name}' is {_brief(value)}" if len(location) == 1 else f"'{name}' holds {_brief(value)}"
+    return _wrong(file, location, f"{problem}; expected {expected[name]}")
 
 
 def _within(document: Any, location: tuple[Any, ...]) -> tuple[Any, ...]:
     """The place in the document that pydantic's location names; it also names the types that it tried."""
-    place: list[Any] = []
-    for part in location:
-        if isinstance(document, dict) and part in document:
-            document = document[part]
-        elif isinstance(document, list) and isinstance(part, int) and part < len(document):
-            document = document[part]
+    path: list[Any] = []
+    for step in location:
+        if isinstance(document, dict) and step in document:
+            document = document[step]
+        elif isinstance(document, list) and isinstance(step, int) and step < len(document):
+            document = document[step]
         else:
             continue
-        place.append(part)
-    return tuple(place)
+        path.append(step)
+    return tuple(path)
 
 
 def _wrong(
-    file: Path, place: tuple[Any, ...], message: str, hint: str | None = None, *, of: Literal["key", "value"] = "value"
+    file: Path,
+    location: tuple[Any, ...],
+    message: str,
+    hint: str | None = None,
+    *,
+    of: Literal["key", "value"] = "value",
 ) -> UserError:
     mark = Mark((1, 1), (1, 1))
     with suppress(UserError):  # a record may be larger than a YAML file may be
         # JSON is YAML as far as places are concerned.
-        mark = load_yaml_with_marks(file)[1].get(place, mark)
+        mark = load_yaml_with_marks(file)[1].get(location, mark)
     line, column = mark.key if of == "key" else mark.value
     return UserError(f"'{file}', line {line}, column {column}: {message}", hint=hint)
 
@@ -140,19 +145,19 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
     Raises:
         UserError: the run was given something that a file cannot name.
     """
-    config, how, arguments = record["config"], record.get("how") or {}, record.get("arguments") or {}
+    config, execution, arguments = record["config"], record.get("how") or {}, record.get("arguments") or {}
     typed = config.get("codecs") or {}
     systems = [f"{name}={typed[name]}" if name in typed else name for name in config.get("systems") or []]
     command = _VERBS.get(config.get("command", ""), config.get("command"))
     if config.get("data") == "samples" and command != "run":
         raise UserError(f"the run of '{file}' was given its samples in Python, which a file cannot name")
-    kept = {key: config.get(key) for key in ("data", "seed", "limit", "shard")}
-    kept |= {key: how.get(key) for key in ("device", "batch_s", "time_limit_s", "cache", "save_audio")}
-    request: dict[str, Any] = {**kept, "command": command, "set": config.get("options") or None}
+    values = {key: config.get(key) for key in ("data", "seed", "limit", "shard")}
+    values |= {key: execution.get(key) for key in ("device", "batch_s", "time_limit_s", "cache", "save_audio")}
+    request: dict[str, Any] = {**values, "command": command, "set": config.get("options") or None}
     if command == "run":
         # Of one's own, the path that was typed, which the name does not give.
-        asked = {key: only for key in ("benchmark", "model") if len(only := names(arguments.get(key) or "")) == 1}
-        request |= {"benchmark": asked.get("benchmark", [config.get("benchmark")])[0]}
+        single = {key: only for key in ("benchmark", "model") if len(only := names(arguments.get(key) or "")) == 1}
+        request |= {"benchmark": single.get("benchmark", [config.get("benchmark")])[0]}
         request |= {"data": config.get("mirror"), "judge": config.get("judge")}
         request |= {
             "repeats": config.get("repeats"),
@@ -160,7 +165,7 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
             "choices": config.get("choices"),
         }
         request |= {"by": record.get("by")}
-        model = asked.get("model", [config.get("asked", config.get("model"))])[0]
+        model = single.get("model", [config.get("asked", config.get("model"))])[0]
         request |= {"model": model} if "model" in config else {"codec": systems}
     elif command == "score":
         request |= {
@@ -171,7 +176,7 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
             "trials": config.get("trials"),
         }
     elif command == "profile":
-        settings = how.get("settings") or {}
+        settings = execution.get("settings") or {}
         request |= {"codec": systems, "metrics": config.get("metrics") or "none", "anchor": config.get("anchor")}
         request |= {"alignments": config.get("alignments")}
         request |= {key: settings.get(key) for key in ("clip_s", "reencodings", "threads")}
@@ -182,10 +187,10 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
             "metrics": config.get("metrics"),
             "by": record.get("by"),
             "trials": config.get("trials"),
-            "check": how.get("check"),
+            "check": execution.get("check"),
         }
     # Whatever else the table of options has, as it was given; `metrics` holds those of the preset.
-    schema = next((made for name, made in REQUESTS.items() if name == command), Request)
+    schema = next((request_type for name, request_type in REQUESTS.items() if name == command), Request)
     others = {
         name: arguments.get(name)
         for name, one in options_of(schema).items()

@@ -5,7 +5,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codec_bench.config.option import Flag, Kept, Number, Place, Rows, Settings, Text, Texts, Whole, option
+from codec_bench.config.option import (
+    Flag,
+    Number,
+    PathText,
+    Retention,
+    Rows,
+    Settings,
+    Text,
+    Texts,
+    WholeNumber,
+    option,
+)
 from codec_bench.config.shared_options import Request
 
 
@@ -32,7 +43,7 @@ class RunRequest(Request):
     suite: Text | None = option(
         None, "A named list of benchmarks (see: list suites).", of="terminal", instead_of=("benchmark",)
     )
-    out: Place | None = option(
+    out: PathText | None = option(
         None,
         "Folder; the same folder continues the run. Default: the unfinished run of the same command under runs/, or a new folder there.",
         python="the folder; None continues the unfinished run of the same call under `runs/`, or makes a new folder there.",
@@ -55,18 +66,18 @@ class RunRequest(Request):
         python="whose answers a judge sees beside each answer, for rubrics that compare two answers: a model of this call, or the "
         "folder of a run that is kept. None takes what the rubric names.",
     )
-    data: Place | None = option(
+    data: PathText | None = option(
         None,
         "A folder with the data sets as OWNER/NAME, used in place of the hub.",
         python="a folder that holds the data sets as `OWNER/NAME`, used in place of the hub.",
     )
-    limit: Whole | None = option(
+    limit: WholeNumber | None = option(
         None,
         "Take at most so many questions of each benchmark.",
         python="how many questions to take; None for all. A run that is continued with a larger limit asks only the further "
         "questions.",
     )
-    seed: Whole = option(
+    seed: WholeNumber = option(
         0,
         "Seed of the choice that --limit makes, and of what a model draws at random.",
         python="decides which questions `limit` takes, and what a model draws at random.",
@@ -76,7 +87,7 @@ class RunRequest(Request):
         "Take one part of the questions: K/N, such as 3/8. See merge.",
         python="which part of the questions to take, as for `evaluate`; `merge` makes one run of the runs of all parts.",
     )
-    repeats: Whole = option(
+    repeats: WholeNumber = option(
         1,
         "Draw so many answers to each question, where the model does not answer greedily.",
         python="how many answers to draw to each question, where the model does not answer greedily. A run that is continued with "
@@ -113,13 +124,13 @@ class RunRequest(Request):
         "alone, as far as there are any. They are in `Outcome.controls`.",
     )
     device: Text = option("auto", "auto, cpu, cuda:0, or several GPUs with commas.", of="running")
-    workers: Whole | None = option(
+    workers: WholeNumber | None = option(
         None,
         "CPU worker processes that score audio. Default: one per core; beside GPUs, some cores are left free.",
         of="running",
     )
     cache: Flag = option(True, "Keep answers and computed features for other runs.", of="running")
-    save_audio: Kept | None = option(
+    save_audio: Retention | None = option(
         None,
         "all, none, or the number of questions whose sound is kept. Without a value: all.",
         alone="all",

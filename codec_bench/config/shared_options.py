@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from codec_bench.config.option import Columns, Flag, Kept, Number, Text, Whole, option
+from codec_bench.config.option import Columns, Flag, Number, Retention, Text, WholeNumber, option
 
 SETTINGS = "NAME.OPTION=VALUE for a codec or feature, such as dnsmos.weights=DIR."
 
@@ -44,14 +44,14 @@ class RunningOptions:
         of="running",
         python="`auto`, `cpu`, `cuda:0` or several GPUs with commas.",
     )
-    workers: Whole | None = option(
+    workers: WholeNumber | None = option(
         None,
         "CPU worker processes. Default: one per core; beside GPUs, some cores are left free.",
         of="running",
         least=1,
         python="CPU worker processes; None for one per core, of which GPUs and the main process keep some.",
     )
-    per_gpu: Whole = option(
+    per_gpu: WholeNumber = option(
         1,
         "Worker processes for each GPU, which share its memory in equal parts.",
         of="running",
@@ -80,7 +80,7 @@ class RunningOptions:
         of="running",
         python="whether features are taken from and put into the feature cache.",
     )
-    save_audio: Kept | None = option(
+    save_audio: Retention | None = option(
         None,
         "all, none, or the number of samples whose audio is kept. Without a value: all.",
         alone="all",

@@ -59,38 +59,38 @@ def second_file(content: bytes | mmap.mmap) -> int | None:
     Raw AAC and MP3 without a header of its encoder are not seen behind another file. Decoders read on over a join of
     raw AAC.
     """
-    own = next((needle for needle in _HEADERS if _begins(content, needle, 0)), None)
+    kind = next((needle for needle in _HEADERS if _begins(content, needle, 0)), None)
     start = 1
-    if own in _SIZED and (end := 8 + int.from_bytes(content[4:8], _SIZED[own])) <= len(content):
+    if kind in _SIZED and (end := 8 + int.from_bytes(content[4:8], _SIZED[kind])) <= len(content):
         start = end
-    elif own == _OGG:
+    elif kind == _OGG:
         start = _behind_first_pages(content)
-    elif own is None and _MP3.match(content) is None:
+    elif kind is None and _MP3.match(content) is None:
         return None
-    hidden = {_SHORT, *([_FLAC] if own == _MATROSKA else [])} - {own}  # Matroska holds the header of the FLAC in it
+    hidden = {_SHORT, *([_FLAC] if kind == _MATROSKA else [])} - {kind}  # Matroska holds the header of the FLAC in it
     headers = _headers(content, start)
-    if own is None:  # what is in front of the header of an MP3 file's encoder belongs to the file
-        next((place for place, needle in headers if needle in (_XING, _INFO)), None)
-    return next((place for place, needle in headers if needle not in hidden), None)
+    if kind is None:  # what is in front of the header of an MP3 file's encoder belongs to the file
+        next((offset for offset, needle in headers if needle in (_XING, _INFO)), None)
+    return next((offset for offset, needle in headers if needle not in hidden), None)
 
 
 def _headers(content: bytes | mmap.mmap, start: int) -> Iterator[tuple[int, bytes]]:
-    """Every header of a sound file at a place or behind it: where it begins, and what is looked for in it."""
+    """Every header of a sound file at an offset or behind it: where it begins, and what is looked for in it."""
     for first in range(start, len(content) - 1, _AT_ONCE):
         for at in _pairs(content, first, min(first + _AT_ONCE, len(content) - 1)):
             for needle in _BY_PAIR[content[at : at + 2]]:
-                place = at - _HEADERS[needle][0]
-                if place >= start and content[at : at + len(needle)] == needle and _begins(content, needle, place):
-                    yield place, needle
+                offset = at - _HEADERS[needle][0]
+                if offset >= start and content[at : at + len(needle)] == needle and _begins(content, needle, offset):
+                    yield offset, needle
 
 
 def _pairs(content: bytes | mmap.mmap, first: int, end: int) -> list[int]:
     """The places, from one to before another, at which two bytes stand that something looked for begins with."""
-    found: list[int] = []
+    offsets: list[int] = []
     for begin in (first, first + 1):
         pairs = np.frombuffer(content, "<u2", (end - begin + 1) // 2, begin)
-        found += (np.flatnonzero(_IS_PAIR.take(pairs)) * 2 + begin).tolist()
-    return sorted(found)
+        offsets += (np.flatnonzero(_IS_PAIR.take(pairs)) * 2 + begin).tolist()
+    return sorted(offsets)
 
 
 def missing_bytes(content: bytes | mmap.mmap) -> int:
@@ -112,14 +112,14 @@ def missing_bytes(content: bytes | mmap.mmap) -> int:
 
 def _behind_first_pages(content: bytes | mmap.mmap) -> int:
     """Where the first pages of an Ogg stream end; streams that lie beside each other begin there."""
-    place = 0
-    while _begins(content, _OGG, place):
-        sizes = place + _OGG_PAGE_BYTES
+    offset = 0
+    while _begins(content, _OGG, offset):
+        sizes = offset + _OGG_PAGE_BYTES
         count = content[sizes - 1] if sizes <= len(content) else 0
-        place = sizes + count + sum(content[sizes : sizes + count])
-    return place
+        offset = sizes + count + sum(content[sizes : sizes + count])
+    return offset
 
 
-def _begins(content: bytes | mmap.mmap, needle: bytes, place: int) -> bool:
+def _begins(content: bytes | mmap.mmap, needle: bytes, offset: int) -> bool:
     """Whether a header stands at a place."""
-    return _HEADERS[needle][1].match(content, place) is not None
+    return _HEADERS[needle][1].match(content, offset) is not None

@@ -94,7 +94,7 @@ def behind_tag(content: Content) -> int:
     """Where an ID3 tag ends, whose length is four bytes of seven bits; 0 if there is none."""
     if content[:3] != b"ID3":
         return 0
-    return 10 + sum(byte << 7 * place for place, byte in enumerate(reversed(content[6:10])))
+    return 10 + sum(byte << 7 * index for index, byte in enumerate(reversed(content[6:10])))
 
 
 def _truncated(name: str, declared: int, held: int) -> AudioError:
@@ -133,13 +133,15 @@ def _ends_in_chunks(content: Content, at: int, size_bytes: int = 4, order: Order
     return at + _PADDING_BYTES >= len(content)
 
 
-def _check_rest(content: Content, name: str, wanted: bytes, at: int, size_bytes: int, order: Order, align: int) -> None:
+def _check_rest(
+    content: Content, name: str, expected: bytes, at: int, size_bytes: int, order: Order, align: int
+) -> None:
     """Refuses a file of chunks whose chunk of sound is cut, or is followed by what is no chunk."""
     for chunk, begin, size in _chunks(content, at, size_bytes, order, align):
         end = begin + size + (-size % align)
-        if chunk == wanted:
+        if chunk == expected:
             rest = len(content) - begin
-            if rest <= _BEFORE_SOUND[wanted]:
+            if rest <= _BEFORE_SOUND[expected]:
                 raise AudioError(f"'{name}' holds no samples")
             if size > rest and not _is_streamed(size, rest):
                 raise _truncated(name, size, rest)
@@ -234,8 +236,8 @@ def _wav(content: Content, name: str) -> Plan:
             is_streamed |= size == 0 < rest and not (is_padding and _ends_in_chunks(content, begin))
             if is_streamed:
                 rest -= rest % max(1, block)
-                whole = begin - 8 + rest
-                body = b"RIFF" + whole.to_bytes(4, "little") + content[8 : begin - 4] + rest.to_bytes(4, "little")
+                riff_bytes = begin - 8 + rest
+                body = b"RIFF" + riff_bytes.to_bytes(4, "little") + content[8 : begin - 4] + rest.to_bytes(4, "little")
                 return Plan(body + content[begin : begin + rest], needs_ffmpeg=form in _MPEG_IN_WAV)
             if size > rest:
                 raise _truncated(name, size, rest)

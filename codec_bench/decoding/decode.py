@@ -54,7 +54,7 @@ _AT_ONCE = 16 << 20
 32 MiB.
 """
 _DECLARES_LENGTH = frozenset(("WAV", "WAVEX", "FLAC", "AIFF", "W64", "AU"))
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 _MENDED_SIZE = re.compile(r"^\s*(?:data|SSND|Data Size|riff)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
 
 
@@ -152,36 +152,38 @@ def _decode(source: str | bytes, name: str) -> Decoded:
 
 def _read_whole(source: str | bytes, name: str) -> Decoded:
     if isinstance(source, bytes):
-        how = _checked(source, name)
+        checked = _checked(source, name)
     else:
         with open(source, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            how = _checked(content, name)
-    source = source if how.content is None else how.content
-    found = None if how.needs_ffmpeg else _read_libsndfile(source, name)
+            checked = _checked(content, name)
+    source = source if checked.content is None else checked.content
+    audio = None if checked.needs_ffmpeg else _read_libsndfile(source, name)
     if (
-        found is None or found.samples.shape[1] < how.least
+        audio is None or audio.samples.shape[1] < checked.least
     ):  # libsndfile ends where the header of an MP3 says, or seems to
-        found = _read_ffmpeg(source, name)
-    held = found.samples.shape[1]
-    if how.ends is not None and held not in how.ends:
+        audio = _read_ffmpeg(source, name)
+    held = audio.samples.shape[1]
+    if checked.ends is not None and held not in checked.ends:
         raise AudioError(f"'{name}' is damaged: {held} samples were decoded, and its last frame ends elsewhere")
-    if held < how.least:
-        raise AudioError(f"'{name}' is several sound files joined: {held} of at least {how.least} samples were decoded")
-    return found
+    if held < checked.least:
+        raise AudioError(
+            f"'{name}' is several sound files joined: {held} of at least {checked.least} samples were decoded"
+        )
+    return audio
 
 
 def _checked(content: bytes | mmap.mmap, name: str) -> Plan:
     """How a file is decoded, if it is one whole file."""
-    if (place := second_file(content)) is not None:
+    if (offset := second_file(content)) is not None:
         raise AudioError(
-            f"'{name}' is several sound files joined, of which only the first would be read: cut it at byte {place}"
+            f"'{name}' is several sound files joined, of which only the first would be read: cut it at byte {offset}"
         )
     if missing := missing_bytes(content):
         raise AudioError(f"'{name}' is truncated: {missing:,} bytes are missing at its end")
     return plan(content, name)
 
 
-def guarded(name: str, decode: Callable[[], _Made]) -> _Made:
+def guarded(name: str, decode: Callable[[], _Result]) -> _Result:
     """Runs code that decodes bytes from outside: whatever exception it raises becomes an error with the sound's name.
 
     Raises:
@@ -194,8 +196,10 @@ def guarded(name: str, decode: Callable[[], _Made]) -> _Made:
     except MemoryError as error:
         raise AudioError(f"'{name}' cannot be decoded: it asks for more memory than there is") from error
     except Exception as error:  # decoders that are given damaged bytes raise anything
-        said = " ".join(str(error).split())
-        raise AudioError(f"'{name}' cannot be decoded: {type(error).__name__}{f': {said}' if said else ''}") from error
+        message = " ".join(str(error).split())
+        raise AudioError(
+            f"'{name}' cannot be decoded: {type(error).__name__}{f': {message}' if message else ''}"
+        ) from error
 
 
 def check_audio(audio: Sound, name: str) -> None:
@@ -213,11 +217,11 @@ def check_audio(audio: Sound, name: str) -> None:
     if samples.min() >= -LOUDEST and samples.max() <= LOUDEST:
         return
     finite = np.isfinite(samples)
-    what = f"beyond {LOUDEST:g} times full scale" if finite.all() else "that are not finite"
+    problem = f"beyond {LOUDEST:g} times full scale" if finite.all() else "that are not finite"
     bad = np.argwhere(~finite if not finite.all() else np.abs(samples) > LOUDEST)
     channel, first = bad[np.argmin(bad[:, 1])]
     raise AudioError(
-        f"'{name}' has {len(bad)} samples {what}, the first ({samples[channel, first]:g}) at {first / rate:.3f} s"
+        f"'{name}' has {len(bad)} samples {problem}, the first ({samples[channel, first]:g}) at {first / rate:.3f} s"
     )
 
 
@@ -231,8 +235,8 @@ def _read_libsndfile(source: str | bytes, name: str) -> Decoded | None:
             samples = _gathered(_pieces_of(file), name)
             held = samples.shape[1]
     except soundfile.LibsndfileError as error:
-        said = error.error_string.lower()  # without the file's name
-        if "flac" in said or "psf" in said:
+        message = error.error_string.lower()  # without the file's name
+        if "flac" in message or "psf" in message:
             raise AudioError(f"'{name}' cannot be decoded: {error.error_string.strip()}") from error
         return None
     # A compressed stream may declare no length (2**63 - 1). A file with fewer samples than it declares was cut off.
@@ -259,8 +263,8 @@ class _Bytes(io.BytesIO):
 
 def _pieces_of(file: soundfile.SoundFile) -> Iterator[np.ndarray]:
     at_once = max(1, _AT_ONCE // file.channels)
-    while len(piece := file.read(at_once, dtype="float32", always_2d=True)):
-        yield piece.T
+    while len(block := file.read(at_once, dtype="float32", always_2d=True)):
+        yield block.T
 
 
 def _gathered(pieces: Iterable[np.ndarray], name: str) -> np.ndarray:
@@ -270,11 +274,11 @@ def _gathered(pieces: Iterable[np.ndarray], name: str) -> np.ndarray:
     blocks: list[np.ndarray] = []
     waiting: list[np.ndarray] = []
     size = waits = 0
-    for piece in pieces:
-        size, waits = size + piece.nbytes, waits + piece.size
+    for chunk in pieces:
+        size, waits = size + chunk.nbytes, waits + chunk.size
         if size > MOST_BYTES:
             raise AudioError(f"'{name}' holds more than {MOST_BYTES / 2**30:g} GiB of samples; cut it into parts")
-        waiting.append(piece)
+        waiting.append(chunk)
         if waits >= _AT_ONCE:
             blocks.append(_together(waiting))
             waiting, waits = [], 0
@@ -282,12 +286,12 @@ def _gathered(pieces: Iterable[np.ndarray], name: str) -> np.ndarray:
     if len(blocks) < 2:
         return blocks[0] if blocks else np.zeros((0, 0), np.float32)
     end = sum(block.shape[1] for block in blocks)
-    whole = np.empty((len(blocks[0]), end), np.float32)
+    joined = np.empty((len(blocks[0]), end), np.float32)
     while blocks:
         block = blocks.pop()
-        whole[:, end - block.shape[1] : end] = block
+        joined[:, end - block.shape[1] : end] = block
         end -= block.shape[1]
-    return whole
+    return joined
 
 
 def _together(pieces: list[np.ndarray]) -> np.ndarray:
@@ -314,7 +318,7 @@ def _read_ffmpeg(source: str | bytes, name: str) -> Decoded:
             # Not planar: of more than eight planes PyAV reads memory that is not the frame's.
             resampler = av.AudioResampler(format="flt", rate=rate)
             frames = itertools.chain(container.decode(stream), [None])
-            pieces = (piece for frame in frames for piece in resampler.resample(frame))
+            pieces = (chunk for frame in frames for chunk in resampler.resample(frame))
             samples = _gathered((one.to_ndarray().reshape(-1, one.layout.nb_channels).T for one in pieces), name)
     except (av.error.FFmpegError, ValueError, IndexError) as error:
         raise AudioError(f"'{name}' is not a sound file that libsndfile or FFmpeg can read ({error})") from error

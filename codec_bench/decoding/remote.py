@@ -116,11 +116,11 @@ def read_remote(url: str, begin: int = 0, end: int | None = None) -> bytes:
         RemoteError: it is not there, may not be read, or could not be read in several tries.
         UserError: as `filesystem`.
     """
-    whole = begin == 0 and end is None
+    is_complete = begin == 0 and end is None
 
     def read() -> bytes:
         system = filesystem(url)
-        data: bytes = system.cat_file(url) if whole else system.cat_file(url, start=begin, end=end)
+        data: bytes = system.cat_file(url) if is_complete else system.cat_file(url, start=begin, end=end)
         if end is not None and len(data) != end - begin:
             if len(data) < end:
                 raise OSError(f"{len(data)} bytes came; expected {end - begin}")

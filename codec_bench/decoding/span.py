@@ -22,7 +22,7 @@ from codec_bench.errors import AudioError
 MARK = "#t="
 SLACK_S = 0.02
 """How far a part may end after its sound: tables round times."""
-KEPT_BYTES = 256 << 20
+CACHED_BYTES = 256 << 20
 _SPAN = re.compile(
     r"(?P<file>.+)#t=(?P<begin>\d+(?:\.\d+)?)(?:,(?P<end>\d+(?:\.\d+)?))?(?:&channel=(?P<channel>\d+))?", re.DOTALL
 )
@@ -76,8 +76,8 @@ def cut_span(span: Span, sound: Decoded) -> Decoded:
     length = samples.shape[1]
     begin, end = round(span.begin_s * rate_hz), length if span.end_s is None else round(span.end_s * rate_hz)
     if end > length + SLACK_S * rate_hz or begin >= length:
-        what = f"to {_seconds(span.end_s)} s" if span.end_s is not None else f"from {_seconds(span.begin_s)} s"
-        raise AudioError(f"'{span}': the segment goes {what}, and the sound ends at {length / rate_hz:.3f} s")
+        extent = f"to {_seconds(span.end_s)} s" if span.end_s is not None else f"from {_seconds(span.begin_s)} s"
+        raise AudioError(f"'{span}': the segment goes {extent}, and the sound ends at {length / rate_hz:.3f} s")
     if end <= begin:
         raise AudioError(f"'{span}': the segment is empty")
     if span.channel is not None:
@@ -92,18 +92,18 @@ class _Latest:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str], Decoded] = OrderedDict()
+        self._sounds: OrderedDict[tuple[str, str], Decoded] = OrderedDict()
 
     def get(self, file: str, read: Callable[[str], Decoded]) -> Decoded:
         state = file_state(file) if os.path.isfile(file) else None
         if state is None:
             return read(file)
         with self._lock:
-            found = self._kept.pop((file, state), None) or read(file)
-            self._kept[file, state] = found
-            while len(self._kept) > 1 and sum(one.samples.nbytes for one in self._kept.values()) > KEPT_BYTES:
-                self._kept.popitem(last=False)
-        return found
+            sound = self._sounds.pop((file, state), None) or read(file)
+            self._sounds[file, state] = sound
+            while len(self._sounds) > 1 and sum(one.samples.nbytes for one in self._sounds.values()) > CACHED_BYTES:
+                self._sounds.popitem(last=False)
+        return sound
 
 
 _LATEST = _Latest()

@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 MARK = "::"
 ARROW = ".arrow"
 RATES = ("sampling_rate", "sample_rate")
-KEPT_BYTES = 128 << 20
+CACHED_BYTES = 128 << 20
 """Memory for the decoded parts of all tables in one process."""
 _BATCH_BYTES = 4 << 20
 _BUFFER_BYTES = 1 << 20
 _FOLDERS_ABOVE = 3
 _OF_THE_HUB = re.compile(r".*/snapshots/[0-9a-f]{40}/")
 """The root of a data set in the cache of the hub."""
-_FILES_KEPT = 16
+_OPEN_FILES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ def find_locator(path: str) -> Locator | None:
     Names of folders, files and columns may hold `::` too. If a string can be read in several ways, the way whose file
     exists is taken.
     """
-    rest, mark, place = path.rpartition(MARK)
-    row, dot, item = place.partition(".")
+    rest, mark, position = path.rpartition(MARK)
+    row, dot, item = position.partition(".")
     if not mark or not _count(row) or (dot and not _count(item)) or os.path.exists(path):
         return None
     reading = None
@@ -122,7 +122,7 @@ def _read(locator: Locator) -> Decoded:
     if isinstance(value, bytes):
         return decode_bytes(value, str(locator))
     if isinstance(value, str):
-        return read_file(_beside(locator.file, value))
+        return read_file(_sibling(locator.file, value))
     if not isinstance(value, np.ndarray):
         raise AudioError(f"'{locator}' holds {type(value).__name__}; expected a sound file's bytes, a path or samples")
     if not rate:
@@ -135,13 +135,13 @@ def _read(locator: Locator) -> Decoded:
     return audio
 
 
-def _beside(file: str, path: str) -> str:
+def _sibling(file: str, path: str) -> str:
     """The file that a cell names by its path: relative to the table's folder, or to a folder above it (the data set's
     root).
     """
     places = [os.path.join(folder, path) for folder in list(Path(file).parents)[:_FOLDERS_ABOVE]]
     if root := _OF_THE_HUB.match(file):
-        places = [place for place in places if os.path.normpath(place).startswith(root[0])]
+        places = [candidate for candidate in places if os.path.normpath(candidate).startswith(root[0])]
         if not places:
             raise AudioError(f"'{path}' is named by '{file}', and leads out of the data set")
     return next(filter(os.path.exists, places), places[0])
@@ -167,7 +167,7 @@ def _cell(locator: Locator) -> tuple[Any, float | None]:
     if locator.row >= table.starts[-1]:
         raise AudioError(f"'{locator.file}' has {table.starts[-1]} rows; there is no row {locator.row} (from 0)")
     group = bisect_right(table.starts, locator.row) - 1
-    batch, at = _KEPT.part(table, locator.column, group).batch(locator.row - table.starts[group])
+    batch, at = _CACHE.reader(table, locator.column, group).batch(locator.row - table.starts[group])
     scalar = batch.column(0)[at]
     rate = batch.column(1)[at].as_py() if batch.num_columns > 1 else None
     if locator.item is not None and scalar.is_valid:
@@ -187,7 +187,7 @@ def _arrow_cell(locator: Locator) -> tuple[Any, float | None]:
         if identity not in _ARROWS:
             with pa.memory_map(locator.file) as file:
                 _ARROWS[identity] = pa.ipc.open_stream(file).read_all()
-            while len(_ARROWS) > _FILES_KEPT:
+            while len(_ARROWS) > _OPEN_FILES:
                 _ARROWS.popitem(last=False)
         table = _ARROWS[identity]
     if locator.column not in table.schema.names:
@@ -252,13 +252,13 @@ def _table(path: str) -> _Table:
                 metadata, schema = file.metadata, file.schema_arrow
             rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
             _TABLES[identity] = _Table(path, identity, metadata, schema, tuple(accumulate(rows, initial=0)))
-            while len(_TABLES) > _FILES_KEPT:
+            while len(_TABLES) > _OPEN_FILES:
                 _TABLES.popitem(last=False)
         _TABLES.move_to_end(identity)
         return _TABLES[identity]
 
 
-class _Part:
+class _GroupReader:
     """One column of one row group. It is decoded from the front as far as needed, and its latest batches are kept."""
 
     def __init__(self, table: _Table, column: str, group: int, allowed_bytes: int) -> None:
@@ -267,7 +267,7 @@ class _Part:
         self._columns = [column] if rate is None or rate == column else [column, rate]
         self._lock = threading.Lock()
         self._batches: Iterator[pa.RecordBatch] | None = None
-        self._kept: deque[tuple[int, pa.RecordBatch]] = deque()
+        self._recent: deque[tuple[int, pa.RecordBatch]] = deque()
         self._next = 0
         self.nbytes = 0
 
@@ -275,7 +275,7 @@ class _Part:
         """The batch that holds a row of the group, and the row's place in that batch."""
         with self._lock:
             batches = self._batches
-            if batches is None or row < (self._kept[0][0] if self._kept else self._next):
+            if batches is None or row < (self._recent[0][0] if self._recent else self._next):
                 batches = self._begin()
             while row >= self._next:
                 batch = next(batches, None)
@@ -286,12 +286,12 @@ class _Part:
                     )
                 # Parquet files need not keep their columns in the order asked for.
                 batch = batch.select(self._columns)
-                self._kept.append((self._next, batch))
+                self._recent.append((self._next, batch))
                 self._next += batch.num_rows
                 self.nbytes += batch.nbytes
-                while self.nbytes > self._allowed and len(self._kept) > 1:
-                    self.nbytes -= self._kept.popleft()[1].nbytes
-            for start, batch in reversed(self._kept):
+                while self.nbytes > self._allowed and len(self._recent) > 1:
+                    self.nbytes -= self._recent.popleft()[1].nbytes
+            for start, batch in reversed(self._recent):
                 if start <= row:
                     return batch, row - start
         raise AssertionError("a batch before the kept ones was asked for")
@@ -308,37 +308,37 @@ class _Part:
         # A row group of speech can have hundreds of megabytes. It is read in pieces, because few rows are needed at a
         # time.
         file = pq.ParquetFile(self._table.path, metadata=self._table.metadata, buffer_size=_BUFFER_BYTES)
-        what: dict[str, Any] = {"row_groups": [self._group], "columns": self._columns, "use_threads": False}
+        options: dict[str, Any] = {"row_groups": [self._group], "columns": self._columns, "use_threads": False}
         # A value that stands in many rows is in the file once, so that the rows can be far larger than the row group.
-        first = next(file.iter_batches(batch_size=1, **what), None)
+        first = next(file.iter_batches(batch_size=1, **options), None)
         rows = min(rows, max(1, _BATCH_BYTES // max(1, first.nbytes if first is not None else 0)))
-        batches: Iterator[pa.RecordBatch] = file.iter_batches(batch_size=rows, **what)
+        batches: Iterator[pa.RecordBatch] = file.iter_batches(batch_size=rows, **options)
         self._batches = batches
-        self._kept.clear()
+        self._recent.clear()
         self._next = self.nbytes = 0
         return batches
 
 
-class _Kept:
+class _TableCache:
     """The parts that were read most recently, in a bounded amount of memory."""
 
     def __init__(self, allowed_bytes: int) -> None:
         self._allowed = allowed_bytes
         self._lock = threading.Lock()
-        self._parts: OrderedDict[tuple[Any, ...], _Part] = OrderedDict()
+        self._parts: OrderedDict[tuple[Any, ...], _GroupReader] = OrderedDict()
 
-    def part(self, table: _Table, column: str, group: int) -> _Part:
+    def reader(self, table: _Table, column: str, group: int) -> _GroupReader:
         key = (table.identity, column, group)
         with self._lock:
             if key not in self._parts:
-                self._parts[key] = _Part(table, column, group, self._allowed // 2)
+                self._parts[key] = _GroupReader(table, column, group, self._allowed // 2)
             self._parts.move_to_end(key)
             # Half of the memory is left free for the part that is about to be read.
             while len(self._parts) > 1 and (
-                len(self._parts) > 4 * _FILES_KEPT or sum(p.nbytes for p in self._parts.values()) > self._allowed // 2
+                len(self._parts) > 4 * _OPEN_FILES or sum(p.nbytes for p in self._parts.values()) > self._allowed // 2
             ):
                 self._parts.popitem(last=False)
             return self._parts[key]
 
 
-_KEPT = _Kept(KEPT_BYTES)
+_CACHE = _TableCache(CACHED_BYTES)

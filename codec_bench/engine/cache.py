@@ -68,7 +68,7 @@ class FeatureCache(BoundedCache):
         max_bytes: largest size of the stored results.
     """
 
-    what = "feature"
+    content = "feature"
     tables = (
         "CREATE TABLE IF NOT EXISTS features "
         "(key TEXT PRIMARY KEY, value BLOB NOT NULL, used REAL NOT NULL) WITHOUT ROWID;"

@@ -53,7 +53,7 @@ class Place:
         """
 
     def ahead(self, make: Callable[[], Any]) -> Any:
-        """What `make` gives, made by lane two. It has a method `taken`, with which lane one takes it."""
+        """What `make` gives, made by lane two. Lane one takes it with its method `wait`."""
         raise NotImplementedError
 
     def watch(self) -> Seen:

@@ -350,7 +350,7 @@ class Engine:
             return
         rate = min(shared)
         sounds = self._arena.view(reference.rates[rate]), self._arena.view(estimate.rates[rate])
-        outcome.told = compared(*sounds, rate, made=outcome.system.kind == "files")
+        outcome.told = compared(*sounds, rate, generated=outcome.system.kind == "files")
 
     def _features_of(self, outcome: _Outcome) -> tuple[list[str], list[str]]:
         """The features of the estimate, and those of the reference, that the metrics of an item read."""
@@ -498,7 +498,7 @@ class Engine:
         """
         metric, score, sample = self.plan.metrics[name], outcome.scores[name], outcome.item.loaded.sample
         silent, quiet = (s is not None and SILENT in s.notes for s in (outcome.estimate, outcome.item.loaded.reference))
-        score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet, told=outcome.told)
+        score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet, comparison=outcome.told)
         if score.status == "undefined" and silent and not quiet:
             score = replace(score, detail={**score.detail, "wrong": []})  # a failure, also without a worst value
         elif score.status not in FAILURES:
@@ -535,7 +535,7 @@ def _notes(outcome: _Outcome) -> tuple[Diagnostic, ...]:
     another = () if outcome.of_another is None else (Diagnostic("same_as_system", system=outcome.of_another),)
     if reference is None or outcome.system.is_prompted:
         return (*another, *estimate.notes)
-    told = outcome.told.lacks if made else outcome.told.unlike
+    told = outcome.told.lacks if made else outcome.told.mismatch
     same = SILENT not in estimate.notes and estimate.content_hash == reference.content_hash
     return (
         *((Diagnostic("same_as_reference"),) if same else another),

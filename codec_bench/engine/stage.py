@@ -178,17 +178,17 @@ class CodecStage:
 
     def prepare(self, works: Sequence[CodecWork], segments: Segments) -> Any:
         """The audio as the codec takes it: at one of its rates, and channel by channel where it takes one."""
-        from codec_bench.codecs.adapt import Given
+        from codec_bench.codecs.adapt import PreparedBatch
 
-        return Given.of(self.codec.info, [Audio(segments.view(w.audio), w.sample_rate_hz) for w in works])
+        return PreparedBatch.of(self.codec.info, [Audio(segments.view(w.audio), w.sample_rate_hz) for w in works])
 
     def run(
         self, works: Sequence[CodecWork], segments: Segments, given: Any = None
     ) -> tuple[list[Any], dict[str, float]]:
         """Returns one `CodecResult` or `Fault` per work, and seconds per step; `given` is what `prepare` gives."""
-        from codec_bench.codecs.adapt import reconstruct_given
+        from codec_bench.codecs.adapt import reconstruct_prepared
 
-        coded = reconstruct_given(self.codec, self.prepare(works, segments) if given is None else given)
+        coded = reconstruct_prepared(self.codec, self.prepare(works, segments) if given is None else given)
         end_if_forked(self._process)  # before anything is written to the memory that all processes share
         start = perf_counter()
         results = [self._finish(w, c, segments) for w, c in zip(works, coded.items)]
@@ -335,7 +335,7 @@ def score_batch(metric: Any, works: Sequence[MetricWork], segments: Segments) ->
     for work in works:
         rate = metric.rate_hz or work.native_rate_hz
         signals = {
-            side: metric.heard(segments.view(rates[rate])) if metric.signals and rate in rates else None
+            side: metric.prepare_signal(segments.view(rates[rate])) if metric.signals and rate in rates else None
             for side, rates in (("estimate", work.estimate), ("reference", work.reference))
         }
         ready.append(inputs_or_score(metric, **work.known, rate_hz=rate, **signals))

@@ -223,7 +223,7 @@ def run_batch(
         if ahead is None:
             outcome, steps = runner.run(works, segments)
         else:
-            outcome, steps = runner.run(works, segments, ahead.taken())
+            outcome, steps = runner.run(works, segments, ahead.wait())
         steps, memory = {"load": loaded, **steps}, watched()
     except DeviceUnusable as error:  # it says nothing of the items
         outcome = error

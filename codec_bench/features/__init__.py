@@ -119,8 +119,8 @@ def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) 
     feature = REGISTRY.resolve(spec.name)
     if "model" in inspect.signature(feature).parameters:
         options["model"] = spec.name
-    made: Feature = call_with_known(feature, options)
-    return made
+    instance: Feature = call_with_known(feature, options)
+    return instance
 
 
 def exact_name(text: str, *, gpu: bool, weights: str | None = None) -> str:
@@ -133,8 +133,8 @@ def exact_name(text: str, *, gpu: bool, weights: str | None = None) -> str:
         UnknownName: there is no such feature.
     """
     spec = Spec.parse(text)
-    said = getattr(REGISTRY.resolve(spec.name), "exact_point", None)
-    return text if said is None else f"{spec.name}@{said(spec.name, spec.point, weights, gpu=gpu)}"
+    resolve = getattr(REGISTRY.resolve(spec.name), "exact_point", None)
+    return text if resolve is None else f"{spec.name}@{resolve(spec.name, spec.point, weights, gpu=gpu)}"
 
 
 __all__ = ["REGISTRY", "Feature", "Result", "Unavailable", "exact_name", "load_feature"]

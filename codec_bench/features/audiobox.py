@@ -78,7 +78,7 @@ class Audiobox(PreparedFeature):
         super().__init__(device, weights)
         self.protocol = self.protocol_id(point)
         self._precision = parse_precision("audiobox", point, BY_WEIGHTS)
-        self._found = find(WEIGHTS, weights)
+        self._checkpoint = find(WEIGHTS, weights)
         self._net: Any = None
 
     @classmethod
@@ -92,9 +92,9 @@ class Audiobox(PreparedFeature):
             from codec_bench.networks.audiobox import AudioboxNet
             from codec_bench.networks.half_precision import reduce_weights
 
-            head, self._scales = settings(self._found.folder / "config.json")
+            head, self._scales = settings(self._checkpoint.folder / "config.json")
             net = unfilled(lambda: AudioboxNet(self._architecture(), head))
-            load_into(net, load_state(self._found.path), path=self._found.path)
+            load_into(net, load_state(self._checkpoint.path), path=self._checkpoint.path)
             self._net = reduce_weights(net, self._precision).to(self.device)
 
     def _architecture(self) -> Any:
@@ -117,10 +117,10 @@ class Audiobox(PreparedFeature):
         for first in range(0, len(cut), together):
             some = cut[first : first + together]
             waves = zeros_for(self.device, (len(some), WINDOW))
-            for wave, (_, own) in zip(waves.numpy(), some):
-                wave[: own.size] = own
+            for wave, (_, segment) in zip(waves.numpy(), some):
+                wave[: segment.size] = segment
             passes.append(uploaded(waves, self.device))
-        return _Windows(obstacles, [item for item, _ in cut], [own.size for _, own in cut], passes)
+        return _Windows(obstacles, [item for item, _ in cut], [segment.size for _, segment in cut], passes)
 
     def compute_prepared(self, batch: _Windows) -> list[Result | Unavailable]:
         """The scores of each signal `(samples,)`, float32 at 16 kHz."""
@@ -158,8 +158,8 @@ def settings(path: Path) -> tuple[Head, Mapping[str, tuple[float, float]]]:
         wrong = [
             f"{key} {config.get(key)} (expected {value})" for key, value in FIXED.items() if config.get(key) != value
         ]
-        given = config["target_transform"]
-        scales = {axis.lower(): (float(given[axis]["mean"]), float(given[axis]["std"])) for axis in AXES}
+        targets = config["target_transform"]
+        scales = {axis.lower(): (float(targets[axis]["mean"]), float(targets[axis]["std"])) for axis in AXES}
         head = Head(
             layers=int(config["proj_num_layer"]),
             norms=bool(config["proj_ln"]),

@@ -123,20 +123,24 @@ class AutoAtt(Feature):
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         """One result per signal `(samples,)`, float32 at 16 kHz."""
         self.load()
-        found: dict[int, Result | Unavailable] = {
-            place: why for place, signal in enumerate(signals) if (why := _obstacle(signal)) is not None
+        results: dict[int, Result | Unavailable] = {
+            index: why for index, signal in enumerate(signals) if (why := _obstacle(signal)) is not None
         }
-        usable = sorted((place for place in range(len(signals)) if place not in found), key=lambda at: signals[at].size)
+        usable = sorted(
+            (index for index in range(len(signals)) if index not in results), key=lambda at: signals[at].size
+        )
         most = ON_CPU if self.device == "cpu" else ON_GPU
         for places in (usable[start : start + most] for start in range(0, len(usable), most)):
-            shares = self._shares([self._inputs(signals[place]) for place in places])
-            found.update((place, self._result(row, signals[place])) for place, row in zip(places, shares, strict=True))
-        return [found[place] for place in range(len(signals))]
+            shares = self._shares([self._inputs(signals[index]) for index in places])
+            results.update(
+                (index, self._result(row, signals[index])) for index, row in zip(places, shares, strict=True)
+            )
+        return [results[index] for index in range(len(signals))]
 
     def _inputs(self, signal: np.ndarray) -> Mapping[str, Any]:
         """The inputs of one signal, as a batch of one."""
-        made: Any = self._processor(text=[self._prompt], audio=[signal], sampling_rate=RATE_HZ, return_tensors="pt")
-        return made
+        inputs: Any = self._processor(text=[self._prompt], audio=[signal], sampling_rate=RATE_HZ, return_tensors="pt")
+        return inputs
 
     def _shares(self, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
         """The shares of the three words after each prompt, float64 `(rows, 3)`."""
@@ -164,9 +168,9 @@ class AutoAtt(Feature):
         return shares.astype(np.float64)
 
     def _result(self, shares: np.ndarray, signal: np.ndarray) -> Result:
-        heard = min(signal.size, self._processor.feature_extractor.n_samples)
-        told = {word.lower(): float(share) for word, share in zip(WORTH, shares, strict=True)}
-        return {"score": float(shares @ list(WORTH.values())), **told, "heard_s": heard / RATE_HZ}
+        used = min(signal.size, self._processor.feature_extractor.n_samples)
+        shares_by_word = {word.lower(): float(share) for word, share in zip(WORTH, shares, strict=True)}
+        return {"score": float(shares @ list(WORTH.values())), **shares_by_word, "heard_s": used / RATE_HZ}
 
 
 def _obstacle(signal: np.ndarray) -> Unavailable | None:

@@ -27,12 +27,12 @@ LOW_HZ, HIGH_HZ = 50.0, 14_000.0
 FLOOR = 1e-10
 LIMITS = Limits(on_cpu=WINDOW, on_gpu=32 * WINDOW)
 """On a CPU one window goes through the network at a time, so that a batch gives what its signals give alone."""
-HEARD = ("audio_model.", "audio_projection.")
-"""What the names of the tensors begin with that hear; those of `SAID` read texts."""
+AUDIO_PREFIXES = ("audio_model.", "audio_projection.")
+"""What the names of the tensors begin with that hear; those of `TEXT_PREFIXES` read texts."""
 MOST_TOKENS = 77
 """Of a text: as many as CLAP was trained on."""
 TOKENS = ("tokenizer.json", "vocab.json")
-SAID = ("text_model.", "text_projection.")
+TEXT_PREFIXES = ("text_model.", "text_projection.")
 PLACES = ("embeddings.position_ids", "embeddings.token_type_ids")
 INDEX = "relative_position_index"
 """Ends the names of tensors that follow from the architecture, which not every file holds."""
@@ -68,7 +68,7 @@ class Clap(PreparedFeature):
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         super().__init__(device, weights)
-        self._found = find(self.name, weights)
+        self._checkpoint = find(self.name, weights)
         self._net: Any = None
 
     def load(self) -> None:
@@ -78,7 +78,7 @@ class Clap(PreparedFeature):
         import torch
         from transformers import ClapAudioModelWithProjection
 
-        folder, path = self._found.folder, self._found.path
+        folder, path = self._checkpoint.folder, self._checkpoint.path
         config = _config(folder).audio_config
         if config.enable_fusion or config.num_mel_bins != BANDS:
             raise WeightsError(
@@ -87,7 +87,7 @@ class Clap(PreparedFeature):
             )
         net = unfilled(lambda: ClapAudioModelWithProjection(config))
         state = {name: value for name, value in net.state_dict().items() if name.endswith(INDEX)}
-        state |= {name: value for name, value in load_state(path).items() if name.startswith(HEARD)}
+        state |= {name: value for name, value in load_state(path).items() if name.startswith(AUDIO_PREFIXES)}
         load_into(net, state, path=path)
         self._net = net.to(self.device)
         self._hann, self._bands = (torch.from_numpy(values).to(self.device) for values in _analysis())
@@ -114,8 +114,8 @@ class Clap(PreparedFeature):
         )
         power = spectra.real.square() + spectra.imag.square()
         mels = (power.transpose(1, 2) @ self._bands).clamp_(min=FLOOR).log10_().mul_(10.0).float()
-        found = self._net(input_features=mels[:, None]).audio_embeds
-        return torch.nn.functional.normalize(found, dim=-1)
+        embeddings = self._net(input_features=mels[:, None]).audio_embeds
+        return torch.nn.functional.normalize(embeddings, dim=-1)
 
 
 def _config(folder: Path) -> Any:
@@ -137,8 +137,8 @@ class TextEncoder:
     def __init__(self) -> None:
         from transformers import AutoTokenizer, ClapTextModelWithProjection
 
-        found = find(Clap.name, None)
-        folder = found.folder
+        checkpoint = find(Clap.name, None)
+        folder = checkpoint.folder
         if not any((folder / name).is_file() for name in TOKENS):  # transformers would make tokens of no word
             raise WeightsError(
                 f"there is neither {' nor '.join(TOKENS)} in '{folder}', with which texts become tokens",
@@ -152,8 +152,8 @@ class TextEncoder:
         config = _config(folder).text_config
         self._net: Any = unfilled(lambda: ClapTextModelWithProjection(config))
         state = {name: value for name, value in self._net.state_dict().items() if name.endswith(PLACES)}
-        state |= {name: value for name, value in load_state(found.path).items() if name.startswith(SAID)}
-        load_into(self._net, state, path=found.path)
+        state |= {name: value for name, value in load_state(checkpoint.path).items() if name.startswith(TEXT_PREFIXES)}
+        load_into(self._net, state, path=checkpoint.path)
 
     def embeddings(self, texts: Sequence[str]) -> list[np.ndarray]:
         """One unit vector for each text, float64 `(dimensions,)`, of its first 77 tokens."""
@@ -163,14 +163,14 @@ class TextEncoder:
             return []
         tokens = self._tokens(list(texts), padding=True, truncation=True, max_length=MOST_TOKENS, return_tensors="pt")
         with torch.inference_mode():
-            found = self._net(input_ids=tokens.input_ids, attention_mask=tokens.attention_mask).text_embeds
-        return list(torch.nn.functional.normalize(found.double(), dim=-1).numpy())
+            output = self._net(input_ids=tokens.input_ids, attention_mask=tokens.attention_mask).text_embeds
+        return list(torch.nn.functional.normalize(output.double(), dim=-1).numpy())
 
 
 def _windows(signal: np.ndarray) -> list[np.ndarray]:
     """What the network hears of a signal, each `(WINDOW,)`."""
-    heard = np.trunc(np.clip(signal, -1.0, 1.0) * FULL_SCALE) / FULL_SCALE
-    filled = np.pad(heard, (0, WINDOW)).astype(np.float32)
+    quantised = np.trunc(np.clip(signal, -1.0, 1.0) * FULL_SCALE) / FULL_SCALE
+    filled = np.pad(quantised, (0, WINDOW)).astype(np.float32)
     return [filled[start : start + WINDOW] for start in range(0, signal.size, HOP)]
 
 

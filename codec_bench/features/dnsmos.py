@@ -113,7 +113,7 @@ class Dnsmos(PreparedFeature):
         self.backend = backend_of(point) or ("torch" if device.startswith("cuda") else "numba")
         if point == "numba" or (point == "onnxruntime" and not _onnxruntime_has_cuda()):
             self.where = "cpu"
-        self._how = PROTOCOLS[variant]
+        self._variant = PROTOCOLS[variant]
         self._folder = folder_of(weights)
         self._scorer: _Kernels | _Torch | _OnnxRuntime | None = None
 
@@ -159,15 +159,15 @@ class Dnsmos(PreparedFeature):
         if not peak <= 1.0:
             return Unavailable(Diagnostic("signal_out_of_range"))
         signal = np.ascontiguousarray(signal, np.float32)
-        if self._how.peak:
+        if self._variant.peak:
             if peak == 0:
                 return Unavailable(Diagnostic("signal_without_peak"))
             signal = signal / peak
-        if self._how.windows == "first":
+        if self._variant.windows == "first":
             first = fit_length(signal, WINDOW)
             return _Clip(first, [0], [0], None)
         repeated = repeat(signal)
-        starts = window_starts(repeated.size, "all-windows" if self._how.windows == "all" else None)
+        starts = window_starts(repeated.size, "all-windows" if self._variant.windows == "all" else None)
         # In a repeated signal, windows that start a whole number of repetitions apart are the same samples.
         period = signal.size if repeated.size > signal.size else None
         phases = [start * RATE_HZ % period if period else start for start in starts]
@@ -241,13 +241,13 @@ class _Kernels(_ClipByClip):
         from codec_bench.kernels.dnsmos import cpu
 
         self._crew = cpu.Crew(own_threads())
-        self._p835, self._p808 = cpu.SigBakOvr(p835), cpu.P808(p808, feature._how.reflect)
+        self._p835, self._p808 = cpu.SigBakOvr(p835), cpu.P808(p808, feature._variant.reflect)
 
     def windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
         raw, scores = [], []
         with self._crew as crew:
-            for part, count in clip.parts(WINDOWS_AT_ONCE):
-                waits = [net.start_run(crew, part, count, clip.period) for net in (self._p835, self._p808)]
+            for chunk, count in clip.parts(WINDOWS_AT_ONCE):
+                waits = [net.start_run(crew, chunk, count, clip.period) for net in (self._p835, self._p808)]
                 raw.append(waits[0]())
                 scores.append(waits[1]())
         return np.concatenate(raw), np.concatenate(scores)
@@ -260,7 +260,7 @@ class _Torch:
         from codec_bench.networks.dnsmos import Networks
 
         self._feature = feature
-        self._networks = Networks(p835, p808, feature.device, feature._how.reflect)
+        self._networks = Networks(p835, p808, feature.device, feature._variant.reflect)
 
     def prepare(self, clips: list[_Clip]) -> tuple[list[int], Any]:
         """How many runs each clip has, and the runs on the device."""
@@ -282,7 +282,7 @@ class _OnnxRuntime(_ClipByClip):
             import onnxruntime
         except ImportError as error:
             raise MissingExtra("dnsmos@onnxruntime", "onnxruntime", "embedded") from error
-        self._reflect = feature._how.reflect
+        self._reflect = feature._variant.reflect
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = own_threads()
         providers: list[Any] = ["CPUExecutionProvider"]
@@ -363,11 +363,11 @@ def window_starts(num_samples: int, variant: str | None = None) -> list[int]:
 
 def runs(starts: Sequence[int], most: int) -> list[tuple[int, int]]:
     """Groups ascending numbers into runs without a gap, each `(first, count)` and at most `most` long."""
-    found: list[tuple[int, int]] = []
+    stretches: list[tuple[int, int]] = []
     for start in starts:
-        first, count = found[-1] if found else (start, 0)
-        if found and start == first + count and count < most:
-            found[-1] = first, count + 1
+        first, count = stretches[-1] if stretches else (start, 0)
+        if stretches and start == first + count and count < most:
+            stretches[-1] = first, count + 1
         else:
-            found.append((start, 1))
-    return found
+            stretches.append((start, 1))
+    return stretches

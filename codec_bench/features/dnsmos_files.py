@@ -89,10 +89,10 @@ def read_network(path: Path, network: Network) -> Weights:
     except Exception as error:  # a broken file raises whatever the parser meets
         raise WeightsError(f"'{path}' is not an ONNX file: {type(error).__name__}: {error}") from error
     counted = set(network.operations.split())
-    found = [node for node in graph.node if node.op_type in counted]
+    nodes = [node for node in graph.node if node.op_type in counted]
     layers: list[list[np.ndarray | None]] = []
     dense_layers: list[list[np.ndarray | None]] = []
-    for node in found:
+    for node in nodes:
         if node.op_type == "Conv":
             layers.append([held.get(name) for name in node.input[1:]])
         if node.op_type == "MatMul":
@@ -102,7 +102,7 @@ def read_network(path: Path, network: Network) -> Weights:
     convolutions, dense = _complete(layers), _complete(dense_layers)
     shapes = tuple(c[0].shape for c in convolutions), tuple(d[0].shape for d in dense)
     if (
-        " ".join(node.op_type for node in found) != network.operations
+        " ".join(node.op_type for node in nodes) != network.operations
         or shapes != (network.convolutions, network.dense)
         or any(len(layer) != 2 for layer in [*convolutions, *dense] if layer[0].ndim != 3)
     ):
@@ -118,5 +118,5 @@ def read_network(path: Path, network: Network) -> Weights:
 
 def _complete(layers: Sequence[Sequence[np.ndarray | None]]) -> list[list[np.ndarray]]:
     """The layers of which every tensor is in the file."""
-    found = [[tensor for tensor in layer if tensor is not None] for layer in layers]
-    return [tensors for tensors, layer in zip(found, layers) if tensors and len(tensors) == len(layer)]
+    present = [[tensor for tensor in layer if tensor is not None] for layer in layers]
+    return [tensors for tensors, layer in zip(present, layers) if tensors and len(tensors) == len(layer)]

@@ -19,8 +19,8 @@ from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled
 
 RATE_HZ = 48_000
-HOP, REACH, PIECE = 480, 2048, 15
-LEAST = HOP * (PIECE - 1)
+HOP, REACH, SEGMENT = 480, 2048, 15
+LEAST = HOP * (SEGMENT - 1)
 """The samples of the least signal: a piece of 15 frames."""
 LIMITS = Limits(on_cpu=16 * RATE_HZ, on_gpu=600 * RATE_HZ)
 """They bound the memory of the convolutions: 12 MB for each second, four times as much for NISQA-TTS."""
@@ -103,7 +103,7 @@ class Nisqa(_Nisqa):
     """
 
     name = "nisqa"
-    most_frames = 1299 * 4 + PIECE
+    most_frames = 1299 * 4 + SEGMENT
 
     def __init__(self, device: str = "cpu", weights: str | None = None, variant: str | None = None) -> None:
         self.protocol = self.protocol_id(variant)
@@ -148,7 +148,7 @@ class NisqaTts(_Nisqa):
     name = "nisqa-tts"
     protocol = "nisqa-tts-1.0/48khz"
     batch_s = 60.0
-    most_frames = 5999 + PIECE
+    most_frames = 5999 + SEGMENT
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         super().__init__(device, weights, "nisqa-tts")

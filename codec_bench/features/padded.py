@@ -40,11 +40,11 @@ class PaddedBatch:
             outputs: of each pass, an array with a row for each signal.
             result: makes the result of a signal from its row and its length in samples.
         """
-        found = dict(self.obstacles)
+        by_index = dict(self.obstacles)
         for one, rows in zip(self.passes, outputs, strict=True):
-            for place, row, length in zip(one.places, rows, one.lengths, strict=True):
-                found[place] = result(row, length)
-        return [found[place] for place in range(len(found))]
+            for index, row, length in zip(one.places, rows, one.lengths, strict=True):
+                by_index[index] = result(row, length)
+        return [by_index[index] for index in range(len(by_index))]
 
 
 def padded_batch(
@@ -57,11 +57,11 @@ def padded_batch(
     """
     from codec_bench.networks.speech_encoder import padded
 
-    obstacles = {place: why for place, signal in enumerate(signals) if (why := obstacle(signal)) is not None}
-    usable = [place for place in range(len(signals)) if place not in obstacles]
-    made: list[PaddedPass] = []
-    lengths = [signals[place].size for place in usable]
+    obstacles = {position: why for position, signal in enumerate(signals) if (why := obstacle(signal)) is not None}
+    usable = [position for position in range(len(signals)) if position not in obstacles]
+    batches: list[PaddedPass] = []
+    lengths = [signals[position].size for position in usable]
     for group in passes(lengths, device, most_on_cpu=EIGHT_SECONDS) if usable else ():
         places = [usable[index] for index in group]
-        made.append(PaddedPass(places, *padded([signals[place] for place in places], device)))
-    return PaddedBatch(made, obstacles)
+        batches.append(PaddedPass(places, *padded([signals[position] for position in places], device)))
+    return PaddedBatch(batches, obstacles)

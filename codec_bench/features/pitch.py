@@ -137,8 +137,8 @@ def _swift_detector() -> Any:
 
 
 def _swift(signal: np.ndarray) -> np.ndarray:
-    found = _swift_detector().detect(signal, RATE_HZ)
-    return np.where(found.confidence >= SWIFT_VOICED, found.pitch_hz, 0.0).astype(np.float32)
+    contour = _swift_detector().detect(signal, RATE_HZ)
+    return np.where(contour.confidence >= SWIFT_VOICED, contour.pitch_hz, 0.0).astype(np.float32)
 
 
 def check_swift(name: str) -> None:

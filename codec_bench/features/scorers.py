@@ -57,7 +57,7 @@ class Output:
     """
 
     key: str
-    what: str
+    description: str
     more: str = ""
     higher_is_better: bool | None = True
 

@@ -73,10 +73,15 @@ class Sigmos(Feature):
         except Exception as error:  # the runtime raises what its parser meets
             raise WeightsError(f"'{self._path}' is not an ONNX file: {error}") from error
         inputs, outputs = session.get_inputs(), session.get_outputs()
-        taken, given = inputs[0].shape, outputs[0].shape
-        if len(inputs) != 1 or len(taken) != 4 or (taken[1], taken[3]) != (3, BINS) or given[-1] != len(KEYS):
+        input_shape, output_shape = inputs[0].shape, outputs[0].shape
+        if (
+            len(inputs) != 1
+            or len(input_shape) != 4
+            or (input_shape[1], input_shape[3]) != (3, BINS)
+            or output_shape[-1] != len(KEYS)
+        ):
             raise WeightsError(
-                f"'{self._path}' holds another network than SIGMOS: it takes {taken} and gives {given}; expected "
+                f"'{self._path}' holds another network than SIGMOS: it takes {input_shape} and gives {output_shape}; expected "
                 f"(1, 3, frames, {BINS}) and (1, {len(KEYS)})"
             )
         self._session = session

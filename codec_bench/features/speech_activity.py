@@ -70,8 +70,8 @@ class SpeechActivity(Feature):
             return Unavailable(Diagnostic("no_samples_heard"))
         if not np.isfinite(signal).all():
             return Unavailable(Diagnostic("signal_not_finite"))
-        found = np.array(stretches(signal, MIN_SPEECH_MS, MIN_SILENCE_MS), np.int64).reshape(-1, 2)
-        return {"starts": found[:, 0].copy(), "ends": found[:, 1].copy(), "samples": int(signal.size)}
+        spans = np.array(stretches(signal, MIN_SPEECH_MS, MIN_SILENCE_MS), np.int64).reshape(-1, 2)
+        return {"starts": spans[:, 0].copy(), "ends": spans[:, 1].copy(), "samples": int(signal.size)}
 
 
 def stretches(signal: np.ndarray, min_speech_ms: int, min_silence_ms: int) -> list[tuple[int, int]]:
@@ -81,7 +81,7 @@ def stretches(signal: np.ndarray, min_speech_ms: int, min_silence_ms: int) -> li
         min_speech_ms: shorter stretches are dropped. min_silence_ms: shorter silences are bridged.
     """
     network, stretches_of = _silero()
-    found = stretches_of(
+    timestamps = stretches_of(
         network.audio_forward(signal, RATE_HZ),
         sampling_rate=RATE_HZ,
         threshold=THRESHOLD,
@@ -90,7 +90,7 @@ def stretches(signal: np.ndarray, min_speech_ms: int, min_silence_ms: int) -> li
         speech_pad_ms=PAD_MS,
         audio_length_samples=signal.size,
     )
-    return [(int(stretch["start"]), int(stretch["end"])) for stretch in found]
+    return [(int(stretch["start"]), int(stretch["end"])) for stretch in timestamps]
 
 
 @cache

@@ -25,7 +25,7 @@ HOP_SAMPLES, MOST_FRAMES = 256, 1000
 UNVOICED_HZ = 1e-6
 
 
-def heard(signal: np.ndarray, rate_hz: int, noise: bool) -> list[np.ndarray]:
+def prepare_signals(signal: np.ndarray, rate_hz: int, noise: bool) -> list[np.ndarray]:
     """What is measured of a signal: the signal as TTSDS2 prepares it, or the noises as long as that.
 
     Args:
@@ -101,7 +101,7 @@ class Ttsds2Pitch(Feature):
         return [unusable(signal) or self._pitch(signal) for signal in signals]
 
     def _pitch(self, signal: np.ndarray) -> Result:
-        pitches = np.stack([mean_pitch(one) for one in heard(signal, SET_RATE_HZ, self._noise)])
+        pitches = np.stack([mean_pitch(one) for one in prepare_signals(signal, SET_RATE_HZ, self._noise)])
         return {"embedding": pitches if self._noise else pitches[0]}
 
 

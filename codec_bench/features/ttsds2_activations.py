@@ -16,7 +16,7 @@ from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE, RATE_HZ
 from codec_bench.features.padded import PaddedPass
 from codec_bench.features.pitch import unusable
-from codec_bench.features.ttsds2 import asks_for_noise, heard, protocol_of
+from codec_bench.features.ttsds2 import asks_for_noise, prepare_signals, protocol_of
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
 from codec_bench.networks.batch_shapes import in_rows, in_shape
 from codec_bench.networks.precision import computing
@@ -52,7 +52,7 @@ class _Activations(PreparedFeature):
         self._noise = asks_for_noise(self.name, variant)
         super().__init__(device, weights)
         self.protocol = protocol_of(self.stem, self._noise)
-        self._found = find(self.checkpoint, weights)
+        self._checkpoint = find(self.checkpoint, weights)
         self._net: Any = None
 
     def load(self) -> None:
@@ -81,7 +81,7 @@ class _Activations(PreparedFeature):
         return batch.results(outputs, self._result)
 
     def _measured(self, signal: np.ndarray) -> list[np.ndarray]:
-        return heard(signal, RATE_HZ, self._noise)
+        return prepare_signals(signal, RATE_HZ, self._noise)
 
     def _result(self, rows: np.ndarray) -> Result | Unavailable:
         if not np.isfinite(rows).all():
@@ -123,7 +123,7 @@ class Ttsds2Wav2vec2(_Activations):
         from codec_bench.networks.mean_pooled_encoder import MeanOverTime
         from codec_bench.networks.speech_encoder import fairseq_name
 
-        config, path = self._architecture(), self._found.path
+        config, path = self._architecture(), self._checkpoint.path
         state = {
             fairseq_name(name.removeprefix(PREFIX), config.extractor): value for name, value in load_state(path).items()
         }
@@ -176,10 +176,10 @@ class Ttsds2Whisper(_Activations):
 
         from codec_bench.weights.pretrained import load_pretrained
 
-        net = load_pretrained(WhisperForConditionalGeneration, str(self._found.folder), {})
+        net = load_pretrained(WhisperForConditionalGeneration, str(self._checkpoint.folder), {})
         if 2 * net.config.max_source_positions != WINDOW_FRAMES:
             raise WeightsError(
-                f"the weights in '{self._found.folder}' hear {2 * net.config.max_source_positions} frames; expected "
+                f"the weights in '{self._checkpoint.folder}' hear {2 * net.config.max_source_positions} frames; expected "
                 f"{WINDOW_FRAMES}"
             )
         return net.model.encoder.eval()
@@ -188,18 +188,18 @@ class Ttsds2Whisper(_Activations):
         """The samples of all windows, on the device."""
         from codec_bench.networks.log_mel import laid_out
 
-        obstacles = {place: why for place, signal in enumerate(signals) if (why := unusable(signal)) is not None}
+        obstacles = {index: why for index, signal in enumerate(signals) if (why := unusable(signal)) is not None}
         owners: list[int] = []
         windows: list[np.ndarray] = []
-        for place, signal in enumerate(signals):
-            if place not in obstacles:
-                windows += (own := [_window(one) for one in self._measured(signal)])
-                owners += [place] * len(own)
+        for index, signal in enumerate(signals):
+            if index not in obstacles:
+                windows += (new_windows := [_window(one) for one in self._measured(signal)])
+                owners += [index] * len(new_windows)
         together = WINDOWS_ON_CPU if self.device == "cpu" else WINDOWS_ON_GPU
         passes = []
         for first in range(0, len(windows), together):
             places = list(range(first, min(first + together, len(windows))))
-            laid = laid_out([windows[place] for place in places], self.device)
+            laid = laid_out([windows[index] for index in places], self.device)
             passes.append(PaddedPass(places, laid, [WINDOW_SAMPLES] * len(places)))
         return WindowedBatch(passes, owners, obstacles, len(signals))
 
@@ -221,5 +221,5 @@ class Ttsds2Whisper(_Activations):
 
 def _window(signal: np.ndarray) -> np.ndarray:
     """What Whisper hears of a signal, with its end mirrored, as the centred frames of the last samples want it."""
-    kept = np.pad(signal[:WINDOW_SAMPLES], (0, max(0, WINDOW_SAMPLES - signal.size)))
-    return np.pad(kept, (0, MIRRORED), mode="reflect")
+    padded = np.pad(signal[:WINDOW_SAMPLES], (0, max(0, WINDOW_SAMPLES - signal.size)))
+    return np.pad(padded, (0, MIRRORED), mode="reflect")

@@ -52,7 +52,7 @@ class HubertUnits(EncoderFeature):
         super().__init__(device, weights, parse_precision(model, point, BY_WEIGHTS))
         self.name, self._clusters = model, CLUSTERS[model]
         self.protocol = self.protocol_id(model, point)
-        self._path, self._centres = (found.path for found in find_all((ENCODER, model), weights))
+        self._path, self._centres = (checkpoint.path for checkpoint in find_all((ENCODER, model), weights))
 
     @classmethod
     def protocol_id(cls, model: str, point: str | None = None) -> str:
@@ -92,4 +92,4 @@ class HubertUnits(EncoderFeature):
         frames = self._architecture().frames(length)
         if (row[:frames] < 0).any():
             return Unavailable(NOT_FINITE)
-        return {f"layer_{layer}": np.array(row[:frames, place]) for place, layer in enumerate(LAYERS)}
+        return {f"layer_{layer}": np.array(row[:frames, index]) for index, layer in enumerate(LAYERS)}

@@ -114,17 +114,17 @@ class UtmosV2(PreparedFeature):
         super().__init__(device, weights)
         self.name = f"utmosv2[{variant}]" if variant else "utmosv2"
         self.protocol = self.protocol_id(variant)
-        self._how = _protocol(variant)
-        found = find(self._how.weights, weights)
-        self._paths = [found.folder / file for file in found.files]
+        self._variant = _protocol(variant)
+        checkpoint = find(self._variant.weights, weights)
+        self._paths = [checkpoint.folder / file for file in checkpoint.files]
         self._nets: list[Any] = []
 
     @classmethod
     def protocol_id(cls, variant: str | None = None) -> str:
         """The id of the measurement. No weights are needed for it. The class says what is raised."""
-        how = _protocol(variant)
-        folds = "fold0" if how.folds == 1 else f"{how.folds}-folds"
-        return f"utmosv2/fusion-stage3/{folds}/draws-{how.repetitions}"
+        facts = _protocol(variant)
+        folds = "fold0" if facts.folds == 1 else f"{facts.folds}-folds"
+        return f"utmosv2/fusion-stage3/{folds}/draws-{facts.repetitions}"
 
     def load(self) -> None:
         """Loads the network of each fold."""
@@ -153,14 +153,14 @@ class UtmosV2(PreparedFeature):
     def prepare(self, signals: Sequence[np.ndarray]) -> DrawnBatch:
         """The draws of the signals, on the device."""
         obstacles: dict[int, Unavailable] = {}
-        drawn: list[list[tuple[int, Draw]]] = [[] for _ in range(self._how.folds)]
-        for place, signal in enumerate(signals):
+        drawn: list[list[tuple[int, Draw]]] = [[] for _ in range(self._variant.folds)]
+        for index, signal in enumerate(signals):
             if (why := _obstacle(signal)) is not None:
-                obstacles[place] = why
+                obstacles[index] = why
                 continue
             source = draws(signal, seed_of(signal))
             for of_fold in drawn:
-                of_fold += [(place, next(source)) for _ in range(self._how.repetitions)]
+                of_fold += [(index, next(source)) for _ in range(self._variant.repetitions)]
         at_once = DRAWS_ON_GPU if str(self.device).startswith("cuda") else 1
         passes = [
             self._pass(fold, of_fold[first : first + at_once])
@@ -189,7 +189,7 @@ class UtmosV2(PreparedFeature):
         for one, rows in zip(batch.passes, outputs, strict=True):
             for owner, score in zip(one.owners, rows, strict=True):
                 scores.setdefault(owner, []).append(float(score))
-        return [batch.obstacles.get(place) or _scored(scores[place]) for place in range(batch.signals)]
+        return [batch.obstacles.get(index) or _scored(scores[index]) for index in range(batch.signals)]
 
 
 def seed_of(signal: np.ndarray) -> int:
@@ -201,25 +201,25 @@ def draws(signal: np.ndarray, seed: int) -> Iterator[Draw]:
     """Draws of a signal, float32 `(samples,)`, one after the other; the same random numbers as the reference, in its
     order.
     """
-    from codec_bench.networks.utmosv2 import FRAMES, HEARD, SEEN, WINDOWS
+    from codec_bench.networks.utmosv2 import FRAMES, SEEN, SSL_SAMPLES, WINDOWS
 
     # The reference draws from NumPy's global generator, which is one of this kind; its numbers never change.
     generator = np.random.RandomState(seed)
-    long, short = _repeated(signal, HEARD), _repeated(signal, SEEN)
+    long, short = _repeated(signal, SSL_SAMPLES), _repeated(signal, SEEN)
 
     def crop(of: np.ndarray, size: int) -> np.ndarray:
         start = generator.randint(0, of.size - size)
         return of[start : start + size]
 
     while True:
-        wave = crop(long, HEARD)
+        wave = crop(long, SSL_SAMPLES)
         crops = np.empty((FRAMES, 1 + len(WINDOWS), SEEN), np.float32)
         shares = np.empty((FRAMES, len(WINDOWS)), np.float32)
         for frame in range(FRAMES):
             crops[frame, 0] = crop(short, SEEN)
-            for place in range(len(WINDOWS)):
-                crops[frame, 1 + place] = crop(short, SEEN)
-                shares[frame, place] = generator.beta(SPREAD, SPREAD)
+            for index in range(len(WINDOWS)):
+                crops[frame, 1 + index] = crop(short, SEEN)
+                shares[frame, index] = generator.beta(SPREAD, SPREAD)
         yield Draw(wave, crops, shares)
 
 

@@ -56,7 +56,7 @@ class WindowedBatch:
         rows_of: list[list[Any]] = [[] for _ in range(self.signals)]
         for window, owner in enumerate(self.owners):
             rows_of[owner].append(of_window[window])
-        return [self.obstacles.get(place) or result(np.asarray(rows, np.float64)) for place, rows in enumerate(rows_of)]
+        return [self.obstacles.get(index) or result(np.asarray(rows, np.float64)) for index, rows in enumerate(rows_of)]
 
 
 def windowed_batch(
@@ -76,18 +76,18 @@ def windowed_batch(
     """
     from codec_bench.networks.transfer import uploaded, zeros_for
 
-    obstacles = {place: why for place, signal in enumerate(signals) if (why := obstacle(signal)) is not None}
+    obstacles = {index: why for index, signal in enumerate(signals) if (why := obstacle(signal)) is not None}
     owners: list[int] = []
     windows: list[np.ndarray] = []
-    for place, signal in enumerate(signals):
-        if place not in obstacles:
-            windows += (own := cut(signal))
-            owners += [place] * len(own)
+    for index, signal in enumerate(signals):
+        if index not in obstacles:
+            windows += (new_windows := cut(signal))
+            owners += [index] * len(new_windows)
     rooms = [room(window.size) for window in windows]
-    made = []
+    batches = []
     for group in passes(rooms, device, most=limits.on_gpu, most_on_cpu=limits.on_cpu, slack=limits.slack):
-        waves = zeros_for(device, (len(group), max(rooms[place] for place in group)))
-        for wave, place in zip(waves.numpy(), group):
-            wave[: windows[place].size] = windows[place]
-        made.append(PaddedPass(group, uploaded(waves, device), [windows[place].size for place in group]))
-    return WindowedBatch(made, owners, obstacles, len(signals))
+        waves = zeros_for(device, (len(group), max(rooms[index] for index in group)))
+        for wave, index in zip(waves.numpy(), group):
+            wave[: windows[index].size] = windows[index]
+        batches.append(PaddedPass(group, uploaded(waves, device), [windows[index].size for index in group]))
+    return WindowedBatch(batches, owners, obstacles, len(signals))

@@ -37,7 +37,7 @@ TABLE = {
     "duration_error": "codec_bench.metrics.prosody:DurationError",
     "dwer": "codec_bench.metrics.error_rate:Dwer",
     "emotion_accuracy": "codec_bench.metrics.emotion:EmotionAccuracy",
-    "emotion_heard": "codec_bench.metrics.emotion:EmotionHeard",
+    "emotion_heard": "codec_bench.metrics.emotion:EmotionProbability",
     "emotion_labelled": "codec_bench.metrics.emotion:EmotionLabelled",
     "emotion_sim": "codec_bench.metrics.emotion:EmotionSim",
     "energy_corr": "codec_bench.metrics.prosody:EnergyCorr",
@@ -64,8 +64,8 @@ TABLE = {
     "speech_token_distance": "codec_bench.metrics.units:SpeechTokenDistance",
     "speechbertscore": "codec_bench.metrics.speechbertscore:SpeechBertScore",
     "speechbleu": "codec_bench.metrics.units:SpeechBleu",
-    "silence_kept": "codec_bench.metrics.speech_activity:SilenceKept",
-    "speech_kept": "codec_bench.metrics.speech_activity:SpeechKept",
+    "silence_kept": "codec_bench.metrics.speech_activity:SilenceRetention",
+    "speech_kept": "codec_bench.metrics.speech_activity:SpeechRetention",
     "speech_share": "codec_bench.metrics.speech_activity:SpeechShare",
     "stft_distance": "codec_bench.metrics.stft_distance:StftDistance",
     "stoi": "codec_bench.metrics.stoi:Stoi",
@@ -80,7 +80,7 @@ TABLE = {
     "vuv_error": "codec_bench.metrics.pitch:VuvError",
     "warpq": "codec_bench.metrics.warpq:WarpQ",
     "watermark_bits": "codec_bench.metrics.watermark:WatermarkBits",
-    "watermark_kept": "codec_bench.metrics.watermark:WatermarkKept",
+    "watermark_kept": "codec_bench.metrics.watermark:WatermarkRetention",
     "wer": "codec_bench.metrics.error_rate:Wer",
     "wer_above_50": "codec_bench.metrics.error_rate:WerAbove50",
     "wer_below_50": "codec_bench.metrics.error_rate:WerBelow50",
@@ -167,8 +167,8 @@ def expand(texts: list[str]) -> list[str]:
         if out.count(name) > 1:
             raise UserError(f"the metric '{name}' is asked for twice", hint="name each metric once")
     out = [member for name in out for member in members(Spec.parse(name)) or [name]]
-    beside = ["voiced_in_both" + name[len("f0_corr") :] for name in out if name in _OVER_FRAMES_VOICED_IN_BOTH]
-    return list(dict.fromkeys([*out, *beside]))
+    companions = ["voiced_in_both" + name[len("f0_corr") :] for name in out if name in _OVER_FRAMES_VOICED_IN_BOTH]
+    return list(dict.fromkeys([*out, *companions]))
 
 
 def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> list[str]:
@@ -228,8 +228,10 @@ def licences_of(name: str) -> list[str]:
         read = _read_by(name)
     except UserError:
         return []
-    told = [entry.licence for entry in _entries(name, read)] + [FEATURES.resolve(feature).licence for feature in read]
-    return sorted(set(filter(None, told)))
+    licences = [entry.licence for entry in _entries(name, read)] + [
+        FEATURES.resolve(feature).licence for feature in read
+    ]
+    return sorted(set(filter(None, licences)))
 
 
 def _read_by(name: str) -> set[str]:
@@ -238,8 +240,8 @@ def _read_by(name: str) -> set[str]:
     Raises:
         UserError: a metric has no default form.
     """
-    made = [build_metric(member) for member in GROUPS.get(name, (name,))]
-    return {Spec.parse(feature).name for metric in made for feature in metric.estimate_features}
+    metrics = [build_metric(member) for member in GROUPS.get(name, (name,))]
+    return {Spec.parse(feature).name for metric in metrics for feature in metric.estimate_features}
 
 
 def _entries(name: str, read: set[str]) -> list[Checkpoint]:
@@ -252,11 +254,11 @@ def _entries_by_user() -> dict[str, list[Checkpoint]]:
     """The entries of the catalogue by their own names and by the features, metrics and codecs that load them."""
     from codec_bench.weights import checkpoint, checkpoint_names
 
-    found: dict[str, list[Checkpoint]] = {}
+    by_user: dict[str, list[Checkpoint]] = {}
     for entry in map(checkpoint, checkpoint_names()):
         for user in {entry.name, *entry.used_by}:
-            found.setdefault(user, []).append(entry)
-    return found
+            by_user.setdefault(user, []).append(entry)
+    return by_user
 
 
 def is_foreign_metric(text: str) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from codec_bench.audio.level_checks import INCONCLUSIVE, lacks_speech, unlike
+from codec_bench.audio.level_checks import INCONCLUSIVE, find_mismatch, lacks_speech
 from codec_bench.audio.resample import cut, fit_length
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic, as_reason
@@ -156,7 +156,7 @@ class Metric(ABC):
             )
         return None
 
-    def heard(self, signal: np.ndarray) -> np.ndarray:
+    def prepare_signal(self, signal: np.ndarray) -> np.ndarray:
         """A signal as the metric reads it: cut to [-1, 1], unless the scale does not matter to the metric."""
         return signal if self.scale_invariant else cut(signal)
 
@@ -171,14 +171,14 @@ class Metric(ABC):
         end = self.range[0 if self.higher_is_better else 1]
         return Score.ok(end, self.protocol) if end is not None and self.aggregate == "mean" else None
 
-    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """Why a value should be looked at although it is what the definition gives, or None.
 
         What a listener would say is no question for silence, and a network answers it all the same. So a metric
         that judges the sound of the estimate alone is in doubt there.
         """
-        hears = self.signals or bool(self.estimate_features)
-        return SILENT_ESTIMATE if self.kind == "single" and hears and estimate_silent else None
+        uses_audio = self.signals or bool(self.estimate_features)
+        return SILENT_ESTIMATE if self.kind == "single" and uses_audio and estimate_silent else None
 
     @abstractmethod
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
@@ -246,30 +246,30 @@ class Compared(NamedTuple):
             None. lacks: whether one that was made elsewhere lacks speech. made: whether it was made elsewhere.
     """
 
-    unlike: str | None = None
+    mismatch: str | None = None
     lacks: str | None = None
-    made: bool = False
+    generated: bool = False
 
 
 NOT_COMPARED = Compared()
 
 
-def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, made: bool) -> Compared:
+def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, generated: bool) -> Compared:
     """Compares an estimate with its reference by levels.
 
     Args:
-        reference, estimate: float32 `(samples,)`, of any lengths. rate_hz: of both. made: whether the estimate was made
-            elsewhere.
+        reference, estimate: float32 `(samples,)`, of any lengths. rate_hz: of both. generated: whether the estimate was
+            made elsewhere.
     """
     as_long = abs(estimate.size - reference.size) <= LENGTH_TOLERANCE_S * rate_hz
-    follows = unlike(reference, estimate, rate_hz) if as_long else None
-    lacks = lacks_speech(reference, estimate, rate_hz) if made else None
-    told = SHORT_INCONCLUSIVE if follows == INCONCLUSIVE else NO_SPEECH.get(follows or "")
-    return Compared(told, NO_SPEECH.get(lacks or ""), made)
+    follows = find_mismatch(reference, estimate, rate_hz) if as_long else None
+    lacks = lacks_speech(reference, estimate, rate_hz) if generated else None
+    mismatch = SHORT_INCONCLUSIVE if follows == INCONCLUSIVE else NO_SPEECH.get(follows or "")
+    return Compared(mismatch, NO_SPEECH.get(lacks or ""), generated)
 
 
 def flagged(
-    metric: Metric, score: Score, *, estimate_silent: bool, reference_silent: bool, told: Compared = NOT_COMPARED
+    metric: Metric, score: Score, *, estimate_silent: bool, reference_silent: bool, comparison: Compared = NOT_COMPARED
 ) -> Score:
     """The score with a flag (`detail["flag"]`) if its value is in doubt. A flag that it has already stays.
 
@@ -277,19 +277,19 @@ def flagged(
         metric: that gave the score.
         score: of one item.
         estimate_silent, reference_silent: whether the item's sound is silent (`audio.level_checks.is_silent`).
-        told: what the levels of the two say. An estimate that was made elsewhere need not follow its reference, but for
-            metrics that compare samples.
+        comparison: what the levels of the two say. An estimate that was made elsewhere need not follow its
+            reference, except for metrics that compare samples.
     """
     if score.status != "ok" or "flag" in score.detail:
         return score
-    follows = not told.made or (metric.kind == "pair" and metric.signals)
-    said = (told.unlike if follows else None) or told.lacks
+    follows = not comparison.generated or (metric.kind == "pair" and metric.signals)
+    level_flag = (comparison.mismatch if follows else None) or comparison.lacks
     if estimate_silent and not reference_silent:
-        said = SILENT_ESTIMATE
-    doubt = said if metric.signals or metric.estimate_features else None
+        level_flag = SILENT_ESTIMATE
+    flag = level_flag if metric.signals or metric.estimate_features else None
     if estimate_silent or reference_silent:
-        doubt = metric.doubt(estimate_silent=estimate_silent, reference_silent=reference_silent) or doubt
-    return score if doubt is None else replace(score, detail={**score.detail, "flag": doubt})
+        flag = metric.check_silence(estimate_silent=estimate_silent, reference_silent=reference_silent) or flag
+    return score if flag is None else replace(score, detail={**score.detail, "flag": flag})
 
 
 def inputs_or_score(metric: Metric, **values: Any) -> Inputs | Score:
@@ -317,17 +317,17 @@ def inputs_or_score(metric: Metric, **values: Any) -> Inputs | Score:
             why = Diagnostic("lengths_differ", longer_s=round(off_s, 4), tolerance_s=LENGTH_TOLERANCE_S)
             return Score.refused(why, metric.protocol)
         values["estimate"] = fit_length(estimate, reference.shape[-1])
-    for side, names in zip(("estimate", "reference"), metric.features_of(values.get("language"))):
+    for role, names in zip(("estimate", "reference"), metric.features_of(values.get("language"))):
         for name in names:
-            result = values[f"{side}_features"].get(name)
+            result = values[f"{role}_features"].get(name)
             if result is None:
-                return Score.refused(Diagnostic("no_side_audio", side=side, name=name), metric.protocol)
+                return Score.refused(Diagnostic("no_side_audio", side=role, name=name), metric.protocol)
             reason = getattr(result, "reason", None)
             if reason is not None:
                 return Score(
                     None,
                     result.status,
-                    Diagnostic("feature_failed", feature=name, side=side, cause=as_reason(reason)),
+                    Diagnostic("feature_failed", feature=name, side=role, cause=as_reason(reason)),
                     metric.protocol,
                 )
     return Inputs(**values)

@@ -51,23 +51,23 @@ class ClapScore(Metric):
         """One score per item."""
         texts = [(item.text or "").strip() for item in batch]
         self._texts = self._texts or TextEncoder()
-        found = iter(self._texts.embeddings([text for text in texts if text]))
+        embeddings = iter(self._texts.embeddings([text for text in texts if text]))
         return [
-            self._score(item, next(found)) if text else Score.undefined(Diagnostic("empty_text"), self.protocol)
+            self._score(item, next(embeddings)) if text else Score.undefined(Diagnostic("empty_text"), self.protocol)
             for item, text in zip(batch, texts)
         ]
 
-    def _score(self, item: Inputs, said: np.ndarray) -> Score:
-        heard = np.asarray(item.estimate_features[Clap.name]["embedding"], np.float64)
-        if heard.shape != said.shape:
+    def _score(self, item: Inputs, text_embedding: np.ndarray) -> Score:
+        audio_embedding = np.asarray(item.estimate_features[Clap.name]["embedding"], np.float64)
+        if audio_embedding.shape != text_embedding.shape:
             raise UserError(
-                f"the sound's embedding has {heard.size} numbers and the text's {said.size}",
+                f"the sound's embedding has {audio_embedding.size} numbers and the text's {text_embedding.size}",
                 hint="use one CLAP for both",
             )
-        if not (heard.any() and said.any()):
+        if not (audio_embedding.any() and text_embedding.any()):
             return Score.undefined(Diagnostic("zero_embedding"), self.protocol)
-        return Score.ok(cosine_of(heard, said), self.protocol)
+        return Score.ok(cosine_of(audio_embedding, text_embedding), self.protocol)
 
-    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """A description may be of silence, but a network that answers for digital silence is in doubt."""
         return SILENT_ESTIMATE if estimate_silent else None

@@ -107,8 +107,8 @@ class CommandMetric(ItemMetric):
                 write_pcm(Path(values[name]), signal[None], held.rate_hz)
             arguments = [self._program, *(filled(text, values) for text in held.program[1:])]
             written = run_program(arguments, Path(folder), who, held.timeout_s)
-        found = re.findall(held.value, written)
+        matches = re.findall(held.value, written)
         try:
-            return float(found[-1])
+            return float(matches[-1])
         except (IndexError, ValueError):
             raise UserError(f"{who} wrote no number that fits '{held.value}'") from None

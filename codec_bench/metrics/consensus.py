@@ -32,16 +32,16 @@ def recognisers_in(variant: str) -> list[str]:
     Raises:
         UserError: one of them is named twice.
     """
-    found: list[str] = []
+    names: list[str] = []
     own_file = is_own_code(variant) and Path(variant.rpartition(":")[0]).is_file()  # its path may have a plus
-    for part in [variant] if own_file else variant.split("+"):
-        if found and "@" in found[-1] and not _is_recogniser(part):
-            found[-1] += f"+{part}"
+    for token in [variant] if own_file else variant.split("+"):
+        if names and "@" in names[-1] and not _is_recogniser(token):
+            names[-1] += f"+{token}"
         else:
-            found.append(part.strip())
-    if again := next((name for name in found if found.count(name) > 1), None):
+            names.append(token.strip())
+    if again := next((name for name in names if names.count(name) > 1), None):
         raise UserError(f"'{variant}' names the recogniser '{again}' twice", hint="name each recogniser once")
-    return found
+    return names
 
 
 def members(spec: Spec) -> list[str]:
@@ -71,11 +71,11 @@ def members(spec: Spec) -> list[str]:
     return [f"{EACH}[{one}]{rule}" for one in named] + [f"{stem}[{spec.argument}]{rule}" for stem in TOGETHER]
 
 
-def _is_recogniser(part: str) -> bool:
+def _is_recogniser(text: str) -> bool:
     from codec_bench import features
     from codec_bench.config import config_names
 
-    name = part.partition("@")[0].strip()
+    name = text.partition("@")[0].strip()
     known = name in features.REGISTRY.table() or name in config_names("recogniser")
     return known or is_own_code(name) or name.startswith(RECOGNISERS)
 
@@ -125,8 +125,8 @@ class _Consensus(Metric):
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
         """As `wer` of the first recogniser that refuses the item."""
-        said = text if self.kind == "text" else text or ""
-        reasons = (one.refusal(text=said, language=language) for one in self._each.values())
+        reference_text = text if self.kind == "text" else text or ""
+        reasons = (one.refusal(text=reference_text, language=language) for one in self._each.values())
         return next(filter(None, reasons), None)
 
 
@@ -157,8 +157,8 @@ class _OfRates(_Consensus):
         flags = [
             _named(name, as_remark(score.detail["flag"])) for name, score in scores.items() if "flag" in score.detail
         ]
-        made = self._score(scores)
-        return replace(made, detail={**made.detail, "flag": flags[0]}) if flags else made
+        combined = self._score(scores)
+        return replace(combined, detail={**combined.detail, "flag": flags[0]}) if flags else combined
 
     @abstractmethod
     def _score(self, scores: Mapping[str, Score]) -> Score:
@@ -228,24 +228,24 @@ class WerBetween(_Consensus):
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item. `detail` holds what each recogniser heard and, by pair, the value of the pair."""
-        heard = [one.transcripts(batch) for one in self._each.values()]
+        by_recogniser = [one.transcripts(batch) for one in self._each.values()]
         scores: dict[int, Score] = {}
-        for place, row in enumerate(zip(*heard, strict=True)):
-            for name, said in zip(self._each, row):
-                if isinstance(said, Score):
+        for index, row in enumerate(zip(*by_recogniser, strict=True)):
+            for name, transcript in zip(self._each, row):
+                if isinstance(transcript, Score):
                     scores.setdefault(
-                        place, Score(None, said.status, _named(name, as_reason(said.reason)), self.protocol)
+                        index, Score(None, transcript.status, _named(name, as_reason(transcript.reason)), self.protocol)
                     )
-        whole = [place for place in range(len(batch)) if place not in scores]
-        items = [batch[place] for place in whole]
+        complete = [index for index in range(len(batch)) if index not in scores]
+        items = [batch[index] for index in complete]
         pairs: dict[str, list[Any]] = {}
-        for (one, said), (other, answered) in combinations(zip(self._each, heard), 2):
-            texts = [(str(said[place]), str(answered[place])) for place in whole]
+        for (one, transcript), (other, answered) in combinations(zip(self._each, by_recogniser), 2):
+            texts = [(str(transcript[index]), str(answered[index])) for index in complete]
             pairs[f"{one}+{other}"] = self._each[one].between(items, texts)
-        for at, place in enumerate(whole):
-            transcripts = {name: str(said[place]) for name, said in zip(self._each, heard)}
-            scores[place] = self._score({name: compared[at] for name, compared in pairs.items()}, transcripts)
-        return [scores[place] for place in range(len(batch))]
+        for at, index in enumerate(complete):
+            transcripts = {name: str(transcript[index]) for name, transcript in zip(self._each, by_recogniser)}
+            scores[index] = self._score({name: compared[at] for name, compared in pairs.items()}, transcripts)
+        return [scores[index] for index in range(len(batch))]
 
     def _score(self, pairs: Mapping[str, Any], transcripts: Mapping[str, str]) -> Score:
         errors, words, values = 0.0, 0.0, {}

@@ -85,7 +85,7 @@ class EmotionSim(_Emotion):
         super().__init__(variant, point)
         self.reference_features = self.estimate_features
 
-    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """There is no emotion in digital silence, on either side."""
         return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
 
@@ -121,21 +121,21 @@ class EmotionAccuracy(_Emotion):
         super().__init__(variant, point)
         self.protocol += "/cv3-eval"
 
-    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """There is no emotion in digital silence."""
         return SILENT_ESTIMATE if estimate_silent else None
 
     def _score(self, item: Inputs) -> Score:
-        asked = item.id.partition("_")[0].lower()
-        if asked not in EMOTIONS or "_" not in item.id:
+        expected = item.id.partition("_")[0].lower()
+        if expected not in EMOTIONS or "_" not in item.id:
             return Score.undefined(Diagnostic("id_without_emotion", id=item.id), self.protocol)
-        return self._heard(item, asked)
+        return self._compare(item, expected)
 
-    def _heard(self, item: Inputs, asked: str) -> Score:
+    def _compare(self, item: Inputs, expected: str) -> Score:
         probabilities = np.asarray(item.estimate_features[self._feature]["probabilities"])
-        heard = int(probabilities.argmax())
-        detail = {"emotion": EMOTIONS[heard], "probability": float(probabilities[heard])}
-        return Score.ok(float(EMOTIONS[heard] == asked), self.protocol, detail=detail)
+        predicted = int(probabilities.argmax())
+        detail = {"emotion": EMOTIONS[predicted], "probability": float(probabilities[predicted])}
+        return Score.ok(float(EMOTIONS[predicted] == expected), self.protocol, detail=detail)
 
 
 class EmotionLabelled(EmotionAccuracy):
@@ -163,10 +163,10 @@ class EmotionLabelled(EmotionAccuracy):
             return Score.undefined(
                 Diagnostic("text_not_among", text=(item.text or "")[:40], labels=", ".join(EMOTIONS)), self.protocol
             )
-        return self._heard(item, label)
+        return self._compare(item, label)
 
 
-class EmotionHeard(_Emotion):
+class EmotionProbability(_Emotion):
     """How sure emotion2vec+ large is of the emotion that it hears: its probability, 0 to 1. Neither more nor less is
     better.
 
@@ -190,13 +190,13 @@ class EmotionHeard(_Emotion):
     source = "FunASR 1.4's Emotion2vec, to 1e-5"
     stem = "emotion_heard"
 
-    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """There is no emotion in digital silence."""
         return SILENT_ESTIMATE if estimate_silent else None
 
     def _score(self, item: Inputs) -> Score:
         probabilities = np.asarray(item.estimate_features[self._feature]["probabilities"])
-        heard = int(probabilities.argmax())
-        told = dict(zip(EMOTIONS, (float(value) for value in probabilities)))
-        detail = {"emotion": EMOTIONS[heard], "probabilities": told}
-        return Score.ok(told[EMOTIONS[heard]], self.protocol, detail=detail)
+        predicted = int(probabilities.argmax())
+        by_emotion = dict(zip(EMOTIONS, (float(value) for value in probabilities)))
+        detail = {"emotion": EMOTIONS[predicted], "probabilities": by_emotion}
+        return Score.ok(by_emotion[EMOTIONS[predicted]], self.protocol, detail=detail)

@@ -34,13 +34,13 @@ class _Pair(NamedTuple):
     """A pair of texts to compare.
 
     Args:
-        place: of the item in the batch.
+        position: of the item in the batch.
         reference: the reference text. estimate: the recogniser's transcript.
         language: of both, or None.
         spoken: the reference with its numbers written out, or None.
     """
 
-    place: int
+    position: int
     reference: str
     estimate: str
     language: str | None
@@ -145,23 +145,23 @@ class _RecognisedErrorRate(Metric):
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item. `detail` holds the counts, both texts as compared, and facts that the recogniser reports."""
         scores: dict[int, Score] = {}
-        asked: list[_Pair] = []
-        heard: list[Mapping[str, Any]] = []
-        for place, item in enumerate(batch):
+        pairs: list[_Pair] = []
+        results: list[Mapping[str, Any]] = []
+        for index, item in enumerate(batch):
             outcome = self._texts(item)
             if isinstance(outcome, Score):
-                scores[place] = outcome
+                scores[index] = outcome
                 continue
-            asked.append(_Pair(place, outcome[0], outcome[1], self._language(item, outcome[2]), item.spoken))
-            heard.append(outcome[2])
-        for pair, compared, result in zip(asked, self._compare(asked), heard):
-            scores[pair.place] = compared if isinstance(compared, Score) else self._score(compared, result)
-        return [scores[place] for place in range(len(batch))]
+            pairs.append(_Pair(index, outcome[0], outcome[1], self._language(item, outcome[2]), item.spoken))
+            results.append(outcome[2])
+        for pair, compared, result in zip(pairs, self._compare(pairs), results):
+            scores[pair.position] = compared if isinstance(compared, Score) else self._score(compared, result)
+        return [scores[index] for index in range(len(batch))]
 
     def transcripts(self, batch: Sequence[Inputs]) -> list[str | Score]:
         """What the recogniser heard of each item, or a score that says why there is nothing."""
         names = [self.features_of(item.language)[0][0] for item in batch]
-        return [self._heard(name, item.estimate_features[name]) for name, item in zip(names, batch)]
+        return [self._transcript(name, item.estimate_features[name]) for name, item in zip(names, batch)]
 
     def between(self, batch: Sequence[Inputs], texts: Sequence[tuple[str, str]]) -> list[Compared | Score]:
         """How two texts of each item differ by the rule, the first as the reference; a score for what cannot be
@@ -180,39 +180,39 @@ class _RecognisedErrorRate(Metric):
         known = _languages_of(self.features_of(None)[0][0])
         return result.get("language") or (known[0] if len(known) == 1 else None)
 
-    def _compare(self, asked: Sequence[_Pair]) -> list[Any]:
+    def _compare(self, pairs: Sequence[_Pair]) -> list[Any]:
         """Compares every pair by the rule. If a pair's text cannot be normalised, only that pair fails."""
-        if not asked:
+        if not pairs:
             return []
         try:
             return self._rule.compare(
-                reference=[pair.reference for pair in asked],
-                estimate=[pair.estimate for pair in asked],
-                language=[pair.language for pair in asked],
+                reference=[pair.reference for pair in pairs],
+                estimate=[pair.estimate for pair in pairs],
+                language=[pair.language for pair in pairs],
                 unit=self.unit_counted,
-                spoken=[pair.spoken for pair in asked] if self._rule.two_references else None,
+                spoken=[pair.spoken for pair in pairs] if self._rule.two_references else None,
             )
         except (
             Exception
         ) as error:  # any text may come in, and libraries of which the rules for numbers are may fail on it
-            if len(asked) == 1:
+            if len(pairs) == 1:
                 why = Diagnostic("not_normalised", cause=of_error(error))
                 return [Score.failed(why, self.protocol)]
-            return [self._compare([one])[0] for one in asked]
+            return [self._compare([one])[0] for one in pairs]
 
     def _texts(self, item: Inputs) -> tuple[str, str, Mapping[str, Any]] | Score:
         """The reference, the transcript and the recogniser's whole result, or a score if there is nothing to compare."""
         name = self.features_of(item.language)[0][0]
         result = item.estimate_features[name]
-        heard = self._heard(name, result)
-        return heard if isinstance(heard, Score) else (item.text or "", heard, result)
+        transcript = self._transcript(name, result)
+        return transcript if isinstance(transcript, Score) else (item.text or "", transcript, result)
 
-    def _heard(self, name: str, result: Mapping[str, Any]) -> str | Score:
-        heard = result.get("transcript")
-        if not isinstance(heard, str):
+    def _transcript(self, name: str, result: Mapping[str, Any]) -> str | Score:
+        transcript = result.get("transcript")
+        if not isinstance(transcript, str):
             return Score.failed(Diagnostic("no_transcript", name=name), self.protocol)
         fault = result.get("fault")
-        return Score.failed(Diagnostic("recogniser_failed", name=name, cause=fault), self.protocol) if fault else heard
+        return Score.failed(Diagnostic("recogniser_failed", name=name, cause=fault), self.protocol) if fault else transcript
 
     def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
         value = self._value(compared)
@@ -400,11 +400,15 @@ class Dwer(_RecognisedErrorRate):
 
     def _texts(self, item: Inputs) -> tuple[str, str, Mapping[str, Any]] | Score:
         name = self.features_of(item.language)[0][0]
-        said = self._heard(name, item.reference_features[name])
-        heard = self._heard(name, item.estimate_features[name])
-        if isinstance(said, Score):
-            return said
-        return heard if isinstance(heard, Score) else (said, heard, item.estimate_features[name])
+        reference_text = self._transcript(name, item.reference_features[name])
+        estimate_text = self._transcript(name, item.estimate_features[name])
+        if isinstance(reference_text, Score):
+            return reference_text
+        return (
+            estimate_text
+            if isinstance(estimate_text, Score)
+            else (reference_text, estimate_text, item.estimate_features[name])
+        )
 
 
 class Per(Dwer):
@@ -461,8 +465,8 @@ def recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | N
     from codec_bench import features
     from codec_bench.config import config_names, read_config
 
-    own = [name for name in features.TABLE if name.startswith(RECOGNISERS)]
-    hint = f"known recognisers: {', '.join([*own, *config_names('recogniser')])}"
+    builtin = [name for name in features.TABLE if name.startswith(RECOGNISERS)]
+    hint = f"known recognisers: {', '.join([*builtin, *config_names('recogniser')])}"
     if variant is None:
         examples = f"{stem}[whisper-large-v3], or {stem}[pocketsphinx], which needs no download"
         raise UserError(f"{stem} needs a recogniser to be named: {examples}", hint=hint)
@@ -470,7 +474,7 @@ def recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | N
         choice = read_config("recogniser", variant)
         return dict(choice.get("languages") or {}), choice.get("otherwise")
     base = Spec.parse(variant).name
-    if base in features.TABLE and base not in own:
+    if base in features.TABLE and base not in builtin:
         raise UserError(f"{stem}[{variant}]: '{variant}' does not transcribe speech", hint=hint)
     features.REGISTRY.resolve(base)
     return {}, variant

@@ -71,30 +71,32 @@ class EventAccuracy(Metric):
             raise UserError(f"event_accuracy has no set of labels '{variant}'", hint=f"it has {', '.join(SETS)}")
         self.name = "event_accuracy" + (f"[{variant}]" if variant else "")
         self.protocol = f"event_accuracy/{chosen}/{Clap.protocol}"
-        self._labels, self._said = SETS[chosen], np.zeros(0)
+        self._labels, self._label_embeddings = SETS[chosen], np.zeros(0)
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item."""
-        if not self._said.size:
-            self._said = np.stack(TextEncoder().embeddings([PROMPT.format(label) for label in self._labels]))
+        if not self._label_embeddings.size:
+            self._label_embeddings = np.stack(
+                TextEncoder().embeddings([PROMPT.format(label) for label in self._labels])
+            )
         return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
         label = " ".join((item.text or "").replace("_", " ").lower().split())
         if label not in self._labels:
             return Score.undefined(Diagnostic("no_label_of_set", text=(item.text or "")[:40]), self.protocol)
-        heard: Any = np.asarray(item.estimate_features[Clap.name]["embedding"], np.float64)
-        if heard.shape != self._said[0].shape:
+        embedding: Any = np.asarray(item.estimate_features[Clap.name]["embedding"], np.float64)
+        if embedding.shape != self._label_embeddings[0].shape:
             raise UserError(
-                f"the sound's embedding has {heard.size} numbers and the labels' {self._said[0].size}",
+                f"the sound's embedding has {embedding.size} numbers and the labels' {self._label_embeddings[0].size}",
                 hint="use one CLAP for both",
             )
-        if not heard.any():
+        if not embedding.any():
             return Score.undefined(Diagnostic("zero_embedding"), self.protocol)
-        found = self._labels[nearest(self._said, heard)]
-        return Score.ok(float(found == label), self.protocol, detail={"event": found})
+        event = self._labels[nearest(self._label_embeddings, embedding)]
+        return Score.ok(float(event == label), self.protocol, detail={"event": event})
 
-    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """There is no event in digital silence."""
         return SILENT_ESTIMATE if estimate_silent else None
 

@@ -65,8 +65,8 @@ class SetDistance(ItemMetric):
     def _score(self, item: Inputs) -> Score:
         """The score of an item; `detail` holds both embeddings, of which the value of the set is made."""
         reference, estimate = (
-            np.asarray(side[self._feature]["embedding"], np.float32)
-            for side in (item.reference_features, item.estimate_features)
+            np.asarray(features[self._feature]["embedding"], np.float32)
+            for features in (item.reference_features, item.estimate_features)
         )
         moved = float(((reference.astype(np.float64) - estimate) ** 2).sum())
         return Score.ok(moved, self.protocol, detail={KEY: packed(reference, estimate)})

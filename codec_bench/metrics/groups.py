@@ -85,8 +85,8 @@ class Material:
         prompted: bool = False,
     ) -> Material:
         """What these samples have."""
-        found = {Held(one.audio is not None, one.text is not None, one.language) for one in samples}
-        return cls(tuple(sorted(found, key=repr)), coded, options or {}, prompted)
+        kinds = {Held(one.audio is not None, one.text is not None, one.language) for one in samples}
+        return cls(tuple(sorted(kinds, key=repr)), coded, options or {}, prompted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,29 +128,29 @@ def names_group(text: str) -> bool:
 
 
 def without_groups(
-    chosen: Sequence[str], material: Material, begun: Mapping[str, Sequence[str]] | None = None
+    chosen: Sequence[str], material: Material, previous: Mapping[str, Sequence[str]] | None = None
 ) -> Chosen:
     """Names of metrics in the place of those of groups. Names and groups may overlap.
 
     Args:
         chosen: names of metrics and groups.
         material: what is to be measured.
-        begun: the members that groups had when the run was begun that is continued now. They stay what they were.
+        previous: the members that groups had when the run was begun that is continued now. They stay what they were.
 
     Raises:
         UserError: nothing of a group can be measured, or a group is named with brackets.
     """
     named = [text for text in chosen if not names_group(text)]
-    taken = set(_expanded(named))
+    present = set(_expanded(named))
     out: list[str] = []
     groups: dict[str, list[str]] = {}
     for text in chosen:
         if not names_group(text):
             out.append(text)
             continue
-        groups[text] = list((begun or {}).get(text) or _members(text, material))
-        new = [member for member in groups[text] if member not in taken]
-        taken.update(new)
+        groups[text] = list((previous or {}).get(text) or _members(text, material))
+        new = [member for member in groups[text] if member not in present]
+        present.update(new)
         out += new
     return Chosen(out, groups)
 
@@ -167,17 +167,17 @@ def _members(group: str, material: Material) -> list[str]:
         UserError: none can.
     """
     members: list[str] = []
-    left_out: dict[str, list[str]] = {}
+    excluded: dict[str, list[str]] = {}
     for name in group_metrics(group):
-        found, why = _form(name, material)
-        if found is not None:
-            members.append(found)
+        form, why = _form(name, material)
+        if form is not None:
+            members.append(form)
         else:
-            left_out.setdefault(why, []).append(name)
-    reasons = "; ".join(f"{', '.join(names)}: {why}" for why, names in left_out.items())
+            excluded.setdefault(why, []).append(name)
+    reasons = "; ".join(f"{', '.join(names)}: {why}" for why, names in excluded.items())
     if not members:
         raise UserError(f"no metric of the group '{group}' can be measured here ({reasons})")
-    if left_out:
+    if excluded:
         warnings.warn(f"the group '{group}' leaves out {reasons}", Note, stacklevel=2)
     return members
 

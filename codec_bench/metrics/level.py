@@ -49,10 +49,10 @@ class LoudnessError(ItemMetric):
 
     def _score(self, item: Inputs) -> Score:
         """The score of an item; `detail` has the loudness of the estimate less that of the reference."""
-        reference, estimate = (loudness_lufs(Audio(side, item.rate_hz)) for side in item.pair)
+        reference, estimate = (loudness_lufs(Audio(signal, item.rate_hz)) for signal in item.pair)
         if reference is None or estimate is None:
-            side = "reference" if reference is None else "estimate"
-            return Score.undefined(Diagnostic("too_quiet", side=side), self.protocol)
+            role = "reference" if reference is None else "estimate"
+            return Score.undefined(Diagnostic("too_quiet", side=role), self.protocol)
         louder = estimate - reference
         return Score.ok(abs(louder), self.protocol, detail={"louder_lu": round(louder, 4)})
 
@@ -63,7 +63,7 @@ class _Uncut(ItemMetric):
     kind = "single"
     higher_is_better = False
 
-    def heard(self, signal: np.ndarray) -> np.ndarray:
+    def prepare_signal(self, signal: np.ndarray) -> np.ndarray:
         """The signal uncut: what lies beyond full scale is what is looked for."""
         return signal
 
@@ -99,7 +99,7 @@ class TruePeak(_Uncut):
 
         signal = np.asarray(item.estimate, np.float32)
         above = resample(signal, item.rate_hz, PEAK_RATE_HZ) if item.rate_hz < PEAK_RATE_HZ else signal
-        peak = max((float(np.abs(side).max()) for side in (signal, above) if side.size), default=0.0)
+        peak = max((float(np.abs(waveform).max()) for waveform in (signal, above) if waveform.size), default=0.0)
         if peak == 0.0:
             return Score.undefined(Diagnostic("digital_silence"), self.protocol)
         return Score.ok(20 * math.log10(peak), self.protocol)
@@ -135,7 +135,7 @@ class ClippedShare(_Uncut):
         signal = np.asarray(item.estimate)
         if not signal.size:
             return Score.undefined(Diagnostic("no_samples"), self.protocol)
-        clipped = sum(_in_runs(side >= FULL_SCALE) for side in (signal, -signal))
+        clipped = sum(_in_runs(waveform >= FULL_SCALE) for waveform in (signal, -signal))
         return Score.ok(clipped / signal.size, self.protocol)
 
 

@@ -86,7 +86,7 @@ class Mcd(ItemMetric):
 
 def _aligned(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The cepstra of the frames that both have, float64 `(frames, coefficients)` each."""
-    frames = min(len(side["cepstra"]) for side in (reference, estimate))
+    frames = min(len(features["cepstra"]) for features in (reference, estimate))
     return reference["cepstra"][:frames].astype(np.float64), estimate["cepstra"][:frames].astype(np.float64)
 
 
@@ -94,6 +94,8 @@ def _warped(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) -
     """The cepstra of loud frames along the warping path, float64 `(steps, coefficients)` each."""
     from codec_bench.kernels.dtw.cpu import fast_path
 
-    x, y = (side["cepstra"][side["power_db"] > LOUD_DB].astype(np.float64) for side in (estimate, reference))
+    x, y = (
+        features["cepstra"][features["power_db"] > LOUD_DB].astype(np.float64) for features in (estimate, reference)
+    )
     path = fast_path(x, y)
     return y[path[:, 1]], x[path[:, 0]]

@@ -56,7 +56,7 @@ class _Pitch(ItemMetric):
         """The score of an item; `detail` counts the frames that were compared, and those voiced in both."""
         feature = self.estimate_features[0]
         sides = item.reference_features[feature], item.estimate_features[feature]
-        reference, estimate = (np.asarray(side["f0_hz"], np.float64) for side in sides)
+        reference, estimate = (np.asarray(features["f0_hz"], np.float64) for features in sides)
         apart = frames_apart((estimate.size - reference.size) * sides[0]["hop_s"])
         if apart is not None:
             return Score.refused(apart, self.protocol)
@@ -186,7 +186,7 @@ class F0Corr(_Pitch):
             return super()._score(item)
         (feature,) = self.estimate_features
         sides = item.reference_features[feature], item.estimate_features[feature]
-        tracks = [np.asarray(side["f0_hz"], np.float64) for side in sides]
+        tracks = [np.asarray(features["f0_hz"], np.float64) for features in sides]
         hop_s = sides[0]["hop_s"]
         try:
             words = _words_of_both(item)
@@ -204,9 +204,9 @@ class F0Corr(_Pitch):
         if len(voiced) < FEWEST_WORDS:
             reason = Diagnostic("few_voiced_words", needed=FEWEST_WORDS, words=len(means), voiced=len(voiced))
             return Score.undefined(reason, self.protocol)
-        for side, values in zip(("reference", "estimate"), voiced.T, strict=True):
+        for role, values in zip(("reference", "estimate"), voiced.T, strict=True):
             if values.std() <= 1.0:
-                return Score.undefined(Diagnostic("pitch_constant_over_words", side=side), self.protocol)
+                return Score.undefined(Diagnostic("pitch_constant_over_words", side=role), self.protocol)
         detail = {"words": len(means), "voiced_words": len(voiced)}
         return Score.ok(correlation(*voiced.T), self.protocol, detail=detail)
 
@@ -216,10 +216,10 @@ class F0Corr(_Pitch):
             return pitches
         if pitches[0].size < 2:
             return Diagnostic("few_voiced_frames")
-        for side, values in zip(("reference", "estimate"), pitches, strict=True):
+        for role, values in zip(("reference", "estimate"), pitches, strict=True):
             cent = {None: 1.0, "swift": 1.0, "world": CENT * values.mean(), "versa": 0.0}[self._variant]
             if values.std() <= cent:
-                return Diagnostic("pitch_constant", side=side)
+                return Diagnostic("pitch_constant", side=role)
         return correlation(*pitches)
 
 
@@ -302,9 +302,9 @@ def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:
 def _mean_cents(f0_hz: np.ndarray, word: Word, hop_s: float) -> float:
     """The mean pitch of a word; NaN where too few of its frames are voiced."""
     start, end = (math.ceil(round(time_s / hop_s, 6)) for time_s in word[:2])  # frame k lies at k hops
-    own = f0_hz[start:end]
-    own = own[own > 0]
-    return float(_cents(own).mean()) if own.size >= VOICED_FRAMES else math.nan
+    voiced = f0_hz[start:end]
+    voiced = voiced[voiced > 0]
+    return float(_cents(voiced).mean()) if voiced.size >= VOICED_FRAMES else math.nan
 
 
 def _cents(pitch_hz: np.ndarray) -> np.ndarray:

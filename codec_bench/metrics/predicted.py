@@ -53,15 +53,17 @@ class Predicted(ItemMetric):
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         kind = FEATURES.resolve(self.row.feature)
         self._check(kind, variant, point)
-        own = variant if self.row.languages else None  # a variant of the metric, which its feature does not know
-        heard = None if own else variant
+        metric_variant = (
+            variant if self.row.languages else None
+        )  # a variant of the metric, which its feature does not know
+        feature_variant = None if metric_variant else variant
         named = kind.protocol if not hasattr(kind, "protocol_id") else None
-        measured = named or call_with_known(kind.protocol_id, {"variant": heard, "point": point})
-        parts = (self.key if self.row.named else None, measured, own)
-        self.protocol = "/".join(part for part in parts if part)
-        self.name = f"{self.key}{_asked(variant, point)}"
-        self.estimate_features = (f"{self.row.feature}{_asked(heard, point)}",)
-        self.languages = () if own else self.row.languages
+        measured = named or call_with_known(kind.protocol_id, {"variant": feature_variant, "point": point})
+        parts = (self.key if self.row.named else None, measured, metric_variant)
+        self.protocol = "/".join(component for component in parts if component)
+        self.name = f"{self.key}{_suffix(variant, point)}"
+        self.estimate_features = (f"{self.row.feature}{_suffix(feature_variant, point)}",)
+        self.languages = () if metric_variant else self.row.languages
 
     def _check(self, feature: type, variant: str | None, point: str | None) -> None:
         row, takes = self.row, inspect.signature(feature).parameters
@@ -86,8 +88,8 @@ class Predicted(ItemMetric):
         if reason is not None:
             return Score.refused(reason, self.protocol)
         result = item.estimate_features[self.estimate_features[0]]
-        beside = self.row.detail
-        return Score.ok(self._value(item), self.protocol, detail={beside: result[beside]} if beside else {})
+        detail_key = self.row.detail
+        return Score.ok(self._value(item), self.protocol, detail={detail_key: result[detail_key]} if detail_key else {})
 
     def _value(self, item: Inputs) -> float:
         return float(item.estimate_features[self.estimate_features[0]][self.output.key])
@@ -106,26 +108,26 @@ class PredictedDistance(Predicted):
         super().__init__(variant, point)
         self.reference_features = self.estimate_features
 
-    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """There is no speech in digital silence, on either side."""
         return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
 
     def _value(self, item: Inputs) -> float:
         reference, estimate = (
-            np.asarray(side[self.estimate_features[0]][self.output.key], np.float64)
-            for side in (item.reference_features, item.estimate_features)
+            np.asarray(features[self.estimate_features[0]][self.output.key], np.float64)
+            for features in (item.reference_features, item.estimate_features)
         )
         return float(np.linalg.norm(estimate - reference))
 
 
-def _asked(variant: str | None, point: str | None) -> str:
+def _suffix(variant: str | None, point: str | None) -> str:
     return (f"[{variant}]" if variant else "") + (f"@{point}" if point else "")
 
 
 def _described(row: Scorer, output: Output) -> str:
     """The docstring of a metric's class."""
     rest = "\n\n".join(filter(None, (output.more, row.notes)))
-    return f"{output.what}\n\n{indent(rest, '    ')}\n    "
+    return f"{output.description}\n\n{indent(rest, '    ')}\n    "
 
 
 @cache

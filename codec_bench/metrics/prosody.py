@@ -59,10 +59,12 @@ class DurationError(ItemMetric):
 
     def _score(self, item: Inputs) -> Score:
         """The score of an item; `detail` holds both durations."""
-        reference, estimate = (self._length(side[LEVEL]) for side in (item.reference_features, item.estimate_features))
+        reference, estimate = (
+            self._length(features[LEVEL]) for features in (item.reference_features, item.estimate_features)
+        )
         if not reference or not estimate:
-            side = "estimate" if reference else "reference"
-            return Score.undefined(Diagnostic("side_silent", side=side), self.protocol)
+            role = "estimate" if reference else "reference"
+            return Score.undefined(Diagnostic("side_silent", side=role), self.protocol)
         detail = {"reference_s": round(reference, 4), "estimate_s": round(estimate, 4)}
         return Score.ok(abs(estimate - reference) / reference, self.protocol, detail=detail)
 
@@ -99,18 +101,18 @@ class EnergyCorr(ItemMetric):
 
     def _score(self, item: Inputs) -> Score:
         """The score of an item; `detail` counts the frames."""
-        sides = [side[LEVEL] for side in (item.reference_features, item.estimate_features)]
+        sides = [features[LEVEL] for features in (item.reference_features, item.estimate_features)]
         apart = frames_apart(sides[1]["duration_s"] - sides[0]["duration_s"])
         if apart is not None:
             return Score.refused(apart, self.protocol)
-        frames = min(len(side["level_db"]) for side in sides)
-        levels = [np.asarray(side["level_db"], np.float64) for side in sides]
+        frames = min(len(features["level_db"]) for features in sides)
+        levels = [np.asarray(features["level_db"], np.float64) for features in sides]
         levels = [np.maximum(level, level.max() - DYNAMICS_DB)[:frames] for level in levels]
         if frames < 2:
             return Score.undefined(Diagnostic("few_frames"), self.protocol)
-        for side, level in zip(("reference", "estimate"), levels, strict=True):
+        for role, level in zip(("reference", "estimate"), levels, strict=True):
             if level.std() <= STEADY_DB:
-                return Score.undefined(Diagnostic("level_constant", side=side), self.protocol)
+                return Score.undefined(Diagnostic("level_constant", side=role), self.protocol)
         return Score.ok(correlation(*levels), self.protocol, detail={"frames": frames})
 
 
@@ -151,10 +153,10 @@ class SpeakingRateError(Dwer):
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item; `detail` holds both rates, the counts and both texts."""
-        heard = super().compute(batch)
+        scores = super().compute(batch)
         return [
             self._rates(item, score) if score.status == "ok" else score
-            for item, score in zip(batch, heard, strict=True)
+            for item, score in zip(batch, scores, strict=True)
         ]
 
     def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
@@ -167,12 +169,12 @@ class SpeakingRateError(Dwer):
 
     def _rates(self, item: Inputs, score: Score) -> Score:
         rates = {}
-        for side, features in (("reference", item.reference_features), ("estimate", item.estimate_features)):
+        for role, features in (("reference", item.reference_features), ("estimate", item.estimate_features)):
             seconds = speech_s(features[LEVEL])
-            rates[side] = score.detail[f"{side}_words"] / seconds if seconds else 0.0
+            rates[role] = score.detail[f"{role}_words"] / seconds if seconds else 0.0
         if not rates["reference"]:
             return Score.undefined(Diagnostic("no_speaking_rate"), self.protocol)
-        detail = {**score.detail, **{f"{side}_per_s": round(rate, 4) for side, rate in rates.items()}}
+        detail = {**score.detail, **{f"{role}_per_s": round(rate, 4) for role, rate in rates.items()}}
         return Score.ok(abs(rates["estimate"] / rates["reference"] - 1.0), self.protocol, detail=detail)
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:

@@ -25,13 +25,13 @@ def shifts_in_spreads() -> dict[str, dict[str, float]]:
 
     Infinite where a metric is moved that says the same of all five, as the share of clipped samples.
     """
-    found: dict[str, dict[str, float]] = {}
+    shifts: dict[str, dict[str, float]] = {}
     with SENSITIVITY.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            kinds = found.setdefault(row["metric"], {})
+            kinds = shifts.setdefault(row["metric"], {})
             alone = math.inf if float(row["mean_shift"] or 0.0) else 0.0
             kinds[row["group"]] = max(float(row["in_spreads"] or alone), kinds.get(row["group"], 0.0))
-    return found
+    return shifts
 
 
 def sensitive_to(name: str) -> str | None:

@@ -124,7 +124,7 @@ class Sim(ItemMetric):
         self.estimate_features = self.reference_features = (encoder.feature,)
         self.protocol = f"sim/{encoder.protocol}"
 
-    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """There is no voice in digital silence, on either side."""
         return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
 
@@ -134,7 +134,9 @@ class Sim(ItemMetric):
 
 def cosine(item: Inputs, feature: str) -> float:
     """The cosine of the embeddings that a feature gives reference and estimate."""
-    reference, estimate = (side[feature]["embedding"] for side in (item.reference_features, item.estimate_features))
+    reference, estimate = (
+        features[feature]["embedding"] for features in (item.reference_features, item.estimate_features)
+    )
     return cosine_of(reference, estimate)
 
 

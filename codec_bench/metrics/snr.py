@@ -45,7 +45,7 @@ class Snr(ItemMetric):
     source = "torchmetrics signal_noise_ratio in float64, to 1e-4 dB"
 
     def _score(self, item: Inputs) -> Score:
-        reference, estimate = (np.asarray(side, np.float64) for side in item.pair)
+        reference, estimate = (np.asarray(signal, np.float64) for signal in item.pair)
         # Sums of products and not BLAS dots, because their rounding does not depend on the number of threads.
         energy, noise = float((reference**2).sum()), float(((reference - estimate) ** 2).sum())
         if energy == 0.0:
@@ -79,7 +79,7 @@ class SnrSeg(ItemMetric):
 
     def _score(self, item: Inputs) -> Score:
         """The score of an item; `detail` counts the frames."""
-        reference, estimate = (np.asarray(side, np.float64) for side in item.pair)
+        reference, estimate = (np.asarray(signal, np.float64) for signal in item.pair)
         window, hop = round(FRAME_S * item.rate_hz), int((1 - OVERLAP) * FRAME_S * item.rate_hz)
         frames = (reference.size - (window - hop)) // hop - 1
         if frames < 1:

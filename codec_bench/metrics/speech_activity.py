@@ -17,11 +17,11 @@ FEATURE = "speech-activity"
 SOURCE = "silero-vad 6.2 itself, with the defaults of its get_speech_timestamps"
 
 
-def active(found: Mapping[str, Any], samples: int) -> np.ndarray:
+def active(activity: Mapping[str, Any], samples: int) -> np.ndarray:
     """Which samples are speech, bool `(samples,)`, from a result of the feature."""
     steps = np.zeros(samples + 1, np.int64)
-    np.add.at(steps, np.minimum(found["starts"], samples), 1)
-    np.add.at(steps, np.minimum(found["ends"], samples), -1)
+    np.add.at(steps, np.minimum(activity["starts"], samples), 1)
+    np.add.at(steps, np.minimum(activity["ends"], samples), -1)
     return np.cumsum(steps[:-1]) > 0
 
 
@@ -54,16 +54,16 @@ class SpeechShare(ItemMetric):
     source = SOURCE
     estimate_features = (FEATURE,)
 
-    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """None: no speech is what should be found in silence."""
         return None
 
     def _score(self, item: Inputs) -> Score:
-        found = item.estimate_features[FEATURE]
-        return Score.ok(float(active(found, found["samples"]).mean()), self.protocol)
+        activity = item.estimate_features[FEATURE]
+        return Score.ok(float(active(activity, activity["samples"]).mean()), self.protocol)
 
 
-class _Kept(ItemMetric):
+class _Retention(ItemMetric):
     """The common part of what is kept of the reference. The two sides must be aligned, as they are for a codec."""
 
     kind = "pair"
@@ -79,8 +79,8 @@ class _Kept(ItemMetric):
         apart = frames_apart((sides[1]["samples"] - sides[0]["samples"]) / RATE_HZ)
         if apart is not None:
             return Score.refused(apart, self.protocol)
-        samples = min(side["samples"] for side in sides)
-        value = self._value(*(active(side, samples) for side in sides))
+        samples = min(activity["samples"] for activity in sides)
+        value = self._value(*(active(activity, samples) for activity in sides))
         return Score.undefined(value, self.protocol) if isinstance(value, str) else Score.ok(value, self.protocol)
 
     @abstractmethod
@@ -88,7 +88,7 @@ class _Kept(ItemMetric):
         """The value from which samples of each side are speech, bool `(samples,)`, or the reason why there is none."""
 
 
-class SpeechKept(_Kept):
+class SpeechRetention(_Retention):
     """The share of the reference's speech, in time, that is speech in the estimate too. Higher is better, 0 to 1.
 
     Undefined where the reference has no speech.
@@ -103,7 +103,7 @@ class SpeechKept(_Kept):
         return float(estimate[reference].mean()) if reference.any() else Diagnostic("reference_without_speech")
 
 
-class SilenceKept(_Kept):
+class SilenceRetention(_Retention):
     """The share of the reference's silence, in time, that is silence in the estimate too. Higher is better, 0 to 1.
 
     Undefined where all of the reference is speech.
@@ -120,7 +120,7 @@ class SilenceKept(_Kept):
         )
 
 
-class LeadingSilenceError(_Kept):
+class LeadingSilenceError(_Retention):
     """By how much the silence before the first speech differs from the reference's, in seconds. Lower is better.
 
     Undefined where one side has no speech.
@@ -135,7 +135,7 @@ class LeadingSilenceError(_Kept):
     range = (0.0, None)
 
     def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float | str:
-        silent = [name for name, side in (("reference", reference), ("estimate", estimate)) if not side.any()]
+        silent = [name for name, activity in (("reference", reference), ("estimate", estimate)) if not activity.any()]
         if silent:
             return (
                 Diagnostic("sides_without_speech", sides=" and the ".join(silent))

@@ -73,7 +73,8 @@ class SpeechBertScore(ItemMetric):
     def _score(self, item: Inputs) -> Score:
         """The score of an item; `detail` holds the recall and the harmonic mean of both."""
         reference, estimate = (
-            _directions(side[self._feature]["frames"]) for side in (item.reference_features, item.estimate_features)
+            _directions(features[self._feature]["frames"])
+            for features in (item.reference_features, item.estimate_features)
         )
         cosines = estimate @ reference.T
         precision, recall = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())

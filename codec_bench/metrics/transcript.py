@@ -51,7 +51,7 @@ class Transcript(Metric):
         name = self._by_language.get(spoken, self._otherwise) if spoken else self._otherwise
         return (name or self.estimate_features[0],), ()
 
-    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """None: no word is what should be heard in silence."""
         return None
 
@@ -60,9 +60,9 @@ class Transcript(Metric):
         scores = []
         for item in batch:
             result = item.estimate_features[self.features_of(item.language)[0][0]]
-            heard, fault = result.get("transcript"), result.get("fault")
-            if fault or not isinstance(heard, str):
+            transcript, fault = result.get("transcript"), result.get("fault")
+            if fault or not isinstance(transcript, str):
                 scores.append(Score.failed(str(fault or "the recogniser gave no transcript"), self.protocol))
             else:
-                scores.append(Score.ok(len(heard.split()), self.protocol, detail={"transcript": heard}))
+                scores.append(Score.ok(len(transcript.split()), self.protocol, detail={"transcript": transcript}))
         return scores

@@ -47,8 +47,8 @@ class _Ttsds2(ItemMetric):
         set is made.
         """
         reference, estimate = (
-            np.asarray(side[self.feature]["embedding"], np.float32)
-            for side in (item.reference_features, item.estimate_features)
+            np.asarray(features[self.feature]["embedding"], np.float32)
+            for features in (item.reference_features, item.estimate_features)
         )
         noise = np.asarray(item.reference_features[self._noise]["embedding"], np.float32)
         apart = [float(((estimate.astype(np.float64) - other) ** 2).sum()) for other in (reference, *noise)]

@@ -53,15 +53,15 @@ class _Units(Metric):
         repeats = "with-repeats" if self.repeats else "without-repeats"
         self.protocol = f"{self.definition}/layer-{self.layer}/{repeats}/{HubertUnits.protocol_id(model, point)}"
 
-    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """There is no speech in digital silence, on either side."""
         return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
 
     def _units(self, item: Inputs) -> tuple[np.ndarray, np.ndarray]:
         """The units of reference and estimate."""
         sides = [
-            np.asarray(side[self._feature][f"layer_{self.layer}"], np.int32)
-            for side in (item.reference_features, item.estimate_features)
+            np.asarray(features[self._feature][f"layer_{self.layer}"], np.int32)
+            for features in (item.reference_features, item.estimate_features)
         ]
         reference, estimate = sides if self.repeats else map(without_repeats, sides)
         return reference, estimate
@@ -186,21 +186,21 @@ def _jaro_winkler(reference: np.ndarray, estimate: np.ndarray) -> float:
     theirs, ours = reference.tolist(), estimate.tolist()
     reach = max(0, max(len(theirs), len(ours)) // 2 - 1)
     waiting: dict[int, deque[int]] = {}
-    for place, unit in enumerate(theirs):
-        waiting.setdefault(unit, deque()).append(place)
+    for index, unit in enumerate(theirs):
+        waiting.setdefault(unit, deque()).append(index)
     matched: list[tuple[int, int]] = []
-    for place, unit in enumerate(ours):
+    for index, unit in enumerate(ours):
         places = waiting.get(unit, deque())
-        while places and places[0] < place - reach:  # nor can any later unit reach it
+        while places and places[0] < index - reach:  # nor can any later unit reach it
             places.popleft()
-        if places and places[0] <= place + reach:
+        if places and places[0] <= index + reach:
             matched.append((unit, places.popleft()))
     if not matched:
         return 0.0
-    in_order = [theirs[place] for place in sorted(place for _, place in matched)]
+    in_order = [theirs[index] for index in sorted(index for _, index in matched)]
     swapped = sum(unit != other for (unit, _), other in zip(matched, in_order)) // 2
-    found = len(matched)
-    value = (found / len(theirs) + found / len(ours) + (found - swapped) / found) / 3
+    matches = len(matched)
+    value = (matches / len(theirs) + matches / len(ours) + (matches - swapped) / matches) / 3
     if value <= BOOST_FROM:
         return value
     same = next((k for k, (a, b) in enumerate(zip(theirs, ours)) if a != b), min(len(theirs), len(ours)))

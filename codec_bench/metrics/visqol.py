@@ -193,20 +193,22 @@ def _matched(reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> list[_
     places = places[places - width // 2 <= theirs.shape[1]]
     if not places.size:
         raise _TooLittle("no patch of the reference holds speech, or the signals are too short for a patch")
-    patches = np.stack([ours[:, place : place + width] for place in places])
+    patches = np.stack([ours[:, start : start + width] for start in places])
     alike = similarities(patches, theirs, places, RADIUS_PATCHES * width)
     padded = np.pad(theirs, ((0, 0), (0, width)))
-    frame_s, found = hop / mode.rate_hz, []
-    for patch, place, (at, lost) in zip(patches, places, best_path(alike, places, RADIUS_PATCHES * width), strict=True):
-        begin_s = place * frame_s
+    frame_s, matches = hop / mode.rate_hz, []
+    for patch, start, (at, missing) in zip(
+        patches, places, best_path(alike, places, RADIUS_PATCHES * width), strict=True
+    ):
+        begin_s = start * frame_s
         span = (begin_s, begin_s + width * frame_s)
-        there = None if lost else (at * frame_s, at * frame_s + width * frame_s)
+        there = None if missing else (at * frame_s, at * frame_s + width * frame_s)
         first = _compared(patch, padded[:, at : at + width], span, there)
-        if lost:
-            found.append(replace(first, similarity=0.0, means=np.zeros(len(patch))))
+        if missing:
+            matches.append(replace(first, similarity=0.0, means=np.zeros(len(patch))))
         else:
-            found.append(_realigned(first, reference, estimate, mode))
-    return found
+            matches.append(_realigned(first, reference, estimate, mode))
+    return matches
 
 
 def _steps(mode: _Mode) -> tuple[int, int]:
@@ -286,7 +288,7 @@ def best_lag(reference: np.ndarray, estimate: np.ndarray) -> int:
 
     longest = max(reference.size, estimate.size)
     points = next_fast_len(2 * longest - 1, real=True)
-    spectra = [rfft(side, points) for side in envelopes(reference, estimate)]
+    spectra = [rfft(signal, points) for signal in envelopes(reference, estimate)]
     correlation = irfft(spectra[0] * spectra[1].conj(), points)
     lags = np.concatenate([correlation[points - longest + 1 :], correlation[:longest]])
     lag = int(np.argmax(lags)) - (longest - 1)

@@ -65,8 +65,8 @@ def lattice(path: Path, similarities: np.ndarray, lowest: np.ndarray, spreads: n
     named = {"fvnsim": similarities, "fvnsim10_": lowest, "fstdnsim": spreads, "fvdegenergy": levels}
     inputs = {f"{name}{band}": [value] for name, values in named.items() for band, value in enumerate(values)}
     inputs["tau"] = [0.5]
-    found = _runner(path)(**{name: np.array(value, np.float32) for name, value in inputs.items()})
-    return float(found["predictions"].ravel()[0])
+    outputs = _runner(path)(**{name: np.array(value, np.float32) for name, value in inputs.items()})
+    return float(outputs["predictions"].ravel()[0])
 
 
 @cache

@@ -94,7 +94,7 @@ class WarpQ(ItemMetric):
         self._settings = self.variants[variant]
         self.protocol, self.rate_hz = self._settings.protocol, self._settings.rate_hz
 
-    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """There is nothing to align in silence, on either side, also where its edges ring."""
         return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
 
@@ -104,12 +104,12 @@ class WarpQ(ItemMetric):
 
         patch, step = self._settings.patch_frames, self._settings.step_frames
         sides = item.pair
-        if min(side.size for side in sides) < 2:
+        if min(signal.size for signal in sides) < 2:
             return Score.undefined(Diagnostic("no_signal_samples"), self.protocol)
-        for side, signal in zip(("reference", "estimate"), sides):
+        for role, signal in zip(("reference", "estimate"), sides):
             if np.ptp(signal) < _SILENT:
-                return Score.undefined(Diagnostic("no_cepstra", side=side), self.protocol)
-        reference, estimate = (self._features(side, item.rate_hz) for side in sides)
+                return Score.undefined(Diagnostic("no_cepstra", side=role), self.protocol)
+        reference, estimate = (self._features(signal, item.rate_hz) for signal in sides)
         if min(len(reference), len(estimate)) < patch:
             return Score.undefined(
                 Diagnostic("few_frames_for_piece", frames=len(estimate), patch=patch, hop_ms=1000 * HOP_S),
@@ -126,5 +126,7 @@ class WarpQ(ItemMetric):
 
         window = round(FRAME_S * rate_hz)
         frames = Frames(window, round(HOP_S * rate_hz), 2 * window, edges="constant")
-        found = mfcc(signal, rate_hz, frames, coefficients=COEFFICIENTS, top_hz=self._settings.top_hz, lifter=LIFTER)
-        return normalised(found, NORMALISED_FRAMES)
+        coefficients = mfcc(
+            signal, rate_hz, frames, coefficients=COEFFICIENTS, top_hz=self._settings.top_hz, lifter=LIFTER
+        )
+        return normalised(coefficients, NORMALISED_FRAMES)

@@ -41,18 +41,20 @@ class _Watermark(ItemMetric):
         self.protocol = f"{self.stem}/{AudioSeal.protocol}"
 
     def _score(self, item: Inputs) -> Score:
-        reference, estimate = (side[AudioSeal.name] for side in (item.reference_features, item.estimate_features))
+        reference, estimate = (
+            features[AudioSeal.name] for features in (item.reference_features, item.estimate_features)
+        )
         if reference["share"] < DETECTED:
             return Score.refused(Diagnostic("no_watermark", share=reference["share"]), self.protocol)
-        said, heard = (np.asarray(side["bits"]) > 0.5 for side in (reference, estimate))
+        reference_bits, estimate_bits = (np.asarray(features["bits"]) > 0.5 for features in (reference, estimate))
         detail = {"share": estimate["share"], "share_of_reference": reference["share"]}
-        return Score.ok(self._value(estimate["share"], said, heard), self.protocol, detail=detail)
+        return Score.ok(self._value(estimate["share"], reference_bits, estimate_bits), self.protocol, detail=detail)
 
-    def _value(self, share: float, said: np.ndarray, heard: np.ndarray) -> float:
+    def _value(self, share: float, reference_bits: np.ndarray, estimate_bits: np.ndarray) -> float:
         raise NotImplementedError
 
 
-class WatermarkKept(_Watermark):
+class WatermarkRetention(_Watermark):
     """Whether the mark of the reference is still found in the estimate: 1 or 0. Higher is better for who marks sound.
 
     The references must be marked beforehand; one that carries no mark is refused. The mark is found where the detector
@@ -78,7 +80,7 @@ class WatermarkKept(_Watermark):
 
     stem = "watermark_kept"
 
-    def _value(self, share: float, said: np.ndarray, heard: np.ndarray) -> float:
+    def _value(self, share: float, reference_bits: np.ndarray, estimate_bits: np.ndarray) -> float:
         return float(share >= DETECTED)
 
 
@@ -100,5 +102,5 @@ class WatermarkBits(_Watermark):
 
     stem = "watermark_bits"
 
-    def _value(self, share: float, said: np.ndarray, heard: np.ndarray) -> float:
-        return float((said == heard).mean())
+    def _value(self, share: float, reference_bits: np.ndarray, estimate_bits: np.ndarray) -> float:
+        return float((reference_bits == estimate_bits).mean())

@@ -132,15 +132,15 @@ def load_model(name: str, options: Mapping[str, Any] | None = None, *, device: s
         UnknownName: there is no model of this name; the message suggests the nearest name.
         UserError: the model does not take an option, a necessary option is missing, or your own code is not a model.
     """
-    given = dict(options or {})
+    chosen = dict(options or {})
     if is_own_code(name) or (not is_own_file(name) and name in REGISTRY.table()):
-        return _build(REGISTRY.resolve(name), name, ModelInfo(name), given, device)
+        return _build(REGISTRY.resolve(name), name, ModelInfo(name), chosen, device)
     config = _config(name)
-    made = load_attribute(KINDS[config.kind])
+    factory = load_attribute(KINDS[config.kind])
     # Paths in a user's config are relative to the config.
-    beside = {"folder": str(Path(name).parent)} if is_own_file(name) and "folder" in _parameters(made) else {}
-    options = _merged({**beside, **_prices(config, given), **config.options}, given)
-    return _build(made, name, config.info(own_name(name)), options, device)
+    extra = {"folder": str(Path(name).parent)} if is_own_file(name) and "folder" in _parameters(factory) else {}
+    options = _merged({**extra, **_prices(config, chosen), **config.options}, chosen)
+    return _build(factory, name, config.info(own_name(name)), options, device)
 
 
 def model_names() -> list[str]:
@@ -194,14 +194,14 @@ def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: 
     """
     if not _has_config(name):
         return
-    config, given = _config(name), dict(options or {})
-    for part in ("recogniser", "llm") if config.kind == "cascade" else ():
-        inner = str(given.get(part) or config.options.get(part) or "")
+    config, chosen = _config(name), dict(options or {})
+    for role in ("recogniser", "llm") if config.kind == "cascade" else ():
+        inner = str(chosen.get(role) or config.options.get(role) or "")
         if is_own_file(inner) or inner in config_names("model"):
-            check_served(inner, given.get(f"{part}_options") or config.options.get(f"{part}_options"), today=today)
+            check_served(inner, chosen.get(f"{role}_options") or config.options.get(f"{role}_options"), today=today)
     served, day = config.served, today or date.today()
-    address = given.get("base_url") or config.options.get("base_url")
-    if served is None or not served.is_gone(day) or given.get("model") not in (None, config.options.get("model")):
+    address = chosen.get("base_url") or config.options.get("base_url")
+    if served is None or not served.is_gone(day) or chosen.get("model") not in (None, config.options.get("model")):
         return
     if address is not None and urlsplit(str(address)).hostname != served.at:
         return
@@ -254,14 +254,14 @@ def _config(name: str) -> ModelConfig:
     return read_config("model", name, ModelConfig)
 
 
-def _prices(config: ModelConfig, given: Mapping[str, Any]) -> dict[str, Any]:
+def _prices(config: ModelConfig, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The prices of a config as an option; none for another model or another address than the config's."""
-    same = all(given.get(option) in (None, config.options.get(option)) for option in ("base_url", "model"))
+    same = all(chosen.get(option) in (None, config.options.get(option)) for option in ("base_url", "model"))
     return {"prices": config.prices} if config.prices is not None and same else {}
 
 
-def _build(made: Any, name: str, info: ModelInfo, options: dict[str, Any], device: str) -> Model:
-    takes = _parameters(made)
+def _build(factory: Any, name: str, info: ModelInfo, options: dict[str, Any], device: str) -> Model:
+    takes = _parameters(factory)
     if device != "auto":
         where = {"device": device.partition(",")[0], "devices": device}
         options = {**{key: value for key, value in where.items() if key in takes}, **options}
@@ -271,15 +271,15 @@ def _build(made: Any, name: str, info: ModelInfo, options: dict[str, Any], devic
     if unknown:
         known = ", ".join(sorted({*takes, *FACTS} - {"info"}))
         raise UserError(f"the model '{name}' does not take '{unknown[0]}'", hint=f"it takes {known}")
-    _check_mappings(made, name, options)
+    _check_mappings(factory, name, options)
     missing = [o for o, needed in takes.items() if needed and o != "info" and options.get(o) is None]
     if missing:
         raise UserError(f"the model '{name}' needs '{missing[0]}'", hint=f"--set {own_name(name)}.{missing[0]}=VALUE")
-    if inspect.isabstract(made):
-        lacking = " and ".join(sorted(made.__abstractmethods__))
+    if inspect.isabstract(factory):
+        lacking = " and ".join(sorted(factory.__abstractmethods__))
         raise UserError(f"the model '{name}' does not define {lacking}", hint=_CONTRACT)
     try:
-        model = made(**({"info": info} if "info" in takes else {}), **options)
+        model = factory(**({"info": info} if "info" in takes else {}), **options)
     except UserError:
         raise
     except Exception as error:  # an option of another type, or a user's own class, may raise anything
@@ -294,13 +294,15 @@ def _build(made: Any, name: str, info: ModelInfo, options: dict[str, Any], devic
     return model
 
 
-def _check_mappings(made: Any, name: str, options: Mapping[str, Any]) -> None:
+def _check_mappings(factory: Any, name: str, options: Mapping[str, Any]) -> None:
     """Checks that what a model takes as a mapping, such as `parameters`, is one.
 
     Raises:
         UserError: an option is something else.
     """
-    takers = [cls for cls in inspect.getmro(made) if "__init__" in vars(cls)] if inspect.isclass(made) else [made]
+    takers = (
+        [cls for cls in inspect.getmro(factory) if "__init__" in vars(cls)] if inspect.isclass(factory) else [factory]
+    )
     for taker in takers:
         for option, parameter in inspect.signature(taker).parameters.items():
             value = options.get(option)
@@ -316,9 +318,9 @@ def _check_mappings(made: Any, name: str, options: Mapping[str, Any]) -> None:
 def _restated(info: ModelInfo, facts: Mapping[str, Any], name: str) -> ModelInfo:
     """The facts, some of them replaced. For a list of values, a single value may be given."""
     several = {"inputs", "outputs", "languages"}
-    given = {fact: [v] if fact in several and isinstance(v, str) else v for fact, v in facts.items()}
+    listed = {fact: [v] if fact in several and isinstance(v, str) else v for fact, v in facts.items()}
     known = {fact: getattr(info, fact) for fact in Facts.model_fields}
-    return fit({**known, **given}, Facts, source=f"the options of '{name}'").info(info.name)
+    return fit({**known, **listed}, Facts, source=f"the options of '{name}'").info(info.name)
 
 
 def takes(model: Model, option: str) -> bool:
@@ -326,20 +328,20 @@ def takes(model: Model, option: str) -> bool:
     return option in _parameters(type(model))
 
 
-def told_by(model: Model, parameter: str, value: object) -> str:
+def option_hint(model: Model, parameter: str, value: object) -> str:
     """How a user gives a model a generation parameter, as a hint says it."""
     if takes(model, "parameters"):
         return f"--set {model.info.name}.parameters.{parameter}={value}"
     return f"'parameters: {{{parameter}: {value}}}' in the definition of the benchmark"
 
 
-def _parameters(made: Any) -> dict[str, bool]:
+def _parameters(factory: Any) -> dict[str, bool]:
     """The parameters of a class or function, and whether each is required.
 
     Includes what a class passes on to its bases.
     """
     out: dict[str, bool] = {}
-    for cls in inspect.getmro(made) if inspect.isclass(made) else (made,):
+    for cls in inspect.getmro(factory) if inspect.isclass(factory) else (factory,):
         if inspect.isclass(cls) and "__init__" not in vars(cls):
             continue
         parameters = [p for p in inspect.signature(cls).parameters.values() if p.name != "self"]
@@ -351,10 +353,10 @@ def _parameters(made: Any) -> dict[str, bool]:
     return out
 
 
-def _merged(options: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(options: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Options, some of them replaced. `a.b` sets `b` in the mapping `a`. The arguments are not changed."""
     out = dict(options)
-    for name, value in given.items():
+    for name, value in chosen.items():
         head, dot, rest = name.partition(".")
         if not dot:
             out[head] = value

@@ -24,7 +24,7 @@ class Base64(str):
 def clips_of(request: Request) -> Iterator[Clip]:
     """Every sound of a request, in order."""
     for message in request.messages:
-        yield from (part for part in message.content if isinstance(part, Clip))
+        yield from (item for item in message.content if isinstance(item, Clip))
     yield from (value for value in request.fields.values() if isinstance(value, Clip))
 
 
@@ -93,9 +93,9 @@ def from_pieces(parts: Sequence[Any]) -> bytes:
     Raises:
         AudioError: the pieces are not base64.
     """
-    if any(isinstance(part, str) and len(part) % 4 for part in parts):
+    if any(isinstance(chunk, str) and len(chunk) % 4 for chunk in parts):
         return from_base64("".join(map(str, parts)))
-    return b"".join(from_base64(part) for part in parts)
+    return b"".join(from_base64(chunk) for chunk in parts)
 
 
 def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
@@ -128,6 +128,6 @@ def joined(parts: list[Audio]) -> Audio:
     Raises:
         AudioError: the sounds differ in sample rate or channels.
     """
-    if len({(part.sample_rate_hz, part.channels) for part in parts}) != 1:
+    if len({(audio.sample_rate_hz, audio.channels) for audio in parts}) != 1:
         raise AudioError("the parts of the answer's audio differ in rate or channels")
-    return Audio(np.concatenate([part.samples for part in parts], axis=1), parts[0].sample_rate_hz)
+    return Audio(np.concatenate([audio.samples for audio in parts], axis=1), parts[0].sample_rate_hz)

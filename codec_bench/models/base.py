@@ -112,11 +112,11 @@ class Model(ABC):
         """What is missing to say what an answer cost: names of prices, or of counts; empty for a model without prices."""
         return ()
 
-    def set_waiting(self, tell: Callable[[str], None], *, patient: bool = False) -> None:  # noqa: B027 - most never wait
+    def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:  # noqa: B027 - most never wait
         """Says how the model waits for a service that takes no requests.
 
         Args:
-            tell: called with a sentence whenever it waits.
+            notify: called with a sentence whenever it waits.
             patient: whether it waits for as long as it takes, also for a quota of the day.
         """
 

@@ -27,7 +27,7 @@ from codec_bench.memory import give_back, out_of_memory
 from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
-from codec_bench.models.windows import hear, join
+from codec_bench.models.windows import join, split_windows
 from codec_bench.types import Request, Response
 
 TEXT_S = 0.01
@@ -42,7 +42,7 @@ Outcome = list[Response] | Literal["oom"] | str
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class Pending:
     """One request that waits for an answer.
 
     Args:
@@ -70,13 +70,13 @@ class Waiting(Budget):
 
     budget_s: float
     growing: bool
-    items: list[Asked] = field(default_factory=list)
+    items: list[Pending] = field(default_factory=list)
 
     def is_full(self) -> bool:
         """Whether a batch can be taken that more waiting would not make larger."""
         return any(item.alone for item in self.items) or sum(item.length_s for item in self.items) >= self.budget_s
 
-    def take(self) -> list[Asked]:
+    def take(self) -> list[Pending]:
         """Removes one batch and returns it: the oldest request, and as many as fit of those nearest to it in length.
 
         A request that must be alone is a batch of one.
@@ -89,11 +89,11 @@ class Waiting(Budget):
             if longest * (len(chosen) + 1) > self.budget_s:
                 break
             chosen.append(item)
-        taken = set(map(id, chosen))
-        self.items = [item for item in self.items if id(item) not in taken]
+        selected = set(map(id, chosen))
+        self.items = [item for item in self.items if id(item) not in selected]
         return chosen
 
-    def give_back(self, items: list[Asked]) -> None:
+    def give_back(self, items: list[Pending]) -> None:
         """Puts requests that were not answered back in front of the others."""
         self.items[:0] = items
 
@@ -132,8 +132,8 @@ class Batches:
             self._runner = asyncio.get_running_loop().create_task(self._run())
         self._coming += 1
         try:
-            heard = await asyncio.to_thread(hear, request, self._info, self._model.rate_hz)
-            waiting = [self._put(part) for part in heard.requests]
+            windowed = await asyncio.to_thread(split_windows, request, self._info, self._model.rate_hz)
+            waiting = [self._put(window) for window in windowed.requests]
         except UserError as error:
             return Response.failed(error.message)
         finally:
@@ -144,7 +144,7 @@ class Batches:
             answers.append(await future)
             if answers[-1].status != "ok":
                 break
-        return join(answers, heard)
+        return join(answers, windowed)
 
     async def close(self) -> None:
         """Waits for the batch that runs. Requests that still wait get a failed response."""
@@ -164,7 +164,7 @@ class Batches:
         if self._closed:
             done(Response.failed(Diagnostic("model_closed")))
         else:
-            self.waiting.items.append(Asked(request, length_s(request), done))
+            self.waiting.items.append(Pending(request, length_s(request), done))
         return future
 
     async def _run(self) -> None:
@@ -174,11 +174,11 @@ class Batches:
                 await self._wake.wait()
                 continue
             items = self.waiting.take()
-            begun = perf_counter()
+            start = perf_counter()
             outcome = await asyncio.get_running_loop().run_in_executor(
                 self._thread, self._answers, [item.request for item in items]
             )
-            self._follow(items, outcome, perf_counter() - begun)
+            self._follow(items, outcome, perf_counter() - start)
             # Callers that were answered can ask again and join the next batch before it is formed.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
@@ -200,7 +200,7 @@ class Batches:
             give_back(self._model.device)
             return "oom"
 
-    def _follow(self, items: list[Asked], outcome: Outcome, seconds: float) -> None:
+    def _follow(self, items: list[Pending], outcome: Outcome, seconds: float) -> None:
         padded_s = max(item.length_s for item in items) * len(items)
         if isinstance(outcome, list):
             self.waiting.fitted(padded_s)
@@ -290,19 +290,19 @@ class BatchModel(Model):
             await one.close()
 
 
-def number(given: Any) -> Any:
+def number(value: Any) -> Any:
     """A number as a float, also one that a tensor or array holds alone; anything else as it is."""
-    if isinstance(given, bool):
-        return given
+    if isinstance(value, bool):
+        return value
     try:
-        return float(given)
+        return float(value)
     except (TypeError, ValueError):
-        return given
+        return value
 
 
 def length_s(request: Request) -> float:
     """The length of a request in a batch, in seconds. Its sounds are in memory."""
-    texts = [part for message in request.messages for part in message.content if isinstance(part, str)]
+    texts = [text for message in request.messages for text in message.content if isinstance(text, str)]
     texts += [value for value in request.fields.values() if isinstance(value, str)]
     return REQUEST_S + sum(clip.duration_s for clip in clips_of(request)) + TEXT_S * sum(map(len, texts))
 

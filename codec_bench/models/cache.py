@@ -36,13 +36,13 @@ from codec_bench.types import Audio, Request, Response
 FILE = "responses.sqlite"
 MAX_BYTES = 8 << 30
 _SUM_DIGITS = 8
-_KEPT = ("text", "usage", "finish", "cut_s", "notes", "sound_s", "reasoning")
+_FIELDS = ("text", "usage", "finish", "cut_s", "notes", "sound_s", "reasoning")
 _SOUNDS = 10_000  # the most digests of files that are kept in memory
 _MOST_VARIABLES = 500  # in one SQLite statement; old versions of SQLite allow 999
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredModel:
     """The stored answers of one model: its name, how many there are, their bytes, and when one was last used."""
 
     model: str
@@ -62,7 +62,7 @@ class ResponseCache(BoundedCache):
         hits, misses: how many keys were found and not found. trouble: why the cache is not used, or None.
     """
 
-    what = "response"
+    content = "response"
     tables = (
         "CREATE TABLE IF NOT EXISTS responses "
         "(key TEXT PRIMARY KEY, head TEXT NOT NULL, audio BLOB, used REAL NOT NULL) WITHOUT ROWID;"
@@ -106,8 +106,8 @@ class ResponseCache(BoundedCache):
                     keys.append(_key(model, request, self._digest))
                 except (UserError, OSError):
                     keys.append(None)
-            found = self.get_many([key for key in keys if key is not None])
-            return [(key, found.get(key) if key is not None else None) for key in keys]
+            responses = self.get_many([key for key in keys if key is not None])
+            return [(key, responses.get(key) if key is not None else None) for key in keys]
 
     def key_of(self, identity: Mapping[str, Any], request: Request) -> str | None:
         """The key of one request; None if its sound cannot be read."""
@@ -127,11 +127,11 @@ class ResponseCache(BoundedCache):
             other = self._aliases([key for key in keys if key not in rows])
             there = self._rows(list(other.values()))
             rows |= {alias: there[of] for alias, of in other.items() if of in there}
-            found = {key: answer for key, row in rows.items() if (answer := _whole(*row)) is not None}
-            self.hits += len(found)
-            self.misses += len(set(keys)) - len(found)
-            self._used |= {other.get(key, key) for key in found}
-            return found
+            responses = {key: answer for key, row in rows.items() if (answer := _unpack_row(*row)) is not None}
+            self.hits += len(responses)
+            self.misses += len(set(keys)) - len(responses)
+            self._used |= {other.get(key, key) for key in responses}
+            return responses
 
     def _rows(self, keys: Sequence[str]) -> dict[str, Any]:
         new = {key: self._new[key] for key in keys if key in self._new}
@@ -147,16 +147,16 @@ class ResponseCache(BoundedCache):
 
     def _select(self, query: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
         """The rows of a query for each of these keys, each key once."""
-        wanted, found = sorted(set(keys)), []
-        for start in range(0, len(wanted), _MOST_VARIABLES):
+        unique, rows = sorted(set(keys)), []
+        for start in range(0, len(unique), _MOST_VARIABLES):
             if self._db is None:
                 break
-            part = wanted[start : start + _MOST_VARIABLES]
+            chunk = unique[start : start + _MOST_VARIABLES]
             try:
-                found += self._db.execute(query.format(",".join("?" * len(part))), part).fetchall()
+                rows += self._db.execute(query.format(",".join("?" * len(chunk))), chunk).fetchall()
             except sqlite3.Error as error:
                 self._give_up(error)
-        return found
+        return rows
 
     def put(self, key: str, response: Response, model: str, alias: str | None = None) -> None:
         """Stores a response of a model if its status is ok. It is written to the disk by the next `flush`.
@@ -171,7 +171,7 @@ class ResponseCache(BoundedCache):
                     self._new_aliases[alias] = key
                 self._keep(key, pack(response))
 
-    def kept(self) -> list[Kept]:
+    def list_models(self) -> list[StoredModel]:
         """How many answers of each model are stored, by its name."""
         with self._lock:
             self.flush()
@@ -181,17 +181,17 @@ class ResponseCache(BoundedCache):
                 f"SELECT m.model, COUNT(*), TOTAL({self.length}), MAX(r.used) FROM responses r "
                 "JOIN models m ON m.key = r.key GROUP BY 1 ORDER BY 1"
             )
-            return [Kept(model, count, int(size), used) for model, count, size, used in self._db.execute(query)]
+            return [StoredModel(model, count, int(size), used) for model, count, size, used in self._db.execute(query)]
 
-    def forget(self, model: str | None = None) -> int:
+    def evict(self, model: str | None = None) -> int:
         """Deletes the answers of a model, or all of them; returns how many."""
         with self._lock:
             self.flush()
             if self._db is None:
                 return 0
             where = "" if model is None else "WHERE key IN (SELECT key FROM models WHERE model = ?)"
-            given = () if model is None else (model,)
-            count = self._db.execute(f"DELETE FROM responses {where}", given).rowcount
+            arguments = () if model is None else (model,)
+            count = self._db.execute(f"DELETE FROM responses {where}", arguments).rowcount
             _drop_orphans(self._db)
             self._db.execute("PRAGMA incremental_vacuum")
             return int(count)
@@ -245,26 +245,26 @@ def _drop_orphans(db: sqlite3.Connection) -> None:
 
 
 def _key(model: str, request: Request, digest: Callable[[Clip], str]) -> str:
-    asked = {
+    content = {
         "messages": [[message.role, message.content] for message in request.messages],
         "fields": request.fields,
         "wants": request.wants,
         "parameters": request.parameters,
         **({"windows": asdict(request.windows)} if request.windows is not None else {}),
     }
-    whole = f"{model}\n{_text(asked, digest)}"
-    return hashlib.blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+    text = f"{model}\n{_text(content, digest)}"
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
 
 
 def _text(value: Any, digest: Callable[[Clip], str]) -> str:
     """JSON in a canonical form, in which the digest of its content stands for a sound."""
 
-    def special(part: Any) -> Any:
-        if isinstance(part, Clip):
-            return {"\0sound": digest(part)}
-        if isinstance(part, Mapping):
-            return dict(part)
-        raise TypeError(f"{type(part).__name__} is not a JSON value")
+    def special(component: Any) -> Any:
+        if isinstance(component, Clip):
+            return {"\0sound": digest(component)}
+        if isinstance(component, Mapping):
+            return dict(component)
+        raise TypeError(f"{type(component).__name__} is not a JSON value")
 
     try:
         return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=special)
@@ -274,7 +274,7 @@ def _text(value: Any, digest: Callable[[Clip], str]) -> str:
 
 def pack(response: Response) -> tuple[str, bytes | None]:
     """An answer as JSON with a checksum before it, and its sound as bytes if it has one."""
-    head = {name: getattr(response, name) for name in _KEPT}
+    head = {name: getattr(response, name) for name in _FIELDS}
     head |= {"usage": dict(response.usage), "notes": [as_remark(note).as_dict() for note in response.notes]}
     audio = None
     if response.audio is not None:
@@ -293,12 +293,12 @@ def unpack(head: str, audio: bytes | None) -> Response:
     checksum, text = head[:_SUM_DIGITS], head[_SUM_DIGITS:]
     if checksum != _checksum(text, audio):
         raise ValueError("an entry of the cache is damaged")
-    kept = json.loads(text)
+    fields = json.loads(text)
     sound = None
     if audio is not None:
-        sound = _unpack_sound(kept, audio)
+        sound = _unpack_sound(fields, audio)
     return Response(
-        audio=sound, cached=True, attempts=0, **{**{name: kept.get(name) for name in _KEPT}, "notes": tuple(map(read, kept["notes"]))}
+        audio=sound, cached=True, attempts=0, **{**{name: fields.get(name) for name in _FIELDS}, "notes": tuple(map(read, fields["notes"]))}
     )  # fmt: skip
 
 
@@ -306,7 +306,7 @@ def _checksum(text: str, audio: bytes | None) -> str:
     return f"{crc32(audio or b'', crc32(text.encode())):0{_SUM_DIGITS}x}"
 
 
-def _whole(head: Any, audio: Any) -> Response | None:
+def _unpack_row(head: Any, audio: Any) -> Response | None:
     """The answer in a row, or None if the row is damaged; then the model is asked again."""
     try:
         return unpack(head, audio)
@@ -319,13 +319,13 @@ def _pack_sound(audio: Audio) -> tuple[str, bytes]:
 
     samples = audio.samples.astype(np.float64)
     for bits in (16, 24):
-        whole = samples * 2 ** (bits - 1)
-        fits = -(2 ** (bits - 1)) <= whole.min(initial=0) and whole.max(initial=0) < 2 ** (bits - 1)
-        exact = fits and np.array_equal(whole, np.round(whole))
-        if exact and whole.size and audio.channels <= 8 and audio.sample_rate_hz <= 655_350:
+        scaled = samples * 2 ** (bits - 1)
+        fits = -(2 ** (bits - 1)) <= scaled.min(initial=0) and scaled.max(initial=0) < 2 ** (bits - 1)
+        exact = fits and np.array_equal(scaled, np.round(scaled))
+        if exact and scaled.size and audio.channels <= 8 and audio.sample_rate_hz <= 655_350:
             file = io.BytesIO()
             # soundfile takes samples of 24 bits as left-aligned samples of 32 bits.
-            values = whole.astype(np.int16) if bits == 16 else (whole * 256).astype(np.int32)
+            values = scaled.astype(np.int16) if bits == 16 else (scaled * 256).astype(np.int32)
             soundfile.write(file, values.T, audio.sample_rate_hz, format="FLAC", subtype=f"PCM_{bits}")
             return "flac", file.getvalue()
     return "float32", audio.samples.astype("<f4").tobytes()

@@ -59,7 +59,7 @@ class Cascade(Model):
                 f"the template of the cascade '{info.name}' is {template!r}; expected a text with {{transcript}}"
             )
         self.info, self.template = info, template
-        self.hears = _recogniser(info, recogniser, dict(recogniser_options or {}))
+        self.recogniser = _recogniser(info, recogniser, dict(recogniser_options or {}))
         self.answers = load_model(llm, dict(llm_options or {}))
         if self.answers.info.reads != "messages" or "text" not in self.answers.info.outputs:
             raise UserError(
@@ -67,14 +67,14 @@ class Cascade(Model):
                 f"the cascade '{info.name}'"
             )
         # The recogniser and the language model work at the same time, on different requests.
-        self.concurrency = self.hears.concurrency + self.answers.concurrency
+        self.concurrency = self.recogniser.concurrency + self.answers.concurrency
 
     @property
     def identity(self) -> Mapping[str, Any]:
         """The identities of both models, and the template."""
         return {
             "kind": type(self).__name__,
-            "recogniser": dict(self.hears.identity),
+            "recogniser": dict(self.recogniser.identity),
             "llm": dict(self.answers.identity),
             "template": self.template,
         }
@@ -87,12 +87,12 @@ class Cascade(Model):
     @property
     def charges(self) -> bool:  # type: ignore[override]
         """Whether either model may cost money."""
-        return self.hears.charges or self.answers.charges
+        return self.recogniser.charges or self.answers.charges
 
     @property
     def tells_apart(self) -> bool:
         """Whether both identities tell checkpoints apart."""
-        return self.hears.tells_apart and self.answers.tells_apart
+        return self.recogniser.tells_apart and self.answers.tells_apart
 
     async def describe(self) -> Mapping[str, Any]:
         """What the service of the language model says."""
@@ -103,10 +103,10 @@ class Cascade(Model):
         """What the language model could not be told."""
         return self.answers.untold
 
-    def set_waiting(self, tell: Callable[[str], None], *, patient: bool = False) -> None:
+    def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:
         """As `Model.set_waiting`, for both models."""
-        self.hears.set_waiting(tell, patient=patient)
-        self.answers.set_waiting(tell, patient=patient)
+        self.recogniser.set_waiting(notify, patient=patient)
+        self.answers.set_waiting(notify, patient=patient)
 
     async def start(self) -> None:
         """Starts both models.
@@ -114,17 +114,17 @@ class Cascade(Model):
         Raises:
             UserError: one of them cannot be started.
         """
-        await self.hears.start()
+        await self.recogniser.start()
         try:
             await self.answers.start()
         except BaseException:
-            await self.hears.close()
+            await self.recogniser.close()
             raise
 
     async def close(self) -> None:
         """Closes both models."""
         try:
-            await self.hears.close()
+            await self.recogniser.close()
         finally:
             await self.answers.close()
 
@@ -134,63 +134,63 @@ class Cascade(Model):
             return Response.refused(Diagnostic("needs_conversation", model=self.info.name))
         if request.wants != "text":
             return Response.refused(Diagnostic("gives_text_only", model=self.info.name, wants=request.wants))
-        clips = [part for message in request.messages for part in message.content if isinstance(part, Clip)]
+        clips = [item for message in request.messages for item in message.content if isinstance(item, Clip)]
         language = request.fields.get("language")
-        told = {"language": language} if isinstance(language, str) else {}
-        heard = await asyncio.gather(
-            *(self._heard(f"{request.id}#{number}", clip, told) for number, clip in enumerate(clips, 1))
+        fields = {"language": language} if isinstance(language, str) else {}
+        transcriptions = await asyncio.gather(
+            *(self._transcribe(f"{request.id}#{number}", clip, fields) for number, clip in enumerate(clips, 1))
         )
-        for number, answer in enumerate(heard, 1):
+        for number, answer in enumerate(transcriptions, 1):
             if answer.status != "ok":
                 return replace(
                     answer,
                     reason=Diagnostic("recording_not_transcribed", number=number, cause=answer.reason),
                     text=None,
                 )
-        transcripts = [answer.text or "" for answer in heard]
-        said = await self.answers.ask(self.written(request, transcripts))
-        waited = [answer.latency_s or 0.0 for answer in heard]
+        transcripts = [answer.text or "" for answer in transcriptions]
+        response = await self.answers.ask(self.written(request, transcripts))
+        waited = [answer.latency_s or 0.0 for answer in transcriptions]
         return replace(
-            said,
-            latency_s=said.latency_s + max(waited, default=0.0) if said.latency_s is not None else None,
-            first_s=said.first_s + max(waited, default=0.0) if said.first_s is not None else None,
-            cut_s=said.cut_s + sum(answer.cut_s for answer in heard),
+            response,
+            latency_s=response.latency_s + max(waited, default=0.0) if response.latency_s is not None else None,
+            first_s=response.first_s + max(waited, default=0.0) if response.first_s is not None else None,
+            cut_s=response.cut_s + sum(answer.cut_s for answer in transcriptions),
             sound_s=sum(known)
-            if len(known := [a.sound_s for a in heard if a.sound_s is not None]) == len(heard)
+            if len(known := [a.sound_s for a in transcriptions if a.sound_s is not None]) == len(transcriptions)
             else None,
             notes=(
                 *(f"transcript {number}: {text}" for number, text in enumerate(transcripts, 1)),
-                *(note for answer in heard for note in answer.notes),
-                *said.notes,
+                *(note for answer in transcriptions for note in answer.notes),
+                *response.notes,
             ),
         )
 
-    async def _heard(self, id: str, clip: Clip, told: Mapping[str, str]) -> Response:
+    async def _transcribe(self, id: str, clip: Clip, fields: Mapping[str, str]) -> Response:
         """The transcript of a sound.
 
         Requests that share the sound, such as one in several wordings, share its transcript.
         """
 
         def ask() -> asyncio.Task[Response]:
-            return asyncio.create_task(self.hears.ask(Request(id, fields={"audio": clip, **told})))
+            return asyncio.create_task(self.recogniser.ask(Request(id, fields={"audio": clip, **fields})))
 
         # A request that is given up must not take the transcript from the others.
-        return await asyncio.shield(clip.once(("transcript", told.get("language")), ask))
+        return await asyncio.shield(clip.once(("transcript", fields.get("language")), ask))
 
     def written(self, request: Request, transcripts: list[str]) -> Request:
         """The request with transcripts in place of its sounds. Each turn becomes one text with a line for each part."""
         numbers = count(1)
 
-        def text(part: str | Sound) -> str:
-            if isinstance(part, str):
-                return part
+        def text(item: str | Sound) -> str:
+            if isinstance(item, str):
+                return item
             number = next(numbers)
             # The transcript is inserted last, because it may contain braces.
             head, _, tail = self.template.partition("{transcript}")
-            marked = (piece.replace("{number}", str(number)) for piece in (head, tail))
+            marked = (marker.replace("{number}", str(number)) for marker in (head, tail))
             return transcripts[number - 1].join(marked)
 
-        turns = tuple(Message(m.role, ("\n".join(text(part) for part in m.content),)) for m in request.messages)
+        turns = tuple(Message(m.role, ("\n".join(text(item) for item in m.content),)) for m in request.messages)
         return replace(
             request, messages=turns, fields={k: v for k, v in request.fields.items() if not isinstance(v, Clip)}
         )

@@ -27,7 +27,7 @@ from codec_bench.config.file_content import path_hash
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
 from codec_bench.models.base import Model, ModelInfo
-from codec_bench.models.windows import hear, join
+from codec_bench.models.windows import join, split_windows
 from codec_bench.types import Audio, Request, Response
 from codec_bench.workers import wire
 from codec_bench.workers.environment import make_environment, read_env
@@ -35,7 +35,7 @@ from codec_bench.workers.host import WorkerEnded, WorkerSettings
 from codec_bench.workers.pool import Reply, WorkerPool, device_variables
 
 _Answer: TypeAlias = "asyncio.Future[tuple[Reply, float]]"
-_Asked: TypeAlias = "tuple[wire.Packed, _Answer]"
+_Pending: TypeAlias = "tuple[wire.Packed, _Answer]"
 _CLOSED = Reply(None, "the model was closed before it answered", 1)
 _AHEAD = 2  # batches per worker in flight: one is answered while the sounds of the next are read
 
@@ -75,11 +75,11 @@ class Isolated(Model):
         devices: Sequence[str | int] | str | None = None,
         rate_hz: int = 16_000,
         folder: str | os.PathLike[str] | None = None,
-        tell: Callable[[str], None] = lambda line: None,
+        notify: Callable[[str], None] = lambda line: None,
     ) -> None:
         base = None if folder is None else Path(folder)
         if isinstance(devices, str):
-            devices = [part.strip() for part in devices.split(",")]
+            devices = [device.strip() for device in devices.split(",")]
         count = (len(devices) if devices else 1) if workers is None else workers
         if not 1 <= batch_items <= wire.BATCH_ITEMS:
             raise UserError(f"'{info.name}' has batch_items {batch_items}; expected 1 to {wire.BATCH_ITEMS}")
@@ -102,8 +102,8 @@ class Isolated(Model):
         self._load = dict(load or {})
         self._batch_items, self._limit_s, self._start_s = batch_items, batch_limit_s, start_limit_s
         self._variables = device_variables(count, devices)
-        self._rate_hz, self._tell = rate_hz, tell
-        self._waiting: list[_Asked] = []
+        self._rate_hz, self._notify = rate_hz, notify
+        self._waiting: list[_Pending] = []
         self._running: set[asyncio.Task[None]] = set()
         self._pool: WorkerPool | None = None
 
@@ -131,7 +131,7 @@ class Isolated(Model):
         Raises:
             UserError: the environment cannot be made, or the worker code cannot be loaded.
         """
-        environment = await asyncio.to_thread(make_environment, self._spec, self._tell)
+        environment = await asyncio.to_thread(make_environment, self._spec, self._notify)
         settings = WorkerSettings(
             self.info.name, environment.python, self._code.resolve(), self._load, self._spec.variables,
             start_s=self._start_s, limit_s=self._limit_s,
@@ -145,15 +145,15 @@ class Isolated(Model):
     async def ask(self, request: Request) -> Response:
         """One answer. Requests that wait for a worker at the same time are sent to it as one batch."""
         try:
-            heard = await asyncio.to_thread(hear, request, self.info, self._rate_hz)
-            items = [wire.pack(_plain(part)) for part in heard.requests]
+            windowed = await asyncio.to_thread(split_windows, request, self.info, self._rate_hz)
+            items = [wire.pack(_plain(window)) for window in windowed.requests]
         except UserError as error:
             return Response.failed(str(error))
         except wire.WireError as error:
             return Response.failed(Diagnostic("worker_request", message=error))
         answers = await asyncio.gather(*(self._answer(item, request.wants) for item in items))
-        lost = next((at for at, answer in enumerate(answers) if answer.status != "ok"), len(answers) - 1)
-        return join(answers[: lost + 1], heard)
+        first_failed = next((at for at, answer in enumerate(answers) if answer.status != "ok"), len(answers) - 1)
+        return join(answers[: first_failed + 1], windowed)
 
     async def _answer(self, item: wire.Packed, wants: str) -> Response:
         answer: _Answer = asyncio.get_running_loop().create_future()
@@ -168,28 +168,28 @@ class Isolated(Model):
         try:
             while self._waiting:
                 await asyncio.sleep(0)  # callers that are about to ask can join the batch
-                taken, self._waiting = self._waiting[: self._batch_items], self._waiting[self._batch_items :]
-                taken = [(packed, answer) for packed, answer in taken if not answer.done()]
-                if taken:
-                    await self._give(taken)
+                batch, self._waiting = self._waiting[: self._batch_items], self._waiting[self._batch_items :]
+                batch = [(packed, answer) for packed, answer in batch if not answer.done()]
+                if batch:
+                    await self._give(batch)
         finally:
             # Immediately, not in a callback: a request that is asked in between would otherwise never be sent.
             work = asyncio.current_task()
             if work is not None:
                 self._running.discard(work)
 
-    async def _give(self, asked: Sequence[_Asked]) -> None:
+    async def _give(self, pending: Sequence[_Pending]) -> None:
         began = asyncio.get_running_loop().time()
         try:
             if self._pool is None:
                 raise RuntimeError("the model was not started")
-            replies = await self._pool.ask([packed for packed, _ in asked])
+            replies = await self._pool.ask([packed for packed, _ in pending])
         except asyncio.CancelledError:
-            _tell(asked, [_CLOSED] * len(asked), 0.0)
+            _deliver(pending, [_CLOSED] * len(pending), 0.0)
             raise
         except Exception as error:  # these requests get a failed response, and the next batch is tried
-            replies = [Reply(None, f"{type(error).__name__}: {error}", 1)] * len(asked)
-        _tell(asked, replies, (asyncio.get_running_loop().time() - began) / len(asked))
+            replies = [Reply(None, f"{type(error).__name__}: {error}", 1)] * len(pending)
+        _deliver(pending, replies, (asyncio.get_running_loop().time() - began) / len(pending))
 
     async def close(self) -> None:
         """Ends the workers. Requests that still wait get a failed response."""
@@ -198,13 +198,13 @@ class Isolated(Model):
             work.cancel()
         await asyncio.gather(*works, return_exceptions=True)
         waiting, self._waiting = self._waiting, []
-        _tell(waiting, [_CLOSED] * len(waiting), 0.0)
+        _deliver(waiting, [_CLOSED] * len(waiting), 0.0)
         if self._pool is not None:
             await self._pool.close()
 
 
-def _tell(asked: Sequence[_Asked], replies: Sequence[Reply], took_s: float) -> None:
-    for (_, answer), reply in zip(asked, replies, strict=True):
+def _deliver(pending: Sequence[_Pending], replies: Sequence[Reply], took_s: float) -> None:
+    for (_, answer), reply in zip(pending, replies, strict=True):
         if not answer.done():  # the caller may have been cancelled
             answer.set_result((reply, took_s))
 
@@ -218,7 +218,7 @@ def _plain(request: Request) -> dict[str, Any]:
         audio = value.read()
         return {"samples": audio.samples, "sample_rate_hz": audio.sample_rate_hz}
 
-    messages = [{"role": m.role, "content": [sound(part) for part in m.content]} for m in request.messages]
+    messages = [{"role": m.role, "content": [sound(item) for item in m.content]} for m in request.messages]
     fields = {name: sound(value) for name, value in request.fields.items()}
     return {
         "id": request.id, "messages": messages, "fields": fields, "wants": request.wants,
@@ -262,10 +262,10 @@ def _read(answer: Any, wants: str, more: dict[str, Any]) -> Response:
     if text is not None and not isinstance(text, str):
         raise TypeError(f"its text is {type(text).__name__}; expected str")
     if text is not None:
-        kept = text.encode("utf-8", "replace").decode("utf-8")
-        if kept != text:
+        encodable = text.encode("utf-8", "replace").decode("utf-8")
+        if encodable != text:
             notes.append("characters that are not Unicode were replaced")
-            text = kept
+            text = encodable
     if audio is not None:
         samples = np.frombuffer(audio["samples"], np.float32).reshape(audio["channels"], -1)
         audio = Audio(samples, audio["sample_rate_hz"])

@@ -59,7 +59,7 @@ class LikelihoodBatchModel(BatchModel):
         return [Response.refused(reason) for _ in batch]
 
 
-def told(model: Model) -> ModelInfo:
+def facts_of(model: Model) -> ModelInfo:
     """The facts of a model, with `likelihood` among its outputs if it defines `log_likelihood`, and only then."""
     gives: list[Wants] = [kind for kind in model.info.outputs if kind != "likelihood"]
     if isinstance(model, (LikelihoodModel, LikelihoodBatchModel)):
@@ -84,24 +84,24 @@ async def weighed(model: Model, request: Request) -> Response:
     if _in_batches(model):
         return await _weighed_in_batches(model, request)
     start = perf_counter()
-    found = await asyncio.to_thread(_pair, model, request)
-    return _told_of(found, perf_counter() - start)
+    likelihoods = await asyncio.to_thread(_pair, model, request)
+    return _to_response(likelihoods, perf_counter() - start)
 
 
 async def _weighed_in_batches(model: BatchModel, request: Request) -> Response:
     sides = await asyncio.gather(*(model.weigh(_single(request, name)) for name in PAIR))
-    for side in sides:
-        if side.status != "ok":
-            return side
-    found = {name: json.loads(side.text or "null") for name, side in zip(PAIR, sides)}
-    return _told_of(found, sum(side.latency_s or 0.0 for side in sides))
+    for response in sides:
+        if response.status != "ok":
+            return response
+    likelihoods = {name: json.loads(response.text or "null") for name, response in zip(PAIR, sides)}
+    return _to_response(likelihoods, sum(response.latency_s or 0.0 for response in sides))
 
 
-def _told_of(found: Mapping[str, Any], seconds: float) -> Response:
-    for name, value in found.items():
+def _to_response(likelihoods: Mapping[str, Any], seconds: float) -> Response:
+    for name, value in likelihoods.items():
         if not isinstance(value, float) or not math.isfinite(value):
             return Response.failed(Diagnostic("likelihood_not_finite", name=name, value=value))
-    return Response(text=json.dumps(found), latency_s=seconds)
+    return Response(text=json.dumps(likelihoods), latency_s=seconds)
 
 
 def _pair(model: Model, request: Request) -> dict[str, Any]:

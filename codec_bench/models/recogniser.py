@@ -49,7 +49,7 @@ class Recogniser(BatchModel):
         weights: str | None = None,
         batch_s: float | None = None,
     ) -> None:
-        self.weights, self._asked_device = weights, str(device)
+        self.weights, self._requested_device = weights, str(device)
         self._by_language, self._otherwise = recognisers("recogniser", feature)
         self.info = replace(info, languages=info.languages or known_languages(self._by_language, self._otherwise))
         self._names = list(dict.fromkeys([*self._by_language.values(), *filter(None, [self._otherwise])]))
@@ -59,13 +59,13 @@ class Recogniser(BatchModel):
                 hint="leave out weights, or name one recogniser",
             )
         self.batch_s = float(batch_s) if batch_s is not None else 60.0
-        self._given_batch_s = batch_s is not None
+        self._has_batch_s = batch_s is not None
         self._loaded: dict[str, Feature] = {}
 
     @property
     def identity(self) -> Mapping[str, Any]:
         """The protocols of the recognisers, which one each language uses, and the content of the weights that are here."""
-        with noting() as found:
+        with noting() as checkpoints:
             for name in self._names:
                 with suppress(WeightsMissing):  # a language may never be asked for
                     load_feature(name, device="cpu", weights=self.weights)
@@ -74,15 +74,15 @@ class Recogniser(BatchModel):
             "kind": type(self).__name__,
             "protocols": protocols,
             "by_language": dict(self._by_language),
-            "weights": weights_identity(found, self.weights),
+            "weights": weights_identity(checkpoints, self.weights),
             "limit_s": self.info.limit_s,
             "window_s": self.info.window_s,
         }
 
     def choose_device(self) -> str:
         """The device of the option; for `auto` the first GPU, or the CPU if there is none."""
-        if self._asked_device != "auto":
-            return self._asked_device
+        if self._requested_device != "auto":
+            return self._requested_device
         import torch
 
         return "cuda:0" if torch.cuda.is_available() else "cpu"
@@ -106,7 +106,7 @@ class Recogniser(BatchModel):
         if len(rates) != 1:
             raise UserError(f"the recognisers {', '.join(self._names)} read different sample rates")
         self.rate_hz = rates.pop()
-        if not self._given_batch_s:
+        if not self._has_batch_s:
             self.batch_s = min(feature.batch_s for feature in self._loaded.values())
 
     async def close(self) -> None:
@@ -119,31 +119,31 @@ class Recogniser(BatchModel):
         self.load()
         answers: dict[int, Response] = {}
         groups: defaultdict[str, list[int]] = defaultdict(list)
-        for place, request in enumerate(batch):
+        for index, request in enumerate(batch):
             clips, name = list(clips_of(request)), self._name(request)
             if len(clips) != 1:
-                answers[place] = Response.refused(
+                answers[index] = Response.refused(
                     Diagnostic("one_recording_only", model=self.info.name, recordings=len(clips))
                 )
             elif name is None:
                 known = ", ".join(self._by_language)
-                answers[place] = Response.refused(Diagnostic("needs_language", model=self.info.name, known=known))
+                answers[index] = Response.refused(Diagnostic("needs_language", model=self.info.name, known=known))
             else:
-                groups[name].append(place)
+                groups[name].append(index)
         for name, places in groups.items():
-            for place, response in zip(places, self._heard(name, [batch[place] for place in places]), strict=True):
-                answers[place] = response
-        return [answers[place] for place in range(len(batch))]
+            for index, response in zip(places, self._transcribe(name, [batch[index] for index in places]), strict=True):
+                answers[index] = response
+        return [answers[index] for index in range(len(batch))]
 
     def _name(self, request: Request) -> str | None:
         spoken = _language(request)
         return self._by_language.get(spoken, self._otherwise) if spoken else self._otherwise
 
-    def _heard(self, name: str, batch: Sequence[Request]) -> list[Response]:
+    def _transcribe(self, name: str, batch: Sequence[Request]) -> list[Response]:
         feature = self._loaded[name]
         signals = [next(clips_of(request)).read().samples[0] for request in batch]
-        told = {"languages": [_language(request) for request in batch]} if feature.reads_language else {}
-        return [_response(result) for result in feature.compute(signals, **told)]
+        options = {"languages": [_language(request) for request in batch]} if feature.reads_language else {}
+        return [_response(result) for result in feature.compute(signals, **options)]
 
 
 def _language(request: Request) -> str | None:

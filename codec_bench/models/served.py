@@ -46,10 +46,10 @@ class Served(BaseModel):
         """What is to be known of it in a few words; empty if there is nothing."""
         if self.until is None:
             return ""
-        what = f"shut down on {self.until}" if self.is_gone(today) else f"shuts down on {self.until}"
+        status = f"shut down on {self.until}" if self.is_gone(today) else f"shuts down on {self.until}"
         instead = f"; its successor is {self.successor}" if self.successor else ""
         routed = f"; {self.routed_to} answers in its place" if self.routed_to and self.is_gone(today) else ""
-        return what + routed + instead
+        return status + routed + instead
 
     def facts(self) -> dict[str, Any]:
         """The facts as JSON values, without those that are unknown."""

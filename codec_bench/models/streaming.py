@@ -22,7 +22,7 @@ class Stream(Protocol):
             frame: float32 `(samples,)` in [-1, 1] at the model's `rate_hz`; 20 ms.
 
         Returns:
-            float32 `(samples,)` at the model's `heard_hz`: any number of samples, none for nothing. What is longer than
+            float32 `(samples,)` at the model's `output_rate_hz`: any number of samples, none for nothing. What is longer than
             a frame is played after what is still being played.
         """
         ...
@@ -32,11 +32,11 @@ class StreamingModel(Model):
     """A model that takes sound frame by frame and may speak at any time. `codec-bench converse` talks with it.
 
     Attributes
-        rate_hz: of the sound that it takes. heard_hz: of the sound that it gives.
+        rate_hz: of the sound that it takes. output_rate_hz: of the sound that it gives.
     """
 
     rate_hz: int = 24_000
-    heard_hz: int = 24_000
+    output_rate_hz: int = 24_000
 
     @abstractmethod
     def open(self, instructions: str) -> Stream:

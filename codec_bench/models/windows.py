@@ -28,7 +28,7 @@ from codec_bench.models.base import ModelInfo
 from codec_bench.text.degenerate_answers import items_of
 from codec_bench.types import Audio, Message, Request, Response, Windows
 
-KEPT_WHOLE = "prompt_audio"
+UNCUT_FIELD = "prompt_audio"
 FRAME_S = 0.1
 WORDS_PER_S = 8
 """More words, or characters of a script without spaces, than anyone says in a second: how far an overlap is searched
@@ -39,7 +39,7 @@ _UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x9F
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class WindowedRequest:
     """The requests that a model is given in place of one request.
 
     Args:
@@ -55,7 +55,7 @@ class Heard:
     windows: Windows = field(default_factory=Windows)
 
 
-def hear(request: Request, info: ModelInfo, rate_hz: int) -> Heard:
+def split_windows(request: Request, info: ModelInfo, rate_hz: int) -> WindowedRequest:
     """Reads the sounds of a request, and cuts or splits them to the length that the model takes.
 
     Args:
@@ -68,18 +68,18 @@ def hear(request: Request, info: ModelInfo, rate_hz: int) -> Heard:
         AudioError: a sound cannot be read.
     """
     if next(clips_of(request), None) is None:
-        return Heard((request,))
+        return WindowedRequest((request,))
     limit_s = info.limit_s if info.limit_s is not None else info.window_s
-    how = request.windows or Windows()
+    options = request.windows or Windows()
     # None: nothing is split.
     window_s = window_of(request.windows, info) if len(list(_cuttable(request))) == 1 else None
-    if window_s is not None and how.length_s is not None:
-        limit_s = min(window_s, how.length_s)
+    if window_s is not None and options.length_s is not None:
+        limit_s = min(window_s, options.length_s)
     cut = 0.0
 
-    def fit(clip: Clip, whole: bool) -> Clip:
+    def fit(clip: Clip, uncut: bool) -> Clip:
         nonlocal cut
-        fitted, seconds = clip.fitted(rate_hz, limit_s if window_s is None and not whole else None)
+        fitted, seconds = clip.fitted(rate_hz, limit_s if window_s is None and not uncut else None)
         cut += seconds
         return fitted
 
@@ -87,33 +87,33 @@ def hear(request: Request, info: ModelInfo, rate_hz: int) -> Heard:
     sounds = list(clips_of(ready))
     sound_s = cut + sum(clip.duration_s for clip in sounds) if sounds else None
     if window_s is None or limit_s is None:
-        return Heard((ready,), cut, sound_s)
+        return WindowedRequest((ready,), cut, sound_s)
     whole_clip = next(_cuttable(ready))
     audio = whole_clip.read()
     if audio.duration_s <= limit_s:
-        return Heard((ready,), 0.0, sound_s)
-    places = windows(audio, window_s, how.overlap_s)
-    pieces = [whole_clip.made(Audio(audio.samples[:, a:b], rate_hz), ("window", a, b)) for a, b in places]
+        return WindowedRequest((ready,), 0.0, sound_s)
+    places = windows(audio, window_s, options.overlap_s)
+    pieces = [whole_clip.derive(Audio(audio.samples[:, a:b], rate_hz), ("window", a, b)) for a, b in places]
 
-    def window(piece: Clip) -> Request:
-        return replace_sounds(ready, lambda clip, whole: clip if whole else piece)
+    def window(segment: Clip) -> Request:
+        return replace_sounds(ready, lambda clip, uncut: clip if uncut else segment)
 
-    return Heard(tuple(map(window, pieces)), 0.0, sound_s, how)
+    return WindowedRequest(tuple(map(window, pieces)), 0.0, sound_s, options)
 
 
-def window_of(asked: Windows | None, info: ModelInfo) -> float | None:
+def window_of(options: Windows | None, info: ModelInfo) -> float | None:
     """The length of the windows in which a model is given a long sound, in seconds; None if the sound is cut.
 
     Raises:
         UserError: the windows share half of their length or more with each other.
     """
-    longest = info.window_s if asked is None or info.window_s is not None else info.limit_s
-    if asked is None:
+    longest = info.window_s if options is None or info.window_s is not None else info.limit_s
+    if options is None:
         return longest
-    window_s = min((s for s in (longest, asked.length_s) if s is not None), default=None)
-    if window_s is not None and not 0 <= asked.overlap_s < window_s / 2:
+    window_s = min((s for s in (longest, options.length_s) if s is not None), default=None)
+    if window_s is not None and not 0 <= options.overlap_s < window_s / 2:
         raise UserError(
-            f"windows of {window_s:g} s for '{info.name}' overlap by {asked.overlap_s:g} s; expected less than half of a window"
+            f"windows of {window_s:g} s for '{info.name}' overlap by {options.overlap_s:g} s; expected less than half of a window"
         )
     return window_s
 
@@ -147,7 +147,7 @@ def windows(audio: Audio, window_s: float, overlap_s: float = 0.0) -> list[tuple
     return [*out, (start, len(signal))]
 
 
-def join(answers: Sequence[Response], heard: Heard) -> Response:
+def join(answers: Sequence[Response], windowed: WindowedRequest) -> Response:
     """Joins the answers to the windows of one request. If a window failed, the answer is failed and names the window.
 
     Texts are joined as the windows say: in a row with a space, or without one in scripts that put no space between
@@ -155,30 +155,30 @@ def join(answers: Sequence[Response], heard: Heard) -> Response:
 
     Args:
         answers: one answer per window, in order, up to the first that is not ok.
-        heard: the windows.
+        windowed: the windows.
 
     Raises:
         AudioError: the windows' spoken answers differ in sample rate or channels.
     """
-    last, count = answers[-1], len(heard.requests)
-    cut, notes = heard.cut_s, list(dict.fromkeys(note for answer in answers for note in answer.notes))
+    last, count = answers[-1], len(windowed.requests)
+    cut, notes = windowed.cut_s, list(dict.fromkeys(note for answer in answers for note in answer.notes))
     if count == 1:
-        return replace(last, cut_s=last.cut_s + cut, sound_s=heard.sound_s)
+        return replace(last, cut_s=last.cut_s + cut, sound_s=windowed.sound_s)
     usage = {k: sum(a.usage.get(k, 0.0) for a in answers) for a in answers for k in a.usage}
     if any("cost_usd" not in a.usage for a in answers if a.status == "ok"):
         usage = {k: value for k, value in usage.items() if k not in ("cost_usd", "cost_unsure_usd")}
     times = [a.latency_s for a in answers if a.latency_s is not None]
     latency_s, attempts = sum(times) if times else None, sum(a.attempts for a in answers)
-    whole = replace(last, usage=usage, latency_s=latency_s, attempts=attempts, cut_s=cut, sound_s=heard.sound_s)
+    combined = replace(last, usage=usage, latency_s=latency_s, attempts=attempts, cut_s=cut, sound_s=windowed.sound_s)
     if last.status != "ok":
         reason = Diagnostic("in_window", window=len(answers), count=count, cause=last.reason)
-        return replace(whole, reason=reason, notes=tuple(notes))
+        return replace(combined, reason=reason, notes=tuple(notes))
     texts = [a.text for a in answers if a.text is not None]
     sounds = [a.audio for a in answers if a.audio is not None]
     finishes = [a.finish for a in answers if a.finish is not None]
     return replace(
-        whole,
-        text=_as_one(texts, heard.windows) if texts else None,
+        combined,
+        text=_as_one(texts, windowed.windows) if texts else None,
         audio=joined(sounds) if sounds else None,
         first_s=answers[0].first_s,
         finish="length" if "length" in finishes else last.finish,
@@ -186,19 +186,19 @@ def join(answers: Sequence[Response], heard: Heard) -> Response:
     )
 
 
-def _as_one(texts: Sequence[str], how: Windows) -> str:
+def _as_one(texts: Sequence[str], options: Windows) -> str:
     """The answers to all windows as one."""
-    if how.join == "lines":
+    if options.join == "lines":
         return "\n".join(text.strip() for text in texts if text.strip())
-    if how.join == "vote":
+    if options.join == "vote":
         votes = Counter(" ".join(items_of(text)) for text in texts if items_of(text))
         most = max(votes.values(), default=0)
         return next((text for text in texts if votes[" ".join(items_of(text))] == most), texts[0])
-    if not how.overlap_s:
+    if not options.overlap_s:
         return join_texts(texts)
     out = ""
     for text in texts:
-        out = merge_texts(out, text, max(1, round(WORDS_PER_S * how.overlap_s)))
+        out = merge_texts(out, text, max(1, round(WORDS_PER_S * options.overlap_s)))
     return out
 
 
@@ -215,9 +215,9 @@ def merge_texts(before: str, after: str, most: int) -> str:
     """
     ours, theirs = _pieces(before), _pieces(after)
     tail, head = ours[-most:], theirs[:most]
-    said, again = ([" ".join(items_of(piece)) for piece in side] for side in (tail, head))
-    match = SequenceMatcher(None, said, again, autojunk=False).find_longest_match()
-    shared = sum(map(bool, said[match.a : match.a + match.size]))
+    ending, again = ([" ".join(items_of(word)) for word in half] for half in (tail, head))
+    match = SequenceMatcher(None, ending, again, autojunk=False).find_longest_match()
+    shared = sum(map(bool, ending[match.a : match.a + match.size]))
     if not shared or (shared == 1 and (match.a + match.size < len(tail) or match.b)):
         return join_texts([before, after])
     end = len(ours) - len(tail) + match.a + match.size
@@ -258,14 +258,14 @@ def replace_sounds(request: Request, change: Callable[[Clip, bool], Clip]) -> Re
         Message(m.role, tuple(change(c, False) if isinstance(c, Clip) else c for c in m.content))
         for m in request.messages
     )
-    fields = {k: change(v, k == KEPT_WHOLE) if isinstance(v, Clip) else v for k, v in request.fields.items()}
+    fields = {k: change(v, k == UNCUT_FIELD) if isinstance(v, Clip) else v for k, v in request.fields.items()}
     return replace(request, messages=turns, fields=fields)
 
 
 def _cuttable(request: Request) -> Iterator[Clip]:
     for message in request.messages:
-        yield from (part for part in message.content if isinstance(part, Clip))
-    yield from (v for k, v in request.fields.items() if isinstance(v, Clip) and k != KEPT_WHOLE)
+        yield from (item for item in message.content if isinstance(item, Clip))
+    yield from (v for k, v in request.fields.items() if isinstance(v, Clip) and k != UNCUT_FIELD)
 
 
 def _is_unspaced(character: str) -> bool:

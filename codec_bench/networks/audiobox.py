@@ -67,10 +67,10 @@ class AudioboxNet(nn.Module):
         length = waves.shape[1]
         frames = config.frames(length)
         # A frame is masked where all samples of its hop are padding. The last hop has no frame.
-        own = uploaded([min(frames, -(-count // config.hop)) for count in samples], waves.device)
-        states = self.wavlm_model.hidden_states(waves, [length] * len(samples), own)
-        mask = inside(own, frames, waves.device)[..., None]
-        counts = on_device(own, waves.device)[:, None]
+        frame_counts = uploaded([min(frames, -(-count // config.hop)) for count in samples], waves.device)
+        states = self.wavlm_model.hidden_states(waves, [length] * len(samples), frame_counts)
+        mask = inside(frame_counts, frames, waves.device)[..., None]
+        counts = on_device(frame_counts, waves.device)[:, None]
         means = torch.stack([state.float().masked_fill(~mask, 0.0).sum(1) / counts for state in states])
         return torch.cat([self._axis(axis, means) for axis in AXES], dim=1)
 

@@ -118,9 +118,9 @@ class AudioSealNet(WholeSignal, nn.Module):
             waves: float32 `(items, samples)` at 16 kHz. lengths: the samples of each item.
         """
         lengths = uploaded(lengths, waves.device)
-        found = self.detector[1](self.detector[0](waves[:, None], lengths))
-        own = inside(lengths, found.shape[2], waves.device)[:, None]
+        detected = self.detector[1](self.detector[0](waves[:, None], lengths))
+        mask = inside(lengths, detected.shape[2], waves.device)[:, None]
         count = on_device(lengths, waves.device)[:, None]
-        marked = (found[:, :2].softmax(1)[:, 1:] > THRESHOLD) & own
-        bits = found[:, 2:].masked_fill(~own, 0.0).sum(2) / count
+        marked = (detected[:, :2].softmax(1)[:, 1:] > THRESHOLD) & mask
+        bits = detected[:, 2:].masked_fill(~mask, 0.0).sum(2) / count
         return torch.cat([marked.sum(2) / count, bits.sigmoid()], dim=1)

@@ -76,8 +76,8 @@ def in_shape(
     if (*moving, *still)[0].device.type != "cuda":
         return forward(*moving, *still, lengths)
     rows, steps = rows_of(len(lengths)), rung_steps(max(lengths), steps_per_s, unit)
-    tensors, own = filled(moving, lengths, still, rows, steps)
-    return _first(forward(*tensors, own), len(lengths))
+    tensors, bounded = filled(moving, lengths, still, rows, steps)
+    return _first(forward(*tensors, bounded), len(lengths))
 
 
 def in_rows(forward: Callable[..., Any], tensors: Sequence[Tensor], lengths: Sequence[int] = ()) -> Any:
@@ -89,12 +89,12 @@ def in_rows(forward: Callable[..., Any], tensors: Sequence[Tensor], lengths: Seq
     """
     items = len(tensors[0])
     more = rows_of(items) - items if tensors[0].device.type == "cuda" else 0
-    given = [_repeated(tensor, more) if more else tensor for tensor in tensors]
-    return _first(forward(*given, *([[*lengths, *[lengths[-1]] * more]] if lengths else [])), items)
+    inputs = [_repeated(tensor, more) if more else tensor for tensor in tensors]
+    return _first(forward(*inputs, *([[*lengths, *[lengths[-1]] * more]] if lengths else [])), items)
 
 
-def _first(found: Any, items: int) -> Any:
-    return [one[:items] for one in found] if isinstance(found, (list, tuple)) else found[:items]
+def _first(output: Any, items: int) -> Any:
+    return [one[:items] for one in output] if isinstance(output, (list, tuple)) else output[:items]
 
 
 def _repeated(tensor: Tensor, more: int) -> Tensor:
@@ -125,8 +125,8 @@ def filled(
             padded[len(lengths) :, ..., : tensor.shape[-1]] = tensor[-1:]
         tensors.append(padded)
     tensors += [_repeated(tensor, more) if more else tensor for tensor in still]
-    own = on_device([*lengths, *[lengths[-1]] * more], tensors[0].device)
-    return tensors, Bounded([steps] * rows, own)
+    counts = on_device([*lengths, *[lengths[-1]] * more], tensors[0].device)
+    return tensors, Bounded([steps] * rows, counts)
 
 
 def _up(count: int, per_doubling: int) -> int:

@@ -127,7 +127,7 @@ class FactorisedQuantiser(nn.Module):
         """Codes int64 `(items, frames)` of latents `(items, latent, frames)`."""
         directions = F.normalize(self.in_project(x).transpose(1, 2), dim=-1)
         words = F.normalize(self.codebook.weight, dim=-1)
-        near = [part @ words.T for part in directions.flatten(0, 1).split(_FRAMES_AT_ONCE)]
+        near = [chunk @ words.T for chunk in directions.flatten(0, 1).split(_FRAMES_AT_ONCE)]
         return torch.cat([each.argmax(-1) for each in near]).view(directions.shape[:2])
 
     def lookup(self, codes: Tensor) -> Tensor:
@@ -273,10 +273,10 @@ class BiCodecNet(nn.Module):
         latents = self.encoder(features.transpose(1, 2), lengths)
         return self.quantizer.search(latents), self.speaker_encoder.search(self.mels(clips))
 
-    def decode(self, said: Tensor, speaker: Tensor, lengths: Tensor | None = None) -> Tensor:
+    def decode(self, semantic: Tensor, speaker: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Waves float32 `(items, samples)` of both kinds of codes. Values beyond an item's end are unspecified."""
         condition = self.speaker_encoder.lookup(speaker)
-        x = self.prenet(self.quantizer.lookup(said), condition, lengths)
+        x = self.prenet(self.quantizer.lookup(semantic), condition, lengths)
         return self.decoder(x + condition[..., None], lengths)
 
 
@@ -289,13 +289,13 @@ def speech_features(net: SpeechEncoder, waves: Tensor, lengths: Sequence[int]) -
         waves: float32 `(items, samples)` at 16 kHz, each normalised here over its own samples.
         lengths: samples of each item.
     """
-    kept = []
-    for place, hidden in enumerate(net.hidden_states(standardised(waves, lengths, _SPEECH_EPS), lengths)):
-        if place in SPEECH_LAYERS:
-            kept.append(hidden)
-        if len(kept) == len(SPEECH_LAYERS):
+    selected = []
+    for index, hidden in enumerate(net.hidden_states(standardised(waves, lengths, _SPEECH_EPS), lengths)):
+        if index in SPEECH_LAYERS:
+            selected.append(hidden)
+        if len(selected) == len(SPEECH_LAYERS):
             break
-    return (kept[0] + kept[1] + kept[2]) / len(SPEECH_LAYERS)
+    return (selected[0] + selected[1] + selected[2]) / len(SPEECH_LAYERS)
 
 
 def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

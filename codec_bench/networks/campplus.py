@@ -52,7 +52,7 @@ class CamConfig:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Own:
+class FrameMask:
     """Which frames are the items' own.
 
     Args:
@@ -66,11 +66,11 @@ class Own:
     segments: Tensor
 
     @classmethod
-    def of(cls, counts: Sequence[int], time: int, like: Tensor) -> Own:
+    def of(cls, counts: Sequence[int], time: int, like: Tensor) -> FrameMask:
         """For items of these numbers of frames."""
-        own = on_device(counts, like.device)[:, None, None]
+        frame_counts = on_device(counts, like.device)[:, None, None]
         starts = torch.arange(0, time, SEGMENT, device=like.device)
-        return cls(valid(counts, time, like), own, (own - starts).clamp(1, SEGMENT))
+        return cls(valid(counts, time, like), frame_counts, (frame_counts - starts).clamp(1, SEGMENT))
 
 
 def segment_sums(x: Tensor) -> Tensor:
@@ -116,15 +116,15 @@ class Planes(nn.Module):
         self.conv2 = Conv2d(planes, planes, 3, stride=(2, 1), padding=1, bias=False)
         self.bn2 = BatchNorm2d(planes)
 
-    def forward(self, x: Tensor, own: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """`(batch, bands, frames)` to `(batch, planes * bands / 8, frames)`.
 
         The input is zero beyond each item's end.
         """
         x = self.bn1(self.conv1(x[:, None])).relu_()
         for block in (*self.layer1, *self.layer2):
-            x = block(x, own, own)
-        return self.bn2(self.conv2(masked(x, own))).relu_().flatten(1, 2)
+            x = block(x, mask, mask)
+        return self.bn2(self.conv2(masked(x, mask))).relu_().flatten(1, 2)
 
 
 class ContextMask(nn.Module):
@@ -140,10 +140,10 @@ class ContextMask(nn.Module):
         self.linear1 = Conv1d(inputs, inputs // 2, 1)
         self.linear2 = Conv1d(inputs // 2, outputs, 1)
 
-    def forward(self, x: Tensor, own: Own) -> Tensor:
+    def forward(self, x: Tensor, mask: FrameMask) -> Tensor:
         """`(batch, inputs, frames)`, zero beyond each item's end, to float32 `(batch, outputs, frames)`."""
         sums = segment_sums(x)
-        context = sums.sum(2, keepdim=True) / own.counts + sums / own.segments
+        context = sums.sum(2, keepdim=True) / mask.counts + sums / mask.segments
         weight = torch.sigmoid(self.linear2(F.relu(self.linear1(context))).float())
         local = self.linear_local(x).float()
         return local * weight.repeat_interleave(SEGMENT, dim=2)[..., : x.shape[2]]
@@ -164,9 +164,9 @@ class DenseLayer(nn.Module):
         self.nonlinear2 = NormRelu(inner)
         self.cam_layer = ContextMask(inner, config.growth, dilation)
 
-    def forward(self, x: Tensor, own: Own) -> Tensor:
+    def forward(self, x: Tensor, mask: FrameMask) -> Tensor:
         """`(batch, inputs, frames)` to the channels that the layer adds."""
-        return self.cam_layer(masked(self.nonlinear2(self.linear1(self.nonlinear1(x))), own.valid), own)
+        return self.cam_layer(masked(self.nonlinear2(self.linear1(self.nonlinear1(x))), mask.valid), mask)
 
 
 class Projection(nn.Module):
@@ -206,16 +206,16 @@ class CamPlusPlus(nn.Module):
         self.head = Planes(config.planes)
         self.xvector = nn.ModuleDict({"tdnn": Projection(config.planes * config.bands // 8, config.channels, kernel=5)})
         channels = config.channels
-        for place, (layers, dilation) in enumerate(zip(config.layers, config.dilations, strict=True), 1):
+        for number, (layers, dilation) in enumerate(zip(config.layers, config.dilations, strict=True), 1):
             widths = range(channels, channels + layers * config.growth + 1, config.growth)
-            self.xvector[f"block{place}"] = nn.ModuleDict(
+            self.xvector[f"block{number}"] = nn.ModuleDict(
                 {
                     f"tdnnd{index}": DenseLayer(width, config, dilation)
                     for index, (width, _) in enumerate(pairwise(widths), 1)
                 }
             )
             channels = widths[-1] // 2
-            self.xvector[f"transit{place}"] = Projection(widths[-1], channels, norm_first=True)
+            self.xvector[f"transit{number}"] = Projection(widths[-1], channels, norm_first=True)
         self.xvector["out_nonlinear"] = NormRelu(channels)
         self.xvector["dense"] = Projection(2 * channels, config.embedding, affine=False)
         dense = self.xvector["dense"].get_submodule("linear")
@@ -229,12 +229,12 @@ class CamPlusPlus(nn.Module):
         frames = valid(counts, bands.shape[2], bands)
         x = self.xvector["tdnn"](masked(self.head(bands, frames), frames))
         counts = each(counts, halved)
-        own = Own.of(counts, x.shape[2], x)
-        for place in range(1, self.blocks + 1):
-            block = self.xvector[f"block{place}"]
+        mask = FrameMask.of(counts, x.shape[2], x)
+        for index in range(1, self.blocks + 1):
+            block = self.xvector[f"block{index}"]
             assert isinstance(block, nn.ModuleDict)
             for layer in block.values():
-                x = torch.cat([x, layer(x, own)], dim=1)
-            x = self.xvector[f"transit{place}"](x)
+                x = torch.cat([x, layer(x, mask)], dim=1)
+            x = self.xvector[f"transit{index}"](x)
         pooled = masked_statistics(self.xvector["out_nonlinear"](x), counts)
         return self.xvector["dense"](pooled[..., None])[..., 0].float()

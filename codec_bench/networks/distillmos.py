@@ -40,8 +40,8 @@ FROM_END = 4
 
 def columns(num_samples: int) -> int:
     """How many frames the convolutions see of a crop with that many samples of its own; even."""
-    own = -(-(num_samples + EDGE) // HOP)
-    return min(FRAMES, -(-(own + REACH) // 32) * 32)
+    needed = -(-(num_samples + EDGE) // HOP)
+    return min(FRAMES, -(-(needed + REACH) // 32) * 32)
 
 
 def cropped(signal: np.ndarray) -> list[np.ndarray]:
@@ -49,7 +49,7 @@ def cropped(signal: np.ndarray) -> list[np.ndarray]:
     over = signal.size - CROP
     if over <= 0:
         return [signal]
-    starts = (int(part * over) for part in np.linspace(0, 1, math.ceil(over / MAX_STEP) + 1))
+    starts = (int(share * over) for share in np.linspace(0, 1, math.ceil(over / MAX_STEP) + 1))
     return [signal[start : start + CROP] for start in starts]
 
 
@@ -115,8 +115,8 @@ class DistillMosNet(nn.Module):
         super().__init__()
         last = len(channels) - 1
         convolutions: list[nn.Module] = []
-        for place, (inputs, outputs) in enumerate(zip((2, *channels), channels)):
-            stride = (2 if place else 1, 2 if place == last else 1)
+        for index, (inputs, outputs) in enumerate(zip((2, *channels), channels)):
+            stride = (2 if index else 1, 2 if index == last else 1)
             convolutions += [nn.Conv2d(inputs, outputs, 3, stride, (0, 1)), nn.LeakyReLU(SLOPE, inplace=True)]
         # One level more, for the names of the published tensors.
         self.cnn = nn.Sequential(OrderedDict(cnn=nn.Sequential(*convolutions)))
@@ -138,9 +138,9 @@ class DistillMosNet(nn.Module):
         x = self.cnn(_compressed(crops / (peak + NORM_FLOOR))).flatten(1, 2)
         missing = FRAMES // 2 - x.shape[2]
         if missing:
-            place = x.shape[2] - FROM_END
-            silent = x[:, :, place : place + 1].expand(-1, -1, missing)
-            x = torch.cat([x[:, :, :place], silent, x[:, :, place:]], 2)
+            position = x.shape[2] - FROM_END
+            silent = x[:, :, position : position + 1].expand(-1, -1, missing)
+            x = torch.cat([x[:, :, :position], silent, x[:, :, position:]], 2)
         scores: Tensor = 1 + 4 * self.transformer_pool_attn(x)
         return scores[:, None]
 

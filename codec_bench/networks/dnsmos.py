@@ -99,24 +99,24 @@ class Networks:
     def sent(self, runs: Sequence[Run]) -> list[SentRuns]:
         """Runs on the device, as they are computed together."""
         parts = self._parts(runs)
-        joined = [array for part in parts for array in _joined(part)]
+        joined = [array for batch in parts for array in _joined(batch)]
         there = iter(sent(joined, self._device))
-        return [SentRuns(next(there), next(there), [count for _, count in part]) for part in parts]
+        return [SentRuns(next(there), next(there), [count for _, count in batch]) for batch in parts]
 
     def score(self, parts: Sequence[SentRuns]) -> list[tuple[np.ndarray, np.ndarray]]:
         """Raw outputs of both networks, `(windows, 3)` and `(windows,)`, for each run."""
         with computing(self._device, "float32"):
-            outputs = fetched([self._passed(part) for part in parts])
-        found: list[tuple[np.ndarray, np.ndarray]] = []
-        for part, scores in zip(parts, outputs, strict=True):
-            ends = np.cumsum(part.counts)[:-1]
-            found += zip(np.split(scores[:, :3], ends), np.split(scores[:, 3], ends), strict=True)
-        return found
+            outputs = fetched([self._passed(batch) for batch in parts])
+        results: list[tuple[np.ndarray, np.ndarray]] = []
+        for batch, scores in zip(parts, outputs, strict=True):
+            ends = np.cumsum(batch.counts)[:-1]
+            results += zip(np.split(scores[:, :3], ends), np.split(scores[:, 3], ends), strict=True)
+        return results
 
-    def _passed(self, part: SentRuns) -> torch.Tensor:
+    def _passed(self, batch: SentRuns) -> torch.Tensor:
         if self._device == "cpu":
-            return self._score(part.samples, part.starts)
-        return self._score(*self._padded(part.samples, part.starts))[: len(part.starts)]
+            return self._score(batch.samples, batch.starts)
+        return self._score(*self._padded(batch.samples, batch.starts))[: len(batch.starts)]
 
     @staticmethod
     def _padded(samples: torch.Tensor, starts: torch.Tensor) -> list[torch.Tensor]:

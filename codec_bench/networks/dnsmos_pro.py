@@ -35,16 +35,16 @@ CONVOLUTION = (
 LAYOUT: tuple[tuple[str, tuple[int, ...]], ...] = (
     *(
         (
-            f"convolutions.{place}.{part}",
-            (outputs, inputs, 3, 3) if part == "weight" else () if "num" in part else (outputs,),
+            f"convolutions.{index}.{parameter}",
+            (outputs, inputs, 3, 3) if parameter == "weight" else () if "num" in parameter else (outputs,),
         )
-        for place, (inputs, outputs) in enumerate(pairwise(CHANNELS))
-        for part in CONVOLUTION
+        for index, (inputs, outputs) in enumerate(pairwise(CHANNELS))
+        for parameter in CONVOLUTION
     ),
     *(
-        (f"head.{place}.{part}", (outputs, HIDDEN) if part == "weight" else (outputs,))
-        for place, outputs in enumerate((HIDDEN, HIDDEN, 2))
-        for part in ("weight", "bias")
+        (f"head.{index}.{parameter}", (outputs, HIDDEN) if parameter == "weight" else (outputs,))
+        for index, outputs in enumerate((HIDDEN, HIDDEN, 2))
+        for parameter in ("weight", "bias")
     ),
 )
 """The tensors of a published file in their order: names that are used here, and shapes."""
@@ -84,10 +84,10 @@ class DnsmosProNet(nn.Module):
         spectra = torch.stft(waves.double(), FFT, HOP, window=window, pad_mode="constant", return_complex=True).abs()
         counts = each(uploaded(lengths, waves.device), lambda samples: samples // HOP + 1)
         x = spectra.clamp(FLOOR, CEILING).log10().float().transpose(1, 2)[:, None]
-        for place, convolution in enumerate(self.convolutions):
+        for index, convolution in enumerate(self.convolutions):
             beyond = ~inside(counts, x.shape[2], waves.device)[:, None, :, None]
             x = F.relu(convolution(x.masked_fill(beyond, 0.0)))
-            if place == 1:
+            if index == 1:
                 x = F.max_pool2d(x, POOL)
                 counts = each(counts, lambda frames: frames // POOL)
         beyond = ~inside(counts, x.shape[2], waves.device)[:, None, :, None]
@@ -109,11 +109,11 @@ def state_of(tensors: Mapping[str, bytes]) -> dict[str, Tensor]:
     if len(tensors) != len(LAYOUT):
         raise ValueError(f"it holds {len(tensors)} tensors (expected {len(LAYOUT)})")
     state = {}
-    for place, (name, shape) in enumerate(LAYOUT):
+    for index, (name, shape) in enumerate(LAYOUT):
         kind = torch.int64 if "num" in name else torch.float32
-        raw = tensors.get(str(place), b"")
+        raw = tensors.get(str(index), b"")
         expected = kind.itemsize * max(1, torch.Size(shape).numel())
         if len(raw) != expected:
-            raise ValueError(f"its tensor {place} ({name}) has {len(raw)} bytes (expected {expected})")
+            raise ValueError(f"its tensor {index} ({name}) has {len(raw)} bytes (expected {expected})")
         state[name] = torch.frombuffer(bytearray(raw), dtype=kind).reshape(shape)
     return state

@@ -67,8 +67,8 @@ class Res2Conv(nn.Module):
         """`(batch, channels, frames)` to the same shape; `valid` is 1 on an item's own frames, `(batch, 1, frames)`."""
         *parts, last = x.chunk(len(self.convs) + 1, dim=1)
         done: list[Tensor] = []
-        for part, conv, norm in zip(parts, self.convs, self.bns, strict=True):
-            step = part + done[-1] if done else part
+        for group, conv, norm in zip(parts, self.convs, self.bns, strict=True):
+            step = group + done[-1] if done else group
             done.append(norm(F.relu(conv(step * valid))))
         return torch.cat([*done, last], dim=1)
 
@@ -154,13 +154,13 @@ class EcapaTdnn(nn.Module):
 
     def embed(self, frames: Tensor, counts: Sequence[int]) -> Tensor:
         """`(batch, frames, features)` to `(batch, embedding)`. Each item has at least two frames of its own."""
-        own = on_device(counts, frames.device)[:, None]
-        valid = (torch.arange(frames.shape[1], device=frames.device) < own).to(frames.dtype)[:, None]
-        x = instance_norm(frames.transpose(1, 2), valid, own[..., None])
+        frame_counts = on_device(counts, frames.device)[:, None]
+        valid = (torch.arange(frames.shape[1], device=frames.device) < frame_counts).to(frames.dtype)[:, None]
+        x = instance_norm(frames.transpose(1, 2), valid, frame_counts[..., None])
         first = self.layer1(x)
-        second = self.layer2(first, valid, own)
-        third = self.layer3(second, valid, own)
-        fourth = self.layer4(third, valid, own)
+        second = self.layer2(first, valid, frame_counts)
+        third = self.layer3(second, valid, frame_counts)
+        fourth = self.layer4(third, valid, frame_counts)
         joined = F.relu(self.conv(torch.cat([second, third, fourth], dim=1)))
         return self.linear(self.bn(self.pooling(joined, valid))).float()
 

@@ -153,14 +153,14 @@ class EfficientNetV2(nn.Module):
         super().__init__()
         channels = stages[0].channels
         self.conv_stem, self.bn1 = _Conv(3, channels, 3, 2), _Norm(channels)
-        made: list[nn.Module] = []
+        modules: list[nn.Module] = []
         for stage in stages:
             blocks: list[nn.Module] = []
-            for place in range(stage.repeats):
-                blocks.append(_KINDS[stage.kind](channels, stage, 1 if place else stage.stride))
+            for index in range(stage.repeats):
+                blocks.append(_KINDS[stage.kind](channels, stage, 1 if index else stage.stride))
                 channels = stage.channels
-            made.append(nn.Sequential(*blocks))
-        self.blocks = nn.Sequential(*made)
+            modules.append(nn.Sequential(*blocks))
+        self.blocks = nn.Sequential(*modules)
         self.conv_head, self.bn2 = _Conv(channels, features), _Norm(features)
 
     def forward(self, images: Tensor) -> Tensor:

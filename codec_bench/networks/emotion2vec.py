@@ -80,21 +80,21 @@ class DistanceBias:
         beyond = torch.arange(length, device=counts.device) >= extra + counts[:, None]
         self._mask = torch.zeros(beyond.shape, device=counts.device).masked_fill_(beyond, -torch.inf)[:, None, None]
         self._slopes, self._extra = slopes[:, None, None], extra
-        self._place = torch.arange(-extra, frames, device=counts.device)
+        self._position = torch.arange(-extra, frames, device=counts.device)
         block = max(1, BIAS_ENTRIES // (len(counts) * len(slopes) * length))
         self.blocks = [slice(start, min(start + block, length)) for start in range(0, length, block)]
-        self._whole: Tensor | None = None
+        self._cached: Tensor | None = None
 
     def rows(self, rows: slice, dtype: torch.dtype) -> Tensor:
         """The bias of these querying frames, `(batch, heads, rows, length)`."""
         if len(self.blocks) == 1:  # the same for every block of the transformer
-            self._whole = self._made(rows).to(dtype) if self._whole is None else self._whole
-            return self._whole
-        return self._made(rows).to(dtype)
+            self._cached = self._compute(rows).to(dtype) if self._cached is None else self._cached
+            return self._cached
+        return self._compute(rows).to(dtype)
 
-    def _made(self, rows: slice) -> Tensor:
-        here = self._place[rows, None]
-        distance = (here - self._place).abs() * (here >= 0) * (self._place >= 0)
+    def _compute(self, rows: slice) -> Tensor:
+        here = self._position[rows, None]
+        distance = (here - self._position).abs() * (here >= 0) * (self._position >= 0)
         return self._mask - self._slopes * distance
 
 
@@ -160,7 +160,7 @@ class AudioEncoder(nn.Module):
         channels = config.convs[-1][0]
         self.project_features = nn.ModuleDict({"1": LayerNorm(channels), "2": Linear(channels, config.width)})
         self.relative_positional_encoder = nn.ModuleDict(
-            {str(place): nn.ModuleDict({"0": self._positional()}) for place in range(1, config.positions + 1)}
+            {str(index): nn.ModuleDict({"0": self._positional()}) for index in range(1, config.positions + 1)}
         )
         blocks = nn.ModuleList(Block(config) for _ in range(config.before))
         self.context_encoder = nn.ModuleDict({"blocks": blocks, "norm": LayerNorm(config.width)})
@@ -176,22 +176,22 @@ class AudioEncoder(nn.Module):
                 each.
         """
         x = self.project_features["2"](self.project_features["1"](self.local_encoder(waves, lengths))).float()
-        own = inside(counts, x.shape[1], x.device)[..., None]
-        x = x.masked_fill(~own, 0.0)
-        x = self._extended(x + self._positions(x, own))
+        mask = inside(counts, x.shape[1], x.device)[..., None]
+        x = x.masked_fill(~mask, 0.0)
+        x = self._extended(x + self._positions(x, mask))
         slopes = self.alibi_scale.flatten().clamp(min=0) * self.slopes
-        bias = DistanceBias(on_device(counts, x.device), own.shape[1], self.config.extra, slopes)
+        bias = DistanceBias(on_device(counts, x.device), mask.shape[1], self.config.extra, slopes)
         x = self.context_encoder["norm"](x)
         for block in self.context_encoder.get_submodule("blocks").children():
             x = block(x, bias)
         return x, bias
 
-    def _positions(self, x: Tensor, own: Tensor) -> Tensor:
+    def _positions(self, x: Tensor, mask: Tensor) -> Tensor:
         """What the positional convolutions make of frames that are zero beyond each item's end."""
         for layer in self.relative_positional_encoder.values():
             assert isinstance(layer, nn.ModuleDict)
             x = layer["0"](x).float()
-            x = F.gelu(F.layer_norm(x, x.shape[-1:])).masked_fill(~own, 0.0)
+            x = F.gelu(F.layer_norm(x, x.shape[-1:])).masked_fill(~mask, 0.0)
         return x
 
     def _extended(self, x: Tensor) -> Tensor:
@@ -233,8 +233,8 @@ class Emotion2vecNet(nn.Module):
         for block in self.d2v_model.get_submodule("blocks").children():
             x = block(x, bias)
         frames = x[:, self.config.extra :].float()
-        own = inside(counts, frames.shape[1], waves.device)[..., None]
-        mean = frames.masked_fill(~own, 0.0).sum(1) / on_device(counts, waves.device)[:, None]
+        mask = inside(counts, frames.shape[1], waves.device)[..., None]
+        mean = frames.masked_fill(~mask, 0.0).sum(1) / on_device(counts, waves.device)[:, None]
         return torch.cat([mean, self.proj(mean).softmax(1)], dim=1)
 
 
@@ -243,7 +243,7 @@ def head_slopes(heads: int) -> Tensor:
 
     They are powers of two. Where the number of heads is not one, every second one of the next larger set follows.
     """
-    whole = 1 << int(math.log2(heads))
-    slopes = [2.0 ** (-8.0 * (place + 1) / whole) for place in range(whole)]
-    slopes += [2.0 ** (-4.0 * (place + 1) / whole) for place in range(0, 2 * (heads - whole), 2)]
+    power = 1 << int(math.log2(heads))
+    slopes = [2.0 ** (-8.0 * (index + 1) / power) for index in range(power)]
+    slopes += [2.0 ** (-4.0 * (index + 1) / power) for index in range(0, 2 * (heads - power), 2)]
     return torch.tensor(slopes)

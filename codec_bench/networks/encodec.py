@@ -12,7 +12,7 @@ from typing import Any
 _ITEMS_IN_LSTM = 16
 
 
-def meeting_in_lstm(side: Any, items: Sequence[Any], step: int) -> list[Any]:
+def meeting_in_lstm(coder: Any, items: Sequence[Any], step: int) -> list[Any]:
     """An encoder or decoder over items `(1, channels, time)`, each alone, except that the items share the LSTM's steps.
 
     The LSTM is causal, so what follows an item does not change it. Shorter items are extended with their last value:
@@ -24,7 +24,7 @@ def meeting_in_lstm(side: Any, items: Sequence[Any], step: int) -> list[Any]:
     import torch
     from torch.nn.utils import parametrize
 
-    layers = list(side.layers)
+    layers = list(coder.layers)
     at = next(k for k, layer in enumerate(layers) if hasattr(layer, "lstm"))
     with parametrize.cached():  # the normalised weights are computed once, not for every item
         hidden = [_alone(layers[:at], item, step) for item in items]
@@ -56,7 +56,7 @@ def _alone(layers: Sequence[Any], hidden: Any, step: int) -> Any:
     pieces = hidden.split([step] * (count - 1) + [hidden.shape[-1] - (count - 1) * step], dim=-1)
     ends: dict[Any, Any] = {}
     return torch.cat(
-        [piece_through(layers, piece, ends, last=k == count - 1) for k, piece in enumerate(pieces)], dim=-1
+        [piece_through(layers, segment, ends, last=k == count - 1) for k, segment in enumerate(pieces)], dim=-1
     )
 
 
@@ -105,8 +105,8 @@ def _upsample(layer: Any, hidden: Any, ends: dict[Any, Any]) -> Any:
     import torch
 
     conv, stride = layer.conv, layer.conv.stride[0]
-    own, following = (half.permute(1, 2, 0).flatten(0, 1) for half in conv.weight.split(stride, dim=-1))
-    out = torch.addmm(conv.bias.repeat_interleave(stride)[:, None], own, hidden[0])
+    current, following = (half.permute(1, 2, 0).flatten(0, 1) for half in conv.weight.split(stride, dim=-1))
+    out = torch.addmm(conv.bias.repeat_interleave(stride)[:, None], current, hidden[0])
     out[:, 1:].addmm_(following, hidden[0, :, :-1])
     if layer in ends:
         out[:, :1].addmm_(following, ends[layer])
@@ -124,8 +124,8 @@ class CarriedHalf:
         started, ended: whether the first and the last piece have been processed.
     """
 
-    def __init__(self, side: Any) -> None:
-        layers = list(_plain(side).layers)
+    def __init__(self, coder: Any) -> None:
+        layers = list(_plain(coder).layers)
         at = next(k for k, layer in enumerate(layers) if hasattr(layer, "lstm"))
         self._before, self._lstm, self._behind = layers[:at], layers[at].lstm, layers[at + 1 :]
         self._ends: dict[Any, Any] = {}
@@ -154,13 +154,13 @@ class CarriedHalf:
         return torch.stack(out, dim=-1)
 
 
-def _plain(side: Any) -> Any:
+def _plain(coder: Any) -> Any:
     """A copy whose weights are normalised once, because computing millions of weights for each frame would be slow."""
     import torch
     from torch.nn.utils import parametrize
 
-    instead: dict[int, Any] = {id(lstm): lstm for lstm in side.modules() if isinstance(lstm, torch.nn.LSTM)}
-    for conv in side.modules():
+    instead: dict[int, Any] = {id(lstm): lstm for lstm in coder.modules() if isinstance(lstm, torch.nn.LSTM)}
+    for conv in coder.modules():
         if parametrize.is_parametrized(conv):  # torch's own function would also change the original
             kind = torch.nn.ConvTranspose1d if conv.transposed else torch.nn.Conv1d
             sizes = conv.in_channels, conv.out_channels, conv.kernel_size, conv.stride
@@ -170,7 +170,7 @@ def _plain(side: Any) -> Any:
                 weight = weight.permute(1, 2, 0).contiguous().permute(2, 0, 1)
             plain.weight, plain.bias = torch.nn.Parameter(weight), conv.bias
             instead[id(conv)] = plain
-    return copy.deepcopy(side, instead)
+    return copy.deepcopy(coder, instead)
 
 
 def reflect_ends(hidden: Any, valid: Any, stride: int) -> Any:

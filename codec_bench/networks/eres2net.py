@@ -99,16 +99,16 @@ class Res2Block(nn.Module):
         if stride != 1 or inputs != outputs:
             self.shortcut = nn.Sequential(Conv2d(inputs, outputs, 1, stride=stride, bias=False), BatchNorm2d(outputs))
 
-    def forward(self, x: Tensor, own: Tensor | None) -> Tensor:
-        """`(batch, inputs, bands, frames)` to the block's result; `own` is 1 on own frames of the result, or None."""
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """`(batch, inputs, bands, frames)` to the block's result; `mask` is 1 on own frames of the result, or None."""
         groups = self.bn1(self.conv1(x)).clamp_(0, CEILING).chunk(len(self.convs), dim=1)
         done: list[Tensor] = []
-        for place, (group, conv, norm) in enumerate(zip(groups, self.convs, self.bns, strict=True)):
+        for index, (group, conv, norm) in enumerate(zip(groups, self.convs, self.bns, strict=True)):
             if done and self.fuse_models is not None:
-                group = self.fuse_models[place - 1](done[-1], group)
+                group = self.fuse_models[index - 1](done[-1], group)
             elif done:
                 group = done[-1] + group
-            done.append(norm(conv(masked(group, own))).clamp_(0, CEILING))
+            done.append(norm(conv(masked(group, mask))).clamp_(0, CEILING))
         return self.bn3(self.conv3(torch.cat(done, dim=1))).add_(self.shortcut(x)).clamp_(0, CEILING)
 
 
@@ -131,8 +131,8 @@ class ERes2Net(nn.Module):
         inputs = config.channels
         for stage, blocks in enumerate(config.blocks):
             planes, layers = config.channels << stage, nn.ModuleList()
-            for place in range(blocks):
-                stride = 2 if stage and not place else 1
+            for index in range(blocks):
+                stride = 2 if stage and not index else 1
                 layers.append(Res2Block(inputs, planes, stride, config, fuses=stage > 1))
                 inputs = planes * config.expansion
             self.add_module(f"layer{stage + 1}", layers)
@@ -147,16 +147,16 @@ class ERes2Net(nn.Module):
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
         """From waves `(batch, samples)` at 16 kHz and their lengths to embeddings, float32 `(batch, embedding)`."""
         bands, counts = self.fbank(waves, uploaded(lengths, waves.device))
-        own = valid(counts, bands.shape[2], bands)
+        mask = valid(counts, bands.shape[2], bands)
         x = F.relu(self.bn1(self.conv1(bands[:, None])))
         fused = x
         for stage, names in enumerate(accumulate("1234")):
-            before = own
+            before = mask
             if stage:
                 counts = each(counts, halved)
-                own = valid(counts, halved(x.shape[3]), bands)
+                mask = valid(counts, halved(x.shape[3]), bands)
             for block in self.get_submodule(f"layer{stage + 1}").children():
-                x = block(x, own)
+                x = block(x, mask)
             if stage:
                 down = self.get_submodule(f"layer{stage}_downsample")(masked(fused, before))
                 fused = self.get_submodule(f"fuse_mode{names}")(x, down)

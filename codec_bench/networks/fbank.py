@@ -37,9 +37,9 @@ class Fbank(nn.Module):
         """
         counts = each(lengths, num_frames)
         logs = filter_bank(waves.unfold(1, WINDOW, HOP) * self.scale, self.window, self.bands).transpose(1, 2)
-        own = inside(counts, logs.shape[2], waves.device)[:, None]
-        mean = logs.masked_fill(~own, 0.0).sum(2, keepdim=True) / on_device(counts, waves.device)[:, None, None]
-        return (logs - mean).masked_fill(~own, 0.0), counts
+        mask = inside(counts, logs.shape[2], waves.device)[:, None]
+        mean = logs.masked_fill(~mask, 0.0).sum(2, keepdim=True) / on_device(counts, waves.device)[:, None, None]
+        return (logs - mean).masked_fill(~mask, 0.0), counts
 
 
 def halved(count: int) -> int:
@@ -58,8 +58,8 @@ def valid(counts: Sequence[int], time: int, like: Tensor) -> Tensor | None:
     return None if full(counts, time) else inside(counts, time, like.device)[:, None].to(like.dtype)
 
 
-def masked(x: Tensor, own: Tensor | None) -> Tensor:
+def masked(x: Tensor, mask: Tensor | None) -> Tensor:
     """Zero beyond each item's end: `x` `(batch, ..., frames)` times what `valid` gave."""
-    if own is None:
+    if mask is None:
         return x
-    return x * (own if x.dim() == 3 else own[:, None])
+    return x * (mask if x.dim() == 3 else mask[:, None])

@@ -111,9 +111,9 @@ class NormedTransposedConv(TrimmedTransposedConv):
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """`(items, outputs, time x stride)` of `(items, inputs, time)`."""
         time = x.shape[-1]
-        whole = self.convtr["convtr"](zero_beyond(x, lengths))
-        whole = self.convtr["norm"](whole, each(lengths, lambda length: (length + 1) * self.stride))
-        return whole[..., self.left : self.left + time * self.stride]
+        output = self.convtr["convtr"](zero_beyond(x, lengths))
+        output = self.convtr["norm"](output, each(lengths, lambda length: (length + 1) * self.stride))
+        return output[..., self.left : self.left + time * self.stride]
 
 
 class NormedBlock(ResidualBlock):
@@ -139,8 +139,8 @@ class FunCodecNet(nn.Module):
         super().__init__()
         self.encoder = SeanetEncoder(shape.ratios, shape.filters, shape.dimension)
         self.decoder = SeanetDecoder(shape.ratios, shape.filters, shape.dimension)
-        for side in (self.encoder, self.decoder):
-            side.model = nn.ModuleList([new for layer in side.model for new in _normed(layer, shape)])
+        for coder in (self.encoder, self.decoder):
+            coder.model = nn.ModuleList([new for layer in coder.model for new in _normed(layer, shape)])
         self.quantizer = nn.ModuleDict(
             {"rq": nn.ModuleDict({"model": Codebook(shape.codebooks, shape.entries, shape.dimension)})}
         )

@@ -102,14 +102,14 @@ class GroupedResidualFSQ(nn.Module):
 
     def search(self, x: Tensor) -> Tensor:
         """Codes `(..., groups * stages)` of hidden states `(..., dim)`, first all stages of the first group."""
-        return torch.cat([rvq.search(part) for rvq, part in self._shared(x)], -1)
+        return torch.cat([rvq.search(group) for rvq, group in self._shared(x)], -1)
 
     def lookup(self, codes: Tensor) -> Tensor:
         """Hidden states `(..., dim)` of codes `(..., groups * stages)`."""
-        return torch.cat([rvq.lookup(part) for rvq, part in self._shared(codes)], -1)
+        return torch.cat([rvq.lookup(group) for rvq, group in self._shared(codes)], -1)
 
     def _shared(self, values: Tensor) -> Iterator[tuple[ResidualFSQ, Tensor]]:
         """Each group's quantiser, and its share of values `(..., groups * n)`."""
-        for rvq, part in zip(self.rvqs, values.chunk(len(self.rvqs), -1)):
+        for rvq, group in zip(self.rvqs, values.chunk(len(self.rvqs), -1)):
             assert isinstance(rvq, ResidualFSQ)
-            yield rvq, part
+            yield rvq, group

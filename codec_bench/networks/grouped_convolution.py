@@ -60,8 +60,8 @@ class GroupedConv(Folding, Reducible):
         weight, bias = self.taps()
         taps = weight.unflatten(0, (self.groups, -1)).permute(0, 3, 2, 1)
         blocks = taps.new_zeros(self.groups, BLOCK + self.kernel - 1, taps.shape[2], BLOCK, taps.shape[3])
-        for place in range(BLOCK):
-            blocks[:, place : place + self.kernel, :, place] = taps
+        for index in range(BLOCK):
+            blocks[:, index : index + self.kernel, :, index] = taps
         return blocks.flatten(3).flatten(1, 2), bias.view(self.groups, 1, -1).repeat(1, 1, BLOCK)
 
     def forward(self, frames: Tensor) -> Tensor:
@@ -78,8 +78,8 @@ class GroupedConv(Folding, Reducible):
         windows = runs.view(wide).unfold(2, blocks.shape[1] // each, BLOCK * padded.shape[3] // each)
         at_once = max(1, ENTRIES // (len(frames) * blocks[..., 0].numel()))
         parts = [
-            torch.baddbmm(bias, part.flatten(1, 2).view(padded.dtype), blocks).unflatten(1, part.shape[1:3])
-            for part in windows.split(at_once, 2)
+            torch.baddbmm(bias, chunk.flatten(1, 2).view(padded.dtype), blocks).unflatten(1, chunk.shape[1:3])
+            for chunk in windows.split(at_once, 2)
         ]
         rows = parts[0] if len(parts) == 1 else torch.cat(parts, 2)
         return rows.unflatten(3, (BLOCK, -1)).permute(1, 2, 3, 0, 4).flatten(3).flatten(1, 2)[:, :length]

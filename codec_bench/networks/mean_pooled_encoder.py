@@ -35,5 +35,5 @@ class MeanOverTime(nn.Module):
         """From waves `(items, samples)` at 16 kHz and their lengths to float32 `(items, width)`."""
         lengths = uploaded(lengths, waves.device)
         last, frames = self.encoder(standardised(waves, lengths, WAVE_EPS), lengths)
-        own = inside(frames, last.shape[1], last.device)[..., None]
-        return last.float().masked_fill(~own, 0.0).sum(1) / on_device(frames, last.device)[:, None]
+        mask = inside(frames, last.shape[1], last.device)[..., None]
+        return last.float().masked_fill(~mask, 0.0).sum(1) / on_device(frames, last.device)[:, None]

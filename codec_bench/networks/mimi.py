@@ -30,8 +30,8 @@ class MimiParts:
     """
 
     def __init__(self, net: Any) -> None:
-        encoder, decoder = (half if hasattr(half, part) else net
-                            for half, part in ((net.encoder, "downsample"), (net.decoder, "upsample")))  # fmt: skip
+        encoder, decoder = (half if hasattr(half, layer) else net
+                            for half, layer in ((net.encoder, "downsample"), (net.decoder, "upsample")))  # fmt: skip
         self.to_hidden = encoder.encoder if encoder is net else encoder.encoder_seanet
         self.from_hidden = decoder.decoder if decoder is net else decoder.decoder_seanet
         self.encoder_transformer, self.downsample = encoder.encoder_transformer, encoder.downsample
@@ -63,8 +63,8 @@ class MimiState:
         self._parts = MimiParts(net)
         self._ends: dict[Any, torch.Tensor] = {}
         self._past = {
-            part: DynamicCache(config=part.config)
-            for part in (self._parts.encoder_transformer, self._parts.decoder_transformer)
+            transformer: DynamicCache(config=transformer.config)
+            for transformer in (self._parts.encoder_transformer, self._parts.decoder_transformer)
         }
 
     def latents(self, waves: torch.Tensor) -> torch.Tensor:
@@ -108,16 +108,16 @@ class MimiState:
 
     def _overlap(self, layer: Any, hidden: torch.Tensor) -> torch.Tensor:
         conv = layer.conv
-        whole = conv(hidden)
+        output = conv(hidden)
         pending = conv.kernel_size[0] - conv.stride[0]
         if pending == 0:
-            return whole
+            return output
         if (before := self._ends.get(layer)) is not None:
-            whole[..., :pending] += before
-        end = whole[..., -pending:]
+            output[..., :pending] += before
+        end = output[..., -pending:]
         # The output of the next piece has the bias already, so it is taken off here.
         self._ends[layer] = end.clone() if conv.bias is None else end - conv.bias[:, None]
-        return whole[..., :-pending]
+        return output[..., :-pending]
 
     def _transform(self, transformer: Any, hidden: torch.Tensor) -> torch.Tensor:
         return _transformed(transformer, hidden, past_key_values=self._past[transformer], use_cache=True)

@@ -27,7 +27,7 @@ from codec_bench.networks.speech_extractor import Folding
 
 RATE_HZ = 48_000
 FFT, WINDOW, HOP = 4096, 960, 480
-MELS, PIECE = 48, 15
+MELS, SEGMENT = 48, 15
 AMPLITUDE_FLOOR, RANGE_DB = 1e-4, 80.0
 CHANNELS = (1, 16, 32, 64, 64, 64, 64)
 WIDTH, ATTENTION_POOL = 64, 128
@@ -61,8 +61,8 @@ class Levels(nn.Module):
         # Twice as fast as `abs` on a CPU.
         amplitudes = spectra.real.square().addcmul_(spectra.imag, spectra.imag).sqrt_()
         levels = 20 * (self.bands @ amplitudes).clamp(min=AMPLITUDE_FLOOR).log10()
-        own = inside(counts, levels.shape[2], waves.device)[:, None]
-        largest = levels.masked_fill(~own, -torch.inf).amax((1, 2), keepdim=True)
+        mask = inside(counts, levels.shape[2], waves.device)[:, None]
+        largest = levels.masked_fill(~mask, -torch.inf).amax((1, 2), keepdim=True)
         return torch.maximum(levels, largest - RANGE_DB)
 
 
@@ -76,18 +76,18 @@ class _Pieces(Folding):
     def __init__(self, adaptive: bool) -> None:
         super().__init__()
         self.adaptive = adaptive
-        for place, (inputs, outputs) in enumerate(pairwise(CHANNELS), 1):
-            padding = (1, 0) if adaptive and place == 6 else 1
-            setattr(self, f"conv{place}", nn.Conv2d(inputs, outputs, 3, padding=padding))
-            setattr(self, f"bn{place}", nn.BatchNorm2d(outputs))
+        for index, (inputs, outputs) in enumerate(pairwise(CHANNELS), 1):
+            padding = (1, 0) if adaptive and index == 6 else 1
+            setattr(self, f"conv{index}", nn.Conv2d(inputs, outputs, 3, padding=padding))
+            setattr(self, f"bn{index}", nn.BatchNorm2d(outputs))
         if not adaptive:
             self.fc_out = nn.Linear(CHANNELS[-1] * 12, PER_PIECE)
 
     def fold(self) -> list[tuple[Tensor, Tensor, Any]]:
         """The weights and biases of each convolution and its norm, and what it is padded with."""
         folded = []
-        for place in range(1, 7):
-            conv, norm = getattr(self, f"conv{place}"), getattr(self, f"bn{place}")
+        for index in range(1, 7):
+            conv, norm = getattr(self, f"conv{index}"), getattr(self, f"bn{index}")
             scale = norm.weight.double() / (norm.running_var.double() + norm.eps).sqrt()
             weight = conv.weight.double() * scale[:, None, None, None]
             bias = (conv.bias.double() - norm.running_mean.double()) * scale + norm.bias.double()
@@ -96,17 +96,17 @@ class _Pieces(Folding):
 
     def forward(self, x: Tensor) -> Tensor:
         """From `(pieces, 1, bands, frames)` to `(pieces, features)`."""
-        for place, (weight, bias, padding) in enumerate(self.folded(), 1):
+        for index, (weight, bias, padding) in enumerate(self.folded(), 1):
             x = F.conv2d(x, weight, bias, padding=padding).relu_()
-            if place in (1, 2, 4):
-                x = self._maxima(x, place)
+            if index in (1, 2, 4):
+                x = self._maxima(x, index)
         x = x.flatten(1)
         return x if self.adaptive else self.fc_out(x)
 
-    def _maxima(self, x: Tensor, place: int) -> Tensor:
+    def _maxima(self, x: Tensor, index: int) -> Tensor:
         if self.adaptive:
-            return _adaptive_maxima(x, {1: 7, 2: 5, 4: 3}[place])
-        return F.max_pool2d(x, 2, padding=(0, 1) if place == 1 else 0)
+            return _adaptive_maxima(x, {1: 7, 2: 5, 4: 3}[index])
+        return F.max_pool2d(x, 2, padding=(0, 1) if index == 1 else 0)
 
 
 def _adaptive_maxima(x: Tensor, width: int) -> Tensor:
@@ -114,8 +114,8 @@ def _adaptive_maxima(x: Tensor, width: int) -> Tensor:
     x = torch.maximum(x[:, :, 0::2], x[:, :, 1::2])
     frames = x.shape[3]
     out = x.new_empty((*x.shape[:3], width))
-    for place in range(width):
-        torch.amax(x[..., place * frames // width : -(-(place + 1) * frames // width)], -1, out=out[..., place])
+    for index in range(width):
+        torch.amax(x[..., index * frames // width : -(-(index + 1) * frames // width)], -1, out=out[..., index])
     return out
 
 
@@ -253,6 +253,6 @@ class NisqaTtsNet(nn.Module):
 def _pieces(net: NisqaNet | NisqaTtsNet, waves: Tensor, frames: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
     """What the convolutions make of every piece, `(items, pieces, features)`, and the pieces of each item."""
     frames = uploaded(frames, waves.device)
-    pieces = net.levels(waves, frames).unfold(2, PIECE, net.step).transpose(1, 2)
-    x = net.cnn.model(pieces.reshape(-1, 1, MELS, PIECE)).reshape(*pieces.shape[:2], -1)
-    return x, each(frames, lambda count: (count - PIECE) // net.step + 1)
+    pieces = net.levels(waves, frames).unfold(2, SEGMENT, net.step).transpose(1, 2)
+    x = net.cnn.model(pieces.reshape(-1, 1, MELS, SEGMENT)).reshape(*pieces.shape[:2], -1)
+    return x, each(frames, lambda count: (count - SEGMENT) // net.step + 1)

@@ -46,16 +46,16 @@ class _Layer(nn.GRU):
     @staticmethod
     def published(inputs: Tensor, hidden: Tensor, biases: Tensor) -> dict[str, Tensor]:
         """The tensors of a layer under torch's names, from the published ones, whose gates stand in another order."""
-        found = {}
-        for place, direction in enumerate(("", "_reverse")):
-            weight_ih, weight_hh = _gates(inputs[place]), _gates(hidden[place])
+        weights = {}
+        for index, direction in enumerate(("", "_reverse")):
+            weight_ih, weight_hh = _gates(inputs[index]), _gates(hidden[index])
             flag = torch.zeros(len(weight_ih), 1)
             flag[WIDTH : 2 * WIDTH] = _HELD
-            found[f"weight_ih_l0{direction}"] = torch.cat([weight_ih, flag], dim=1)
-            found[f"weight_hh_l0{direction}"] = weight_hh
-            for name, rows in zip(("bias_ih", "bias_hh"), biases[place].chunk(2)):
-                found[f"{name}_l0{direction}"] = _gates(rows)
-        return found
+            weights[f"weight_ih_l0{direction}"] = torch.cat([weight_ih, flag], dim=1)
+            weights[f"weight_hh_l0{direction}"] = weight_hh
+            for name, rows in zip(("bias_ih", "bias_hh"), biases[index].chunk(2)):
+                weights[f"{name}_l0{direction}"] = _gates(rows)
+        return weights
 
 
 class PlcmosNet(WholeSignal, nn.Module):
@@ -72,8 +72,8 @@ class PlcmosNet(WholeSignal, nn.Module):
     def __init__(self) -> None:
         super().__init__()
         block, inputs = nn.Module(), 1
-        for place, outputs in enumerate(CHANNELS, 1):
-            block.add_module(f"conv{place}", nn.Conv2d(inputs, outputs, 3, dilation=(SPREAD, 1), padding=1))
+        for index, outputs in enumerate(CHANNELS, 1):
+            block.add_module(f"conv{index}", nn.Conv2d(inputs, outputs, 3, dilation=(SPREAD, 1), padding=1))
             inputs = outputs
         block.add_module("conv_project", nn.Conv1d(4 * inputs, 4 * WIDTH, 1))
         self.in_blocks = nn.ModuleList([block])
@@ -88,14 +88,14 @@ class PlcmosNet(WholeSignal, nn.Module):
     @staticmethod
     def translated(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The tensors of the published file under the names of this module. Others keep their names."""
-        found = dict(state)
-        for layer, (inputs, given) in enumerate(((4 * WIDTH, (412, 413, 411)), (2 * WIDTH, (455, 456, 454)))):
-            names = [f"onnx::GRU_{number}" for number in given]
+        renamed = dict(state)
+        for layer, (inputs, numbers) in enumerate(((4 * WIDTH, (412, 413, 411)), (2 * WIDTH, (455, 456, 454)))):
+            names = [f"onnx::GRU_{number}" for number in numbers]
             shapes = [(2, 3 * WIDTH, inputs), (2, 3 * WIDTH, WIDTH), (2, 6 * WIDTH)]
             if [tuple(state[name].shape) for name in names if name in state] == shapes:
-                tensors = _Layer.published(*(found.pop(name) for name in names))
-                found |= {f"layers.{layer}.{name}": value for name, value in tensors.items()}
-        return {name: value for name, value in found.items() if not name.startswith("onnx::Concat")}
+                tensors = _Layer.published(*(renamed.pop(name) for name in names))
+                renamed |= {f"layers.{layer}.{name}": value for name, value in tensors.items()}
+        return {name: value for name, value in renamed.items() if not name.startswith("onnx::Concat")}
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
         """The score of each signal, the mean over the raters, float32 `(signals, 1)`.
@@ -106,10 +106,10 @@ class PlcmosNet(WholeSignal, nn.Module):
         frames = each(uploaded(lengths, waves.device), lambda n: (n + FFT - 1) // HOP)
         x = self._levels(waves, frames)[:, None]
         block: Any = self.in_blocks[0]
-        for place in range(1, len(CHANNELS) + 1):
-            x = F.leaky_relu(block.get_submodule(f"conv{place}")(x), SLOPE, inplace=True)
+        for index in range(1, len(CHANNELS) + 1):
+            x = F.leaky_relu(block.get_submodule(f"conv{index}")(x), SLOPE, inplace=True)
             frames = each(frames, lambda n: n - SPREAD)
-            x = _kept(F.max_pool2d(x, (1, 4)), frames)
+            x = _compact(F.max_pool2d(x, (1, 4)), frames)
         x = block.conv_project(x.permute(0, 3, 1, 2).flatten(1, 2)).transpose(1, 2)
         return self._rated(self._ends(x, frames))
 
@@ -123,7 +123,7 @@ class PlcmosNet(WholeSignal, nn.Module):
             none = none | ~inside(frames, count, waves.device)[..., None]
         least = power.masked_fill(none, math.inf).amin((1, 2), keepdim=True)
         levels = torch.where(power == 0, least.log() - FLOOR, power.clamp_min(torch.finfo(power.dtype).tiny).log())
-        return _kept((levels / SCALE).float()[:, None], frames)[:, 0]
+        return _compact((levels / SCALE).float()[:, None], frames)[:, 0]
 
     def _ends(self, x: Tensor, frames: Sequence[int]) -> Tensor:
         """The states that both directions of the last layer end with, `(signals, 2 x width)`."""
@@ -151,7 +151,7 @@ class PlcmosNet(WholeSignal, nn.Module):
         return scores
 
 
-def _kept(x: Tensor, frames: Sequence[int]) -> Tensor:
+def _compact(x: Tensor, frames: Sequence[int]) -> Tensor:
     """`x` `(signals, channels, frames, bins)` with zeros beyond each signal's end."""
     if full(frames, x.shape[2]):
         return x

@@ -26,9 +26,9 @@ class Lengths(tuple[int, ...]):
 
     def __new__(cls, lengths: Iterable[int], there: Any) -> Lengths:
         """Pairs numbers with the tensor that holds them."""
-        made = super().__new__(cls, lengths)
-        made.there = there
-        return made
+        instance = super().__new__(cls, lengths)
+        instance.there = there
+        return instance
 
 
 class Bounded(Lengths):

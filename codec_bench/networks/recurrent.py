@@ -57,7 +57,7 @@ class BothWays(Folding, nn.LSTM):
 
     def _closing(self, layer: int) -> nn.LSTM:
         inputs = self.input_size if layer == 0 else 2 * self.hidden_size
-        made = nn.LSTM(inputs + _FLAGS, self.hidden_size, batch_first=True, bidirectional=True, device="meta")
+        lstm = nn.LSTM(inputs + _FLAGS, self.hidden_size, batch_first=True, bidirectional=True, device="meta")
         for direction in ("", "_reverse"):
             for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
                 values = getattr(self, f"{name}_l{layer}{direction}").detach()
@@ -65,6 +65,6 @@ class BothWays(Folding, nn.LSTM):
                     flags = values.new_zeros(len(values), _FLAGS)
                     flags[: 2 * self.hidden_size, 0] = _CLOSED
                     values = torch.cat([values, flags], dim=1)
-                setattr(made, f"{name}_l0{direction}", nn.Parameter(values, requires_grad=False))
-        made.flatten_parameters()
-        return made.eval()
+                setattr(lstm, f"{name}_l0{direction}", nn.Parameter(values, requires_grad=False))
+        lstm.flatten_parameters()
+        return lstm.eval()

@@ -91,8 +91,8 @@ class MelFrontEnd(nn.Module):
 
         super().__init__()
         self.hop = hop
-        side = (SPECTRUM - WINDOW) // 2
-        self.register_buffer("window", F.pad(torch.hamming_window(WINDOW), (side, side)), persistent=False)
+        margin = (SPECTRUM - WINDOW) // 2
+        self.register_buffer("window", F.pad(torch.hamming_window(WINDOW), (margin, margin)), persistent=False)
         shape = melscale_fbanks(SPECTRUM // 2 + 1, LOWEST_HZ, HIGHEST_HZ, bands, RATE_HZ)
         self.register_buffer("bands", shape, persistent=False)
 
@@ -108,18 +108,18 @@ class MelFrontEnd(nn.Module):
         spectra = torch.fft.rfft(mirrored.unfold(1, SPECTRUM, self.hop) * self.window)
         power = spectra.real.square() + spectra.imag.square()
         logs = (power @ self.bands + FLOOR).log().transpose(1, 2)
-        own = inside(counts, logs.shape[2], waves.device)[:, None]
-        mean = logs.masked_fill(~own, 0.0).sum(2, keepdim=True) / on_device(counts, waves.device)[:, None, None]
-        return (logs - mean).masked_fill(~own, 0.0), counts
+        mask = inside(counts, logs.shape[2], waves.device)[:, None]
+        mean = logs.masked_fill(~mask, 0.0).sum(2, keepdim=True) / on_device(counts, waves.device)[:, None, None]
+        return (logs - mean).masked_fill(~mask, 0.0), counts
 
     @staticmethod
     def _mirrored(waves: Tensor, lengths: Sequence[int]) -> Tensor:
         """The waves with half a frame in front of each item and behind it, in which it runs backwards."""
         half = SPECTRUM // 2
         last = on_device(lengths, waves.device)[:, None] - 1
-        place = torch.arange(-half, waves.shape[1] + half, device=waves.device).abs()
-        place = torch.where(place > last, 2 * last - place, place).clamp(min=0)
-        return waves.gather(1, place.minimum(last))
+        position = torch.arange(-half, waves.shape[1] + half, device=waves.device).abs()
+        position = torch.where(position > last, 2 * last - position, position).clamp(min=0)
+        return waves.gather(1, position.minimum(last))
 
 
 class ChannelNorm(nn.LayerNorm):
@@ -141,9 +141,9 @@ class FrequencyExcite(nn.Module):
         super().__init__()
         self.squeeze, self.exitation = nn.Linear(bands, inner), nn.Linear(inner, bands)
 
-    def forward(self, x: Tensor, own: Tensor | None, counts: Tensor) -> Tensor:
+    def forward(self, x: Tensor, frame_mask: Tensor | None, counts: Tensor) -> Tensor:
         """`(batch, channels, bands, frames)` to the same shape; `counts` is the number of own frames, `(batch, 1)`."""
-        mean = masked(x, own).sum((1, 3)) / (counts * x.shape[1])
+        mean = masked(x, frame_mask).sum((1, 3)) / (counts * x.shape[1])
         return x * torch.sigmoid(self.exitation(F.relu(self.squeeze(mean))))[:, None, :, None]
 
 
@@ -165,11 +165,11 @@ class PlaneBlock(nn.Module):
         self.bn2 = BatchNorm2d(channels)
         self.se = FrequencyExcite(bands, min(64, max(channels, 32)))
 
-    def forward(self, x: Tensor, own: Tensor | None, counts: Tensor) -> Tensor:
+    def forward(self, x: Tensor, frame_mask: Tensor | None, counts: Tensor) -> Tensor:
         """`(batch, channels, bands, frames)` to the same shape."""
-        inner = self.bn1(F.relu(self.conv1pw(self.conv1(masked(x, own)))))
-        inner = self.bn2(self.conv2pw(self.conv2(masked(inner, own))))
-        return F.relu(self.se(inner, own, counts) + x)
+        inner = self.bn1(F.relu(self.conv1pw(self.conv1(masked(x, frame_mask)))))
+        inner = self.bn2(self.conv2pw(self.conv2(masked(inner, frame_mask))))
+        return F.relu(self.se(inner, frame_mask, counts) + x)
 
 
 class TimeConv(nn.Module):
@@ -185,9 +185,9 @@ class TimeConv(nn.Module):
         self.norm = BatchNorm1d(channels)
         self.pwconv1 = Conv1d(channels, channels, 1)
 
-    def forward(self, x: Tensor, own: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, frame_mask: Tensor | None) -> Tensor:
         """`(batch, channels, frames)` to the same shape."""
-        return x + self.pwconv1(F.gelu(self.norm(self.dwconvs[0](masked(x, own)))))
+        return x + self.pwconv1(F.gelu(self.norm(self.dwconvs[0](masked(x, frame_mask)))))
 
 
 class Attention(nn.Module):
@@ -213,8 +213,8 @@ class Attention(nn.Module):
         q, k, v = (
             self.attention[name](x).unflatten(2, (HEADS, -1)).transpose(1, 2) for name in ("q_proj", "k_proj", "v_proj")
         )
-        heard = F.scaled_dot_product_attention(q, k, v, attn_mask=mask.to(q.dtype)).transpose(1, 2).flatten(2)
-        x = self.layer_norm((x + self.attention["out_proj"](heard)).float())
+        attended = F.scaled_dot_product_attention(q, k, v, attn_mask=mask.to(q.dtype)).transpose(1, 2).flatten(2)
+        x = self.layer_norm((x + self.attention["out_proj"](attended)).float())
         inner = F.gelu(self.feed_forward["intermediate_dense"](x), approximate="tanh")
         return self.final_layer_norm((x + self.feed_forward["output_dense"](inner)).float()).transpose(1, 2)
 
@@ -232,12 +232,12 @@ class TimeBlock(nn.Module):
         self.tcm = nn.ModuleList([*(TimeConv(inner, kernel) for kernel in KERNELS), Attention(inner)])
         self.exp_dim_conv = Conv1d(inner, width, 1)
 
-    def forward(self, x: Tensor, own: Tensor | None, mask: Tensor) -> Tensor:
+    def forward(self, x: Tensor, frame_mask: Tensor | None, mask: Tensor) -> Tensor:
         """`(batch, width, frames)` to the same shape."""
         inner = self.red_dim_conv(x)
         *convs, attention = self.tcm
         for conv in convs:
-            inner = conv(inner, own)
+            inner = conv(inner, frame_mask)
         return x + self.exp_dim_conv(attention(inner, mask))
 
 
@@ -256,8 +256,8 @@ class Mixture(nn.Module):
         """Tensors `(batch, width, frames)` to one."""
         weights = self.w.softmax(dim=1)
         total = outputs[0] * weights[:, 0]
-        for place, output in enumerate(outputs[1:], 1):
-            total = torch.addcmul(total, output, weights[:, place])
+        for index, output in enumerate(outputs[1:], 1):
+            total = torch.addcmul(total, output, weights[:, index])
         return total
 
 
@@ -265,15 +265,15 @@ class ReDimStage(nn.ModuleDict):
     """One stage. Its parts carry the published numbers.
 
     Args:
-        place: of the stage. stage: its sizes. planes, bands: channels and frequencies before it. config: the
+        number: of the stage. stage: its sizes. planes, bands: channels and frequencies before it. config: the
             architecture.
     """
 
-    def __init__(self, place: int, stage: Stage, planes: int, bands: int, config: ReDimNetConfig) -> None:
+    def __init__(self, number: int, stage: Stage, planes: int, bands: int, config: ReDimNetConfig) -> None:
         wide = stage.stride * planes * stage.expansion
         step = (stage.stride, 1)
         parts: list[tuple[int, nn.Module]] = [
-            (0, Mixture(place + 1, config.width)),
+            (0, Mixture(number + 1, config.width)),
             (2, Conv2d(planes, wide, step, stride=step)),
         ]
         after = bands // stage.stride
@@ -287,20 +287,20 @@ class ReDimStage(nn.ModuleDict):
             parts.append((end, nn.Sequential(*squeeze)))
             end += 1
         parts.append((end + 1, TimeBlock(config.width, config.width // stage.reduction)))
-        super().__init__({str(index): part for index, part in parts})
+        super().__init__({str(index): module for index, module in parts})
         self.planes, self.bands = planes, bands
 
-    def forward(self, outputs: Sequence[Tensor], own: Tensor | None, counts: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, outputs: Sequence[Tensor], frame_mask: Tensor | None, counts: Tensor, mask: Tensor) -> Tensor:
         """The outputs so far, `(batch, width, frames)` each, to the next one."""
         mixture, widen, *parts, time = self.values()
         x = mixture(outputs).unflatten(1, (self.bands, self.planes)).transpose(1, 2)
         x = widen(x).float()
-        for part in parts:
-            if isinstance(part, nn.ModuleDict):
-                x = part["conv_block"](x, own, counts)
+        for module in parts:
+            if isinstance(module, nn.ModuleDict):
+                x = module["conv_block"](x, frame_mask, counts)
             else:
-                x = part(masked(x, own)).float()
-        return time(x.transpose(1, 2).flatten(1, 2), own, mask)
+                x = module(masked(x, frame_mask)).float()
+        return time(x.transpose(1, 2).flatten(1, 2), frame_mask, mask)
 
 
 class StatisticsPooling(nn.Module):
@@ -339,8 +339,8 @@ class ReDimNet(nn.Module):
         first.exact = True
         self.backbone = nn.ModuleDict({"stem": nn.Sequential(first, ChannelNorm(config.channels, eps=NORM_EPS))})
         planes, bands = config.channels, config.bands
-        for place, stage in enumerate(config.stages):
-            self.backbone[f"stage{place}"] = ReDimStage(place, stage, planes, bands, config)
+        for index, stage in enumerate(config.stages):
+            self.backbone[f"stage{index}"] = ReDimStage(index, stage, planes, bands, config)
             planes, bands = planes * stage.stride, bands // stage.stride
         self.backbone["fin_wght1d"] = Mixture(len(config.stages) + 1, config.width)
         self.stages = len(config.stages)
@@ -351,11 +351,11 @@ class ReDimNet(nn.Module):
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
         """From waves `(batch, samples)` at 16 kHz and their lengths to embeddings, float32 `(batch, embedding)`."""
         bands, counts = self.front(waves, uploaded(lengths, waves.device))
-        own, there = valid(counts, bands.shape[2], bands), on_device(counts, waves.device)[:, None]
+        frame_mask, there = valid(counts, bands.shape[2], bands), on_device(counts, waves.device)[:, None]
         beyond = ~inside(counts, bands.shape[2], waves.device)
         mask = torch.zeros(beyond.shape, device=waves.device).masked_fill_(beyond, -torch.inf)[:, None, None]
         outputs = [self.backbone["stem"](bands[:, None]).transpose(1, 2).flatten(1, 2)]
-        for place in range(self.stages):
-            outputs.append(self.backbone[f"stage{place}"](outputs, own, there, mask))
+        for index in range(self.stages):
+            outputs.append(self.backbone[f"stage{index}"](outputs, frame_mask, there, mask))
         x = self.backbone["fin_wght1d"](outputs)
         return self.linear(self.bn(self.pool(x.float(), counts, mask))).float()

@@ -40,7 +40,7 @@ class ScoreqNet(nn.Module):
             waves: float32 `(items, samples)` at 16 kHz. lengths: the number of samples of each item.
         """
         frames, counts = self.ssl_model(waves, uploaded(lengths, waves.device))
-        own = inside(counts, frames.shape[1], waves.device)
-        total = frames.float().masked_fill(~own[..., None], 0.0).sum(1)
-        heard = F.normalize(total / on_device(counts, waves.device)[:, None], dim=1)
-        return heard if self.mos_layer is None else self.mos_layer(heard)[:, 0]
+        mask = inside(counts, frames.shape[1], waves.device)
+        total = frames.float().masked_fill(~mask[..., None], 0.0).sum(1)
+        embedding = F.normalize(total / on_device(counts, waves.device)[:, None], dim=1)
+        return embedding if self.mos_layer is None else self.mos_layer(embedding)[:, 0]

@@ -215,28 +215,28 @@ def reflect(x: torch.Tensor, lengths: Sequence[int], left: int, right: int, stri
         return F.pad(x[..., :longest], (left, behind), mode="reflect")
     out = x.new_zeros(*x.shape[:2], left + longest + behind)
     out[..., left : left + longest] = x[..., :longest]
-    own = on_device(lengths, x.device)[:, None]
-    to, source = reflection(own, left, right, stride)
-    rows, real = torch.arange(len(x), device=x.device)[:, None], (source >= 0) & (source < own)
+    counts = on_device(lengths, x.device)[:, None]
+    to, source = reflection(counts, left, right, stride)
+    rows, real = torch.arange(len(x), device=x.device)[:, None], (source >= 0) & (source < counts)
     out[rows, :, to] = x[rows, :, source.clamp(0, x.shape[-1] - 1)] * real[..., None]
     return out
 
 
-def reflection(own: torch.Tensor, left: int, right: int, stride: int) -> tuple[torch.Tensor, torch.Tensor]:
+def reflection(counts: torch.Tensor, left: int, right: int, stride: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The samples to write, from each item's length `(items, 1)`, computed where the lengths are.
 
     Returns:
         Two tensors `(items, samples)`: the column of the extended array, and the index of the sample to copy, which
         lies outside the item where a zero is meant.
     """
-    front = torch.arange(1, left + 1, device=own.device).expand(len(own), -1)
-    behind = right + -own % stride
-    appended = (behind.clamp(min=left) + 1 - own).clamp(min=0)
+    front = torch.arange(1, left + 1, device=counts.device).expand(len(counts), -1)
+    behind = right + -counts % stride
+    appended = (behind.clamp(min=left) + 1 - counts).clamp(min=0)
     # An item that needs fewer samples than another writes its last one several times.
-    back = own + torch.minimum(torch.arange(right + stride - 1, device=own.device), behind - 1)
-    mirrored = torch.where(back < own + appended, -1, 2 * (own + appended - 1) - back)
+    back = counts + torch.minimum(torch.arange(right + stride - 1, device=counts.device), behind - 1)
+    mirrored = torch.where(back < counts + appended, -1, 2 * (counts + appended - 1) - back)
     to = torch.cat([left - front, left + back], dim=1)
-    return to, torch.cat([front, torch.where(back < own, back, mirrored)], dim=1)
+    return to, torch.cat([front, torch.where(back < counts, back, mirrored)], dim=1)
 
 
 def _through(layers: nn.ModuleList, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:

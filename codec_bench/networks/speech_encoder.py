@@ -86,7 +86,7 @@ class SpeechEncoder(nn.Module):
         return total
 
     def hidden_states(
-        self, waves: Tensor, lengths: Sequence[int], own: Sequence[int] | None = None
+        self, waves: Tensor, lengths: Sequence[int], frame_counts: Sequence[int] | None = None
     ) -> Iterator[Tensor]:
         """Yields the input of each block and then the last output: `layers + 1` tensors `(batch, frames, width)`.
 
@@ -113,8 +113,8 @@ class SpeechEncoder(nn.Module):
         if self.post_extract_proj is not None:
             frames = self.post_extract_proj(frames).float()
         longest = max(counts)
-        heard = on_device(counts if own is None else own, waves.device)
-        for hidden in self.encoder.hidden_states(frames, heard):
+        attended_counts = on_device(counts if frame_counts is None else frame_counts, waves.device)
+        for hidden in self.encoder.hidden_states(frames, attended_counts):
             yield hidden[:, :longest]
 
 

@@ -62,7 +62,7 @@ class StridedConv(Folding, Reducible):
     def fold(self) -> list[Tensor]:
         """The weights of each product, `(outputs, taps * inputs)`."""
         taps = self.weight.permute(0, 2, 1)
-        return [part.flatten(1).contiguous() for part in taps.split(self.stride, 1)]
+        return [chunk.flatten(1).contiguous() for chunk in taps.split(self.stride, 1)]
 
     def forward(self, rows: Tensor) -> Tensor:
         """From rows of all items, `(batch * frames, inputs)`, to `(batch * frames / stride, outputs)`.
@@ -91,13 +91,13 @@ class ConvExtractor(nn.Module):
         self.config = config
         self.conv_layers = nn.ModuleList()
         inputs = 1
-        for place, (outputs, kernel, stride) in enumerate(config.conv_layers):
+        for index, (outputs, kernel, stride) in enumerate(config.conv_layers):
             conv = StridedConv(inputs, outputs, kernel, stride, config.conv_bias)
-            conv.exact = place == 0  # the statistics of the norm after it follow from its weights
+            conv.exact = index == 0  # the statistics of the norm after it follow from its weights
             layer = nn.ModuleDict({"0": conv})
             if config.extractor == "layer_norm":
                 layer["2"] = nn.ModuleDict({"1": LayerNorm(outputs)})
-            elif place == 0:
+            elif index == 0:
                 layer["2"] = nn.GroupNorm(outputs, outputs)
             self.conv_layers.append(layer)
             inputs = outputs
@@ -139,8 +139,8 @@ class ConvExtractor(nn.Module):
         of the network. A bias of the convolution cancels.
         """
         _, kernel, stride = self.config.conv_layers[0]
-        own = each(lengths, lambda samples: (samples - kernel) // stride + 1)
-        counts = on_device(own, taps.device)[:, None, None]
+        frame_counts = each(lengths, lambda samples: (samples - kernel) // stride + 1)
+        counts = on_device(frame_counts, taps.device)[:, None, None]
         valid = torch.arange(taps.shape[1], device=taps.device)[None, :, None] < counts
         exact = torch.where(valid, taps.double(), 0.0)
         mean = exact.sum(1, keepdim=True) / counts

@@ -81,9 +81,9 @@ class Attention(Folding, Reducible):
         Then those of the two gates, each of which is the sum of four outputs of `grep_linear`.
         """
         parts = (self.q_proj, self.k_proj, self.v_proj)
-        weight, bias = (torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias"))
-        for part, own_weight, own_bias in zip(parts, weight.chunk(3), bias.chunk(3), strict=True):
-            part.weight, part.bias = nn.Parameter(own_weight, False), nn.Parameter(own_bias, False)
+        weight, bias = (torch.cat([getattr(projection, name) for projection in parts]) for name in ("weight", "bias"))
+        for projection, own_weight, own_bias in zip(parts, weight.chunk(3), bias.chunk(3), strict=True):
+            projection.weight, projection.bias = nn.Parameter(own_weight, False), nn.Parameter(own_bias, False)
         if not self.relative:
             return weight, bias
         gates = self.grep_linear
@@ -124,7 +124,7 @@ class AttentionBias:
         block = max(1, BIAS_ENTRIES // per_row)
         self.blocks = [slice(start, min(start + block, length)) for start in range(0, length, block)]
         self._masks: dict[torch.dtype, Tensor] = {}
-        self._kept: dict[torch.dtype, Tensor] = {}
+        self._by_dtype: dict[torch.dtype, Tensor] = {}
 
     def attended(self, q: Tensor, k: Tensor, v: Tensor, gate: Tensor | None) -> Tensor:
         """Torch's attention with this bias, `(batch, heads, length, width of a head)`."""
@@ -145,15 +145,15 @@ class AttentionBias:
 
     def _positions(self, rows: slice, dtype: torch.dtype) -> Tensor:
         """The position bias of these querying frames before the gate, `(heads, rows, length)`."""
-        if dtype in self._kept:
-            return self._kept[dtype][:, rows]
+        if dtype in self._by_dtype:
+            return self._by_dtype[dtype][:, rows]
         last = self._length - 1
         # Row i holds distances -i to length - 1 - i, so the rows are windows of the table, from its last to its first.
         assert self.by_distance is not None, "only an attention with a position bias gates it"
         windows = self.by_distance.to(dtype).unfold(1, self._length, 1)
         if windows.numel() <= BIAS_ENTRIES:  # the same for every layer and item
-            self._kept[dtype] = windows.flip(1)
-            return self._kept[dtype][:, rows]
+            self._by_dtype[dtype] = windows.flip(1)
+            return self._by_dtype[dtype][:, rows]
         return windows[:, last - rows.stop + 1 : last - rows.start + 1].flip(1)
 
 
@@ -193,7 +193,7 @@ class Transformer(Folding):
         super().__init__()
         self.config = config
         self.pos_conv = nn.Sequential(PositionalConv(config))
-        self.layers = nn.ModuleList(EncoderLayer(config, holds_bias=place == 0) for place in range(config.layers))
+        self.layers = nn.ModuleList(EncoderLayer(config, holds_bias=index == 0) for index in range(config.layers))
         self.layer_norm = LayerNorm(config.width)
 
     def hidden_states(self, frames: Tensor, counts: Tensor) -> Iterator[Tensor]:

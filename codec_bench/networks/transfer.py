@@ -43,18 +43,18 @@ def fetched(tensors: Sequence[torch.Tensor]) -> list[np.ndarray]:
         return [tensor.numpy() for tensor in tensors]
     copies: list[tuple[list[int], torch.Tensor]] = []
     for kind in {tensor.dtype for tensor in tensors}:
-        places = [place for place, tensor in enumerate(tensors) if tensor.dtype == kind]
-        there = [tensors[place].flatten() for place in places]
-        whole = there[0] if len(there) == 1 else torch.cat(there)
-        copies.append((places, torch.empty(whole.shape, dtype=kind, pin_memory=True).copy_(whole, non_blocking=True)))
+        places = [index for index, tensor in enumerate(tensors) if tensor.dtype == kind]
+        there = [tensors[index].flatten() for index in places]
+        joined = there[0] if len(there) == 1 else torch.cat(there)
+        copies.append((places, torch.empty(joined.shape, dtype=kind, pin_memory=True).copy_(joined, non_blocking=True)))
     done = torch.cuda.Event()
     done.record(torch.cuda.current_stream(tensors[0].device))
     done.synchronize()
     out: list[np.ndarray] = [np.empty(0)] * len(tensors)
     for places, here in copies:
-        ends = np.cumsum([tensors[place].numel() for place in places])
-        for place, part in zip(places, np.split(here.numpy(), ends[:-1]), strict=True):
-            out[place] = part.reshape(tuple(tensors[place].shape))
+        ends = np.cumsum([tensors[index].numel() for index in places])
+        for index, values in zip(places, np.split(here.numpy(), ends[:-1]), strict=True):
+            out[index] = values.reshape(tuple(tensors[index].shape))
     return out
 
 
@@ -76,7 +76,7 @@ class Prefetch:
     there: Any
     device: str
 
-    def taken(self) -> Any:
+    def wait(self) -> Any:
         """The value, for the current stream: what this stream does from now on comes after the event."""
         torch.cuda.current_stream(self.device).wait_event(self.there)
         return self.value

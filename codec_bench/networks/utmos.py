@@ -55,8 +55,8 @@ class UtmosNet(nn.Module):
         with torch.autocast(waves.device.type, enabled=False):
             frames = frames.float()
             conditions = torch.cat([self.domain_emb, self.judge_emb], 1).expand(*frames.shape[:2], -1)
-            heard = self.blstm.over(torch.cat([frames, conditions], 2), counts)
-            opinions = self.projection(heard)[..., 0]
-            own = inside(counts, opinions.shape[1], waves.device)
-            total = opinions.masked_fill(~own, 0.0).sum(1)
+            states = self.blstm.over(torch.cat([frames, conditions], 2), counts)
+            opinions = self.projection(states)[..., 0]
+            mask = inside(counts, opinions.shape[1], waves.device)
+            total = opinions.masked_fill(~mask, 0.0).sum(1)
             return total / on_device(counts, waves.device) * SCALE + OFFSET

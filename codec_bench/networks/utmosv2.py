@@ -23,7 +23,7 @@ from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder, standardised
 
 RATE_HZ = 16_000
-HEARD, SEEN, FRAMES = 48_000, 22_400, 2
+SSL_SAMPLES, SEEN, FRAMES = 48_000, 22_400, 2
 """Samples of the encoder's crop and of a classifier's, and how many of the latter a draw has."""
 FFT, HOP, SIZE, WINDOWS = 4096, 32, 512, (4096, 2048, 1024, 512)
 """In samples; `SIZE` is that of an image, in mel bands and in columns. `WINDOWS` are those of the four classifiers."""
@@ -47,7 +47,7 @@ def _attended(attention: nn.Module, x: Tensor) -> Tensor:
     return out
 
 
-class _Heard(nn.Module):
+class _SslBranch(nn.Module):
     """The encoder, the weighted sum of its layers, and its mean after attention beside its largest values before."""
 
     def __init__(self, encoder: EncoderConfig) -> None:
@@ -101,7 +101,7 @@ class UtmosV2Net(nn.Module):
 
     def __init__(self, encoder: EncoderConfig, stages: tuple[Stage, ...] = SMALL, features: int = FEATURES) -> None:
         super().__init__()
-        self.ssl, self.spec_long = _Heard(encoder), _Seen(stages, features)
+        self.ssl, self.spec_long = _SslBranch(encoder), _Seen(stages, features)
         # Each part was given the listening test too, where the whole network only gives it zeros.
         self.fc = nn.Linear(2 * encoder.width + 4 * features + 3 * LISTENING_TESTS, 1)
         edges = [(FFT - window) // 2 for window in WINDOWS]
@@ -120,28 +120,28 @@ class UtmosV2Net(nn.Module):
                 one that is mixed with it.
             shares: float32 `(draws, FRAMES, classifiers)`: the share of a frame's own crop in the mixture.
         """
-        own, others = crops[:, :, 0], crops[:, :, 1:].unbind(2)
+        first, others = crops[:, :, 0], crops[:, :, 1:].unbind(2)
         images = [
-            self._image(torch.stack([own, other], 2), shares[..., place], place) for place, other in enumerate(others)
+            self._image(torch.stack([first, other], 2), shares[..., index], index) for index, other in enumerate(others)
         ]
         none = self.test.new_zeros(len(waves), LISTENING_TESTS)
         parts = [self.ssl(waves), none, self.spec_long(images), none, self.test.expand(len(waves), -1)]
         scores: Tensor = self.fc(torch.cat(parts, 1))[:, 0]
         return scores
 
-    def _image(self, pairs: Tensor, share: Tensor, place: int) -> Tensor:
+    def _image(self, pairs: Tensor, share: Tensor, index: int) -> Tensor:
         """The mixtures of pairs of crops `(draws, FRAMES, 2, SEEN)` as images `(draws, FRAMES, SIZE, SIZE)`."""
         flat = pairs.flatten(0, 2)
-        levels = torch.cat([self._levels(some, place) for some in flat.split(_CROPS_AT_ONCE[flat.device.type])])
-        own, other = levels.unflatten(0, pairs.shape[:3]).unbind(2)
+        levels = torch.cat([self._levels(some, index) for some in flat.split(_CROPS_AT_ONCE[flat.device.type])])
+        first, other = levels.unflatten(0, pairs.shape[:3]).unbind(2)
         share = share[..., None, None]
-        mixed = own * share + other * (1 - share)
+        mixed = first * share + other * (1 - share)
         return F.interpolate(mixed, (SIZE, SIZE), mode="bilinear", align_corners=False, antialias=True)
 
-    def _levels(self, crops: Tensor, place: int) -> Tensor:
+    def _levels(self, crops: Tensor, index: int) -> Tensor:
         """Mel spectrograms `(crops, SIZE, columns)` in dB, of which the upper 80 dB are brought to 0 to 1."""
         frames = F.pad(crops, (FFT // 2, FFT // 2)).unfold(1, FFT, HOP)
-        spectra = torch.fft.rfft(frames * self.windows[place]).to(torch.complex64)
+        spectra = torch.fft.rfft(frames * self.windows[index]).to(torch.complex64)
         power = torch.view_as_real(spectra).square().sum(3) @ self.bands
         peak = power.amax((1, 2), keepdim=True)
         levels = 10 * (power.clamp(min=LEAST).log10() - peak.clamp(min=LEAST).log10())

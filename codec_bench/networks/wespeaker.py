@@ -61,8 +61,8 @@ class ResNet(nn.Module):
         inputs = config.channels
         for stage, blocks in enumerate(config.blocks):
             layers, outputs = nn.ModuleList(), config.channels << stage
-            for place in range(blocks):
-                layers.append(PlaneBlock(inputs, outputs, (2, 2) if stage and not place else (1, 1)))
+            for index in range(blocks):
+                layers.append(PlaneBlock(inputs, outputs, (2, 2) if stage and not index else (1, 1)))
                 inputs = outputs
             self.add_module(f"layer{stage + 1}", layers)
         self.seg_1 = nn.Linear(2 * config.bands // 8 * inputs, config.embedding)

@@ -44,7 +44,7 @@ class WhisperNet:
         self._places, self._text_places = encoder.embed_positions.weight, decoder.embed_positions.weight
         self._hearing = [_Layer(layer, net.config.encoder_attention_heads) for layer in encoder.layers]
         self._writing = [_WritingLayer(layer, net.config.decoder_attention_heads) for layer in decoder.layers]
-        self._heard_norm, self._written_norm = _Norm(encoder.layer_norm), _Norm(decoder.layer_norm)
+        self._encoder_norm, self._written_norm = _Norm(encoder.layer_norm), _Norm(decoder.layer_norm)
         self._words, self._logits = decoder.embed_tokens.weight, net.proj_out.weight
         self.dtype, self.device = self._words.dtype, self._words.device
 
@@ -57,22 +57,22 @@ class WhisperNet:
         frames = frames.transpose(1, 2).contiguous() + self._places
         shape, rows, repeats = frames.shape, frames.flatten(0, 1), _repeats(frames)
         for layer in self._hearing:
-            rows = layer.hear(rows, shape[0], repeats)
-        return self._heard_norm(rows).view(shape)
+            rows = layer.encode(rows, shape[0], repeats)
+        return self._encoder_norm(rows).view(shape)
 
     def begin(self, encoded: Tensor, tokens: int) -> Written:
         """Memory for texts of so many tokens, prompt and all, over windows as `encode` gives them."""
         return Written([layer.begin(encoded, tokens) for layer in self._writing])
 
-    def step(self, given: Tensor, written: Written) -> Tensor:
+    def step(self, tokens: Tensor, written: Written) -> Tensor:
         """The decoder's output `(windows, tokens, width)` for tokens `(windows, tokens)`: those of a prompt, or one
         that follows.
 
         Args:
             written: of the same windows; the tokens are added to it.
         """
-        first, written.tokens = written.tokens, written.tokens + given.shape[1]
-        out = F.embedding(given, self._words) + self._text_places[first : written.tokens]
+        first, written.tokens = written.tokens, written.tokens + tokens.shape[1]
+        out = F.embedding(tokens, self._words) + self._text_places[first : written.tokens]
         shape, rows = out.shape, out.flatten(0, 1)
         for layer, memory in zip(self._writing, written.layers):
             rows = layer.write(rows, memory, first, written.tokens)
@@ -106,24 +106,24 @@ class Written:
         exist at a time.
         """
         for layer in self.layers:
-            layer.heard, layer.own = layer.heard[rows], layer.own[:, rows]
+            layer.cross_cache, layer.self_cache = layer.cross_cache[rows], layer.self_cache[:, rows]
 
 
 class _Memory:
     """Keys and values of a layer: those of the encoder's output `(windows, 1500, 2, heads, size)`, and those of tokens
     `(2, windows, heads, room, size)`."""
 
-    def __init__(self, heard: Tensor, own: Tensor) -> None:
-        self.heard, self.own = heard, own
+    def __init__(self, cross_cache: Tensor, self_cache: Tensor) -> None:
+        self.cross_cache, self.self_cache = cross_cache, self_cache
 
     @property
-    def heard(self) -> Tensor:
-        return self._heard
+    def cross_cache(self) -> Tensor:
+        return self._cross_cache
 
-    @heard.setter
-    def heard(self, heard: Tensor) -> None:
-        self._heard, self.repeats = heard, _repeats(heard)
-        self.keys, self.values = heard.permute(2, 0, 3, 1, 4).unbind()
+    @cross_cache.setter
+    def cross_cache(self, cross_cache: Tensor) -> None:
+        self._cross_cache, self.repeats = cross_cache, _repeats(cross_cache)
+        self.keys, self.values = cross_cache.permute(2, 0, 3, 1, 4).unbind()
 
 
 class _Norm:
@@ -147,7 +147,7 @@ class _Layer:
         attention = layer.self_attn
         self._heads = heads
         self._own_norm, self._norm = _Norm(layer.self_attn_layer_norm), _Norm(layer.final_layer_norm)
-        self._own, self._out = (
+        self._projection, self._out = (
             _joined(attention.q_proj, attention.k_proj, attention.v_proj),
             _joined(attention.out_proj),
         )
@@ -159,15 +159,15 @@ class _Layer:
         """`(windows * steps, parts * width)` as `(parts, windows, heads, steps, size)`, in the same memory."""
         return rows.view(windows, len(rows) // windows, parts, self._heads, -1).permute(2, 0, 3, 1, 4)
 
-    def _attended(self, found: Tensor, out: Affine, rows: Tensor) -> Tensor:
-        return _affine(found.transpose(1, 2).reshape(rows.shape), out).add_(rows)
+    def _attended(self, attended: Tensor, out: Affine, rows: Tensor) -> Tensor:
+        return _affine(attended.transpose(1, 2).reshape(rows.shape), out).add_(rows)
 
     def _widened(self, rows: Tensor) -> Tensor:
         return _affine(self._activation(_affine(self._norm(rows), self._wide)), self._narrow).add_(rows)
 
-    def hear(self, rows: Tensor, windows: int, repeats: bool) -> Tensor:
+    def encode(self, rows: Tensor, windows: int, repeats: bool) -> Tensor:
         """Rows of so many windows, to the same shape; `repeats` says whether the shape comes again."""
-        q, k, v = self._split(_affine(self._own_norm(rows), self._own), windows, 3)
+        q, k, v = self._split(_affine(self._own_norm(rows), self._projection), windows, 3)
         rows = self._widened(self._attended(_attention(q, k, v, repeats), self._out, rows))
         # As transformers: in float16, single sums of a large network may become infinite.
         return rows if self._most is None else rows.clamp_(-self._most, self._most)
@@ -180,27 +180,27 @@ class _WritingLayer(_Layer):
         super().__init__(layer, heads)
         attention = layer.encoder_attn
         self._cross_norm = _Norm(layer.encoder_attn_layer_norm)
-        self._asked, self._cross_out = _joined(attention.q_proj), _joined(attention.out_proj)
-        self._heard = _joined(attention.k_proj, attention.v_proj)
+        self._query, self._cross_out = _joined(attention.q_proj), _joined(attention.out_proj)
+        self._cross_projection = _joined(attention.k_proj, attention.v_proj)
 
     def begin(self, encoded: Tensor, tokens: int) -> _Memory:
         """The memory for a batch."""
         windows, frames, width = encoded.shape
-        heard = _affine(encoded.view(-1, width), self._heard).view(windows, frames, 2, self._heads, -1)
-        return _Memory(heard, heard.new_empty(2, windows, self._heads, tokens, width // self._heads))
+        cross_cache = _affine(encoded.view(-1, width), self._cross_projection).view(windows, frames, 2, self._heads, -1)
+        return _Memory(cross_cache, cross_cache.new_empty(2, windows, self._heads, tokens, width // self._heads))
 
     def write(self, rows: Tensor, memory: _Memory, first: int, last: int) -> Tensor:
         """The output for tokens `first` to `last` of every window, to the same shape."""
-        windows = memory.own.shape[1]
-        made = self._split(_affine(self._own_norm(rows), self._own), windows, 3)
-        memory.own.narrow(3, first, last - first).copy_(made[1:])
-        keys, values = memory.own.narrow(3, 0, last).unbind()
+        windows = memory.self_cache.shape[1]
+        projected = self._split(_affine(self._own_norm(rows), self._projection), windows, 3)
+        memory.self_cache.narrow(3, first, last - first).copy_(projected[1:])
+        keys, values = memory.self_cache.narrow(3, 0, last).unbind()
         one = last - first == 1
-        found = F.scaled_dot_product_attention(made[0], keys, values, is_causal=not one)
-        rows = self._attended(found, self._out, rows)
-        asked = self._split(_affine(self._cross_norm(rows), self._asked), windows, 1)[0]
-        found = _attention(asked, memory.keys, memory.values, memory.repeats and one)
-        return self._widened(self._attended(found, self._cross_out, rows))
+        attended = F.scaled_dot_product_attention(projected[0], keys, values, is_causal=not one)
+        rows = self._attended(attended, self._out, rows)
+        query = self._split(_affine(self._cross_norm(rows), self._query), windows, 1)[0]
+        attended = _attention(query, memory.keys, memory.values, memory.repeats and one)
+        return self._widened(self._attended(attended, self._cross_out, rows))
 
 
 def _repeats(windows: Tensor) -> bool:

@@ -105,8 +105,8 @@ def masked_statistics(x: Tensor, counts: Sequence[int], eps: float = 0.0) -> Ten
     Returns:
         `(batch, 2 * channels)`.
     """
-    own = on_device(counts, x.device)[:, None, None]
-    valid = (torch.arange(x.shape[2], device=x.device) < own).to(x.dtype)
-    mean = (x * valid).sum(2, keepdim=True) / own
-    variance = ((x - mean) * valid).square().sum(2) / (own[..., 0] - 1)
+    frame_counts = on_device(counts, x.device)[:, None, None]
+    valid = (torch.arange(x.shape[2], device=x.device) < frame_counts).to(x.dtype)
+    mean = (x * valid).sum(2, keepdim=True) / frame_counts
+    variance = ((x - mean) * valid).square().sum(2) / (frame_counts[..., 0] - 1)
     return torch.cat([mean[..., 0], (variance + eps).sqrt()], dim=1)

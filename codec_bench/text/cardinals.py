@@ -73,33 +73,33 @@ class Cardinals:
         return words
 
     def _large(self, number: int) -> str:
-        said = ""
+        text = ""
         for unit in sorted(self.units, reverse=True):
             count, number = divmod(number, unit)
             if count:
                 # One unit alone may have a word of its own: 10,000 is 만 in Korean, not 일만.
-                said += self.alone[unit] if count == 1 else self.words(count) + self.units[unit]
-        return said + (self.words(number) if number else "")
+                text += self.alone[unit] if count == 1 else self.words(count) + self.units[unit]
+        return text + (self.words(number) if number else "")
 
 
 @cache
 def load(language: str) -> Cardinals:
     """The numbers of a language of `SEPARATORS`."""
-    made = Cardinals({}, {}, {100: {}, 1000: {}})
+    numbers = Cardinals({}, {}, {100: {}, 1000: {}})
     single = {}
     with FILE.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row["language"] != language:
                 continue
-            place, words = row["place"], row["words"]
-            if place in ("point", "source"):
-                single[place] = words
-            elif place.startswith("after "):
-                made.after[int(place.removeprefix("after "))][int(row["number"])] = words
+            position, words = row["place"], row["words"]
+            if position in ("point", "source"):
+                single[position] = words
+            elif position.startswith("after "):
+                numbers.after[int(position.removeprefix("after "))][int(row["number"])] = words
             else:
-                kinds = {"alone": made.alone, "before": made.before, "unit": made.units}
-                kinds[place][int(row["number"])] = words
-    return Cardinals(made.alone, made.before, made.after, made.units, **single)
+                kinds = {"alone": numbers.alone, "before": numbers.before, "unit": numbers.units}
+                kinds[position][int(row["number"])] = words
+    return Cardinals(numbers.alone, numbers.before, numbers.after, numbers.units, **single)
 
 
 def cardinals(language: str) -> Step:
@@ -119,21 +119,23 @@ def cardinals(language: str) -> Step:
     # Digits and separators are found first, because a pattern that looks around itself is tried at every character.
     run = re.compile(rf"\d[\d{group}{decimal}]*")
 
-    def say(match: re.Match[str]) -> str:
-        whole, decimals = re.sub(r"\D", "", match[1]), match[2]
-        if (len(whole) > 1 and whole[0] == "0") or len(whole) > 16 or int(whole) > numbers.largest:
-            return whole if decimals is None else match[0]
+    def spell(match: re.Match[str]) -> str:
+        integer, decimals = re.sub(r"\D", "", match[1]), match[2]
+        if (len(integer) > 1 and integer[0] == "0") or len(integer) > 16 or int(integer) > numbers.largest:
+            return integer if decimals is None else match[0]
         if decimals is None:
-            return f" {numbers.words(int(whole))} "
+            return f" {numbers.words(int(integer))} "
         if not numbers.point:
             return match[0]
-        return f" {numbers.words(int(whole))} {numbers.point} {' '.join(numbers.words(int(one)) for one in decimals)} "
+        return (
+            f" {numbers.words(int(integer))} {numbers.point} {' '.join(numbers.words(int(one)) for one in decimals)} "
+        )
 
-    def rewrite(found: re.Match[str]) -> str:
-        text, start, end = found.string, found.start(), found.end()
+    def rewrite(hit: re.Match[str]) -> str:
+        text, start, end = hit.string, hit.start(), hit.end()
         before, after = text[max(0, start - 1) : start], text[end : end + 1]
-        said = number.sub(say, f"{before}{found[0]}{after}")
-        return said[len(before) : len(said) - len(after)]
+        spelled = number.sub(spell, f"{before}{hit[0]}{after}")
+        return spelled[len(before) : len(spelled) - len(after)]
 
     return lambda text: run.sub(rewrite, text)
 

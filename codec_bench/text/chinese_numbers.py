@@ -67,11 +67,11 @@ def spoken(text: str) -> str:
     """
     # The published file marks both ends of the text, and takes away every such mark at the end.
     text = f"^{text}$"
-    for pattern, say in _READINGS:
+    for pattern, read in _READINGS:
         if pattern is _PERCENTAGE:
             text = text.replace("％", "%")
-        for found in pattern.findall(text):
-            text = text.replace(found, say(found), 1)
+        for matched in pattern.findall(text):
+            text = text.replace(matched, read(matched), 1)
     for before, after in _BETWEEN_LETTERS.findall(text):
         text = text.replace(f"{before}二{after}", f"{before}2{after}", 1)
     return text.lstrip("^").rstrip("$")
@@ -83,17 +83,17 @@ def cardinal(number: str) -> str:
     A number of several zeros gives an empty text. Zeros in front of a single other digit give one zero; zeros in front
     of longer numbers are not read.
     """
-    whole, point, decimals = number.partition(".")
-    parts = list(_parts(whole)) if len(whole) > 1 else [DIGITS[int(whole)]]
+    integer, point, decimals = number.partition(".")
+    parts = list(_parts(integer)) if len(integer) > 1 else [DIGITS[int(integer)]]
     if parts[:2] == ["一", "十"]:
         del parts[0]
-    for place, part in enumerate(parts[:-1]):
+    for index, group in enumerate(parts[:-1]):
         # Two is 两 before hundreds and larger units, but not in the tens of a larger unit.
-        before, after = parts[place - 1] if place else "", parts[place + 1]
-        if part == "二" and after not in f"{DIGITS}十" and (not before or before not in f"{DIGITS}十"):
-            parts[place] = "两"
-    said = "".join(parts) + ("点" + one_by_one(decimals) if point else "")
-    return DIGITS[0] + said if said.startswith("点") else said
+        before, after = parts[index - 1] if index else "", parts[index + 1]
+        if group == "二" and after not in f"{DIGITS}十" and (not before or before not in f"{DIGITS}十"):
+            parts[index] = "两"
+    spelled = "".join(parts) + ("点" + one_by_one(decimals) if point else "")
+    return DIGITS[0] + spelled if spelled.startswith("点") else spelled
 
 
 def one_by_one(digits: str) -> str:

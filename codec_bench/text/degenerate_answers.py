@@ -31,7 +31,7 @@ _ITEM = re.compile(rf"[{ALONE_CLASS}]|(?:(?![{ALONE_CLASS}])[^\W_])+")
 _COPIED = 4
 """The fewest items in a row that make a copy, unless what was asked is shorter."""
 _SHORTEST_PROMPT = 3
-_MOST_ASKED = 400
+_MOST_PROMPT = 400
 _LOOP_ITEMS, _LOOP_COPIES, _LOOP_PERIOD = 12, 4, 60
 _LOOP_CHARACTERS, _LOOP_LETTER_COPIES, _LOOP_LETTERS = 48, 8, 30
 _TAIL = 480
@@ -68,7 +68,7 @@ _SCRIPTS = {
 """The scripts of languages by base code, as Unicode names characters."""
 
 
-def ways_of(
+def find_degeneracies(
     text: str,
     *,
     prompt: str = "",
@@ -85,19 +85,19 @@ def ways_of(
         language: base code of the language of the expected answers; None takes their scripts alone.
         at_limit: whether the answer ended at a limit of length.
     """
-    said, expected = items_of(text), [one for one in known if isinstance(one, str)]
-    if not said:
-        return () if any(not _kept_items(one) for one in expected) else (EMPTY,)
-    found = set()
-    if at_limit or (_loops(text, said) and not any(_loops(one, _kept_items(one)) for one in expected)):
-        found.add(ENDLESS)
-    if _copies(said, _kept_items(prompt)[:_MOST_ASKED], expected):
-        found.add(COPY)
+    items, expected = items_of(text), [one for one in known if isinstance(one, str)]
+    if not items:
+        return () if any(not _cached_items(one) for one in expected) else (EMPTY,)
+    kinds = set()
+    if at_limit or (_loops(text, items) and not any(_loops(one, _cached_items(one)) for one in expected)):
+        kinds.add(ENDLESS)
+    if _copies(items, _cached_items(prompt)[:_MOST_PROMPT], expected):
+        kinds.add(COPY)
     if _is_phonetic(text) and not any(map(_is_phonetic, expected)):
-        found.add(PHONEMES)
-    elif _is_foreign(said, expected, language):
-        found.add(LANGUAGE)
-    return tuple(way for way in WAYS if way in found)
+        kinds.add(PHONEMES)
+    elif _is_foreign(items, expected, language):
+        kinds.add(LANGUAGE)
+    return tuple(kind for kind in WAYS if kind in kinds)
 
 
 def items_of(text: str) -> list[str]:
@@ -108,7 +108,7 @@ def items_of(text: str) -> list[str]:
 
 
 @lru_cache(256)
-def _kept_items(text: str) -> tuple[str, ...]:
+def _cached_items(text: str) -> tuple[str, ...]:
     """`items_of` a text that many answers are compared with."""
     return tuple(items_of(text))
 
@@ -132,18 +132,18 @@ def _is_periodic(items: Sequence[str], longest: int, copies: int, fewest: int) -
     return False
 
 
-def _copies(said: Sequence[str], asked: Sequence[str], expected: Sequence[str]) -> bool:
+def _copies(items: Sequence[str], prompt: Sequence[str], expected: Sequence[str]) -> bool:
     """Whether at least half of what was asked stands in an answer in a row, and the answer is hardly longer."""
-    if len(asked) < _SHORTEST_PROMPT or len(said) > 3 * len(asked):
+    if len(prompt) < _SHORTEST_PROMPT or len(items) > 3 * len(prompt):
         return False
-    run = max(min(_COPIED, len(asked)), (len(asked) + 1) // 2)
-    parts = {tuple(said[at : at + run]) for at in range(len(said) - run + 1)}
-    copied = any(tuple(asked[at : at + run]) in parts for at in range(len(asked) - run + 1))
-    return copied and not any(_holds(_kept_items(one), said) for one in expected)
+    run = max(min(_COPIED, len(prompt)), (len(prompt) + 1) // 2)
+    parts = {tuple(items[at : at + run]) for at in range(len(items) - run + 1)}
+    copied = any(tuple(prompt[at : at + run]) in parts for at in range(len(prompt) - run + 1))
+    return copied and not any(_holds(_cached_items(one), items) for one in expected)
 
 
-def _holds(items: Sequence[str], wanted: Sequence[str]) -> bool:
-    return f"\0{chr(0).join(wanted)}\0" in f"\0{chr(0).join(items)}\0"
+def _holds(items: Sequence[str], run: Sequence[str]) -> bool:
+    return f"\0{chr(0).join(run)}\0" in f"\0{chr(0).join(items)}\0"
 
 
 def _is_phonetic(text: str) -> bool:
@@ -155,7 +155,7 @@ def _is_phonetic(text: str) -> bool:
     words = head.split()
     if len(words) < _COPIED or sum(len(word) <= _LONGEST_PHONEME for word in words) < 0.8 * len(words):
         return False
-    tokens = [token for part in words if (token := part.strip(".,;:|/[]{}()\"'"))]
+    tokens = [token for token_text in words if (token := token_text.strip(".,;:|/[]{}()\"'"))]
     read = [match for token in tokens if (match := _ARPABET.fullmatch(token)) is not None]
     vowels = sum(match[1].upper() in _VOWELS for match in read)
     consonants = [match[1].upper() for match in read if match[1].upper() in _CONSONANTS and not match[2]]
@@ -165,12 +165,12 @@ def _is_phonetic(text: str) -> bool:
     return vowels >= 0.2 * len(tokens) and len(consonants) >= 0.25 * len(tokens)
 
 
-def _is_foreign(said: Sequence[str], expected: Sequence[str], language: str | None) -> bool:
+def _is_foreign(items: Sequence[str], expected: Sequence[str], language: str | None) -> bool:
     """Whether most of an answer is in another script than the expected answers, or its small words are of another
     language.
     """
-    scripts = Counter(name for item in said if (name := _script(item[0])) is not None)
-    allowed = {name for one in expected for item in _kept_items(one) if (name := _script(item[0])) is not None}
+    scripts = Counter(name for item in items if (name := _script(item[0])) is not None)
+    allowed = {name for one in expected for item in _cached_items(one) if (name := _script(item[0])) is not None}
     if not scripts or (not allowed and language not in _SCRIPTS):
         return False
     allowed.update(_SCRIPTS.get(language or "", ()))
@@ -179,11 +179,11 @@ def _is_foreign(said: Sequence[str], expected: Sequence[str], language: str | No
         return True
     if language not in _FUNCTION_WORDS or other:
         return False
-    spoken = _counted(said)
-    own, most = spoken.pop(language, 0), max(spoken.values(), default=0)
-    told = _counted([item for one in expected for item in _kept_items(one)])
-    told.pop(language, None)
-    return most >= 3 and most > 3 * own and most >= 0.1 * len(said) and not told
+    spoken = _counted(items)
+    native, most = spoken.pop(language, 0), max(spoken.values(), default=0)
+    in_reference = _counted([item for one in expected for item in _cached_items(one)])
+    in_reference.pop(language, None)
+    return most >= 3 and most > 3 * native and most >= 0.1 * len(items) and not in_reference
 
 
 def _counted(items: Iterable[str]) -> Counter[str]:
@@ -208,4 +208,4 @@ def _script(character: str) -> str | None:
     return (rest[0] if first in ("FULLWIDTH", "HALFWIDTH") and rest else first) or None
 
 
-__all__ = ["COPY", "EMPTY", "ENDLESS", "LANGUAGE", "PHONEMES", "WAYS", "items_of", "ways_of"]
+__all__ = ["COPY", "EMPTY", "ENDLESS", "LANGUAGE", "PHONEMES", "WAYS", "find_degeneracies", "items_of"]

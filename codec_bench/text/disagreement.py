@@ -52,7 +52,7 @@ class _Aligned:
         return sum(i2 - i1 for step, i1, i2, _, _ in self.steps if step == "equal")
 
     @property
-    def missed(self) -> set[int]:
+    def missing(self) -> set[int]:
         """The places of the reference whose words the text has not."""
         return {at for step, i1, i2, _, _ in self.steps if step in ("delete", "replace") for at in range(i1, i2)}
 
@@ -68,13 +68,13 @@ class _Aligned:
     def in_place_of(self, span: Sequence[int]) -> str:
         """The words that stand in place of a span of the reference, or of a part of it."""
         first, last = span[0], span[-1]
-        found = [
+        groups = [
             self.words[j1:j2] for step, i1, i2, j1, j2 in self.steps if step == "replace" and i1 <= last and first < i2
         ]
-        return " ".join(word for words in found for word in words)
+        return " ".join(word for words in groups for word in words)
 
 
-def followed(original: str, corrected: str, said: str) -> Followed:
+def followed(original: str, corrected: str, transcript: str) -> Followed:
     """Which of two references a transcript follows where they disagree; all three are normalised.
 
     A place counts where the correction lacks or replaces words of the original, or adds words at its beginning or end.
@@ -86,42 +86,42 @@ def followed(original: str, corrected: str, said: str) -> Followed:
         Followed(original=0, eligible=1, places=1)
     """
     words = original.split()
-    fixed, heard = _beside(words, corrected), _beside(words, said)
+    fixed, recognised = _align(words, corrected), _align(words, transcript)
     least = int(_LEAST_MATCHED * len(words))
     if not words or fixed.matched < least:
         return Followed(0, 0, 0)
-    verdicts = [*_replaced(words, fixed, heard), *_added(words, fixed, heard)]
-    usable = heard.matched >= least and len(heard.words) <= _MOST_WORDS * len(words)
-    told = [one for one in verdicts if one is not None] if usable else []
-    return Followed(sum(told), len(told), len(verdicts))
+    verdicts = [*_replaced(words, fixed, recognised), *_added(words, fixed, recognised)]
+    usable = recognised.matched >= least and len(recognised.words) <= _MOST_WORDS * len(words)
+    decided = [one for one in verdicts if one is not None] if usable else []
+    return Followed(sum(decided), len(decided), len(verdicts))
 
 
-def _beside(words: Sequence[str], text: str) -> _Aligned:
+def _align(words: Sequence[str], text: str) -> _Aligned:
     others = text.split()
     return _Aligned(others, SequenceMatcher(None, words, others, autojunk=False).get_opcodes())
 
 
-def _replaced(words: Sequence[str], fixed: _Aligned, heard: _Aligned) -> Iterator[bool | None]:
+def _replaced(words: Sequence[str], fixed: _Aligned, recognised: _Aligned) -> Iterator[bool | None]:
     """Of each span that the correction lacks, whether the transcript has it (or the correction's words); None if
     neither.
     """
-    lacking = sorted(fixed.missed)
+    lacking = sorted(fixed.missing)
     for _, run in groupby(enumerate(lacking), lambda one: one[1] - one[0]):
         span = [at for _, at in run]
         spoken = fixed.in_place_of(span)
         if _distance("".join(words[at] for at in span), spoken.replace(" ", "")) < _LEAST_DISTANCE:
             continue
-        missed = heard.missed & set(span)
-        corrected = len(missed) == len(span) and heard.in_place_of(span) == spoken
-        yield True if not missed else False if corrected else None
+        missing = recognised.missing & set(span)
+        corrected = len(missing) == len(span) and recognised.in_place_of(span) == spoken
+        yield True if not missing else False if corrected else None
 
 
-def _added(words: Sequence[str], fixed: _Aligned, heard: _Aligned) -> Iterator[bool | None]:
+def _added(words: Sequence[str], fixed: _Aligned, recognised: _Aligned) -> Iterator[bool | None]:
     """Of the words that the correction adds at the beginning and at the end, whether the transcript adds none there (or
     these).
     """
     for before in (0, len(words)):
-        more, mine = fixed.inserted(before), heard.inserted(before)
+        more, mine = fixed.inserted(before), recognised.inserted(before)
         if more:
             same = mine[-len(more) :] == more if before == 0 else mine[: len(more)] == more
             yield True if not mine else False if same else None
@@ -129,5 +129,5 @@ def _added(words: Sequence[str], fixed: _Aligned, heard: _Aligned) -> Iterator[b
 
 def _distance(letters: str, others: str) -> float:
     """Edits of letters for each letter."""
-    (found,) = error_rates(reference=[letters], estimate=[others], unit="char", normaliser="none")
-    return found.errors / len(letters)
+    (rate,) = error_rates(reference=[letters], estimate=[others], unit="char", normaliser="none")
+    return rate.errors / len(letters)

@@ -241,20 +241,20 @@ def _counts(reference: Sequence[str] | str, estimate: Sequence[str] | str, unit:
     return _aligned(*_numbered([*map(apply, references), *map(apply, estimates)], unit))
 
 
-def _texts(side: str, given: Any) -> list[str]:
+def _texts(role: str, texts: Any) -> list[str]:
     """One side as a list of texts. A mapping is none: its texts have no order that the other side shares."""
-    if isinstance(given, str):
-        return [given]
-    if isinstance(given, bytes | Mapping) or not isinstance(given, Iterable):
-        raise UserError(f"the {side} of an error rate is a {type(given).__name__}; expected a text or a list of texts")
-    found = list(given)
-    for place, text in enumerate(found):
+    if isinstance(texts, str):
+        return [texts]
+    if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
+        raise UserError(f"the {role} of an error rate is a {type(texts).__name__}; expected a text or a list of texts")
+    listed = list(texts)
+    for index, text in enumerate(listed):
         if not isinstance(text, str):
             raise UserError(
-                f"{side} {place} of an error rate is a {type(text).__name__}; expected a text",
+                f"{role} {index} of an error rate is a {type(text).__name__}; expected a text",
                 hint="leave out the pairs without one, on both sides",
             )
-    return found
+    return listed
 
 
 def _check_numbers(references: int, estimates: int) -> None:

@@ -40,7 +40,7 @@ def base_language(text: str) -> str:
     """
     parts = _SEPARATORS.sub("-", text.strip().lower()).split("-")
     base = _BY_NAME.get(parts[0]) or _BY_CODE.get(parts[0], parts[0])
-    return "yue" if base == "zh" and any(part in _CANTONESE for part in parts[1:]) else base
+    return "yue" if base == "zh" and any(subtag in _CANTONESE for subtag in parts[1:]) else base
 
 
 ALONE = (

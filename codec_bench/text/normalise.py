@@ -74,7 +74,7 @@ def get_normaliser(name: str) -> Callable[[str], str]:
     if name in COMPOSED:
         return _composed(COMPOSED[name])
     if "," in name:
-        return _composed(tuple(part.strip() for part in name.split(",")))
+        return _composed(tuple(step.strip() for step in name.split(",")))
     if name in step_names():
         return get_step(name)
     raise UnknownName("normaliser", name, [*_BUILDERS, *COMPOSED, *step_names()])
@@ -104,33 +104,33 @@ def _none() -> Callable[[str], str]:
 
 _BUILDERS: dict[str, Callable[[], Callable[[str], str]]] = {"basic": _basic, "none": _none, "whisper-en": whisper_en}
 
-_OWN = ("clean", "apostrophes", "nfkc", "drop-bracketed", "digits")
+_COMMON = ("clean", "apostrophes", "nfkc", "drop-bracketed", "digits")
 _OWN_CHARACTERS = ("clean", "apostrophes", "nfkc", "drop-marked", "digits", "lower")
 _AFTER = ("lower", "nfkc", "words", "squeeze")
 COMPOSED: dict[str, tuple[str, ...]] = {
     "characters": (*_OWN_CHARACTERS, "words", "no-spaces"),
     "characters-th": (*_OWN_CHARACTERS, "thai-am", "words", "no-spaces"),
-    "folded-ar": (*_OWN, "drop-vowel-points", "cardinals-ar", "alefs", *_AFTER, "variants-ar"),
-    "folded-de": (*_OWN, "cardinals-de", *_AFTER, "variants-de"),
+    "folded-ar": (*_COMMON, "drop-vowel-points", "cardinals-ar", "alefs", *_AFTER, "variants-ar"),
+    "folded-de": (*_COMMON, "cardinals-de", *_AFTER, "variants-de"),
     "folded-en": ("clean", "spelling-en", "whisper-en", "letters-en", "okay", "names", "lone-points"),
-    "folded-es": (*_OWN, "cardinals-es", *_AFTER),
-    "folded-fr": (*_OWN, "cardinals-fr", *_AFTER),
-    "folded-hi": (*_OWN, "cardinals-hi", *_AFTER, "devanagari", "variants-hi"),
-    "folded-id": (*_OWN, "ordinals-id", "cardinals-id", *_AFTER),
-    "folded-it": (*_OWN, "cardinals-it", *_AFTER, "variants-it"),
+    "folded-es": (*_COMMON, "cardinals-es", *_AFTER),
+    "folded-fr": (*_COMMON, "cardinals-fr", *_AFTER),
+    "folded-hi": (*_COMMON, "cardinals-hi", *_AFTER, "devanagari", "variants-hi"),
+    "folded-id": (*_COMMON, "ordinals-id", "cardinals-id", *_AFTER),
+    "folded-it": (*_COMMON, "cardinals-it", *_AFTER, "variants-it"),
     "folded-ja": (*_OWN_CHARACTERS, "positional-ja", "cardinals-ja", "words", "no-spaces", "variants-ja"),
     "folded-ko": (*_OWN_CHARACTERS, "cardinals-ko", "variants-ko", "words", "no-spaces"),
-    "folded-pt": (*_OWN, "cardinals-pt", *_AFTER, "variants-pt"),
-    "folded-ru": (*_OWN, "yo", "cardinals-ru", *_AFTER, "variants-ru"),
+    "folded-pt": (*_COMMON, "cardinals-pt", *_AFTER, "variants-pt"),
+    "folded-ru": (*_COMMON, "yo", "cardinals-ru", *_AFTER, "variants-ru"),
     "folded-th": (*_OWN_CHARACTERS, "thai-am", "cardinals-th", "words", "no-spaces"),
-    "folded-vi": (*_OWN, "cardinals-vi", *_AFTER, "variants-vi"),
+    "folded-vi": (*_COMMON, "cardinals-vi", *_AFTER, "variants-vi"),
     "folded-zh": ("clean", "apostrophes", "zh-hans", "width", "digits", "drop-marked", "groups-zh", "wetext-zh", "nfkc",
                   "zh-digits", "zh-variants", "variants-zh", "lower", "join-words", "words", "squeeze", "letters", "names",
                   "join-alone"),
-    "words": (*_OWN, *_AFTER),
-    "words-ar": (*_OWN, "drop-vowel-points", *_AFTER),
-    "words-he": (*_OWN, "drop-vowel-points", *_AFTER),
-    "words-tr": (*_OWN, "turkish-i", *_AFTER),
+    "words": (*_COMMON, *_AFTER),
+    "words-ar": (*_COMMON, "drop-vowel-points", *_AFTER),
+    "words-he": (*_COMMON, "drop-vowel-points", *_AFTER),
+    "words-tr": (*_COMMON, "turkish-i", *_AFTER),
     "zh": ("clean", "apostrophes", "zh-hans", "width", "digits", "drop-marked", "wetext-zh", "nfkc", "zh-digits",
            "zh-variants", "lower", "join-words", "words", "squeeze", "join-alone"),
 }  # fmt: skip

@@ -77,9 +77,10 @@ def english(version: str) -> Step:
     count = rules.standardize_numbers
     if june:
         rules.ignore_patterns = _FILLERS_OF_JUNE
-        found = rules.replacers.items()
+        replacements = rules.replacers.items()
         rules.replacers = dict(
-            (_IS_OF_JUNE, r"\1 is") if pattern == _IS else (pattern, said) for pattern, said in found
+            (_IS_OF_JUNE, r"\1 is") if pattern == _IS else (pattern, replacement)
+            for pattern, replacement in replacements
         )
     if april:  # the package's own rule calls both, so what is done beside them is done in its places
         join, names = partial(_replaced, _compounds(june)), partial(_mapped, _names(june))
@@ -143,16 +144,20 @@ def spellings(version: str = VERSIONS[-1]) -> dict[str, str]:
 
 
 def _spellings(known: dict[str, str], version: str) -> dict[str, str]:
-    kept = {word: said for word, said in known.items() if word not in _NOT_SPELLED}
+    retained = {word: spelling for word, spelling in known.items() if word not in _NOT_SPELLED}
     june = _SPELLINGS_OF_JUNE if version >= VERSIONS[2] else {}
-    return {**kept, **_SPELLINGS, **june, **(_FLYER if version >= VERSIONS[3] else {})}
+    return {**retained, **_SPELLINGS, **june, **(_FLYER if version >= VERSIONS[3] else {})}
 
 
 def _names(june: bool) -> dict[str, str]:
     held = {
-        name: said for said, _, names in (one.partition("=") for one in _NAMES.split()) for name in names.split("|")
+        name: spelling
+        for spelling, _, names in (one.partition("=") for one in _NAMES.split())
+        for name in names.split("|")
     }
-    return held if june else {name: said for name, said in held.items() if name not in _NOT_YET} | _NAMES_OF_APRIL
+    return (
+        held if june else {name: spelling for name, spelling in held.items() if name not in _NOT_YET} | _NAMES_OF_APRIL
+    )
 
 
 def _compounds(june: bool) -> dict[str, str]:

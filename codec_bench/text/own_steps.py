@@ -41,8 +41,8 @@ EXTRA = "text"
 """The extra that brings the optional packages of this room."""
 
 
-def optional(module: str, what: str, package: str) -> Any:
-    """A module of an optional package; `what` says what it is needed for.
+def optional(module: str, purpose: str, package: str) -> Any:
+    """A module of an optional package; `purpose` says what it is needed for.
 
     Raises:
         MissingExtra: the package is not installed.
@@ -53,7 +53,7 @@ def optional(module: str, what: str, package: str) -> Any:
             warnings.simplefilter("ignore")
             return import_module(module)
     except ImportError as error:
-        raise MissingExtra(what, package, EXTRA) from error
+        raise MissingExtra(purpose, package, EXTRA) from error
 
 
 def squeeze(text: str) -> str:

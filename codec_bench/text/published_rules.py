@@ -150,7 +150,7 @@ def _open_asr() -> list[Rule]:
             {
                 "en": Recipe((f"open-asr-{version}",), joined=("compounds",) if version >= "2026-06-11" else ()),
                 **{
-                    language: Recipe((f"open-asr-{language}",), joined=_joined_beside_english(version))
+                    language: Recipe((f"open-asr-{language}",), joined=_english_joins(version))
                     for language in LANGUAGES
                 },
             },
@@ -162,5 +162,5 @@ def _open_asr() -> list[Rule]:
     ]
 
 
-def _joined_beside_english(version: str) -> tuple[Joined, ...]:
+def _english_joins(version: str) -> tuple[Joined, ...]:
     return ("pairs", "compounds") if version >= "2026-06-22" else ("pairs",)

@@ -83,14 +83,14 @@ class _Form(NamedTuple):
     form: str
 
 
-def rendered(reference: str, said: str, normalise: Callable[[str], str]) -> dict[str, Rendered]:
+def rendered(reference: str, estimate: str, normalise: Callable[[str], str]) -> dict[str, Rendered]:
     """By kind, how often a transcript writes what it heard as the reference does, where both have the same words.
 
     A place counts if the words around it, normalised, are aligned and both texts have one of the forms of a family
     there. A text whose forms stand in brackets that the rule removes has no places.
 
     Args:
-        reference, said: as they are written, not normalised. normalise: the rule that tells which words are the same.
+        reference, estimate: as they are written, not normalised. normalise: the rule that tells which words are the same.
 
     Examples:
         >>> rendered("The colour of e-mail", "The color of e-mail", str.lower)["lexical"]
@@ -102,23 +102,23 @@ def rendered(reference: str, said: str, normalise: Callable[[str], str]) -> dict
     if not forms:
         return counts
     mine, words = _placed(reference, forms, normalise)
-    theirs, heard = _placed(said, _forms(said), normalise)
-    for place, form in mine.items():
-        other = theirs.get(_opposite(place, _aligned(words, heard)))
+    theirs, other_words = _placed(estimate, _forms(estimate), normalise)
+    for position, form in mine.items():
+        other = theirs.get(_opposite(position, _aligned(words, other_words)))
         if other and other.family == form.family:
             same, places = counts[form.kind]
             counts[form.kind] = Rendered(same + (other.form == form.form), places + 1)
     return counts
 
 
-def _aligned(words: list[str], heard: list[str]) -> list[tuple[int, int, int]]:
+def _aligned(words: list[str], other_words: list[str]) -> list[tuple[int, int, int]]:
     """The runs of equal words: where each begins and ends in the first text, and where it begins in the second."""
-    steps = SequenceMatcher(None, words, heard, autojunk=False).get_opcodes()
+    steps = SequenceMatcher(None, words, other_words, autojunk=False).get_opcodes()
     return [(i1, i2, j1) for step, i1, i2, j1, _ in steps if step == "equal"]
 
 
-def _opposite(place: int, runs: list[tuple[int, int, int]]) -> int:
-    return next((other + place - first for first, end, other in runs if first <= place < end), -1)
+def _opposite(position: int, runs: list[tuple[int, int, int]]) -> int:
+    return next((other + position - first for first, end, other in runs if first <= position < end), -1)
 
 
 def _doubtful(form: _Form, reference: str) -> bool:
@@ -133,14 +133,14 @@ def _placed(text: str, forms: list[_Form], normalise: Callable[[str], str]) -> t
         parts += [text[at : form.start], _standing_for(form)]
         at = form.end
     words = normalise(" ".join([*parts, text[at:]])).split()
-    found: dict[int, _Form] = {}
+    forms_at: dict[int, _Form] = {}
     left = iter(forms)
     waiting = next(left, None)
-    for place, word in enumerate(words):
+    for position, word in enumerate(words):
         if waiting and word == _standing_for(waiting):
-            found[place] = waiting
+            forms_at[position] = waiting
             waiting = next(left, None)
-    return ({} if waiting else found), words
+    return ({} if waiting else forms_at), words
 
 
 def _standing_for(form: _Form) -> str:
@@ -151,23 +151,23 @@ def _standing_for(form: _Form) -> str:
 
 def _forms(text: str) -> list[_Form]:
     """All forms of a text in order; of two that overlap the one that begins first, or is longer."""
-    found: list[_Form] = []
+    forms: list[_Form] = []
     for form in sorted(_candidates(text), key=lambda one: (one.start, -one.end)):
-        if not found or form.start >= found[-1].end:
-            found.append(form)
-    return found
+        if not forms or form.start >= forms[-1].end:
+            forms.append(form)
+    return forms
 
 
 def _candidates(text: str) -> Iterator[_Form]:
     for pattern, read in _patterns():
         for match in pattern.finditer(text):
-            what = read(match)
-            if what is not None:
-                yield _Form(match.start(), match.end(), *what)
+            reading = read(match)
+            if reading is not None:
+                yield _Form(match.start(), match.end(), *reading)
 
 
-_What = tuple[str, str, str]
-_Read = Callable[[re.Match[str]], _What | None]
+_Reading = tuple[str, str, str]
+_Read = Callable[[re.Match[str]], _Reading | None]
 
 
 @cache
@@ -185,12 +185,12 @@ def _patterns() -> list[tuple[re.Pattern[str], _Read]]:
         "|".join(sorted(_INITIALS, key=len, reverse=True)),
     )
     numbers = _numbers()
-    said = "|".join(one.replace(" ", _APART) for one in sorted(numbers, key=len, reverse=True))
+    alternatives = "|".join(one.replace(" ", _APART) for one in sorted(numbers, key=len, reverse=True))
     return [
         (_alone(words), lambda match: ("spelling", *_spelled()[match[0].casefold()])),
         *lexical,
         *((_alone(pattern), _initialism) for pattern in letters),
-        (_alone(said), lambda match: ("number", numbers[re.sub(_APART, " ", match[0].casefold())], "words")),
+        (_alone(alternatives), lambda match: ("number", numbers[re.sub(_APART, " ", match[0].casefold())], "words")),
         (_DIGITS, _digits),
     ]
 
@@ -199,8 +199,8 @@ def _alone(pattern: str) -> re.Pattern[str]:
     return re.compile(_ALONE.format(pattern), re.IGNORECASE)
 
 
-def _always(*what: str) -> _Read:
-    kind, family, form = what
+def _always(*reading: str) -> _Read:
+    kind, family, form = reading
     return lambda _: (kind, family, form)
 
 
@@ -217,7 +217,7 @@ def _spelled() -> dict[str, tuple[str, str]]:
     }
 
 
-def _initialism(match: re.Match[str]) -> _What | None:
+def _initialism(match: re.Match[str]) -> _Reading | None:
     letters = re.sub(r"[.\s]", "", match[0]).casefold()
     if letters not in _INITIALS:
         return None
@@ -227,21 +227,21 @@ def _initialism(match: re.Match[str]) -> _What | None:
 
 def _numbers() -> dict[str, str]:
     """The family of each number from 11 to 99 in words, as it counts and as it orders."""
-    found = {}
+    names = {}
     for kind, teens, tens, units in (("count", _TEENS, _TENS, _UNITS), ("order", _TEENS_TH, _TENS_TH, _UNITS_TH)):
-        found.update({word: f"{kind} {_LEAST + at}" for at, word in enumerate(teens)})
-        found.update({word: f"{kind} {20 + 10 * at}" for at, word in enumerate(tens)})
-        found.update(
+        names.update({word: f"{kind} {_LEAST + at}" for at, word in enumerate(teens)})
+        names.update({word: f"{kind} {20 + 10 * at}" for at, word in enumerate(tens)})
+        names.update(
             {
                 f"{ten} {unit}": f"{kind} {21 + 10 * at + more}"
                 for at, ten in enumerate(_TENS)
                 for more, unit in enumerate(units)
             }
         )
-    return found
+    return names
 
 
-def _digits(match: re.Match[str]) -> _What | None:
+def _digits(match: re.Match[str]) -> _Reading | None:
     """A number in digits; not one that names a year, and not one whose ending is another number's."""
     value, ending = int(match[1]), match[2]
     text = match.string

@@ -18,7 +18,7 @@ from codec_bench.text.error_rate import ErrorRate, Unit, compound_error_rates, e
 from codec_bench.text.language import base_language, script_language
 from codec_bench.text.normalise import get_normaliser
 from codec_bench.text.open_asr import joined_pairs
-from codec_bench.text.tags import FEW_TAGGED, REMOVED, SAID, without_tags
+from codec_bench.text.tags import FEW_TAGGED, REMOVED, TAG_NOTE, without_tags
 from codec_bench.types import FLAG_FROM
 
 EMPTY_REFERENCE = Diagnostic("empty_reference")
@@ -57,7 +57,7 @@ class Compared:
         """The counts and both texts as they were compared, for `Score.detail`."""
         counts = self.counts
         tagged: dict[str, Any] = {"tags": self.tag_count, "flag": self.tags} if self.tags else {}
-        tagged |= {FLAG_FROM: FEW_TAGGED} if self.tags == SAID else {}
+        tagged |= {FLAG_FROM: FEW_TAGGED} if self.tags == TAG_NOTE else {}
         return {
             **tagged,
             "hits": counts.hits,
@@ -97,9 +97,9 @@ class Recipe:
     rate: Literal["wer", "cer"] = "wer"
     joined: tuple[Joined, ...] = ()
 
-    def steps(self, side: Literal["reference", "estimate"]) -> tuple[str, ...]:
+    def steps(self, role: Literal["reference", "estimate"]) -> tuple[str, ...]:
         """The steps of one side."""
-        return self.estimate if side == "estimate" and self.estimate is not None else self.reference
+        return self.estimate if role == "estimate" and self.estimate is not None else self.reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +168,14 @@ class Rule:
         return recipe.rate if recipe is not None else "wer"
 
     def trace(
-        self, text: str, language: str | None, side: Literal["reference", "estimate"] = "reference"
+        self, text: str, language: str | None, role: Literal["reference", "estimate"] = "reference"
     ) -> list[tuple[str, str]]:
         """What each normaliser of the rule makes of a text, to see why two texts count as different.
 
         Args:
             text: the text before any normalising.
             language: its language, or None to tell it from the script.
-            side: which text of a pair it is; some rules treat the two differently.
+            role: which text of a pair it is; some rules treat the two differently.
 
         Returns:
             `(normaliser, text after it)` for every step, in order.
@@ -187,7 +187,7 @@ class Rule:
         if recipe is None:
             raise UserError(f"the rule '{self.name}' knows {' and '.join(self.languages)} only, not '{language}'")
         done = []
-        for name in recipe.steps(side):
+        for name in recipe.steps(role):
             text = get_normaliser(name)(text)
             done.append((name, text))
         return done
@@ -227,15 +227,15 @@ class Rule:
         first = self._compare(reference, estimate, language, unit)
         if spoken is None or not self.two_references:
             return first
-        known = [place for place, text in enumerate(spoken) if text is not None]
+        known = [index for index, text in enumerate(spoken) if text is not None]
         second = self._compare(
-            [spoken[place] or "" for place in known],
-            [estimate[place] for place in known],
-            [language[place] for place in known],
+            [spoken[index] or "" for index in known],
+            [estimate[index] for index in known],
+            [language[index] for index in known],
             unit,
         )
-        for place, other in zip(known, second):
-            first[place] = _better(first[place], other)
+        for index, other in zip(known, second):
+            first[index] = _better(first[index], other)
         return first
 
     def item_value(self, compared: Compared) -> float | None:
@@ -269,11 +269,11 @@ class Rule:
     ) -> list[Compared]:
         results: dict[int, Compared] = {}
         by_unit: dict[tuple[Unit, bool], list[int]] = {}
-        for place, (reference, estimate, language) in enumerate(zip(references, estimates, languages)):
+        for index, (reference, estimate, language) in enumerate(zip(references, estimates, languages)):
             recipe = self.recipe(language, reference)
             if recipe is None:
                 note = Diagnostic("unknown_language", languages=self.languages, language=language)
-                results[place] = Compared(reference, estimate, "word", ErrorRate.zero(), None, 0.0, note)
+                results[index] = Compared(reference, estimate, "word", ErrorRate.zero(), None, 0.0, note)
                 continue
             if self.fixed and unit not in (None, recipe.unit):
                 raise UserError(
@@ -285,25 +285,25 @@ class Rule:
                 if self.untags:
                     reference, estimate = without_tags(reference)[0], without_tags(estimate)[0]
                 texts = (_apply(recipe.steps("reference"), reference), _apply(recipe.steps("estimate"), estimate))
-                tagged = self._tagged(recipe, references[place], texts[0])
+                tagged = self._tagged(recipe, references[index], texts[0])
                 texts = joined_pairs(*texts) if "pairs" in recipe.joined else texts
             except UserError:
                 raise
             except Exception as error:  # any text may come in, and the libraries of some steps may fail on it
                 note = Diagnostic("not_normalised", cause=of_error(error))
-                results[place] = Compared(reference, estimate, counted, ErrorRate.zero(), None, 0.0, note)
+                results[index] = Compared(reference, estimate, counted, ErrorRate.zero(), None, 0.0, note)
                 continue
-            by_unit.setdefault((counted, "compounds" in recipe.joined), []).append(place)
-            results[place] = Compared(*texts, counted, ErrorRate.zero(), None, tags=tagged[0], tag_count=tagged[1])
+            by_unit.setdefault((counted, "compounds" in recipe.joined), []).append(index)
+            results[index] = Compared(*texts, counted, ErrorRate.zero(), None, tags=tagged[0], tag_count=tagged[1])
         for (counted, compounds), places in by_unit.items():
             count_all = compound_error_rates if compounds else partial(error_rates, unit=counted, normaliser="none")
             counts = count_all(
-                reference=[results[place].reference for place in places],
-                estimate=[results[place].estimate for place in places],
+                reference=[results[index].reference for index in places],
+                estimate=[results[index].estimate for index in places],
             )
-            for place, count in zip(places, counts):
-                results[place] = self._valued(replace(results[place], counts=count))
-        return [results[place] for place in range(len(references))]
+            for index, count in zip(places, counts):
+                results[index] = self._valued(replace(results[index], counts=count))
+        return [results[index] for index in range(len(references))]
 
     def _tagged(self, recipe: Recipe, reference: str, compared: str) -> tuple[str, int]:
         """The flag about tags in a reference and their number; nothing if it has none or the rule itself drops them."""
@@ -312,7 +312,7 @@ class Rule:
             return "", 0
         if self.untags:
             return REMOVED, count
-        return (SAID, count) if _apply(recipe.steps("reference"), bare) != compared else ("", 0)
+        return (TAG_NOTE, count) if _apply(recipe.steps("reference"), bare) != compared else ("", 0)
 
     def _valued(self, compared: Compared) -> Compared:
         weight = compared.counts.reference_length

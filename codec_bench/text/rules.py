@@ -82,11 +82,11 @@ ALIASES = {
 
 @cache
 def _rules() -> dict[str, Rule]:
-    rules = [*_own(), *published_rules()]
+    rules = [*_define_rules(), *published_rules()]
     return {rule.name: rule for rule in rules}
 
 
-def _own() -> list[Rule]:
+def _define_rules() -> list[Rule]:
     whisper = "Radford et al. 2022, appendix C"
     return [
         *_by_language(),

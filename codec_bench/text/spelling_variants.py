@@ -42,7 +42,7 @@ def _rewriting(table: Table, *parts: str) -> Step:
     rules = [(re.compile(pattern), new) for pattern, new in table]
 
     def rewrite(text: str) -> str:
-        if any(part in text for part in parts):
+        if any(needle in text for needle in parts):
             for pattern, new in rules:
                 text = pattern.sub(new, text)
         return text
@@ -61,7 +61,9 @@ def _alefs(text: str) -> str:
 
 def _variants_ar() -> Step:
     numbers = load("ar")
-    words = {word for said in (*numbers.alone.values(), *numbers.before.values()) for word in _alefs(said).split()}
+    words = {
+        word for spelled in (*numbers.alone.values(), *numbers.before.values()) for word in _alefs(spelled).split()
+    }
     words |= {word.replace("مائ", "مئ") for word in words}
     hundred = re.compile(r"مائ(?=(?:ة|تا|تان|تين)(?!\w))")
     hundreds = re.compile(r"(?<!\w)(ثلاث|اربع|خمس|ست|سبع|ثمان|تسع) (?=مئة(?!\w))")
@@ -69,9 +71,9 @@ def _variants_ar() -> Step:
     def rewrite(text: str) -> str:
         if " و " in text:
             items = text.split(" ")
-            for place in range(len(items) - 2, 0, -1):
-                if items[place] == "و" and items[place - 1] in words and items[place + 1] in words:
-                    items[place : place + 2] = ["و" + items[place + 1]]
+            for index in range(len(items) - 2, 0, -1):
+                if items[index] == "و" and items[index - 1] in words and items[index + 1] in words:
+                    items[index : index + 2] = ["و" + items[index + 1]]
             text = " ".join(items)
         return hundreds.sub(r"\1", hundred.sub("مئ", text)) if "مائ" in text or "مئة" in text else text
 
@@ -188,16 +190,16 @@ def _variants_de() -> Step:
 @cache
 def _numerals_de() -> dict[str, str]:
     """Other forms of German numerals, and the library's: hundertzwei, tausendhundert, neunzehnhundertvierundachtzig."""
-    say = load("de").words
+    spell = load("de").words
     forms = {}
     for number in range(100, 10_000):
-        said = say(number)
-        other = said.replace("tausendeinhundert", "tausendhundert")
-        forms[other] = said
+        spelled = spell(number)
+        other = spelled.replace("tausendeinhundert", "tausendhundert")
+        forms[other] = spelled
         if number < 200 or 1000 <= number < 2000:
-            forms[said.removeprefix("ein")] = forms[other.removeprefix("ein")] = said
+            forms[spelled.removeprefix("ein")] = forms[other.removeprefix("ein")] = spelled
         if 1100 <= number < 2000:
-            forms[f"{say(number // 100)}hundert{say(number % 100) if number % 100 else ''}"] = said
+            forms[f"{spell(number // 100)}hundert{spell(number % 100) if number % 100 else ''}"] = spelled
     return forms
 
 
@@ -245,10 +247,10 @@ def _spelling_en(text: str) -> str:
         text = _ACRONYM.sub(lambda match: re.sub(r"[. ]", "", match[0]), text)
     if "lock" in text.lower():
         text = _O_CLOCK.sub(lambda match: "" if match[0].endswith(" ") else "oclock", text)
-    return _CLOCK.sub(_said_time, text) if ":" in text else text
+    return _CLOCK.sub(_spell_time, text) if ":" in text else text
 
 
-def _said_time(match: re.Match[str]) -> str:
+def _spell_time(match: re.Match[str]) -> str:
     """A time of the clock as Whisper's rule writes what is said: three thirty is 330, and three o five is 305."""
     hour, minute, half = int(match[1]), match[2], f" {match[3]}" if match[3] else ""
     if minute == "00" and 0 < hour <= 12:

@@ -15,10 +15,10 @@ from codec_bench.messages import Diagnostic
 
 PREFIX = "untagged/"
 """Before the name of a rule: both texts lose their tags, and then the rule compares them."""
-SAID = Diagnostic("tags_as_words")
+TAG_NOTE = Diagnostic("tags_as_words")
 """The flag of a score whose rule takes a tag for words."""
 FEW_TAGGED = 0.01
-"""Up to this share of the scores of a metric the flag `SAID` is not counted beside its value."""
+"""Up to this share of the scores of a metric the flag `TAG_NOTE` is not counted beside its value."""
 REMOVED = Diagnostic("tags_removed")
 """The flag of a score of a rule that removes tags, whose reference has some."""
 _TAG = re.compile(
@@ -36,9 +36,9 @@ def without_tags(text: str) -> tuple[str, int]:
     """
     if not any(sign in text for sign in _SIGNS):
         return text, 0
-    found = [match for match in _TAG.finditer(text) if any(letter.isalpha() for letter in match[0])]
-    if not found:
+    tags = [match for match in _TAG.finditer(text) if any(letter.isalpha() for letter in match[0])]
+    if not tags:
         return text, 0
-    ends = [0, *(match.end() for match in found)]
-    starts = [*(match.start() for match in found), len(text)]
-    return " ".join(" ".join(text[end:start] for end, start in zip(ends, starts)).split()), len(found)
+    ends = [0, *(match.end() for match in tags)]
+    starts = [*(match.start() for match in tags), len(text)]
+    return " ".join(" ".join(text[end:start] for end, start in zip(ends, starts)).split()), len(tags)

@@ -13,12 +13,12 @@ Which file to open
 """
 
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, checkpoint_names
-from codec_bench.weights.find import Found, WeightsMissing, find, find_all, lookup, noting, weights_identity
+from codec_bench.weights.find import LocalCheckpoint, WeightsMissing, find, find_all, lookup, noting, weights_identity
 from codec_bench.weights.state import load_configuration, load_into, load_state, unfilled, without
 
 __all__ = [
     "Checkpoint",
-    "Found",
+    "LocalCheckpoint",
     "WeightsMissing",
     "checkpoint",
     "checkpoint_names",

@@ -72,9 +72,9 @@ class File(Variant):
 
     @field_validator("alternatives", mode="before")
     @classmethod
-    def _paths_are_variants(cls, given: object) -> object:
+    def _paths_are_variants(cls, value: object) -> object:
         return (
-            [{"path": each} if isinstance(each, str) else each for each in given] if isinstance(given, list) else given
+            [{"path": each} if isinstance(each, str) else each for each in value] if isinstance(value, list) else value
         )
 
     @property
@@ -136,14 +136,14 @@ class Checkpoint(BaseModel):
 
     def inside(self, folder: Path) -> tuple[str, ...] | None:
         """The paths of its files in a folder, in order, or None if one is missing. Optional files may be missing."""
-        found = []
+        folders = []
         for file in self.files:
             here = next((v.path for v in file.variants if (folder / v.path).is_file()), None)
             if here is not None:
-                found.append(here)
+                folders.append(here)
             elif not file.optional:
                 return None
-        return tuple(found)
+        return tuple(folders)
 
     def missing(self, folder: Path) -> list[str]:
         """The files that a folder lacks, one text for each file, with all names that the file may have."""

@@ -87,43 +87,43 @@ def download(
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise WeightsError(f"'{url}' cannot be fetched; expected an address that begins with https:// or http://")
-    part = _Part(target, url, sha256)
+    partial = _PartialFile(target, url, sha256)
     while True:
-        before = part.size
+        before = partial.size
         try:
-            whole = _attempt(part, url, size, headers or {}, progress)
+            is_complete = _attempt(partial, url, size, headers or {}, progress)
         except (OSError, HTTPException) as error:  # the connection failed, or the answer was broken
             if _of_the_disk(error):
                 raise WeightsError(
                     f"'{target}' cannot be written: {getattr(error, 'strerror', None) or error}"
                 ) from error
-            if part.size <= before:
-                raise unreachable(url, error, part.size) from error
+            if partial.size <= before:
+                raise unreachable(url, error, partial.size) from error
             continue
-        if whole:
-            return part.finish(size, sha256)
-        if part.size <= before:
+        if is_complete:
+            return partial.finish(size, sha256)
+        if partial.size <= before:
             raise Unreachable(
-                f"'{url}' broke off after {part.size} bytes", hint="the same command continues where it stopped"
+                f"'{url}' broke off after {partial.size} bytes", hint="the same command continues where it stopped"
             )
 
 
-def check_room(folder: Path, needed: int, what: str) -> None:
+def check_room(folder: Path, needed: int, subject: str) -> None:
     """Raises an error if a disk has too little room.
 
     Raises:
         WeightsError: there is too little room. The message names the bytes needed and the bytes free.
     """
-    here = next(place for place in (folder, *folder.parents) if place.exists())
+    here = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free = shutil.disk_usage(here).free
     if free < needed:
         raise WeightsError(
-            f"{what} needs {readable(needed)} in '{folder}', where {readable(free)} are free",
+            f"{subject} needs {readable(needed)} in '{folder}', where {readable(free)} are free",
             hint="make room, or choose another disk: --to DIR, HF_HOME or CODEC_BENCH_CACHE",
         )
 
 
-class _Part:
+class _PartialFile:
     """The part of a file that has arrived, and which file it belongs to."""
 
     def __init__(self, target: Path, url: str, sha256: str | None) -> None:
@@ -138,7 +138,7 @@ class _Part:
             str(known["validator"]) if same and known.get("url") == url and known.get("validator") else None
         )
         if not same:
-            self.forget()
+            self.discard()
         self._about = {"url": url, "sha256": sha256}
 
     def _read(self) -> dict[str, Any]:
@@ -171,7 +171,7 @@ class _Part:
         file.write(chunk)
         self._digest.update(chunk)
 
-    def forget(self) -> None:
+    def discard(self) -> None:
         self.path.unlink(missing_ok=True)
         self._note.unlink(missing_ok=True)
 
@@ -180,10 +180,10 @@ class _Part:
         self.proceed()
         got, bytes_ = self._digest.hexdigest(), self.size
         if size is not None and bytes_ != size:
-            self.forget()
+            self.discard()
             raise WrongContent(f"'{self._about['url']}' gave {bytes_} bytes; expected {size}; nothing was kept")
         if sha256 is not None and got != sha256:
-            self.forget()
+            self.discard()
             raise WrongContent(
                 f"'{self._about['url']}' gave a file with the SHA-256 {got}; expected {sha256}; nothing was kept",
                 hint="the download was damaged or the file is another one: try again, or use another source (--from)",
@@ -193,16 +193,18 @@ class _Part:
         return got
 
 
-def _attempt(part: _Part, url: str, size: int | None, headers: Mapping[str, str], progress: Progress | None) -> bool:
+def _attempt(
+    partial: _PartialFile, url: str, size: int | None, headers: Mapping[str, str], progress: Progress | None
+) -> bool:
     """Asks the server once for the missing bytes. Returns whether the file is now complete."""
-    here = part.size
+    here = partial.size
     request = urllib.request.Request(url, headers={"User-Agent": "codec-bench", "Accept-Encoding": "identity"})
     for name, value in headers.items():
         request.add_unredirected_header(name, value)
     if here:
         request.add_header("Range", f"bytes={here}-")
-        if part.validator:
-            request.add_header("If-Range", part.validator)
+        if partial.validator:
+            request.add_header("If-Range", partial.validator)
     try:
         answer: HTTPResponse = urllib.request.urlopen(request, timeout=TIMEOUT_S)
     except urllib.error.HTTPError as error:
@@ -211,8 +213,8 @@ def _attempt(part: _Part, url: str, size: int | None, headers: Mapping[str, str]
             error.close()
             if whole_size == str(here):
                 return True
-            part.forget()
-            return _attempt(part, url, size, headers, progress)
+            partial.discard()
+            return _attempt(partial, url, size, headers, progress)
         raise
     with answer:
         validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
@@ -222,33 +224,33 @@ def _attempt(part: _Part, url: str, size: int | None, headers: Mapping[str, str]
         total = int(length) if length and length.isdigit() else None
         span = answer.headers.get("Content-Range", "")
         if answer.status == 206 and span.startswith(f"bytes {here}-"):
-            part.proceed()
+            partial.proceed()
             total = None if total is None else total + here
         else:
-            part.begin(validator)
+            partial.begin(validator)
             here = 0
         if size is not None and total is not None and total != size:
-            part.forget()
+            partial.discard()
             raise WrongContent(f"'{url}' has {total} bytes; expected {size}; nothing was fetched")
-        if answer.headers.get_content_type() == "text/html" and part.target.suffix not in (".html", ".htm"):
-            part.forget()
+        if answer.headers.get_content_type() == "text/html" and partial.target.suffix not in (".html", ".htm"):
+            partial.discard()
             raise WrongContent(
                 f"'{url}' answered with a web page in place of the file",
                 hint="a proxy or a page that asks for consent may be in between: open the address in a browser",
             )
         if total is not None:
-            check_room(part.target.parent, total - here, part.target.name)
+            check_room(partial.target.parent, total - here, partial.target.name)
         bound = size if size is not None else total
-        with part.path.open("ab") as file:
+        with partial.path.open("ab") as file:
             while chunk := answer.read(_CHUNK):
                 here += len(chunk)
                 if bound is not None and here > bound:
                     file.close()
-                    part.forget()
+                    partial.discard()
                     raise WrongContent(f"'{url}' gave more than {bound} bytes; expected {bound}; nothing was kept")
-                part.add(file, chunk)
+                partial.add(file, chunk)
                 if progress is not None:
-                    progress(part.target.name, here, bound)
+                    progress(partial.target.name, here, bound)
     # If the server gave no length, a broken download looks like a complete one. Then only the check of the content
     # tells.
     return bound is None or here == bound
@@ -286,9 +288,9 @@ def unreachable(url: str, error: Exception, here: int = 0) -> Unreachable:
             hint="try again later, or name another source with --from",
         )
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
-    kept = f"; {here} bytes are kept, and the same command continues" if here else ""
+    resumable = f"; {here} bytes are kept, and the same command continues" if here else ""
     return Unreachable(
-        f"'{host}' could not be reached: {why(reason)}{kept}",
+        f"'{host}' could not be reached: {why(reason)}{resumable}",
         hint="check the network and its proxy; without a network, copy the files from a folder: --from FOLDER "
         "(docs/weights.md)",
     )

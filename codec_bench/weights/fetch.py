@@ -10,12 +10,12 @@ from typing import Literal, get_args
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.weights.catalogue import Checkpoint, checkpoint
 from codec_bench.weights.download import Progress, Unreachable, WrongContent
-from codec_bench.weights.find import WEIGHTS_VARIABLE, Found, download_folder, lookup, places_in
+from codec_bench.weights.find import WEIGHTS_VARIABLE, LocalCheckpoint, download_folder, lookup, places_in
 from codec_bench.weights.from_files import from_folder, from_server, from_urls
 from codec_bench.weights.from_hub import from_hub
 from codec_bench.weights.from_modelscope import from_modelscope, modelscope_endpoint
 from codec_bench.weights.origin import RECORD
-from codec_bench.weights.placing import Order, Tell, hub_endpoint, joined
+from codec_bench.weights.placing import Notify, Order, hub_endpoint, joined
 from codec_bench.weights.verify import verify
 
 Source = Literal["hub", "modelscope", "url"]
@@ -28,9 +28,9 @@ def fetch(
     source: Source | None = None,
     mirror: str | None = None,
     to: Path | None = None,
-    tell: Tell = lambda text: None,
+    notify: Notify = lambda text: None,
     progress: Progress | None = None,
-) -> Found:
+) -> LocalCheckpoint:
     """Fetches a checkpoint, unless it is on this machine already and all checks of its files succeed.
 
     Args:
@@ -39,7 +39,7 @@ def fetch(
         mirror: an address to use in place of the hub, of ModelScope or of a URL's host; or a folder.
         to: a folder that gets `<name>/`, in place of the Hugging Face cache or the project's download folder. Name it
             in $CODEC_BENCH_WEIGHTS to use it.
-        tell: called with each sentence that a person should see, such as the licence.
+        notify: called with each sentence that a person should see, such as the licence.
         progress: called as bytes arrive, or None.
 
     Raises:
@@ -54,50 +54,50 @@ def fetch(
     if here is not None:
         wrong = [check.path for check in verify(name, here) if check.state == "differs"]
         if not wrong:
-            tell(f"{name} is here already: {here.folder}")
+            notify(f"{name} is here already: {here.folder}")
             return here
-        tell(f"{name} is here, but {', '.join(wrong)} has not the expected content: fetching it again")
-        _forget(here, wrong, to / name if to else None)
+        notify(f"{name} is here, but {', '.join(wrong)} has not the expected content: fetching it again")
+        _discard(here, wrong, to / name if to else None)
     marked = " (non-commercial)" if entry.non_commercial else ""
-    tell(f"{name}, {entry.size_text}; licence of the weights: {entry.licence}{marked}")
-    order = Order(entry, to, tell, progress)
+    notify(f"{name}, {entry.size_text}; licence of the weights: {entry.licence}{marked}")
+    order = Order(entry, to, notify, progress)
     try:
-        found = _from_mirror(order, mirror, source) if mirror else _from_sources(order, source)
+        fetched = _from_mirror(order, mirror, source) if mirror else _from_sources(order, source)
     except OSError as error:
         raise WeightsError(f"the weights '{name}' could not be written: {error.strerror or error}") from error
-    failed = [check for check in verify(name, found) if check.state == "differs"]
+    failed = [check for check in verify(name, fetched) if check.state == "differs"]
     if failed:
-        _forget(found, [check.path for check in failed], to / name if to else None)
+        _discard(fetched, [check.path for check in failed], to / name if to else None)
         raise WeightsError(f"the weights '{name}' are not the expected ones: {failed[0].reason}; nothing was kept")
-    return found
+    return fetched
 
 
-def _here(entry: Checkpoint, to: Path | None) -> Found | None:
+def _here(entry: Checkpoint, to: Path | None) -> LocalCheckpoint | None:
     """The place of a checkpoint on this machine; None if it is not here or is another commit than the catalogue's."""
     if to is None:
-        found = lookup(entry.name)
-        if found is None:
+        local = lookup(entry.name)
+        if local is None:
             return None
-        ours = found.used.startswith(f"{entry.hub}@") and _COMMIT.match(entry.revision or "")
-        return None if ours and found.used != f"{entry.hub}@{entry.revision}" else found
+        ours = local.used.startswith(f"{entry.hub}@") and _COMMIT.match(entry.revision or "")
+        return None if ours and local.used != f"{entry.hub}@{entry.revision}" else local
     for folder, used in places_in(to, entry):
         files = entry.inside(folder)
         if files is not None:
-            return Found(folder, used, files)
+            return LocalCheckpoint(folder, used, files)
     return None
 
 
-def _forget(found: Found, paths: Sequence[str], target: Path | None) -> None:
+def _discard(checkpoint: LocalCheckpoint, paths: Sequence[str], target: Path | None) -> None:
     """Removes files with wrong content, but only from a folder that codec-bench or the hub filled.
 
     Raises:
         WeightsError: a file lies in a folder of the user's.
     """
     for path in paths:
-        file = found.folder / path
+        file = checkpoint.folder / path
         real = file.resolve()
         cached = file.is_symlink() and real.parent.name == "blobs"
-        filled = (found.folder / RECORD).is_file() or found.folder == target
+        filled = (checkpoint.folder / RECORD).is_file() or checkpoint.folder == target
         if not (cached or filled):
             raise WeightsError(
                 f"'{file}' has not the expected content, and it lies in a folder of your own",
@@ -108,10 +108,10 @@ def _forget(found: Found, paths: Sequence[str], target: Path | None) -> None:
             real.unlink(missing_ok=True)
 
 
-def _from_sources(order: Order, source: Source | None, endpoint: str | None = None) -> Found:
+def _from_sources(order: Order, source: Source | None, endpoint: str | None = None) -> LocalCheckpoint:
     """Fetches from the first of the entry's sources that can give the checkpoint."""
     entry = order.entry
-    ways: dict[Source, Callable[[], Found]] = {}
+    ways: dict[Source, Callable[[], LocalCheckpoint]] = {}
     if entry.hub is not None:
         ways["hub"] = lambda: from_hub(order, endpoint or hub_endpoint())
     if entry.modelscope is not None:
@@ -126,13 +126,13 @@ def _from_sources(order: Order, source: Source | None, endpoint: str | None = No
     if not ways:
         raise _by_hand(entry, [])
     failures: list[WeightsError] = []
-    for at, way in enumerate(ways.values()):
+    for at, download in enumerate(ways.values()):
         try:
-            return way()
+            return download()
         except (Unreachable, WrongContent) as error:
             failures.append(error)
             if at + 1 < len(ways):
-                order.tell(f"{error.message}; trying {list(ways)[at + 1]}")
+                order.notify(f"{error.message}; trying {list(ways)[at + 1]}")
     if entry.manual:
         raise _by_hand(entry, failures)
     raise joined(failures)
@@ -140,19 +140,19 @@ def _from_sources(order: Order, source: Source | None, endpoint: str | None = No
 
 def _by_hand(entry: Checkpoint, failures: Sequence[WeightsError]) -> WeightsError:
     names = ", ".join(file.path for file in entry.files if not file.optional)
-    what = f"the weights '{entry.name}' must be downloaded by hand" + (
+    problem = f"the weights '{entry.name}' must be downloaded by hand" + (
         f" from {entry.homepage}" if entry.homepage else ""
     )
     if failures:
-        what = f"the weights '{entry.name}' could not be fetched: {joined(failures).message}"
+        problem = f"the weights '{entry.name}' could not be fetched: {joined(failures).message}"
     return WeightsError(
-        what,
+        problem,
         hint=f"{'by hand: ' + entry.manual + ' ' if entry.manual else ''}Put {names} into '{download_folder() / entry.name}', "
         f"or into {entry.name}/ in a folder that {WEIGHTS_VARIABLE} names; then: codec-bench weights verify {entry.name}",
     )
 
 
-def _from_mirror(order: Order, mirror: str, source: Source | None) -> Found:
+def _from_mirror(order: Order, mirror: str, source: Source | None) -> LocalCheckpoint:
     if "://" not in mirror:
         return from_folder(order, Path(mirror).expanduser())
     if not mirror.startswith(("https://", "http://")):

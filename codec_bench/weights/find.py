@@ -40,11 +40,11 @@ digests.
 _HUB_ID = re.compile(r"^(?P<repo>\w[\w.-]*/[\w.-]+)(@(?P<revision>[\w./-]+))?$")
 
 
-_NOTES: ContextVar[list[Found] | None] = ContextVar("found", default=None)
+_NOTES: ContextVar[list[LocalCheckpoint] | None] = ContextVar("found", default=None)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocalCheckpoint:
     """A checkpoint on this machine.
 
     Args:
@@ -85,18 +85,18 @@ def _is_blob(path: Path) -> bool:
     return path.is_symlink() and path.resolve().parent.name == "blobs"
 
 
-def weights_identity(found: Sequence[Found], weights: str | None) -> str:
+def weights_identity(checkpoints: Sequence[LocalCheckpoint], weights: str | None) -> str:
     """A text that differs between the weights that something was built from.
 
     Args:
-        found: the checkpoints, as `noting` collects them. weights: what the caller named, which counts where there are
+        checkpoints: the checkpoints, as `noting` collects them. weights: what the caller named, which counts where there are
             none: a file or folder by its content, and any other text as it is.
 
     Raises:
         WeightsError: a file cannot be read.
     """
-    if found or weights is None or not os.path.exists(weights):
-        return "+".join(checkpoint.identity for checkpoint in found) or weights or ""
+    if checkpoints or weights is None or not os.path.exists(weights):
+        return "+".join(checkpoint.identity for checkpoint in checkpoints) or weights or ""
     try:
         return path_hash(weights)
     except OSError as error:
@@ -134,12 +134,12 @@ def _in_all(entries: Sequence[Checkpoint]) -> str:
 
 
 @contextmanager
-def noting() -> Iterator[list[Found]]:
+def noting() -> Iterator[list[LocalCheckpoint]]:
     """Collects the checkpoints that `find` gives while the context lasts, in order.
 
     They say what something was built from.
     """
-    notes: list[Found] = []
+    notes: list[LocalCheckpoint] = []
     token = _NOTES.set(notes)
     try:
         yield notes
@@ -147,7 +147,7 @@ def noting() -> Iterator[list[Found]]:
         _NOTES.reset(token)
 
 
-def find(name: str, weights: str | None = None) -> Found:
+def find(name: str, weights: str | None = None) -> LocalCheckpoint:
     """Finds a checkpoint's files.
 
     Args:
@@ -157,39 +157,39 @@ def find(name: str, weights: str | None = None) -> Found:
         WeightsMissing: the checkpoint is not on this machine. WeightsError: what was named lacks files.
     """
     entry = checkpoint(name)
-    found = _given(entry, weights) if weights is not None else lookup(name)
-    if found is not None:
+    located = _from_path(entry, weights) if weights is not None else lookup(name)
+    if located is not None:
         if (notes := _NOTES.get()) is not None:
-            notes.append(found)
-        return found
+            notes.append(located)
+        return located
     raise WeightsMissing([name])
 
 
-def find_all(names: Iterable[str], weights: str | None = None) -> list[Found]:
+def find_all(names: Iterable[str], weights: str | None = None) -> list[LocalCheckpoint]:
     """Finds the files of several checkpoints, as `find` does for each.
 
     Raises:
         WeightsMissing: some are not on this machine; it names all of them. WeightsError: what was named lacks files.
     """
-    found: list[Found] = []
+    checkpoints: list[LocalCheckpoint] = []
     missing: list[str] = []
     for name in names:
         try:
-            found.append(find(name, weights))
+            checkpoints.append(find(name, weights))
         except WeightsMissing as error:
             missing += error.names
     if missing:
         raise WeightsMissing(missing)
-    return found
+    return checkpoints
 
 
-def lookup(name: str) -> Found | None:
+def lookup(name: str) -> LocalCheckpoint | None:
     """The published weights on this machine, or None."""
     entry = checkpoint(name)
     for folder, used in places(entry):
         files = entry.inside(folder)
         if files is not None:
-            return Found(folder, used, files)
+            return LocalCheckpoint(folder, used, files)
     return None
 
 
@@ -213,8 +213,8 @@ def places(entry: Checkpoint) -> Iterator[tuple[Path, str]]:
 
 def places_in(root: Path, entry: Checkpoint) -> Iterator[tuple[Path, str]]:
     """Folders of one root that may hold a checkpoint, and its name for a record there."""
-    for part in dict.fromkeys(filter(None, (entry.hub, entry.modelscope, entry.name))):
-        folder = root / part
+    for repository in dict.fromkeys(filter(None, (entry.hub, entry.modelscope, entry.name))):
+        folder = root / repository
         origin = read_origin(folder, entry.name)
         yield folder, origin.used if origin else f"{entry.name}{LOCAL}"
     if entry.hub is not None and (root / f"models--{entry.hub.replace('/', '--')}").is_dir():
@@ -236,28 +236,28 @@ def cached_folder(
 
     folder = None
     for names in files:
-        found = ((name, try_to_load_from_cache(repo, name, cache_dir=cache, revision=revision)) for name in names)
-        here = next(((name, path) for name, path in found if isinstance(path, str)), None)
+        cached = ((name, try_to_load_from_cache(repo, name, cache_dir=cache, revision=revision)) for name in names)
+        here = next(((name, path) for name, path in cached if isinstance(path, str)), None)
         if here is None:
             return None
         folder = Path(here[1]).parents[len(PurePosixPath(here[0]).parts) - 1]
     return folder
 
 
-def _given(entry: Checkpoint, weights: str) -> Found:
+def _from_path(entry: Checkpoint, weights: str) -> LocalCheckpoint:
     path = Path(weights).expanduser()
     if path.is_file():
         rest = [file for file in entry.files[1:] if not file.optional]
-        lost = [" or ".join(v.path for v in f.variants) for f in rest if not any((path.parent / v.path).is_file() for v in f.variants)]  # fmt: skip
-        if lost:
-            raise WeightsError(f"beside the weights '{path}' there is no {', and no '.join(lost)}")
+        missing = [" or ".join(v.path for v in f.variants) for f in rest if not any((path.parent / v.path).is_file() for v in f.variants)]  # fmt: skip
+        if missing:
+            raise WeightsError(f"beside the weights '{path}' there is no {', and no '.join(missing)}")
         others = (next((v.path for v in f.variants if (path.parent / v.path).is_file()), None) for f in entry.files[1:])
-        return Found(path.parent, str(path), (path.name, *filter(None, others)))
+        return LocalCheckpoint(path.parent, str(path), (path.name, *filter(None, others)))
     if path.is_dir():
         files = entry.inside(path)
         if files is None:
             raise WeightsError(f"the weights folder '{path}' has no {', and no '.join(entry.missing(path))}")
-        return Found(path, str(path), files)
+        return LocalCheckpoint(path, str(path), files)
     match = _HUB_ID.match(weights)
     if match is None:
         names = ", ".join(" or ".join(v.path for v in file.variants) for file in entry.files)
@@ -272,7 +272,7 @@ def _given(entry: Checkpoint, weights: str) -> Found:
         raise WeightsError(
             f"the weights '{weights}' are not on this machine", hint=f"fetch them: {_hf_download(repo, revision)}"
         )
-    return Found(folder, f"{repo}@{folder.name}", entry.inside(folder) or ())
+    return LocalCheckpoint(folder, f"{repo}@{folder.name}", entry.inside(folder) or ())
 
 
 def _names(entry: Checkpoint) -> list[list[str]]:

@@ -11,33 +11,33 @@ from urllib.parse import quote
 from codec_bench.errors import WeightsError
 from codec_bench.weights.catalogue import Variant, hub_file
 from codec_bench.weights.download import Unreachable, check_room, read_json, refuse_offline
-from codec_bench.weights.find import Found, places_in
-from codec_bench.weights.origin import RECORD, Origin, git_id_of, parse_origin, read_origin, said_by_hub
-from codec_bench.weights.placing import Order, folder_of, hub_endpoint, place
+from codec_bench.weights.find import LocalCheckpoint, places_in
+from codec_bench.weights.origin import RECORD, Origin, git_id_of, parse_origin, read_hub_declaration, read_origin
+from codec_bench.weights.placing import Order, folder_of, hub_endpoint, place_files
 
 _CHUNK = 1 << 20
 
 
-def from_urls(order: Order) -> Found:
+def from_urls(order: Order) -> LocalCheckpoint:
     """Fetches each file from the addresses that the catalogue holds for it.
 
     Raises:
         Unreachable, WrongContent: no address of a file gave it.
     """
     refuse_offline()
-    wanted = []
+    candidates = []
     for file in order.entry.files:
         variant = next((v for v in file.variants if v.url or v.mirrors), None)
         if variant is not None:
             endpoint = hub_endpoint() if any(m.startswith("hf://") for m in variant.mirrors) else ""
             urls = [*filter(None, [variant.url]), *(hub_file(mirror, endpoint) for mirror in variant.mirrors)]
-            order.tell(f"fetching {variant.path} from {urls[0]}")
-            wanted.append((variant, urls))
-    source = next((v.url for v, _ in wanted if v.url), wanted[0][1][0])
-    return place(order, wanted, source, None)
+            order.notify(f"fetching {variant.path} from {urls[0]}")
+            candidates.append((variant, urls))
+    source = next((v.url for v, _ in candidates if v.url), candidates[0][1][0])
+    return place_files(order, candidates, source, None)
 
 
-def from_server(order: Order, base: str) -> Found:
+def from_server(order: Order, base: str) -> LocalCheckpoint:
     """Fetches from a server of plain files. Its folders have the layout of `--to` and of the download folder.
 
     Raises:
@@ -50,23 +50,23 @@ def from_server(order: Order, base: str) -> Found:
         origin = parse_origin(json.dumps(read_json(f"{base}/{RECORD}", {})), entry.name)
     except Unreachable:
         origin = None  # only the catalogue then says what the files must be
-    order.tell(f"fetching from {base}")
-    wanted = []
+    order.notify(f"fetching from {base}")
+    candidates = []
     for file in entry.files:
         known = origin.files if origin else {}
         variant = next((v for v in file.variants if v.path in known), None if origin and file.optional else file)
         if variant is None or (file.optional and origin is None):
             continue
-        said = known.get(variant.path, {})
+        listed = known.get(variant.path, {})
         exact = Variant(
-            path=variant.path, size=variant.size or said.get("size"), sha256=variant.sha256 or said.get("sha256")
+            path=variant.path, size=variant.size or listed.get("size"), sha256=variant.sha256 or listed.get("sha256")
         )
-        wanted.append((exact, [f"{base}/{quote(variant.path)}"]))
+        candidates.append((exact, [f"{base}/{quote(variant.path)}"]))
     source, revision = (origin.source, origin.revision) if origin else (base, None)
-    return place(order, wanted, source, revision)
+    return place_files(order, candidates, source, revision)
 
 
-def from_folder(order: Order, root: Path) -> Found:
+def from_folder(order: Order, root: Path) -> LocalCheckpoint:
     """Copies from a folder: a mirror, a hub cache, another machine's download folder, or a folder with the files.
 
     Raises:
@@ -79,7 +79,7 @@ def from_folder(order: Order, root: Path) -> Found:
         (folder for folder, _ in (*places_in(root, entry), (root, "")) if entry.inside(folder) is not None), None
     )
     if here is None:
-        parts = [f"{part}/" for part in dict.fromkeys(filter(None, (entry.hub, entry.modelscope, entry.name)))]
+        parts = [f"{name}/" for name in dict.fromkeys(filter(None, (entry.hub, entry.modelscope, entry.name)))]
         raise WeightsError(
             f"the folder '{root}' has no {' and no '.join(entry.missing(root))}",
             hint=f"put them into it, or into {' or '.join(parts)} there",
@@ -94,24 +94,24 @@ def from_folder(order: Order, root: Path) -> Found:
                 f"the folder '{here}' is also the folder that the weights would be copied to",
                 hint="name another folder with --from, or with --to",
             )
-        order.tell(f"copying from {here}")
+        order.notify(f"copying from {here}")
         check_room(folder, sum((here / path).stat().st_size for path in paths), f"'{entry.name}'")
         files = {path: _copy(order, here, folder, path, origin) for path in paths}
-        made = Origin(entry.name, source, origin.revision if origin else commit, files)
-        made.write(folder)
-    return Found(folder, made.used, paths)
+        written = Origin(entry.name, source, origin.revision if origin else commit, files)
+        written.write(folder)
+    return LocalCheckpoint(folder, written.used, paths)
 
 
 def _copy(order: Order, here: Path, folder: Path, path: str, origin: Origin | None) -> dict[str, Any]:
     """Copies one file, checks it, and says what the record says of it."""
-    pinned, said = order.entry.variant(path), (origin.files if origin else {}).get(path, {})
-    hub = said_by_hub(here / path)
-    expected = said.get("sha256") or (hub.sha256 if hub else None) or (pinned.sha256 if pinned else None)
+    pinned, recorded = order.entry.variant(path), (origin.files if origin else {}).get(path, {})
+    hub = read_hub_declaration(here / path)
+    expected = recorded.get("sha256") or (hub.sha256 if hub else None) or (pinned.sha256 if pinned else None)
     target = folder / path
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(target.name + ".part")
+    partial = target.with_name(target.name + ".part")
     digest, size, done = hashlib.sha256(), (here / path).stat().st_size, 0
-    with (here / path).open("rb") as source, part.open("wb") as copy:
+    with (here / path).open("rb") as source, partial.open("wb") as copy:
         while chunk := source.read(_CHUNK):
             digest.update(chunk)
             copy.write(chunk)
@@ -119,12 +119,12 @@ def _copy(order: Order, here: Path, folder: Path, path: str, origin: Origin | No
             if order.progress is not None:
                 order.progress(target.name, done, size)
     if expected is not None and digest.hexdigest() != expected:
-        part.unlink()
+        partial.unlink()
         raise WeightsError(
             f"'{here / path}' has the SHA-256 {digest.hexdigest()}; expected {expected}; it was not kept"
         )
-    if hub is not None and hub.git_id is not None and git_id_of(part) != hub.git_id:
-        part.unlink()
+    if hub is not None and hub.git_id is not None and git_id_of(partial) != hub.git_id:
+        partial.unlink()
         raise WeightsError(f"'{here / path}' is not what the hub gave: its git id is not {hub.git_id}; it was not kept")
-    part.replace(target)
-    return {"size": size, "sha256": digest.hexdigest(), "url": said.get("url")}
+    partial.replace(target)
+    return {"size": size, "sha256": digest.hexdigest(), "url": recorded.get("url")}

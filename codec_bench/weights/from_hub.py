@@ -10,12 +10,12 @@ from codec_bench.config.network import TIMEOUT_S
 from codec_bench.errors import WeightsError, hub_fault
 from codec_bench.weights.catalogue import Checkpoint, readable
 from codec_bench.weights.download import Unreachable, check_room, refuse_offline
-from codec_bench.weights.find import Found
+from codec_bench.weights.find import LocalCheckpoint
 from codec_bench.weights.origin import Origin
 from codec_bench.weights.placing import Order, choose, hub_endpoint
 
 
-def from_hub(order: Order, endpoint: str) -> Found:
+def from_hub(order: Order, endpoint: str) -> LocalCheckpoint:
     """Fetches by huggingface_hub, into its cache or into a folder.
 
     Raises:
@@ -43,10 +43,10 @@ def from_hub(order: Order, endpoint: str) -> Found:
         }
         chosen = choose(entry, listed, f"{endpoint}/{repo}")
         _as_pinned(entry, chosen, listed, commit)
-        place = Path(constants.HF_HUB_CACHE) if to is None else to / entry.name
+        target = Path(constants.HF_HUB_CACHE) if to is None else to / entry.name
         needed = sum(listed[path][0] for path in chosen)
-        check_room(place, needed, f"'{entry.name}'")
-        order.tell(f"fetching {readable(needed)} from {endpoint}/{repo} at {commit}")
+        check_room(target, needed, f"'{entry.name}'")
+        order.notify(f"fetching {readable(needed)} from {endpoint}/{repo} at {commit}")
         folder = Path(
             snapshot_download(
                 repo,
@@ -55,7 +55,7 @@ def from_hub(order: Order, endpoint: str) -> Found:
                 endpoint=endpoint,
                 token=token,
                 etag_timeout=TIMEOUT_S,
-                local_dir=None if to is None else place,
+                local_dir=None if to is None else target,
             )
         )
     except WeightsError:
@@ -69,9 +69,9 @@ def from_hub(order: Order, endpoint: str) -> Found:
     if files is None:
         raise Unreachable(f"'{endpoint}/{repo}' did not give {', '.join(entry.missing(folder))}")
     if to is not None:
-        said = {path: {"size": listed[path][0], "sha256": listed[path][1], "url": None} for path in chosen}
-        Origin(entry.name, repo, commit, said).write(folder)
-    return Found(folder, f"{repo}@{commit}", files)
+        records = {path: {"size": listed[path][0], "sha256": listed[path][1], "url": None} for path in chosen}
+        Origin(entry.name, repo, commit, records).write(folder)
+    return LocalCheckpoint(folder, f"{repo}@{commit}", files)
 
 
 def _as_pinned(
@@ -91,7 +91,7 @@ def _as_pinned(
 
 
 def _trouble(error: Exception, repo: str, endpoint: str, entry: Checkpoint) -> WeightsError:
-    page, (fault, said) = f"{endpoint}/{repo}", hub_fault(error)
+    page, (fault, answer) = f"{endpoint}/{repo}", hub_fault(error)
     match fault:
         case "gated":
             return Unreachable(
@@ -102,18 +102,18 @@ def _trouble(error: Exception, repo: str, endpoint: str, entry: Checkpoint) -> W
             return Unreachable(f"the repository '{repo}' has no revision '{entry.revision}'", hint=f"see {page}")
         case "missing":
             return Unreachable(
-                f"'{page}' does not exist, or you may not see it: the server answered {said}",
+                f"'{page}' does not exist, or you may not see it: the server answered {answer}",
                 hint="set HF_TOKEN if it needs a permission; for another hub use --from URL, for your own copy --from FOLDER",
             )
         case "server":
             return Unreachable(
-                f"'{page}' could not be fetched: the server answered {said}",
+                f"'{page}' could not be fetched: the server answered {answer}",
                 hint="try again later, or use a mirror: --from URL",
             )
         case "disk":
-            return WeightsError(said)
+            return WeightsError(answer)
         case "network":
             return Unreachable(
-                f"'{endpoint}' could not be reached: {said}",
+                f"'{endpoint}' could not be reached: {answer}",
                 hint="check the network and its proxy; for a mirror use --from URL or HF_ENDPOINT, for a copy on disk --from FOLDER",
             )

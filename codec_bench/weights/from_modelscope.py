@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from codec_bench.weights.catalogue import Variant, readable
 from codec_bench.weights.download import Unreachable, read_json, refuse_offline
-from codec_bench.weights.find import Found
-from codec_bench.weights.placing import Order, choose, place
+from codec_bench.weights.find import LocalCheckpoint
+from codec_bench.weights.placing import Order, choose, place_files
 
 
 def modelscope_endpoint() -> str:
@@ -17,7 +17,7 @@ def modelscope_endpoint() -> str:
     return (named if "://" in named else f"https://{named}").rstrip("/")
 
 
-def from_modelscope(order: Order, endpoint: str) -> Found:
+def from_modelscope(order: Order, endpoint: str) -> LocalCheckpoint:
     """Fetches by ModelScope's HTTP interface, which gives the size and SHA-256 of every file.
 
     Raises:
@@ -36,15 +36,15 @@ def from_modelscope(order: Order, endpoint: str) -> Found:
     except (KeyError, TypeError, ValueError) as error:
         raise Unreachable(f"'{endpoint}' did not answer as ModelScope does for '{repo}'") from error
     chosen = choose(entry, listed, f"{endpoint}/models/{repo}")
-    order.tell(
+    order.notify(
         f"fetching {readable(sum(listed[path][0] for path in chosen))} from {endpoint}/models/{repo} at {revision}"
     )
-    wanted = [
+    candidates = [
         (Variant(path=path, size=listed[path][0], sha256=listed[path][1]),
          [f"{base}?Revision={quote(revision, safe='')}&FilePath={quote(path, safe='')}"])
         for path in chosen
     ]  # fmt: skip
-    return place(order, wanted, repo, revision, headers)
+    return place_files(order, candidates, repo, revision, headers)
 
 
 def _headers() -> dict[str, str]:

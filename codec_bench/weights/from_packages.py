@@ -45,7 +45,7 @@ def _installed() -> dict[bytes, list[tuple[Path, bytes]]]:
     """The large files of all installed packages by their SHA-256 as packages write it, in base64: each with the folder
     of its package.
     """
-    found: dict[bytes, list[tuple[Path, bytes]]] = {}
+    by_digest: dict[bytes, list[tuple[Path, bytes]]] = {}
     for packages in map(Path, dict.fromkeys(sys.path)):
         # The files are read as bytes: `importlib.metadata` decodes 7 MB of them, which takes longer than all else here.
         for listed in packages.glob("*.dist-info/RECORD"):
@@ -56,5 +56,5 @@ def _installed() -> dict[bytes, list[tuple[Path, bytes]]]:
             for end in _LARGE.finditer(record):
                 line = _LINE.fullmatch(record, record.rfind(b"\n", 0, end.start()) + 1, end.start())
                 if line is not None:
-                    found.setdefault(line[2], []).append((packages, line[1]))
-    return found
+                    by_digest.setdefault(line[2], []).append((packages, line[1]))
+    return by_digest

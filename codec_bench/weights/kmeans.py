@@ -53,20 +53,22 @@ def _shape(file: IO[bytes]) -> tuple[int, int]:
     """
     constants: list[object] = []
     builds = 0
-    found = False
+    has_centres = False
     for instruction, argument, _ in pickletools.genops(file):
-        if not found:
-            found = argument == CENTRES
+        if not has_centres:
+            has_centres = argument == CENTRES
             continue
-        if argument is not None and not any(part in instruction.name for part in _NO_CONSTANT):
+        if argument is not None and not any(fragment in instruction.name for fragment in _NO_CONSTANT):
             constants.append(argument)
         builds += instruction.name == "BUILD"
         if builds == 2:  # the first is that of the type of the numbers, the second that of the array
             break
     aligned = constants[-2:] == _ALIGNED
-    said = constants[:-2] if aligned else constants
-    rows, width = said[4:6]
-    if not (isinstance(rows, int) and isinstance(width, int) and min(rows, width) > 0) or said != _layout(rows, width):
+    declared = constants[:-2] if aligned else constants
+    rows, width = declared[4:6]
+    if not (isinstance(rows, int) and isinstance(width, int) and min(rows, width) > 0) or declared != _layout(
+        rows, width
+    ):
         raise ValueError("the first array is another one")
     if aligned:
         file.read(file.read(1)[0])

@@ -22,7 +22,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Declaration:
     """What a source says about one file.
 
     Args:
@@ -59,9 +59,9 @@ class Origin:
 
     def write(self, folder: Path) -> None:
         """Writes the description into the folder of the files. It is written whole or not at all."""
-        part = folder / f"{RECORD}.part"
-        part.write_text(json.dumps(asdict(self), indent=1) + "\n", "utf-8")
-        part.replace(folder / RECORD)
+        partial = folder / f"{RECORD}.part"
+        partial.write_text(json.dumps(asdict(self), indent=1) + "\n", "utf-8")
+        partial.replace(folder / RECORD)
 
 
 def read_origin(folder: Path, name: str) -> Origin | None:
@@ -77,17 +77,17 @@ def parse_origin(text: str, name: str) -> Origin | None:
     try:
         fields = json.loads(text)
         files = {
-            str(path): {"size": said.get("size"), "sha256": said.get("sha256"), "url": said.get("url")}
-            for path, said in fields["files"].items()
+            str(path): {"size": recorded.get("size"), "sha256": recorded.get("sha256"), "url": recorded.get("url")}
+            for path, recorded in fields["files"].items()
         }
-        found = Origin(fields["name"], fields["source"], fields.get("revision"), files)
+        origin = Origin(fields["name"], fields["source"], fields.get("revision"), files)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     sound = all(s["sha256"] is None or _SHA256.match(str(s["sha256"])) for s in files.values())
-    return found if found.name == name and sound else None
+    return origin if origin.name == name and sound else None
 
 
-def said_by_hub(path: Path) -> Said | None:
+def read_hub_declaration(path: Path) -> Declaration | None:
     """What the hub said about a file in its cache or in a folder to which it was downloaded; None for other files."""
     real = path.resolve()
     if path.is_symlink() and real.parent.name == "blobs":
@@ -100,10 +100,10 @@ def said_by_hub(path: Path) -> Said | None:
     return None
 
 
-def _by_id(etag: str) -> Said | None:
+def _by_id(etag: str) -> Declaration | None:
     if _SHA256.match(etag):
-        return Said("what the hub said when it was fetched", sha256=etag)
-    return Said("what the hub said when it was fetched", git_id=etag) if _GIT_ID.match(etag) else None
+        return Declaration("what the hub said when it was fetched", sha256=etag)
+    return Declaration("what the hub said when it was fetched", git_id=etag) if _GIT_ID.match(etag) else None
 
 
 def sha256_of(path: Path) -> str:

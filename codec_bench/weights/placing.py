@@ -13,10 +13,10 @@ from typing import Any
 from codec_bench.errors import WeightsError
 from codec_bench.weights.catalogue import Checkpoint, Variant
 from codec_bench.weights.download import Progress, Unreachable, WrongContent, check_room, download
-from codec_bench.weights.find import Found, download_folder
+from codec_bench.weights.find import LocalCheckpoint, download_folder
 from codec_bench.weights.origin import Origin
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Order:
 
     entry: Checkpoint
     to: Path | None
-    tell: Tell
+    notify: Notify
     progress: Progress | None
 
 
@@ -62,17 +62,17 @@ def choose(entry: Checkpoint, listed: Any, where: str) -> list[str]:
     return chosen
 
 
-def place(
+def place_files(
     order: Order,
-    wanted: Sequence[tuple[Variant, Sequence[str]]],
+    candidates: Sequence[tuple[Variant, Sequence[str]]],
     source: str,
     revision: str | None,
     headers: dict[str, str] | None = None,
-) -> Found:
+) -> LocalCheckpoint:
     """Downloads each file from the first of its addresses that gives it, and records where the files came from.
 
     Args:
-        wanted: the files with their addresses.
+        candidates: the files with their addresses.
         source, revision: what the record says.
         headers: of the requests.
 
@@ -81,15 +81,15 @@ def place(
         WeightsError: the disk has too little room, or another process fetches the same checkpoint.
     """
     with folder_of(order) as folder:
-        check_room(folder, sum(v.size or 0 for v, _ in wanted), f"'{order.entry.name}'")
+        check_room(folder, sum(v.size or 0 for v, _ in candidates), f"'{order.entry.name}'")
         files = {}
-        for variant, urls in wanted:
+        for variant, urls in candidates:
             (folder / variant.path).parent.mkdir(parents=True, exist_ok=True)
             sha256, url = _first(order, variant, urls, folder, headers or {})
             files[variant.path] = {"size": (folder / variant.path).stat().st_size, "sha256": sha256, "url": url}
         origin = Origin(order.entry.name, source, revision, files)
         origin.write(folder)
-    return Found(folder, origin.used, order.entry.inside(folder) or tuple(files))
+    return LocalCheckpoint(folder, origin.used, order.entry.inside(folder) or tuple(files))
 
 
 def _first(
@@ -111,7 +111,7 @@ def _first(
         except (Unreachable, WrongContent) as error:
             failures.append(error)
             if len(failures) < len(urls):
-                order.tell(f"{error.message}; trying {urls[len(failures)]}")
+                order.notify(f"{error.message}; trying {urls[len(failures)]}")
     raise joined(failures)
 
 

@@ -69,14 +69,14 @@ def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any], dty
     if wrong:
         says = ", ".join(f"{key} {got} (expected {facts[key]})" for key, got in wrong.items())
         raise WeightsError(f"the weights in '{folder}' are another model's: {says}")
-    for key, what in (
+    for key, problem in (
         ("missing_keys", "lack"),
         ("unexpected_keys", "have left over"),
         ("mismatched_keys", "have another shape of"),
     ):
         names = sorted(str(name) for name in report.get(key) or ())
         if names:
-            raise WeightsError(f"the weights in '{folder}' {what} {len(names)} tensors, such as {names[0]}")
+            raise WeightsError(f"the weights in '{folder}' {problem} {len(names)} tensors, such as {names[0]}")
     return net
 
 

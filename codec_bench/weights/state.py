@@ -155,19 +155,19 @@ def unfilled(build: Callable[[], Any]) -> Any:
     class WithoutMemory(TorchFunctionMode):
         # Without memory, torch imports its compiler (70 MB) to draw nothing: so nothing is drawn.
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            given = kwargs or {}
-            if func in (torch.empty, torch.rand, torch.randn) and given.get("device") is None:
-                return torch.empty(*args, **{**given, "device": "meta"})
+            options = kwargs or {}
+            if func in (torch.empty, torch.rand, torch.randn) and options.get("device") is None:
+                return torch.empty(*args, **{**options, "device": "meta"})
             if func in (torch.nn.init.normal_, torch.Tensor.normal_):
-                tensor = args[0] if args else given["tensor"]
-                return tensor if tensor.is_meta else func(*args, **given)
-            return func(*args, **given)
+                tensor = args[0] if args else options["tensor"]
+                return tensor if tensor.is_meta else func(*args, **options)
+            return func(*args, **options)
 
     with WithoutMemory():
         net = build().eval()
-    kept = net.state_dict()
-    lost = [name for name, buffer in net.named_buffers() if name not in kept and buffer.is_meta]
-    assert not lost, f"no file holds {lost}, which would have no value"
+    state = net.state_dict()
+    missing = [name for name, buffer in net.named_buffers() if name not in state and buffer.is_meta]
+    assert not missing, f"no file holds {missing}, which would have no value"
     return net
 
 
@@ -185,31 +185,31 @@ def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequenc
     """
     import torch
 
-    own = net.state_dict()
-    missing = [name for name in own if name not in state]
-    extra = [name for name in state if name not in own and name not in unused]
+    current = net.state_dict()
+    missing = [name for name in current if name not in state]
+    extra = [name for name in state if name not in current and name not in unused]
     shapes = [
         f"{name} {tuple(state[name].shape)} (expected {tuple(value.shape)})"
-        for name, value in own.items()
+        for name, value in current.items()
         if name in state and state[name].shape != value.shape
     ]
     wrong = [
-        f"{what} {first_of(names, NAMED)}"
-        for what, names in (("lack", missing), ("have left over", extra), ("have another shape of", shapes))
+        f"{problem} {first_of(names, NAMED)}"
+        for problem, names in (("lack", missing), ("have left over", extra), ("have another shape of", shapes))
         if names
     ]
     if wrong:
         raise WeightsError(f"the weights in '{path}' are not those of this model: they {'; they '.join(wrong)}")
     with torch.no_grad():
-        is_unfilled = any(value.is_meta for value in own.values())
+        is_unfilled = any(value.is_meta for value in current.values())
         net.load_state_dict(
-            {name: _as_made(state[name], value.dtype) if is_unfilled else state[name] for name, value in own.items()},
+            {name: _cast(state[name], value.dtype) if is_unfilled else state[name] for name, value in current.items()},
             assign=is_unfilled,
         )
     net.float().eval()
 
 
-def _as_made(value: Any, dtype: Any) -> Any:
+def _cast(value: Any, dtype: Any) -> Any:
     """The tensor as a new module would hold it, so that products have the same digits; in a file, tensors lie anyhow."""
     value = value.to(dtype)
     return value if value.is_contiguous() and value.data_ptr() % _ALIGNMENT == 0 else value.contiguous().clone()

@@ -7,8 +7,8 @@ from typing import Literal
 
 from codec_bench.errors import WeightsError
 from codec_bench.weights.catalogue import Checkpoint, checkpoint
-from codec_bench.weights.find import Found, find
-from codec_bench.weights.origin import Said, git_id_of, read_origin, said_by_hub, sha256_of
+from codec_bench.weights.find import LocalCheckpoint, find
+from codec_bench.weights.origin import Declaration, git_id_of, read_hub_declaration, read_origin, sha256_of
 
 State = Literal["same", "differs", "unknown"]
 
@@ -31,60 +31,62 @@ class Checked:
     reason: str = ""
 
 
-def verify(name: str, found: Found | None = None) -> list[Checked]:
+def verify(name: str, located: LocalCheckpoint | None = None) -> list[Checked]:
     """Compares the files of a checkpoint with the catalogue, else with what their source said when they were fetched.
 
     Args:
         name: a name of the catalogue.
-        found: the place of the files, or None for the place that `find` gives.
+        located: the place of the files, or None for the place that `find` gives.
 
     Raises:
         WeightsError: the checkpoint is not on this machine.
     """
     entry = checkpoint(name)
-    found = found or find(name)
-    return [_check(entry, found, path) for path in found.files]
+    located = located or find(name)
+    return [_check(entry, located, path) for path in located.files]
 
 
-def _check(entry: Checkpoint, found: Found, path: str) -> Checked:
-    file = found.folder / path
+def _check(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> Checked:
+    file = checkpoint.folder / path
     sized = ""
     try:
         size = file.stat().st_size
-        for said in _said(entry, found, path):
-            if said.size is not None and said.size != size:
-                return Checked(path, size, "differs", said.by, f"'{file}' has {size} bytes; expected {said.size}")
-            if said.size is not None:
-                sized = sized or f"the size only: {said.by}"
-            for expected, digest, what in (
-                (said.sha256, sha256_of, "the SHA-256"),
-                (said.git_id, git_id_of, "the git id"),
+        for declaration in _declarations(entry, checkpoint, path):
+            if declaration.size is not None and declaration.size != size:
+                return Checked(
+                    path, size, "differs", declaration.by, f"'{file}' has {size} bytes; expected {declaration.size}"
+                )
+            if declaration.size is not None:
+                sized = sized or f"the size only: {declaration.by}"
+            for expected, digest, kind in (
+                (declaration.sha256, sha256_of, "the SHA-256"),
+                (declaration.git_id, git_id_of, "the git id"),
             ):
                 if expected is not None:
                     got = digest(file)
                     if got != expected:
-                        reason = f"'{file}' has {what} {got}; expected {expected}"
-                        return Checked(path, size, "differs", said.by, reason)
-                    return Checked(path, size, "same", said.by)
+                        reason = f"'{file}' has {kind} {got}; expected {expected}"
+                        return Checked(path, size, "differs", declaration.by, reason)
+                    return Checked(path, size, "same", declaration.by)
     except OSError as error:
         raise WeightsError(f"'{file}' cannot be read: {error.strerror or error}") from error
     return Checked(path, size, "unknown", sized)
 
 
-def _said(entry: Checkpoint, found: Found, path: str) -> list[Said]:
+def _declarations(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> list[Declaration]:
     """All that sources say about a file, the catalogue first."""
-    said = []
+    declarations = []
     pinned = entry.variant(path)
-    if pinned is not None and (pinned.size or pinned.sha256) and _is_of_the_catalogue(entry, found.used):
-        said.append(Said("the catalogue", pinned.size, pinned.sha256))
-    hub = said_by_hub(found.folder / path)
+    if pinned is not None and (pinned.size or pinned.sha256) and _is_of_the_catalogue(entry, checkpoint.used):
+        declarations.append(Declaration("the catalogue", pinned.size, pinned.sha256))
+    hub = read_hub_declaration(checkpoint.folder / path)
     if hub is not None:
-        said.append(hub)
-    origin = read_origin(found.folder, entry.name)
+        declarations.append(hub)
+    origin = read_origin(checkpoint.folder, entry.name)
     if origin is not None and path in origin.files:
         of = origin.files[path]
-        said.append(Said("what was recorded when it was fetched", of["size"], of["sha256"]))
-    return said
+        declarations.append(Declaration("what was recorded when it was fetched", of["size"], of["sha256"]))
+    return declarations
 
 
 def _is_of_the_catalogue(entry: Checkpoint, used: str) -> bool:

@@ -71,9 +71,9 @@ def guard(worker: int, link: socket.socket, parent: int) -> int:
     watched.register(awake, select.POLLIN)
     status = None
     while status is None:
-        done, found = os.waitpid(-1, os.WNOHANG)
+        done, wait_status = os.waitpid(-1, os.WNOHANG)
         if done == worker:
-            status = found
+            status = wait_status
         elif not done:  # otherwise another child had ended, and there may be more
             ready = [handle for handle, _ in watched.poll(_PARENT_CHECK_MS)]
             if awake in ready:
@@ -143,8 +143,8 @@ def versions() -> dict[str, str]:
     """The version of Python and of every package installed here, by name."""
     from importlib.metadata import distributions
 
-    found = {d.metadata["Name"]: d.version for d in distributions() if d.metadata["Name"]}
-    return {"python": platform.python_version(), **{name: found[name] for name in sorted(found, key=str.lower)}}
+    installed = {d.metadata["Name"]: d.version for d in distributions() if d.metadata["Name"]}
+    return {"python": platform.python_version(), **{name: installed[name] for name in sorted(installed, key=str.lower)}}
 
 
 class Worker:
@@ -155,13 +155,13 @@ class Worker:
         heard, said: memory files with the sounds of the requests and of the answers.
     """
 
-    def __init__(self, link: socket.socket, heard: Any, said: Any) -> None:
-        self._link, self._heard, self._said = link, heard, said
+    def __init__(self, link: socket.socket, requests: Any, replies: Any) -> None:
+        self._link, self._request_memory, self._reply_memory = link, requests, replies
         self._lock = threading.Lock()
         self._state: Any = None
         self._code: Any = None
 
-    def say(self, kind: int, body: bytes) -> None:
+    def send(self, kind: int, body: bytes) -> None:
         """Sends a frame. Several threads may send at the same time."""
         with self._lock:
             self._link.sendall(wire.frame(kind, body))
@@ -171,7 +171,7 @@ class Worker:
         pause = threading.Event()
         try:
             while not pause.wait(every_s):
-                self.say(wire.BEAT, b"{}")
+                self.send(wire.BEAT, b"{}")
         except OSError:
             return
 
@@ -186,24 +186,24 @@ class Worker:
             self._state = self._code.load(**options)
         except BaseException as error:  # worker code may call sys.exit
             traceback.print_exc()
-            self.say(wire.BROKEN, json.dumps({"reason": sentence(error)}).encode())
+            self.send(wire.BROKEN, json.dumps({"reason": sentence(error)}).encode())
             return
-        self.say(wire.READY, json.dumps({"versions": versions()}).encode())
+        self.send(wire.READY, json.dumps({"versions": versions()}).encode())
 
     def ask(self, message: dict[str, Any]) -> None:
         """Answers a batch and sends the answers to the host."""
-        batch = [_heard(item) for item in wire.unpack(message["items"], message["sounds"], self._heard)]
+        batch = [_decode(item) for item in wire.unpack(message["items"], message["sounds"], self._request_memory)]
         try:
             packed = [_packed(answer) for answer in self._answers(batch)]
-            body = wire.batch_body(message["id"], packed, self._said)
+            body = wire.batch_body(message["id"], packed, self._reply_memory)
         except _Unusable as error:
-            self.say(wire.BROKEN, json.dumps({"reason": str(error)}).encode())
+            self.send(wire.BROKEN, json.dumps({"reason": str(error)}).encode())
             return
         except (OSError, wire.WireError) as error:
             reason = f"the answer cannot be sent: {sentence(error)}"
             packed = [_packed({"error": reason})] * len(batch)
-            body = wire.batch_body(message["id"], packed, self._said)
-        self.say(wire.REPLY, body)
+            body = wire.batch_body(message["id"], packed, self._reply_memory)
+        self.send(wire.REPLY, body)
 
     def _answers(self, batch: list[dict[str, Any]]) -> list[Any]:
         """One answer per item. A batch that fails is split in halves, until only the item that causes the error fails."""
@@ -234,7 +234,7 @@ class _Unusable(Exception):
     pass
 
 
-def _heard(value: Any) -> Any:
+def _decode(value: Any) -> Any:
     """A request with its sounds as NumPy arrays, or as memory views if this environment has no NumPy."""
     if isinstance(value, dict):
         if isinstance(value.get("samples"), bytearray):
@@ -247,8 +247,8 @@ def _heard(value: Any) -> Any:
             else:
                 array = flat.cast("f", (channels, samples))
             return {"samples": array, "sample_rate_hz": value["sample_rate_hz"]}
-        return {key: _heard(inner) for key, inner in value.items()}
-    return [_heard(inner) for inner in value] if isinstance(value, list) else value
+        return {key: _decode(inner) for key, inner in value.items()}
+    return [_decode(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _numpy() -> Any:
@@ -292,12 +292,12 @@ def _sound(samples: Any) -> Any:
         if view.format != "f":
             raise TypeError(f"the samples have the format '{view.format}'; expected 'f' (float32)")
         return view if view.ndim == 2 else view.cast("B").cast("f", (1, len(view)))
-    found = numpy.asarray(samples)
-    if found.dtype.kind != "f":
-        raise TypeError(f"the samples are {found.dtype}; expected floating-point numbers")
-    if found.ndim not in (1, 2):
-        raise ValueError(f"the samples have shape {found.shape}; expected (channels, samples)")
-    return numpy.ascontiguousarray(numpy.atleast_2d(found), dtype=numpy.float32)
+    converted = numpy.asarray(samples)
+    if converted.dtype.kind != "f":
+        raise TypeError(f"the samples are {converted.dtype}; expected floating-point numbers")
+    if converted.ndim not in (1, 2):
+        raise ValueError(f"the samples have shape {converted.shape}; expected (channels, samples)")
+    return numpy.ascontiguousarray(numpy.atleast_2d(converted), dtype=numpy.float32)
 
 
 def main() -> None:
@@ -324,7 +324,7 @@ def main() -> None:
     if os.getppid() != guardian:
         os._exit(1)
     worker = Worker(link, wire.Memory(handles[1]), wire.Memory(handles[2]))
-    worker.say(wire.HELLO, json.dumps({"protocol": wire.PROTOCOL, "pid": os.getpid()}).encode())
+    worker.send(wire.HELLO, json.dumps({"protocol": wire.PROTOCOL, "pid": os.getpid()}).encode())
     threading.Thread(target=worker.beat, args=(every_s,), daemon=True).start()
     try:
         while True:

@@ -116,20 +116,20 @@ def read_env(name: str, folder: Path | None = None) -> EnvSpec:
         document = load_yaml(file)
         if not isinstance(document, dict):
             raise UserError(f"'{file}' holds {type(document).__name__}; expected a mapping of names to values")
-        found, name = fit(document, EnvFile, source=str(file)), file.name.removesuffix(SUFFIX)
-        beside, source = file.parent, str(file)
+        parsed, name = fit(document, EnvFile, source=str(file)), file.name.removesuffix(SUFFIX)
+        parent, source = file.parent, str(file)
     else:
-        found = read_config("env", name, EnvFile)
-        beside, source = Path(str(files("codec_bench") / "configs" / "env")), f"configs/env/{name}{SUFFIX}"
-    lines = found.requirements
-    if found.lock is not None:
-        lock = beside / Path(found.lock).expanduser()
+        parsed = read_config("env", name, EnvFile)
+        parent, source = Path(str(files("codec_bench") / "configs" / "env")), f"configs/env/{name}{SUFFIX}"
+    lines = parsed.requirements
+    if parsed.lock is not None:
+        lock = parent / Path(parsed.lock).expanduser()
         try:
             lines, source = lock.read_text("utf-8-sig").splitlines(), str(lock)
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f"the lock '{lock}' of the environment '{name}' cannot be read: {error}") from error
-    code = None if found.code is None else beside / Path(found.code).expanduser()
-    return EnvSpec(name, pinned(lines or (), source), found.python, code, found.variables)
+    code = None if parsed.code is None else parent / Path(parsed.code).expanduser()
+    return EnvSpec(name, pinned(lines or (), source), parsed.python, code, parsed.variables)
 
 
 def pinned(lines: Iterable[str], source: str) -> tuple[str, ...]:
@@ -142,7 +142,7 @@ def pinned(lines: Iterable[str], source: str) -> tuple[str, ...]:
     Raises:
         UserError: a line is not pinned to one version, or includes another file; the message names the line.
     """
-    kept, held = [], ""
+    requirements, held = [], ""
     for line in [*lines, ""]:
         held += re.sub(r"(^|\s)#.*$", "", line).strip()
         if held.endswith("\\"):
@@ -154,9 +154,9 @@ def pinned(lines: Iterable[str], source: str) -> tuple[str, ...]:
                     f"'{source}' lists '{held}', which is not pinned to one version",
                     hint="expected NAME==VERSION on every line; 'uv pip compile NAMES.txt -o LOCK.txt' writes them",
                 )
-            kept.append(held)
+            requirements.append(held)
         held = ""
-    return tuple(kept)
+    return tuple(requirements)
 
 
 MARKER = "codec-bench.json"
@@ -193,12 +193,12 @@ def find_environment(spec: EnvSpec) -> Environment | None:
     return Environment(folder, python) if digest == spec.digest and python.exists() else None
 
 
-def make_environment(spec: EnvSpec, tell: Callable[[str], None] = lambda line: None) -> Environment:
+def make_environment(spec: EnvSpec, notify: Callable[[str], None] = lambda line: None) -> Environment:
     """Finds the environment, or makes it. If several processes need it, one makes it and the others wait.
 
     Args:
         spec: the description of the environment.
-        tell: called with a sentence when something takes long.
+        notify: called with a sentence when something takes long.
 
     Raises:
         MissingExtra: uv is not installed.
@@ -206,9 +206,9 @@ def make_environment(spec: EnvSpec, tell: Callable[[str], None] = lambda line: N
     """
     from filelock import FileLock, Timeout
 
-    found = find_environment(spec)
-    if found is not None:
-        return found
+    existing = find_environment(spec)
+    if existing is not None:
+        return existing
     final = _folder(spec)
     uv = _uv()
     try:
@@ -217,13 +217,13 @@ def make_environment(spec: EnvSpec, tell: Callable[[str], None] = lambda line: N
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            tell(f"waiting for another process that is making the environment '{spec.name}'")
+            notify(f"waiting for another process that is making the environment '{spec.name}'")
             lock.acquire()
         try:
-            found = find_environment(spec)
-            if found is not None:
-                return found
-            tell(f"making the environment '{spec.name}' in {final}")
+            existing = find_environment(spec)
+            if existing is not None:
+                return existing
+            notify(f"making the environment '{spec.name}' in {final}")
             _build(spec, uv, final)
         finally:
             lock.release()
@@ -241,15 +241,15 @@ def _folder(spec: EnvSpec) -> Path:
 def _build(spec: EnvSpec, uv: str, final: Path) -> None:
     for left in [*final.parent.glob(f"{final.name}.*.part"), final]:
         shutil.rmtree(left, ignore_errors=True)
-    part = Path(tempfile.mkdtemp(prefix=f"{final.name}.", suffix=".part", dir=final.parent))
+    scratch = Path(tempfile.mkdtemp(prefix=f"{final.name}.", suffix=".part", dir=final.parent))
     try:
-        listed = part / "requirements.txt"
+        listed = scratch / "requirements.txt"
         listed.write_text("".join(f"{line}\n" for line in spec.requirements), "utf-8")
         environment = {**foreign_variables(), "UV_PYTHON_DOWNLOADS": "never"}
         variables, options = pip_settings(environment)
         environment.update(variables)
         interpreter = _interpreter(spec, uv, environment)
-        venv = part / "env"
+        venv = scratch / "env"
         # Relocatable, because the folder is renamed at the end.
         _run(spec, [uv, "venv", "--relocatable", "--python", interpreter, str(venv)], environment, final)
         python = str(venv / "bin" / "python")
@@ -261,7 +261,7 @@ def _build(spec: EnvSpec, uv: str, final: Path) -> None:
         (venv / MARKER).write_text(json.dumps(marker, indent=1), "utf-8")
         venv.rename(final)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _interpreter(spec: EnvSpec, uv: str, environment: Mapping[str, str]) -> str:
@@ -312,19 +312,19 @@ def _tail(text: str, lines: int = _TAIL_LINES) -> str:
 
 
 def _uv() -> str:
-    found: str | None
+    program: str | None
     try:
         from uv import find_uv_bin
     except ImportError:
-        found = shutil.which("uv")
+        program = shutil.which("uv")
     else:
         try:
-            found = str(find_uv_bin())
+            program = str(find_uv_bin())
         except FileNotFoundError:
-            found = shutil.which("uv")
-    if found is None:
+            program = shutil.which("uv")
+    if program is None:
         raise MissingExtra("an isolated environment", "uv", "isolated")
-    return found
+    return program
 
 
 def pip_settings(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

@@ -115,15 +115,15 @@ class WorkerHost:
                 log = os.path.join(self._folder, "worker.log")
                 self._log = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
                 undo.callback(os.close, self._log)
-                self._heard = wire.Memory(wire.new_memory_file())
-                undo.callback(self._heard.close)
-                self._said = wire.Memory(wire.new_memory_file())
-                undo.callback(self._said.close)
+                self._request_memory = wire.Memory(wire.new_memory_file())
+                undo.callback(self._request_memory.close)
+                self._reply_memory = wire.Memory(wire.new_memory_file())
+                undo.callback(self._reply_memory.close)
                 self._link, theirs = socket.socketpair()
                 undo.callback(self._link.close)
                 self._link.setblocking(False)
                 with theirs:
-                    handles = [theirs.fileno(), self._heard.handle, self._said.handle]
+                    handles = [theirs.fileno(), self._request_memory.handle, self._reply_memory.handle]
                     last = [str(os.getpid()), str(settings.beat_s)]
                     self._process = subprocess.Popen(
                         [str(settings.python), "-I", "-u", str(_CHILD), *map(str, handles), *last],
@@ -145,10 +145,10 @@ class WorkerHost:
         """
         self._number += 1
         number = self._number
-        body = wire.batch_body(number, batch, self._heard)
+        body = wire.batch_body(number, batch, self._request_memory)
         reply = await self._ask(number, wire.frame(wire.ASK, body), self._settings.limit_s)
         try:
-            items = wire.unpack(reply["items"], reply["sounds"], self._said)
+            items = wire.unpack(reply["items"], reply["sounds"], self._reply_memory)
             if len(items) != len(batch):
                 raise wire.WireError(f"it gave {len(items)} replies to {len(batch)} requests")
         except (wire.WireError, LookupError, TypeError, ValueError) as error:
@@ -174,7 +174,7 @@ class WorkerHost:
                 await asyncio.wait([answer], timeout=left)
             return answer.result()
         except _Broken as error:
-            raise await self._ended(error.why, error.said_why) from error
+            raise await self._ended(error.why, error.is_stated) from error
         except asyncio.CancelledError:
             # Otherwise the worker would continue with this batch and read sounds that the next batch overwrites.
             await asyncio.shield(self.close())
@@ -198,7 +198,7 @@ class WorkerHost:
                 elif kind == wire.BEAT:
                     self._cut_log()
                 elif kind == wire.BROKEN:
-                    broken = _Broken(f"cannot go on: {message['reason']}", said_why=True)
+                    broken = _Broken(f"cannot go on: {message['reason']}", is_stated=True)
                     return
                 elif kind == wire.HELLO and message["protocol"] != wire.PROTOCOL:
                     raise wire.WireError(
@@ -213,16 +213,16 @@ class WorkerHost:
                 if not answer.done():
                     answer.set_exception(broken)
 
-    async def _ended(self, why: str | None, said_why: bool = False) -> WorkerEnded:
+    async def _ended(self, why: str | None, is_stated: bool = False) -> WorkerEnded:
         """Ends the process, and makes the exception that says why it is gone.
 
         Args:
             why: the reason; None if the process ended by itself, and its exit status is the reason.
-            said_why: whether the worker stated the reason. If not, the exception quotes the end of its log.
+            is_stated: whether the worker stated the reason. If not, the exception quotes the end of its log.
         """
         if self._process is None:
             return WorkerEnded(f"the worker '{self._settings.name}' was closed")
-        tail = "" if said_why else self.log_tail
+        tail = "" if is_stated else self.log_tail
         status = await self._end()
         if why is None:
             why = f"ended with exit status {status}"
@@ -243,9 +243,9 @@ class WorkerHost:
     def _cut_log(self) -> None:
         size = os.fstat(self._log).st_size
         if size > LOG_BYTES:
-            kept = os.pread(self._log, _TAIL_BYTES, size - _TAIL_BYTES)
+            end = os.pread(self._log, _TAIL_BYTES, size - _TAIL_BYTES)
             os.ftruncate(self._log, 0)
-            os.write(self._log, kept)
+            os.write(self._log, end)
 
     async def close(self) -> None:
         """Ends the process and removes its files. Does nothing if there is no process."""
@@ -272,17 +272,17 @@ class WorkerHost:
             status = await asyncio.to_thread(process.wait)
         if listening is not None:
             await asyncio.wait([listening])
-        self._heard.close()
-        self._said.close()
+        self._request_memory.close()
+        self._reply_memory.close()
         os.close(self._log)
         shutil.rmtree(self._folder, ignore_errors=True)
         return status
 
 
 class _Broken(Exception):
-    def __init__(self, why: str | None, said_why: bool = False) -> None:
+    def __init__(self, why: str | None, is_stated: bool = False) -> None:
         super().__init__(why)
-        self.why, self.said_why = why, said_why
+        self.why, self.is_stated = why, is_stated
 
 
 def _signal_name(number: int) -> str:

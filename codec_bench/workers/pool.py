@@ -34,7 +34,7 @@ class _Seat:
 
     def __init__(self, settings: WorkerSettings) -> None:
         self.host = WorkerHost(settings)
-        self.given_up: str | None = None
+        self.failure: str | None = None
         self._deaths = 0
 
     async def ask(self, batch: Sequence[wire.Packed]) -> list[Reply]:
@@ -50,8 +50,8 @@ class _Seat:
         return replies
 
     async def _once(self, batch: Sequence[wire.Packed]) -> list[Any]:
-        if self.given_up is not None:
-            raise WorkerEnded(self.given_up)
+        if self.failure is not None:
+            raise WorkerEnded(self.failure)
         try:
             if not self.host.running:
                 await self.host.start()
@@ -59,7 +59,7 @@ class _Seat:
         except WorkerEnded as error:
             self._deaths += 1
             if self._deaths >= DEATHS_IN_A_ROW:
-                self.given_up = f"it ended {self._deaths} times in a row and was not started again: {error}"
+                self.failure = f"it ended {self._deaths} times in a row and was not started again: {error}"
             raise
         self._deaths = 0
         return answers
@@ -74,7 +74,7 @@ class WorkerPool:
     """
 
     def __init__(self, settings: WorkerSettings, variables: Sequence[Mapping[str, str]]) -> None:
-        self._seats = [_Seat(replace(settings, variables={**settings.variables, **own})) for own in variables]
+        self._seats = [_Seat(replace(settings, variables={**settings.variables, **extra})) for extra in variables]
         self._idle: asyncio.Queue[_Seat] = asyncio.Queue()
         self._working = len(self._seats)
 
@@ -89,8 +89,8 @@ class WorkerPool:
         Raises:
             WorkerEnded: a worker cannot be started. The others are ended.
         """
-        begun = await asyncio.gather(*(seat.host.start() for seat in self._seats), return_exceptions=True)
-        for outcome in begun:
+        outcomes = await asyncio.gather(*(seat.host.start() for seat in self._seats), return_exceptions=True)
+        for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 await self.close()
                 raise outcome
@@ -106,7 +106,7 @@ class WorkerPool:
         try:
             return await seat.ask(batch)
         finally:
-            if seat.given_up is None:
+            if seat.failure is None:
                 self._idle.put_nowait(seat)
             else:
                 self._working -= 1
@@ -135,7 +135,7 @@ def device_variables(workers: int, devices: Sequence[str | int] | None) -> list[
     """
     names = [str(device).removeprefix("cuda:") for device in devices or ()]
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    known = None if visible is None else [part.strip() for part in visible.split(",") if part.strip()]
+    known = None if visible is None else [entry.strip() for entry in visible.split(",") if entry.strip()]
     cards = []
     for name in names:
         if name != "cpu" and (not name.isdigit() or (known is not None and int(name) >= len(known))):

@@ -24,7 +24,7 @@ START = struct.Struct("!IB")
 ITEM_BYTES = 16 << 20  # the most for one request or answer, without its sound
 BATCH_ITEMS = 63
 FRAME_BYTES = (BATCH_ITEMS + 1) * ITEM_BYTES  # a longer frame is an error
-KEPT_BYTES = 16 << 20  # a longer memory file is cut back to this when less is needed
+CACHED_BYTES = 16 << 20  # a longer memory file is cut back to this when less is needed
 _ALIGN = 64
 _SOUND = {"samples", "sample_rate_hz"}
 
@@ -80,12 +80,12 @@ def read_body(body: bytes) -> dict[str, Any]:
         WireError: the body is not a JSON object.
     """
     try:
-        found = json.loads(body.decode("utf-8")) if body else {}
+        message = json.loads(body.decode("utf-8")) if body else {}
     except (ValueError, RecursionError) as error:
         raise WireError(f"a message is not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise WireError(f"a message holds {type(found).__name__}; expected a JSON object")
-    return found
+    if not isinstance(message, dict):
+        raise WireError(f"a message holds {type(message).__name__}; expected a JSON object")
+    return message
 
 
 def _plain(value: Any) -> Any:
@@ -169,7 +169,7 @@ def batch_body(number: int, packed: Sequence[Packed], memory: Memory) -> bytes:
     """
     offsets = memory.write([buffer for item in packed for buffer in item.buffers])
     at = iter(offsets)
-    sounds = [[index, *place, next(at)] for index, item in enumerate(packed) for place in item.places]
+    sounds = [[index, *location, next(at)] for index, item in enumerate(packed) for location in item.places]
     items = ",".join(item.text for item in packed)
     return f'{{"id":{number},"items":[{items}],"sounds":{json.dumps(sounds)}}}'.encode()
 
@@ -217,14 +217,14 @@ class Memory:
             offsets.append(end)
             end += -(-memoryview(buffer).nbytes // _ALIGN) * _ALIGN
         size = os.fstat(self.handle).st_size
-        if size > KEPT_BYTES >= end:
+        if size > CACHED_BYTES >= end:
             if self._map is not None:
                 self._map.close()
                 self._map = None
-            os.ftruncate(self.handle, KEPT_BYTES)
-            size = KEPT_BYTES
+            os.ftruncate(self.handle, CACHED_BYTES)
+            size = CACHED_BYTES
         if end > size:
-            size = end if end > KEPT_BYTES else min(KEPT_BYTES, 2 * end)
+            size = end if end > CACHED_BYTES else min(CACHED_BYTES, 2 * end)
             os.ftruncate(self.handle, size)
         for offset, buffer in zip(offsets, buffers):
             view = memoryview(buffer)
@@ -243,8 +243,8 @@ class Memory:
             raise WireError(f"a sound is said to be at byte {offset} with {nbytes} bytes, and the file has {size}")
         if not nbytes:
             return bytearray()
-        with memoryview(self._mapped(size)) as view, view[offset : offset + nbytes] as part:
-            return bytearray(part)
+        with memoryview(self._mapped(size)) as view, view[offset : offset + nbytes] as window:
+            return bytearray(window)
 
     def close(self) -> None:
         """Closes the file."""

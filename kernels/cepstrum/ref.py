@@ -28,9 +28,9 @@ def warping(coefficients: int, order: int, alpha: float) -> np.ndarray:
         float64 `(coefficients, order + 1)`: the warped cepstrum is the cepstrum times this matrix.
     """
     out = np.zeros((order + 1, coefficients))
-    for given in np.eye(coefficients)[::-1]:
+    for unit in np.eye(coefficients)[::-1]:
         before = out.copy()
-        out[0] = given + alpha * before[0]
+        out[0] = unit + alpha * before[0]
         if order:
             out[1] = (1 - alpha**2) * before[0] + alpha * before[1]
         for m in range(2, order + 1):
@@ -84,8 +84,8 @@ def mfcc(
     powers = np.concatenate([block**2 @ filters for block in magnitudes(signal, frames)])
     decibels = 10.0 * np.log10(np.maximum(powers, POWER_FLOOR))
     decibels = np.maximum(decibels, decibels.max() - TOP_DB)
-    kept = dct(decibels, type=2, norm="ortho", axis=1)[:, :coefficients]
-    return np.asarray(kept * (1 + (lifter / 2) * np.sin(np.pi * np.arange(1, coefficients + 1) / lifter)))
+    cepstra = dct(decibels, type=2, norm="ortho", axis=1)[:, :coefficients]
+    return np.asarray(cepstra * (1 + (lifter / 2) * np.sin(np.pi * np.arange(1, coefficients + 1) / lifter)))
 
 
 def normalised(features: np.ndarray, window: int) -> np.ndarray:

@@ -63,13 +63,13 @@ class SharedCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The code for a signature; None if this process is to compile it."""
-        found = super().load_overload(sig, target_context)
-        if found is None and self._enabled:
+        overload = super().load_overload(sig, target_context)
+        if overload is None and self._enabled:
             self._acquire()
-            found = super().load_overload(sig, target_context)  # another process may have saved it by now
-            if found is not None:
+            overload = super().load_overload(sig, target_context)  # another process may have saved it by now
+            if overload is not None:
                 self._release()
-        return found
+        return overload
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Saves the code of a signature for all processes."""

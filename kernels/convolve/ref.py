@@ -12,6 +12,6 @@ def convolve(
     wide = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (padding, padding)))
     frames = wide.shape[2] - dilation * (len(taps) - 1)
     y = np.zeros((len(x), taps.shape[1], frames))
-    for place, matrix in enumerate(taps.astype(np.float64)):
-        y += matrix @ wide[:, :, place * dilation : place * dilation + frames]
+    for tap, matrix in enumerate(taps.astype(np.float64)):
+        y += matrix @ wide[:, :, tap * dilation : tap * dilation + frames]
     return y if bias is None else y + bias.astype(np.float64)[:, None]

@@ -86,7 +86,7 @@ class P808(WindowNetwork):
     def __init__(self, weights: Weights, reflect: bool = False) -> None:
         self.reflect = reflect
         self.taps = taps_of(*weights.convolutions[0])
-        self.layers = {n: Layer(own) for n, own in enumerate(weights.convolutions[1:], start=2)}
+        self.layers = {n: Layer(convolution) for n, convolution in enumerate(weights.convolutions[1:], start=2)}
         self.dense = weights.dense
 
     def start_run(

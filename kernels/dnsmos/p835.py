@@ -52,7 +52,7 @@ class SigBakOvr(WindowNetwork):
         assert weights.front is not None, "the P.835 network has a front end"
         self.front = whole_blocks(np.concatenate(weights.front).T)
         first, second, *rest = weights.convolutions
-        self.layers = {2: Layer(second, first)} | {n: Layer(own) for n, own in enumerate(rest, start=3)}
+        self.layers = {2: Layer(second, first)} | {n: Layer(convolution) for n, convolution in enumerate(rest, start=3)}
         self.dense = weights.dense
 
     def start_run(
@@ -200,19 +200,19 @@ class SigBakOvr(WindowNetwork):
         for e in range(start, stop):
             begins = e < inner
             frame = HOP_FRAMES * (e + 1) if begins else FRAMES + HOP_FRAMES * (e - inner)
-            own = edge_half[2 * e : 2 * e + 2]
-            self._place(five, own, half, frame // 2 + 1, begins)
+            middle = edge_half[2 * e : 2 * e + 2]
+            self._fill_edge(five, middle, half, frame // 2 + 1, begins)
             self.layers[5](s.work, five, 0, pooled, 0, 1, BINS // 2, pool=True)
-            self._place(six, pooled[:2], quarter, frame // 4 + 1, begins)
+            self._fill_edge(six, pooled[:2], quarter, frame // 4 + 1, begins)
             self.layers[6](s.work, six, 0, edge_last, TILE * e, 1, BINS // 4)
 
     @staticmethod
-    def _place(edge: np.ndarray, own: np.ndarray, run: np.ndarray, row: int, begins: bool) -> None:
+    def _fill_edge(edge: np.ndarray, middle: np.ndarray, run: np.ndarray, row: int, begins: bool) -> None:
         """Fills the six rows that a tile reads at a window's end: one of zeros, two of the edge, three of the run."""
         if begins:
-            edge[0], edge[1:3], edge[3:6] = 0.0, own, run[row + 2 : row + 5]
+            edge[0], edge[1:3], edge[3:6] = 0.0, middle, run[row + 2 : row + 5]
         else:
-            edge[:3], edge[3:5], edge[5] = run[row - 5 : row - 2], own, 0.0
+            edge[:3], edge[3:5], edge[5] = run[row - 5 : row - 2], middle, 0.0
 
     def _finish_window(
         self, s: Scratch, last: np.ndarray, edge_last: np.ndarray, windows: int, window: int, out: np.ndarray

@@ -99,7 +99,7 @@ class Crew:
 
     def each(self, work: Callable[..., None], pieces: Sequence[tuple[object, ...]]) -> None:
         """Runs `work(scratch, *piece)` for every piece and waits."""
-        for wait in [self.start(work, *piece) for piece in pieces]:
+        for wait in [self.start(work, *item) for item in pieces]:
             wait()
 
     def pieces(self, count: int, most: int, least: int = 1) -> list[tuple[int, int]]:
@@ -133,8 +133,8 @@ def taps_of(weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
 class Layer:
     """A convolution with its weights. With `first`, that convolution (from one channel) is computed before it."""
 
-    def __init__(self, own: Convolution, first: Convolution | None = None) -> None:
-        self.weights, self.bias = transform_weights(own[0]), aligned(own[1])
+    def __init__(self, convolution: Convolution, first: Convolution | None = None) -> None:
+        self.weights, self.bias = transform_weights(convolution[0]), aligned(convolution[1])
         self.taps = NONE if first is None else taps_of(*first)
 
     def __call__(

@@ -249,7 +249,7 @@ def _sums_of(rows: int) -> Any:
 
         def vectors_at(line: Any, block: int) -> list[Any]:
             places = [builder.gep(line, [word(block + n)]) for n in (0, lanes)]
-            return [builder.bitcast(place, vector.as_pointer()) for place in places]
+            return [builder.bitcast(address, vector.as_pointer()) for address in places]
 
         for block in range(0, _BLOCK, 2 * lanes):
             zero = ir.Constant(vector, None)
@@ -257,18 +257,18 @@ def _sums_of(rows: int) -> Any:
             with cgutils.for_range(builder, count, intp=word) as loop:
                 k = builder.load(builder.gep(listed, [loop.index]))
                 line = builder.gep(right, [builder.mul(k, columns)])
-                factors = [builder.load(place, align=4) for place in vectors_at(line, block)]
+                factors = [builder.load(address, align=4) for address in vectors_at(line, block)]
                 for row in range(rows):
                     x = builder.load(builder.gep(left, [builder.add(builder.mul(apart, word(row)), k)]))
                     x = builder.insert_element(nothing, x, ir.IntType(32)(0))
                     x = builder.shuffle_vector(x, nothing, everywhere)
-                    for place, factor in zip(sums[row], factors, strict=True):
+                    for address, factor in zip(sums[row], factors, strict=True):
                         product = builder.fmul(x, factor, flags=["contract"])
-                        builder.store(builder.fadd(builder.load(place), product, flags=["contract"]), place)
+                        builder.store(builder.fadd(builder.load(address), product, flags=["contract"]), address)
             for row in range(rows):
                 line = builder.gep(out, [builder.mul(ahead, word(row))])
-                for place, held in zip(vectors_at(line, block), sums[row], strict=True):
-                    builder.store(builder.load(held), place, align=4)
+                for address, held in zip(vectors_at(line, block), sums[row], strict=True):
+                    builder.store(builder.load(held), address, align=4)
         return context.get_dummy_value()
 
     return intrinsic(typed)
@@ -304,11 +304,11 @@ def _products(
     Three tiles that are left over are computed as four, which costs no more; one or two are computed one by one.
     """
     d, n, p = _U(depth), _U(columns), _U(_PLANE)
-    whole = (_U(tiles) + _U(1)) // _U(_ROWS) * _U(_ROWS)
+    full = (_U(tiles) + _U(1)) // _U(_ROWS) * _U(_ROWS)
     for column in range(_U(POINTS)):
         start, q = column * p, _U(row) * _U(POINTS) + column
         for tile in range(_U(0), _U(tiles), _U(_ROWS)):
-            group, rows = tile // _U(_ROWS), _U(_ROWS) if tile < whole else _U(tiles) - tile
+            group, rows = tile // _U(_ROWS), _U(_ROWS) if tile < full else _U(tiles) - tile
             a, b = start + tile * d, q * p + tile * n
             _multiply_rows(v, a, d, rows, listed, group * d, counts[group], weights, q * d * n, n, m, b)
 
@@ -453,5 +453,5 @@ def convolve(
             _inverse_tiles(m, tiles * channels_out)
             target = (row_out + n * size_out) * step_out + (1 + tile * size_out) * channels_out
             _write(m, tiles, bias, y_flat, target, step_out, pool)
-    kept = width // 2 if pool else width
-    y[row_out : row_out + count * size_out, 1 + kept : 1 + size_out * across] = 0.0
+    filled = width // 2 if pool else width
+    y[row_out : row_out + count * size_out, 1 + filled : 1 + size_out * across] = 0.0

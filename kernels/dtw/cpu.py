@@ -71,17 +71,17 @@ def _path_within(x: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray
             steps[i, j - low[i]] = kind
         before, now = now, before
     path = np.empty((len(x) + len(y), 2), np.int64)
-    place = len(path)
+    step = len(path)
     i, j = len(x) - 1, len(y) - 1
     while i >= 0 and j >= 0:
-        place -= 1
-        path[place, 0], path[place, 1] = i, j
+        step -= 1
+        path[step, 0], path[step, 1] = i, j
         kind = steps[i, j - low[i]]
         if kind != 1:
             i -= 1
         if kind != 0:
             j -= 1
-    return path[place:].copy()
+    return path[step:].copy()
 
 
 @_jit

@@ -42,13 +42,13 @@ def _counts(codes: np.ndarray, ref: np.ndarray, hyp: np.ndarray) -> tuple[int, i
     longest = 1
     for at in range(columns):
         longest = max(longest, hyp[at + 1] - hyp[at])
-    kept = min(rows, longest) + 1  # no more words than it has letters make up one word
+    height = min(rows, longest) + 1  # no more words than it has letters make up one word
     # One number holds a path: its cost, and below that how many words it inserts and deletes.
-    table = np.zeros((kept, columns + 1), np.int64)
+    table = np.zeros((height, columns + 1), np.int64)
     for j in range(columns + 1):
         table[0, j] = j * _INSERTED
     for i in range(1, rows + 1):
-        now, above = table[i % kept], table[(i - 1) % kept]
+        now, above = table[i % height], table[(i - 1) % height]
         now[0] = i * _DELETED
         for j in range(1, columns + 1):
             other = 0 if _same(codes, ref[i - 1], ref[i], hyp[j - 1], hyp[j]) else _REPLACED
@@ -59,7 +59,7 @@ def _counts(codes: np.ndarray, ref: np.ndarray, hyp: np.ndarray) -> tuple[int, i
                 best = deleted if deleted >> _COST < inserted >> _COST else inserted
             k = 2
             while k <= i and ref[i] - ref[i - k] <= hyp[j] - hyp[j - 1]:
-                before = table[(i - k) % kept, j - 1]
+                before = table[(i - k) % height, j - 1]
                 if before >> _COST < best >> _COST and _same(codes, ref[i - k], ref[i], hyp[j - 1], hyp[j]):
                     best = before
                 k += 1
@@ -70,7 +70,7 @@ def _counts(codes: np.ndarray, ref: np.ndarray, hyp: np.ndarray) -> tuple[int, i
                     best = before
                 k += 1
             now[j] = best
-    last = table[rows % kept, columns]
+    last = table[rows % height, columns]
     insertions, deletions = (last >> _COUNT) & _COUNTED, last & _COUNTED
     return insertions, deletions, (last >> _COST) - insertions - deletions
 

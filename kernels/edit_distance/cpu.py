@@ -30,7 +30,7 @@ _jit = jit(nogil=True)
 _inline = jit(nogil=True, inline="always")  # where a call would cost as much as its work
 
 
-class Side(NamedTuple):
+class TokenSequence(NamedTuple):
     """A part of a sequence, in either direction.
 
     Args:
@@ -61,7 +61,7 @@ class Work(NamedTuple):
 
 
 @_inline
-def _sweep(reference: Side, estimate: Side, band: int, keep: bool, work: Work) -> None:
+def _sweep(reference: TokenSequence, estimate: TokenSequence, band: int, keep: bool, work: Work) -> None:
     """Computes every block of 64 reference items along the estimate.
 
     Args:
@@ -132,7 +132,13 @@ def _write(path: np.ndarray, step: int, kind: int, count: int) -> int:
 
 @_inline
 def _read_path(
-    reference: Side, estimate: Side, limit: int, work: Work, counts: np.ndarray, path: np.ndarray, step: int
+    reference: TokenSequence,
+    estimate: TokenSequence,
+    limit: int,
+    work: Work,
+    counts: np.ndarray,
+    path: np.ndarray,
+    step: int,
 ) -> int:
     """Counts and writes the steps of a part whose signs of all rows were kept, from its end on; returns where they
     begin.
@@ -164,12 +170,14 @@ def _read_path(
 
 
 @_jit
-def _sweep_to_last_row(reference: Side, estimate: Side, work: Work) -> None:
+def _sweep_to_last_row(reference: TokenSequence, estimate: TokenSequence, work: Work) -> None:
     _sweep(reference, estimate, reference.size + estimate.size, False, work)
 
 
 @_jit
-def _divide(reference: Side, estimate: Side, half: int, scores: np.ndarray, work: Work) -> tuple[int, int, int]:
+def _divide(
+    reference: TokenSequence, estimate: TokenSequence, half: int, scores: np.ndarray, work: Work
+) -> tuple[int, int, int]:
     """Where a shortest path crosses the middle of the estimate.
 
     Args:
@@ -181,11 +189,11 @@ def _divide(reference: Side, estimate: Side, half: int, scores: np.ndarray, work
     """
     ref, r0, _, m = reference
     est, e0, _, n = estimate
-    _sweep_to_last_row(Side(ref, r0 + m - 1, -1, m), Side(est, e0 + n - 1, -1, n - half), work)
+    _sweep_to_last_row(TokenSequence(ref, r0 + m - 1, -1, m), TokenSequence(est, e0 + n - 1, -1, n - half), work)
     scores[0] = n - half
     for column in range(m):
         scores[column + 1] = scores[column] + _sign(work, column)
-    _sweep_to_last_row(reference, Side(est, e0, 1, half), work)
+    _sweep_to_last_row(reference, TokenSequence(est, e0, 1, half), work)
     left = half
     cut = 0
     best_left = left
@@ -241,10 +249,10 @@ def _align_one(
         counts[HIT] += behind
         step = _write(path, step, HIT, behind)
         m, n = r1 - r0, e1 - e0
-        ref, est = Side(reference, r0, 1, m), Side(estimate, e0, 1, n)
+        ref, est = TokenSequence(reference, r0, 1, m), TokenSequence(estimate, e0, 1, n)
         limit = min(limit, max(m, n))
-        whole = 2 * min(m, 2 * limit + 1) * n // 8 < whole_bytes
-        if m == 0 or n == 0 or whole or m < SHORT_REFERENCE or n < SHORT_ESTIMATE:
+        full_table = 2 * min(m, 2 * limit + 1) * n // 8 < whole_bytes
+        if m == 0 or n == 0 or full_table or m < SHORT_REFERENCE or n < SHORT_ESTIMATE:
             if m > 0 and n > 0:
                 needed = (m + 63) // 64 * min(n, 64 + 2 * limit)
                 if work.plus.size < needed:

@@ -35,7 +35,7 @@ def number_words(codes: np.ndarray, offsets: np.ndarray, white: np.ndarray) -> t
     spans = np.zeros(513, np.int64)
     letters = np.empty(4096, np.int32)
     words = 0
-    found = 0
+    count = 0
     for text in range(texts):
         at, end = _trimmed(codes, offsets[text], offsets[text + 1], white)
         while at < end:
@@ -65,14 +65,14 @@ def number_words(codes: np.ndarray, offsets: np.ndarray, white: np.ndarray) -> t
                 hashes[word] = key
                 spans[words] = spans[word] + size
                 letters = _appended(letters, spans[word], codes, start, size)
-            numbers[found] = word
-            found += 1
+            numbers[count] = word
+            count += 1
             if words == hashes.size:
                 hashes = np.concatenate((hashes, np.empty(words, np.uint64)))
                 spans = np.concatenate((spans, np.empty(words, np.int64)))
                 table = _spread(hashes, words, 2 * table.size)
-        starts[text + 1] = found
-    return numbers[:found], starts, words
+        starts[text + 1] = count
+    return numbers[:count], starts, words
 
 
 @_jit

@@ -11,8 +11,8 @@ _SIZE = 64
 
 @triton.jit
 def _add_one(x, y, SIZE: tl.constexpr):
-    place = tl.arange(0, SIZE)
-    tl.store(y + place, tl.load(x + place) + 1)
+    offsets = tl.arange(0, SIZE)
+    tl.store(y + offsets, tl.load(x + offsets) + 1)
 
 
 def adds_one(device: torch.device | str) -> bool:

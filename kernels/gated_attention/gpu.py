@@ -29,17 +29,17 @@ def _attend(
     i = tl.program_id(0) % blocks * QUERIES + tl.arange(0, QUERIES)
     d = tl.arange(0, WIDTH)
     real = i < frames
-    own = tl.load(counts + item).to(tl.int32)
+    length = tl.load(counts + item).to(tl.int32)
     base = item * q_item + head * q_head
     query = tl.load(q + base + i[:, None] * q_frame + d[None, :], mask=real[:, None], other=0.0)
     factor = tl.load(gate + item * gate_item + head * gate_head + i * gate_frame, mask=real, other=0.0) * _LOG2_E
     places = by_distance + head * distance_head + frames - 1
     most = tl.full((QUERIES,), float("-inf"), tl.float32)
     total = tl.zeros((QUERIES,), tl.float32)
-    heard = tl.zeros((QUERIES, WIDTH), tl.float32)
-    for start in range(0, own, KEYS):
+    output = tl.zeros((QUERIES, WIDTH), tl.float32)
+    for start in range(0, length, KEYS):
         j = start + tl.arange(0, KEYS)
-        known = j < own
+        known = j < length
         key = tl.load(k + base + j[None, :] * q_frame + d[:, None], mask=known[None, :], other=0.0)
         value = tl.load(v + base + j[:, None] * q_frame + d[None, :], mask=known[:, None], other=0.0)
         bias = tl.load(places + j[None, :] - i[:, None], mask=known[None, :] & real[:, None], other=0.0)
@@ -47,12 +47,12 @@ def _attend(
         scores = tl.where(known[None, :], scores, float("-inf"))
         top = tl.maximum(most, tl.max(scores, 1))
         weights = tl.exp2(scores - top[:, None])
-        kept = tl.exp2(most - top)
-        total = total * kept + tl.sum(weights, 1)
-        heard = heard * kept[:, None] + tl.dot(weights.to(value.dtype), value)
+        rescale = tl.exp2(most - top)
+        total = total * rescale + tl.sum(weights, 1)
+        output = output * rescale[:, None] + tl.dot(weights.to(value.dtype), value)
         most = top
     y = out + ((item * frames + i[:, None]) * heads + head) * WIDTH + d[None, :]
-    tl.store(y, (heard / total[:, None]).to(out.dtype.element_ty), mask=real[:, None])
+    tl.store(y, (output / total[:, None]).to(out.dtype.element_ty), mask=real[:, None])
 
 
 def attend(

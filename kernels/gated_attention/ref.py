@@ -18,8 +18,10 @@ def attend(
     """
     out = np.zeros(q.shape)
     for item, count in enumerate(counts):
-        own = np.arange(count)
-        bias = by_distance[:, own[None, :] - own[:, None] + q.shape[2] - 1] * np.float64(gate[item, :, :count])
+        positions = np.arange(count)
+        bias = by_distance[:, positions[None, :] - positions[:, None] + q.shape[2] - 1] * np.float64(
+            gate[item, :, :count]
+        )
         one_q, one_k, one_v = (x[item, :, :count].astype(np.float64) for x in (q, k, v))
         scores = one_q @ one_k.swapaxes(1, 2) / np.sqrt(q.shape[3]) + bias
         weights = np.exp(scores - scores.max(-1, keepdims=True))

@@ -88,16 +88,16 @@ def _candidates(
     counts: np.ndarray,
 ) -> None:
     """Fills `pitches` and `strengths` (less the cost of the octave) from row `first` and place 1 on."""
-    own = np.empty(LAGS, np.float32)
+    corrected = np.empty(LAGS, np.float32)
     for t in range(correlations.shape[0]):
         energy = correlations[t, 0]
-        found = 1
+        count = 1
         if energy > 0.0:
             scale = np.float32(1.0) / energy
             for lag in range(FIRST_LAG - 1, LAGS):
-                own[lag] = correlations[t, lag] * correction[lag] * scale
+                corrected[lag] = correlations[t, lag] * correction[lag] * scale
             for lag in range(FIRST_LAG, LAGS - 1):
-                here, left, right = own[lag], own[lag - 1], own[lag + 1]
+                here, left, right = corrected[lag], corrected[lag - 1], corrected[lag + 1]
                 if not (here > 0.5 * VOICING and here > left and here >= right):
                     continue
                 slope, curvature = 0.5 * (float(right) - left), 2.0 * float(here) - left - right
@@ -107,23 +107,23 @@ def _candidates(
                 strength = here + 0.5 * slope * slope / curvature
                 strength = strength if strength <= 1.0 else 1.0 / strength
                 strength -= OCTAVE_COST * math.log2(CEILING_HZ / pitch)
-                place = found
-                if found == CANDIDATES:  # the weakest (of equal ones the last) is dropped, the others keep their order
-                    place = 1
+                slot = count
+                if count == CANDIDATES:  # the weakest (of equal ones the last) is dropped, the others keep their order
+                    slot = 1
                     for n in range(2, CANDIDATES):
-                        if strengths[first + t, n] <= strengths[first + t, place]:
-                            place = n
-                    if strength <= strengths[first + t, place]:
+                        if strengths[first + t, n] <= strengths[first + t, slot]:
+                            slot = n
+                    if strength <= strengths[first + t, slot]:
                         continue
-                    for n in range(place, CANDIDATES - 1):
+                    for n in range(slot, CANDIDATES - 1):
                         pitches[first + t, n] = pitches[first + t, n + 1]
                         strengths[first + t, n] = strengths[first + t, n + 1]
-                    place = CANDIDATES - 1
+                    slot = CANDIDATES - 1
                 else:
-                    found += 1
-                pitches[first + t, place] = pitch
-                strengths[first + t, place] = strength
-        counts[first + t] = found
+                    count += 1
+                pitches[first + t, slot] = pitch
+                strengths[first + t, slot] = strength
+        counts[first + t] = count
 
 
 @_jit
@@ -143,24 +143,24 @@ def _best_path(
     after = np.empty(CANDIDATES)
     for t in range(1, frames):
         for n in range(counts[t]):
-            best, place = -np.inf, 0
+            best, previous = -np.inf, 0
             for m in range(counts[t - 1]):
                 if m == 0 or n == 0:
                     value = total[m] - (0.0 if m == n else VOICING_COST)
                 else:
                     value = total[m] - JUMP_COST * abs(octaves[t - 1, m] - octaves[t, n])
                 if value > best:
-                    best, place = value, m
+                    best, previous = value, m
             after[n] = best + strengths[t, n]
-            back[t, n] = place
+            back[t, n] = previous
         total, after = after, total
-    place = 0
+    previous = 0
     for n in range(1, counts[frames - 1]):
-        if total[n] > total[place]:
-            place = n
+        if total[n] > total[previous]:
+            previous = n
     for t in range(frames - 1, -1, -1):
-        f0[t] = pitches[t, place]
-        place = back[t, place]
+        f0[t] = pitches[t, previous]
+        previous = back[t, previous]
 
 
 def track(signal: np.ndarray) -> np.ndarray:

@@ -80,23 +80,30 @@ def frame(signal: np.ndarray, number: int) -> np.ndarray:
     return (padded[centre - HALF : centre + HALF] - mean) * window()
 
 
-def candidates(own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def candidates(correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pitch in Hz and strength of a frame's voiced candidates, from the autocorrelation `(LAGS,)` of the voice in it.
 
     There are at most 14: the strongest ones after the cost of their octave is subtracted.
     """
     pitches, strengths = [], []
     for lag in range(FIRST_LAG, LAGS - 1):
-        if own[lag] > 0.5 * VOICING and own[lag] > own[lag - 1] and own[lag] >= own[lag + 1]:
-            slope, curvature = 0.5 * (own[lag + 1] - own[lag - 1]), 2.0 * own[lag] - own[lag - 1] - own[lag + 1]
+        if (
+            correlation[lag] > 0.5 * VOICING
+            and correlation[lag] > correlation[lag - 1]
+            and correlation[lag] >= correlation[lag + 1]
+        ):
+            slope, curvature = (
+                0.5 * (correlation[lag + 1] - correlation[lag - 1]),
+                2.0 * correlation[lag] - correlation[lag - 1] - correlation[lag + 1],
+            )
             pitch = FINER * RATE_HZ / (lag + slope / curvature)
-            strength = own[lag] + 0.5 * slope**2 / curvature
+            strength = correlation[lag] + 0.5 * slope**2 / curvature
             if FLOOR_HZ <= pitch <= CEILING_HZ:
                 pitches.append(pitch)
                 strengths.append(strength if strength <= 1.0 else 1.0 / strength)
     all_pitches, all_strengths = np.array(pitches), np.array(strengths)
-    kept = np.sort(np.argsort(-worth(all_pitches, all_strengths), kind="stable")[: CANDIDATES - 1])
-    return all_pitches[kept], all_strengths[kept]
+    strongest = np.sort(np.argsort(-worth(all_pitches, all_strengths), kind="stable")[: CANDIDATES - 1])
+    return all_pitches[strongest], all_strengths[strongest]
 
 
 def worth(pitches: np.ndarray, strengths: np.ndarray) -> np.ndarray:
@@ -118,9 +125,9 @@ def track(signal: np.ndarray) -> np.ndarray:
     of_window = autocorrelation(window())
     choices = []
     for number in range(count):
-        own = frame(signal, number)
-        near = np.abs(own[HALF - LONGEST // 2 - 1 : HALF + LONGEST // 2 + 1]).max()
-        correlation = autocorrelation(own)
+        samples = frame(signal, number)
+        near = np.abs(samples[HALF - LONGEST // 2 - 1 : HALF + LONGEST // 2 + 1]).max()
+        correlation = autocorrelation(samples)
         if correlation[0] > 0.0:
             pitches, strengths = candidates(correlation / correlation[0] / (of_window / of_window[0]))
         else:
@@ -137,8 +144,8 @@ def best_path(choices: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         cost = np.array([[_transition(f, g) for f in before] for g in pitches])
         back.append(np.argmax(total - cost, axis=1))
         total = strengths + np.max(total - cost, axis=1)
-    place = int(np.argmax(total))
-    path = [place]
+    last = int(np.argmax(total))
+    path = [last]
     for pointers in reversed(back):
         path.append(int(pointers[path[-1]]))
     return np.array([pitches[p] for (pitches, _), p in zip(choices, reversed(path))])

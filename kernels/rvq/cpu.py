@@ -30,17 +30,17 @@ def search_euclidean(latents: torch.Tensor, embed: torch.Tensor, offsets: torch.
     if residual.data_ptr() == latents.data_ptr():  # it is written to
         residual = residual.clone()
     codes = np.empty((len(embed), len(residual)), np.int64)
-    found = torch.from_numpy(codes)
+    indices = torch.from_numpy(codes)
     scores = torch.empty(min(_FRAMES_AT_ONCE, max(len(residual), 1)), embed.shape[1])
     table = scores.numpy()
     for start in range(0, len(residual), _FRAMES_AT_ONCE):
-        part = residual[start : start + _FRAMES_AT_ONCE]
-        here = slice(start, start + len(part))
+        chunk = residual[start : start + _FRAMES_AT_ONCE]
+        here = slice(start, start + len(chunk))
         for codebook, words in enumerate(embed):
-            torch.addmm(offsets[codebook], part, words.T, out=scores[: len(part)])
-            np.argmax(table[: len(part)], axis=1, out=codes[codebook, here])
-            part -= words[found[codebook, here]]
-    return found.view(len(embed), items, frames).transpose(0, 1).contiguous()
+            torch.addmm(offsets[codebook], chunk, words.T, out=scores[: len(chunk)])
+            np.argmax(table[: len(chunk)], axis=1, out=codes[codebook, here])
+            chunk -= words[indices[codebook, here]]
+    return indices.view(len(embed), items, frames).transpose(0, 1).contiguous()
 
 
 def search_factorised(
@@ -63,18 +63,18 @@ def search_factorised(
     if left.data_ptr() == projected.data_ptr():  # it is written to
         left = left.clone()
     codes = np.empty((codebooks, len(left)), np.int64)
-    found = torch.from_numpy(codes)
+    indices = torch.from_numpy(codes)
     scores = torch.empty(min(_FRAMES_AT_ONCE, max(len(left), 1)), entries)
     table = scores.numpy()
     for start in range(0, len(left), _FRAMES_AT_ONCE):
-        part = left[start : start + _FRAMES_AT_ONCE]
-        here = slice(start, start + len(part))
+        chunk = left[start : start + _FRAMES_AT_ONCE]
+        here = slice(start, start + len(chunk))
         for codebook in range(codebooks):
             first, last = codebook * dims, (codebook + 1) * dims
-            torch.mm(part[:, first:last], directions[codebook].T, out=scores[: len(part)])
-            np.argmax(table[: len(part)], axis=1, out=codes[codebook, here])
-            part[:, last:] -= steps[codebook].view(entries, -1)[found[codebook, here], last:width]
-    return found.view(codebooks, items, frames).transpose(0, 1).contiguous()
+            torch.mm(chunk[:, first:last], directions[codebook].T, out=scores[: len(chunk)])
+            np.argmax(table[: len(chunk)], axis=1, out=codes[codebook, here])
+            chunk[:, last:] -= steps[codebook].view(entries, -1)[indices[codebook, here], last:width]
+    return indices.view(codebooks, items, frames).transpose(0, 1).contiguous()
 
 
 def lookup_euclidean(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:

@@ -87,10 +87,10 @@ class Factorised:
             object.__setattr__(self, name, _checked(name, getattr(self, name), dimensions))
         codebooks, entries, dims = self.embed.shape
         steps = self.embed.new_zeros(codebooks, entries, codebooks, dims)
-        for own in range(codebooks - 1):
-            taken = self.embed[own].double() @ self.expand[own].double().T + self.expand_bias[own].double()
-            later = self.project[own + 1 :].double().flatten(0, 1)
-            steps[own, :, own + 1 :] = (taken @ later.T).view(entries, -1, dims).float()
+        for index in range(codebooks - 1):
+            expanded = self.embed[index].double() @ self.expand[index].double().T + self.expand_bias[index].double()
+            later = self.project[index + 1 :].double().flatten(0, 1)
+            steps[index, :, index + 1 :] = (expanded @ later.T).view(entries, -1, dims).float()
         object.__setattr__(self, "steps", steps)
         object.__setattr__(self, "directions", normalize(self.embed, dim=2))
         wide = self.expand.transpose(0, 1).flatten(1).contiguous()
@@ -111,7 +111,7 @@ class Split:
     @property
     def codebooks(self) -> int:
         """Number of codebooks in all parts together."""
-        return sum(part.codebooks for part in self.parts)
+        return sum(member.codebooks for member in self.parts)
 
 
 Quantiser = Euclidean | Factorised | Split
@@ -132,14 +132,16 @@ def adopt(quantizer: Any) -> Quantiser:
         for layers in (getattr(quantizer, name, None) for name in ("layers", "quantizers")):
             if layers is not None and all(hasattr(getattr(layer, "codebook", None), "embed") for layer in layers):
                 return _euclidean(quantizer, layers)
-        if hasattr(quantizer, "quantizers") and all(hasattr(part, "out_proj") for part in quantizer.quantizers):
+        if hasattr(quantizer, "quantizers") and all(
+            hasattr(quantiser, "out_proj") for quantiser in quantizer.quantizers
+        ):
             parts = list(quantizer.quantizers)
             return Factorised(
-                torch.stack([part.codebook.weight for part in parts]),
-                torch.stack([part.in_proj.weight[:, :, 0] for part in parts]),
-                torch.stack([part.in_proj.bias for part in parts]),
-                torch.stack([part.out_proj.weight[:, :, 0] for part in parts]),
-                torch.stack([part.out_proj.bias for part in parts]),
+                torch.stack([quantiser.codebook.weight for quantiser in parts]),
+                torch.stack([quantiser.in_proj.weight[:, :, 0] for quantiser in parts]),
+                torch.stack([quantiser.in_proj.bias for quantiser in parts]),
+                torch.stack([quantiser.out_proj.weight[:, :, 0] for quantiser in parts]),
+                torch.stack([quantiser.out_proj.bias for quantiser in parts]),
             )
     raise TypeError(
         f"{type(quantizer).__name__} is laid out like no quantiser of transformers' EnCodec, DAC, Mimi or X-codec"
@@ -191,7 +193,7 @@ def search(
     count = _count(codebooks, quantiser)
     use = use or implementation(latents.device, quantiser)
     if isinstance(quantiser, Split):
-        codes = [search(latents, part, own, use=use).value for part, own in _shares(quantiser, count)]
+        codes = [search(latents, member, share, use=use).value for member, share in _shares(quantiser, count)]
         return Ran(torch.cat(codes, 1), use)
     hidden = _hidden(quantiser)
     if latents.shape[1] != hidden:
@@ -228,10 +230,10 @@ def lookup(codes: torch.Tensor, quantiser: Quantiser, *, use: Implementation | N
     count = _count(codes.shape[1], quantiser)
     use = use or implementation(codes.device, quantiser)
     if isinstance(quantiser, Split):
-        (part, own), *others = _shares(quantiser, count)
-        total, first = _words(codes[:, :own], part, use), own
-        for part, own in others:
-            total, first = _words(codes[:, first : first + own], part, use, total), first + own
+        (member, share), *others = _shares(quantiser, count)
+        total, first = _words(codes[:, :share], member, use), share
+        for member, share in others:
+            total, first = _words(codes[:, first : first + share], member, use, total), first + share
         return Ran(total, use)
     if isinstance(quantiser, Euclidean):
         return Ran(_words(codes, quantiser, use), use)
@@ -293,11 +295,11 @@ def _count(codebooks: int | None, quantiser: Quantiser) -> int:
 
 def _shares(quantiser: Split, count: int) -> list[tuple[Euclidean, int]]:
     shares = []
-    for part in quantiser.parts:
-        own = min(part.codebooks, count)
-        if own:
-            shares.append((part, own))
-        count -= own
+    for member in quantiser.parts:
+        share = min(member.codebooks, count)
+        if share:
+            shares.append((member, share))
+        count -= share
     return shares
 
 

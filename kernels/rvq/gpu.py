@@ -79,8 +79,8 @@ def _euclidean(
             offset = tl.load(offsets + codebook * ENTRIES + k, mask=k < ENTRIES, other=float("-inf"))
             scores = tl.dot(residual, tile, input_precision=PRECISION) + offset[None, :]
             best, which = _better(scores, start, best, which)
-        place = codes + item * codes_item + codebook * codes_codebook + t.to(tl.int64) * codes_frame
-        tl.store(place, which.to(tl.int64), mask=real)
+        address = codes + item * codes_item + codebook * codes_codebook + t.to(tl.int64) * codes_frame
+        tl.store(address, which.to(tl.int64), mask=real)
         residual -= tl.load(words + which[:, None] * dims + d[None, :], mask=d[None, :] < dims, other=0.0)
 
 
@@ -104,7 +104,7 @@ def _factorised(
         mask=real[:, None, None] & inside, other=0.0,
     )  # fmt: skip
     for codebook in range(CODEBOOKS):
-        wanted = tl.sum(tl.where(q == codebook, left, 0.0), axis=1)
+        target = tl.sum(tl.where(q == codebook, left, 0.0), axis=1)
         best = tl.full((BLOCK_T,), float("-inf"), tl.float32)
         which = tl.zeros((BLOCK_T,), tl.int32)
         for start in range(0, ENTRIES, BLOCK_K):
@@ -113,11 +113,11 @@ def _factorised(
                 directions + (codebook * ENTRIES + k[None, :]) * dims + d[:, None],
                 mask=(k[None, :] < ENTRIES) & (d[:, None] < dims), other=0.0,
             )  # fmt: skip
-            scores = tl.dot(wanted, tile, input_precision=PRECISION)
+            scores = tl.dot(target, tile, input_precision=PRECISION)
             scores = tl.where(k[None, :] < ENTRIES, scores, float("-inf"))
             best, which = _better(scores, start, best, which)
-        place = codes + item * codes_item + codebook * codes_codebook + t.to(tl.int64) * codes_frame
-        tl.store(place, which.to(tl.int64), mask=real)
+        address = codes + item * codes_item + codebook * codes_codebook + t.to(tl.int64) * codes_frame
+        tl.store(address, which.to(tl.int64), mask=real)
         row = (codebook * ENTRIES + which[:, None, None]) * stages + q
         left -= tl.load(steps + row * dims + d3, mask=inside, other=0.0)
 
@@ -136,11 +136,11 @@ def _lookup(
     inside = real[:, None] & (d[None, :] < dims)
     total = tl.zeros((BLOCK_T, BLOCK_D), tl.float32)
     for codebook in range(CODEBOOKS):
-        place = codes + item * codes_item + codebook * codes_codebook + t.to(tl.int64) * codes_frame
-        which = tl.load(place, mask=real, other=0)
+        address = codes + item * codes_item + codebook * codes_codebook + t.to(tl.int64) * codes_frame
+        which = tl.load(address, mask=real, other=0)
         total += tl.load(embed + (codebook * ENTRIES + which[:, None]) * dims + d[None, :], mask=inside, other=0.0)
-    place = latents + item * latents_item + t[:, None].to(tl.int64) * latents_frame + d[None, :] * latents_dim
-    tl.store(place, total, mask=inside)
+    address = latents + item * latents_item + t[:, None].to(tl.int64) * latents_frame + d[None, :] * latents_dim
+    tl.store(address, total, mask=inside)
 
 
 def search_euclidean(latents: torch.Tensor, embed: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:

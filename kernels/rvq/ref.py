@@ -32,8 +32,8 @@ def search_euclidean(latents: np.ndarray, embed: np.ndarray) -> np.ndarray:
     codes = np.empty((len(embed), len(residual)), np.int64)
     for codebook, words in enumerate(embed):
         for start in range(0, len(residual), _FRAMES_AT_ONCE):
-            part = residual[start : start + _FRAMES_AT_ONCE]
-            distance = np.square(part[:, None] - words).sum(2)
+            chunk = residual[start : start + _FRAMES_AT_ONCE]
+            distance = np.square(chunk[:, None] - words).sum(2)
             codes[codebook, start : start + _FRAMES_AT_ONCE] = distance.argmin(1)
         residual -= words[codes[codebook]]
     return np.moveaxis(codes.reshape(-1, items, frames), 0, 1)

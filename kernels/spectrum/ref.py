@@ -164,15 +164,15 @@ def convergence_distance(
     """
     total = 0.0
     for frames in resolutions:
-        apart = whole = logarithmic = 0.0
+        apart = reference_power = logarithmic = 0.0
         entries = 0
         for x, y in pairs(reference, estimate, frames):
             x, y = np.maximum(x, floor), np.maximum(y, floor)
             apart += float(((x - y) ** 2).sum())
-            whole += float((x**2).sum())
+            reference_power += float((x**2).sum())
             logarithmic += float(np.abs(np.log(x / y)).sum())
             entries += x.size
-        total += (apart / whole) ** 0.5 + logarithmic / entries
+        total += (apart / reference_power) ** 0.5 + logarithmic / entries
     return total / len(resolutions)
 
 

@@ -122,34 +122,34 @@ def _without_silence(pair: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray,
         level_db[frame] = 20.0 * math.log10(math.sqrt(energy) + EPS)
         loudest_db = max(loudest_db, level_db[frame])
     joined = np.zeros((2, (num_frames + 1) * HOP))
-    kept = 0
+    active = 0
     for frame in range(num_frames):
         if loudest_db - DYNAMIC_RANGE_DB - level_db[frame] < 0.0:
-            for side in range(2):
+            for signal in range(2):
                 for i in range(FRAME):
-                    joined[side, kept * HOP + i] += weights[i] * pair[side, frame * HOP + i]
-            kept += 1
-    return joined, kept
+                    joined[signal, active * HOP + i] += weights[i] * pair[signal, frame * HOP + i]
+            active += 1
+    return joined, active
 
 
 @_jit
 def _windowed(joined: np.ndarray, weights: np.ndarray, first: int, out: np.ndarray) -> None:
-    for side in range(2):
+    for signal in range(2):
         for frame in range(out.shape[1]):
             for i in range(FRAME):
-                out[side, frame, i] = weights[i] * joined[side, (first + frame) * HOP + i]
+                out[signal, frame, i] = weights[i] * joined[signal, (first + frame) * HOP + i]
 
 
 @_jit
 def _band_magnitudes(spectra: np.ndarray, edges: np.ndarray, first: int, out: np.ndarray) -> None:
-    for side in range(2):
+    for signal in range(2):
         for frame in range(spectra.shape[1]):
             for band in range(BANDS):
                 power = 0.0
                 for k in range(edges[band, 0], edges[band, 1]):
-                    value = spectra[side, frame, k]
+                    value = spectra[signal, frame, k]
                     power += value.real * value.real + value.imag * value.imag
-                out[side, band, first + frame] = math.sqrt(power)
+                out[signal, band, first + frame] = math.sqrt(power)
 
 
 @_jit
@@ -235,20 +235,22 @@ def _estoi(envelopes: np.ndarray) -> float:
     total = 0.0
     for first in range(0, num_segments, BLOCK):
         count = min(BLOCK, num_segments - first)
-        for side in range(2):
+        for signal in range(2):
             for band in range(BANDS):
-                _normalisers(envelopes[side, band], first, count, mean[side, band], scale[side, band])
+                _normalisers(envelopes[signal, band], first, count, mean[signal, band], scale[signal, band])
         for n in range(SEGMENT_FRAMES):
             column_mean[:] = 0.0
             xx[:] = 0.0
             yy[:] = 0.0
             xy[:] = 0.0
-            for side in range(2):
+            for signal in range(2):
                 for band in range(BANDS):
                     for s in range(count):
-                        value = (envelopes[side, band, first + n + s] - mean[side, band, s]) * scale[side, band, s]
-                        rows[side, band, s] = value
-                        column_mean[side, s] += value
+                        value = (envelopes[signal, band, first + n + s] - mean[signal, band, s]) * scale[
+                            signal, band, s
+                        ]
+                        rows[signal, band, s] = value
+                        column_mean[signal, s] += value
             for s in range(count):
                 column_mean[0, s] /= BANDS
                 column_mean[1, s] /= BANDS
@@ -289,8 +291,8 @@ def envelopes(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> np.n
     Returns:
         float64 `(2, 15, frames)`, the reference first; None if there are fewer than 30 frames.
     """
-    joined, kept = _without_silence(_at_10_khz(reference, estimate, rate_hz), _WINDOW)
-    num_frames = kept - 1  # the last frame ends exactly at the end of the joined signal; it is left out, as in `ref`
+    joined, active = _without_silence(_at_10_khz(reference, estimate, rate_hz), _WINDOW)
+    num_frames = active - 1  # the last frame ends exactly at the end of the joined signal; it is left out, as in `ref`
     if num_frames < SEGMENT_FRAMES:
         return None
     out = np.empty((2, BANDS, num_frames))
@@ -303,11 +305,11 @@ def envelopes(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> np.n
 
 def stoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
     """STOI of one pair; see `ref.stoi`."""
-    found = envelopes(reference, estimate, rate_hz)
-    return None if found is None else _stoi(found)
+    both = envelopes(reference, estimate, rate_hz)
+    return None if both is None else _stoi(both)
 
 
 def estoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
     """ESTOI of one pair; see `ref.estoi`."""
-    found = envelopes(reference, estimate, rate_hz)
-    return None if found is None else _estoi(found)
+    both = envelopes(reference, estimate, rate_hz)
+    return None if both is None else _estoi(both)

@@ -93,15 +93,15 @@ def without_silence(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.nda
     if not len(clean):
         return np.zeros(0), np.zeros(0)
     level_db = 20 * np.log10(np.sqrt((clean**2).sum(axis=1)) + EPS)
-    kept = level_db.max() - DYNAMIC_RANGE_DB - level_db < 0
+    active = level_db.max() - DYNAMIC_RANGE_DB - level_db < 0
 
     def overlap_add(pieces: np.ndarray) -> np.ndarray:
         joined = np.zeros((len(pieces) + 1) * HOP)
-        for index, piece in enumerate(pieces):
-            joined[index * HOP : index * HOP + FRAME] += piece
+        for index, segment in enumerate(pieces):
+            joined[index * HOP : index * HOP + FRAME] += segment
         return joined
 
-    return overlap_add(clean[kept]), overlap_add(processed[kept])
+    return overlap_add(clean[active]), overlap_add(processed[active])
 
 
 def envelopes(signal: np.ndarray) -> np.ndarray:
@@ -139,10 +139,10 @@ def stoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | N
     Returns:
         At most 1; higher is better. None if fewer than 30 frames are not silent.
     """
-    found = segments(reference, estimate, rate_hz)
-    if found is None:
+    pair = segments(reference, estimate, rate_hz)
+    if pair is None:
         return None
-    clean, processed = found
+    clean, processed = pair
 
     def norm(rows: np.ndarray) -> np.ndarray:
         return np.sqrt((rows**2).sum(axis=2, keepdims=True))
@@ -159,8 +159,8 @@ def estoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | 
 
     Arguments and result are those of `stoi`.
     """
-    found = segments(reference, estimate, rate_hz)
-    if found is None:
+    pair = segments(reference, estimate, rate_hz)
+    if pair is None:
         return None
 
     def unit(values: np.ndarray, axis: int, level: np.ndarray | float) -> np.ndarray:
@@ -169,5 +169,5 @@ def estoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | 
         floor = no_direction(values.shape[axis], level)
         return centred * np.where(power > floor, 1 / np.sqrt(np.maximum(power, floor)), 0.0)
 
-    x, y = (unit(unit(rows, 2, np.abs(rows.mean(axis=2, keepdims=True))), 1, 1.0) for rows in found)
+    x, y = (unit(unit(rows, 2, np.abs(rows.mean(axis=2, keepdims=True))), 1, 1.0) for rows in pair)
     return float((x * y).sum() / SEGMENT_FRAMES / len(x))

@@ -106,18 +106,18 @@ def _similarities(patches: np.ndarray, levels: np.ndarray, places: np.ndarray, r
         _moments(framed[p], means[p], spreads[p])
     starts = levels.shape[1] - width
     out = np.zeros((count, starts))
-    own, product = np.empty((bands + 2, width + 2)), np.empty((bands + 2, width + 2))
+    window, product = np.empty((bands + 2, width + 2)), np.empty((bands + 2, width + 2))
     mean, spread = np.empty((bands, width)), np.empty((bands, width))
     row = np.empty(width)
     for start in range(starts):
-        _frame(levels[:, start : start + width], own)
-        _moments(own, mean, spread)
+        _frame(levels[:, start : start + width], window)
+        _moments(window, mean, spread)
         for p in range(count):
             if abs(start - places[p]) > radius:
                 continue
             for r in range(bands + 2):
                 for c in range(width + 2):
-                    product[r, c] = framed[p, r, c] * own[r, c]
+                    product[r, c] = framed[p, r, c] * window[r, c]
             total = 0.0
             for r in range(bands):
                 for c in range(width):

@@ -86,12 +86,12 @@ def levels(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.ndarray, np.
     """
     both = []
     for spectrum in (reference, estimate):
-        found = 10.0 * np.log10(np.where(spectrum == 0, np.finfo(np.float64).eps, spectrum))
-        both.append(np.maximum(found, LOWEST_DB))
-    shared = min(found.shape[1] for found in both)
+        level = 10.0 * np.log10(np.where(spectrum == 0, np.finfo(np.float64).eps, spectrum))
+        both.append(np.maximum(level, LOWEST_DB))
+    shared = min(level.shape[1] for level in both)
     floor = np.maximum(both[0][:, :shared].max(axis=0), both[1][:, :shared].max(axis=0)) - RANGE_DB
-    for found in both:
-        found[:, :shared] = np.maximum(found[:, :shared], floor)
+    for level in both:
+        level[:, :shared] = np.maximum(level[:, :shared], floor)
     lowest = min(both[0].min(), both[1].min())
     return both[0] - lowest, both[1] - lowest
 
@@ -123,8 +123,8 @@ def similarities(patches: np.ndarray, levels: np.ndarray, places: np.ndarray, ra
     width = patches.shape[2]
     padded = np.pad(levels, ((0, 0), (0, width)))
     out = np.zeros((len(patches), levels.shape[1]))
-    for row, patch, place in zip(out, patches, places, strict=True):
-        for start in range(max(0, place - radius), min(levels.shape[1], place + radius + 1)):
+    for row, patch, position in zip(out, patches, places, strict=True):
+        for start in range(max(0, position - radius), min(levels.shape[1], position + radius + 1)):
             row[start] = similarity(patch, padded[:, start : start + width]).mean()
     return out
 
@@ -143,7 +143,7 @@ def best_path(alike: np.ndarray, places: np.ndarray, radius: int) -> list[tuple[
     """
     count, frames = alike.shape
     total, before = np.zeros((count, frames)), np.full((count, frames), -1)
-    windows = [slice(max(0, place - radius), min(frames, place + radius + 1)) for place in places]
+    windows = [slice(max(0, position - radius), min(frames, position + radius + 1)) for position in places]
     total[0, windows[0]] = alike[0, windows[0]]
     for p in range(1, count):
         past, first = total[p - 1], windows[p - 1].start
@@ -151,10 +151,10 @@ def best_path(alike: np.ndarray, places: np.ndarray, radius: int) -> list[tuple[
         best[first + 1 :] = np.maximum.accumulate(past[first : frames - 1])
         hits = np.where(past[first : frames - 1] == best[first + 1 :], np.arange(first, frames - 1), -1)
         where[first + 1 :] = np.maximum.accumulate(hits)
-        found = alike[p] + best
-        lost = past > found
-        total[p, windows[p]] = np.where(lost, past, found)[windows[p]]
-        before[p, windows[p]] = np.where(lost, np.arange(frames), where)[windows[p]]
+        score = alike[p] + best
+        dropped = past > score
+        total[p, windows[p]] = np.where(dropped, past, score)[windows[p]]
+        before[p, windows[p]] = np.where(dropped, np.arange(frames), where)[windows[p]]
     at = windows[-1].start + int(np.argmax(total[-1, windows[-1]]))
     out: list[tuple[int, bool]] = []
     for p in range(count - 1, -1, -1):

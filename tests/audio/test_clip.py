@@ -62,7 +62,7 @@ def test_sounds_do_not_take_the_place_of_others():
     sounds = SharedSounds()
     one, other = (sounds.share(Clip(sound(seed)), ("q", seed)) for seed in (1, 2))
     assert not np.array_equal(one.read().samples, other.read().samples)
-    parts = [one.made(Audio(one.read().samples[:, a:b], RATE), ("window", a, b)) for a, b in ((0, 400), (400, 800))]
+    parts = [one.derive(Audio(one.read().samples[:, a:b], RATE), ("window", a, b)) for a, b in ((0, 400), (400, 800))]
     assert wav_base64(parts[0]) != wav_base64(parts[1])
 
 

@@ -36,22 +36,22 @@ def with_silence(audio, before_s, after_s, level=0.0):
 
 
 @pytest.mark.parametrize("level", [0.0, 0.0005], ids=["zeros", "quiet noise"])
-def test_silence_around_is_found_to_a_frame(clips, level):
+def test_silence_around_is_detected_to_a_frame(clips, level):
     for clip in clips[-4:]:
-        own = content(clip)
+        actual = content(clip)
         longer = with_silence(clip, 2, 5, level)
-        found = content(longer)
-        assert found.around_s == pytest.approx(own.around_s + 7, abs=0.05)
-        assert found.sound_s == pytest.approx(own.sound_s, abs=0.05)
+        measured = content(longer)
+        assert measured.around_s == pytest.approx(actual.around_s + 7, abs=0.05)
+        assert measured.sound_s == pytest.approx(actual.sound_s, abs=0.05)
 
 
 @pytest.mark.parametrize(("held_hz", "stored_hz"), [(8_000, 16_000), (8_000, 48_000), (16_000, 48_000)])
-def test_the_band_of_a_recording_is_found_in_a_file_of_a_higher_rate(clips, held_hz, stored_hz):
+def test_the_band_of_a_recording_is_detected_in_a_file_of_a_higher_rate(clips, held_hz, stored_hz):
     for clip in clips[:4]:
         sound = to_rate(to_rate(clip, held_hz), stored_hz)
         stored = Audio(np.round(sound.samples * 32768) / 32768, stored_hz)  # 16 bits: noise up to the top
-        found = content(stored)
-        assert 0.85 * held_hz / 2 < found.top_hz < 1.02 * held_hz / 2
+        measured = content(stored)
+        assert 0.85 * held_hz / 2 < measured.top_hz < 1.02 * held_hz / 2
         (note,) = notes_of(stored)
         assert note.startswith("it holds nothing above") and note.endswith(f"at a rate of {stored_hz / 1000:g} kHz")
 

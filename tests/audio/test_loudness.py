@@ -44,7 +44,7 @@ def test_the_synthetic_signals_of_ebu_tech_3341(parts, expected):
 
 
 @pytest.mark.parametrize(("rate_hz", "channels"), [(11_025, 2), (16_000, 1), (44_100, 2)])
-def test_ffmpeg_hears_the_same(rate_hz, channels, tmp_path):
+def test_ffmpeg_agrees(rate_hz, channels, tmp_path):
     if shutil.which("ffmpeg") is None:
         pytest.skip("ffmpeg is not installed")
     import soundfile
@@ -61,8 +61,8 @@ def test_ffmpeg_hears_the_same(rate_hz, channels, tmp_path):
 def ffmpeg_lufs(path) -> float:
     """The integrated loudness of a file by FFmpeg's meter."""
     command = ["ffmpeg", "-hide_banner", "-nostats", "-i", str(path), "-filter_complex", "ebur128", "-f", "null", "-"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    return float(re.findall(r"I:\s+(-?[\d.]+) LUFS", said)[-1])
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    return float(re.findall(r"I:\s+(-?[\d.]+) LUFS", output)[-1])
 
 
 def test_a_gain_changes_the_loudness_by_as_much():

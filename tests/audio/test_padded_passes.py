@@ -13,16 +13,16 @@ most_of = st.none() | st.integers(1, 2_000_000)
 
 @given(lengths_of, st.sampled_from(["cpu", "cuda:0"]), most_of, most_of, st.none() | st.floats(1, 2))
 def test_every_signal_goes_through_once(lengths, device, most, most_on_cpu, slack):
-    found = [i for group in passes(lengths, device, most=most, most_on_cpu=most_on_cpu, slack=slack) for i in group]
-    assert sorted(found) == list(range(len(lengths)))
+    results = [i for group in passes(lengths, device, most=most, most_on_cpu=most_on_cpu, slack=slack) for i in group]
+    assert sorted(results) == list(range(len(lengths)))
 
 
 @given(lengths_of, st.integers(1, 2_000_000))
 def test_a_cpu_pads_little(lengths, most):
     for group in passes(lengths, "cpu", most_on_cpu=most):
-        own = [lengths[index] for index in group]
-        assert max(own) <= SLACK * min(own)
-        assert len(own) == 1 or len(own) * max(own) <= most
+        actual = [lengths[index] for index in group]
+        assert max(actual) <= SLACK * min(actual)
+        assert len(actual) == 1 or len(actual) * max(actual) <= most
     assert all(len(group) == 1 for group in passes(lengths, "cpu", slack=None))
 
 

@@ -44,7 +44,7 @@ def write(path, column, name="audio", group=8, **more):
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch):
-    monkeypatch.setattr(table, "_KEPT", table._Kept(table.KEPT_BYTES))
+    monkeypatch.setattr(table, "_CACHE", table._TableCache(table.CACHED_BYTES))
 
 
 @pytest.mark.parametrize("kind", ["FLAC", "WAV", "MP3", "OGG"])
@@ -61,7 +61,7 @@ def test_bytes_of_every_kind_of_file(tmp_path, kind):
             assert np.corrcoef(audio.samples[0, :count], sound(at)[:count])[0, 1] > 0.99
 
 
-def test_plain_bytes_and_dictionary_of_samples_and_samples_beside_a_rate(tmp_path):
+def test_plain_bytes_and_dictionary_of_samples_and_samples_with_a_rate(tmp_path):
     plain = write(tmp_path / "bytes.parquet", [encoded(0), encoded(1)])
     np.testing.assert_allclose(Audio.read(f"{plain}::audio::1").samples[0], sound(1), atol=STEP)
     arrays = write(
@@ -71,8 +71,8 @@ def test_plain_bytes_and_dictionary_of_samples_and_samples_beside_a_rate(tmp_pat
     assert audio.sample_rate_hz == 8002
     np.testing.assert_allclose(audio.samples[0], sound(2), rtol=1e-7)
     column = pa.array([sound(at) for at in range(2)], pa.list_(pa.float32()))
-    beside = write(tmp_path / "b.parquet", column, sampling_rate=[22050, 44100])
-    audio = Audio.read(f"{beside}::audio::1")
+    extra = write(tmp_path / "b.parquet", column, sampling_rate=[22050, 44100])
+    audio = Audio.read(f"{extra}::audio::1")
     assert audio.sample_rate_hz == 44100
     np.testing.assert_array_equal(audio.samples[0], sound(1))
     stereo = [[sound(0).tolist(), (-sound(0)).tolist()]]
@@ -88,7 +88,7 @@ def test_several_sounds_in_a_row(tmp_path):
         Audio.read(f"{file}::audios::2.2")
 
 
-def test_paths_are_beside_the_table_or_above_it(tmp_path):
+def test_paths_are_next_to_the_table_or_above_it(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "clips").mkdir()
     (tmp_path / "data" / "here.wav").write_bytes(encoded(1, "WAV"))
@@ -108,7 +108,7 @@ def test_what_is_wrong_names_the_row(tmp_path):
     file = write(tmp_path / "t.parquet", [{"bytes": encoded(0), "path": "a"}, None, {"bytes": b"", "path": "a"},
                                           {"bytes": broken, "path": "a"}, {"bytes": b"no sound at all", "path": "a"},
                                           {"bytes": None, "path": None}], n=list(range(6)))  # fmt: skip
-    for place, says in {
+    for index, says in {
         "audio::1": "is null: the row has no audio",
         "audio::2": "is empty",
         "audio::3": "cannot be decoded|truncated",
@@ -119,7 +119,7 @@ def test_what_is_wrong_names_the_row(tmp_path):
         "n::0": "holds int",
     }.items():
         with pytest.raises(AudioError, match=says) as caught:
-            Audio.read(f"{file}::{place}")
+            Audio.read(f"{file}::{index}")
         assert "t.parquet" in caught.value.message
     samples = write(tmp_path / "f.parquet", pa.array([sound(0)], pa.list_(pa.float32())))
     with pytest.raises(AudioError, match="samples without a rate"):
@@ -194,24 +194,24 @@ def test_threads_in_any_order_get_their_own_rows_and_decode_about_once(tmp_path,
     random.Random(5).shuffle(places)
     barrier = threading.Barrier(8)
 
-    def read(part):
+    def read(item):
         barrier.wait()
-        return [(at, Audio.read(f"{file}::audio::{at}").num_samples) for at in part]
+        return [(at, Audio.read(f"{file}::audio::{at}").num_samples) for at in item]
 
     with ThreadPoolExecutor(8) as pool:
-        found = [pair for part in pool.map(read, [places[n::8] for n in range(8)]) for pair in part]
-    assert sorted(found) == [(at, 4000 + at) for at in range(120)]
+        results = [pair for item in pool.map(read, [places[n::8] for n in range(8)]) for pair in item]
+    assert sorted(results) == [(at, 4000 + at) for at in range(120)]
     assert sum(decoded) == 120 + 4  # the first row of each of the four groups tells how large a row is
 
 
-def test_what_is_kept_is_bounded_whatever_the_order(tmp_path, monkeypatch):
+def test_what_is_preserved_is_bounded_whatever_the_order(tmp_path, monkeypatch):
     size = len(encoded(0))
-    kept = table._Kept(20 * size)
-    monkeypatch.setattr(table, "_KEPT", kept)
+    retained = table._TableCache(20 * size)
+    monkeypatch.setattr(table, "_CACHE", retained)
     monkeypatch.setattr(table, "_BATCH_BYTES", 3 * size)
     file = write(tmp_path / "t.parquet", [encoded(at) for at in range(90)], group=30)
     places = [*range(90), *reversed(range(90)), *random.Random(1).sample(range(90), 60)]
     for at in places:
         assert Audio.read(f"{file}::audio::{at}").num_samples == 4000 + at
         # One batch may go beyond the half that a row group is allowed.
-        assert sum(part.nbytes for part in kept._parts.values()) <= 24 * size
+        assert sum(item.nbytes for item in retained._parts.values()) <= 24 * size

@@ -17,7 +17,7 @@ from codec_bench.codecs.base import PublishedWeights
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.types import Audio, Codes, CodeStream
 
-OWN = '''
+CUSTOM_CODE = '''
 from codec_bench import Audio, CodecInfo, Codes, CodeStream
 import numpy as np
 
@@ -56,16 +56,16 @@ class Pointed(NoInfo):
 
 
 @pytest.fixture
-def own(tmp_path):
+def custom_file(tmp_path):
     path = tmp_path / "own_codec.py"
-    path.write_text(OWN)
+    path.write_text(CUSTOM_CODE)
     return path
 
 
 @pytest.fixture
-def third_party(own, monkeypatch):
+def third_party(custom_file, monkeypatch):
     """Another package's entry point that adds two names."""
-    tables = {"CODECS": {"halved": f"{own}:Halved", "pointed": f"{own}:Pointed"}}
+    tables = {"CODECS": {"halved": f"{custom_file}:Halved", "pointed": f"{custom_file}:Pointed"}}
     plugin = codec_bench.registry.Plugin("other", "other_package", tables)
     monkeypatch.setattr(codec_bench.registry, "plugins", lambda: (plugin,))
 
@@ -113,7 +113,7 @@ def test_a_family_with_a_point(name, bitrate_bps):
         ("encodec-48khz@1.5", "3, 6, 12, 24 kbps"),
     ],
 )
-def test_a_wrong_point_is_told_the_right_ones(name, says):
+def test_a_wrong_point_lists_the_right_ones(name, says):
     with pytest.raises(UserError) as caught:
         load_codec(name)
     assert says in str(caught.value)
@@ -123,7 +123,7 @@ def test_a_wrong_point_is_told_the_right_ones(name, says):
 @pytest.mark.parametrize(
     ("name", "near"), [("opus-13k", "opus-12k"), ("encodec_24khz@6", "encodec-24khz@6"), ("g71-ulaw", "g711-ulaw")]
 )
-def test_an_unknown_name_is_told_the_nearest(name, near):
+def test_an_unknown_name_suggests_the_nearest(name, near):
     with pytest.raises(UnknownName) as caught:
         load_codec(name)
     assert near in str(caught.value)
@@ -137,14 +137,14 @@ def test_an_option_that_a_codec_does_not_take_is_refused():
         load_codec("g722", weights="folder")
 
 
-def test_own_code_works_like_a_name(own):
-    codec = load_codec(f"{own}:Halved")
+def test_own_code_works_like_a_name(custom_file):
+    codec = load_codec(f"{custom_file}:Halved")
     audio = Audio(np.linspace(-1, 1, 500), 16000)
     (codes,) = codec.encode([audio])
     (out,) = codec.decode([codes])
     assert codes.bits == 500 * 8
     assert np.abs(out.samples - audio.samples).max() <= 1 / 255 + 1e-6
-    assert load_codec(f"{own}:Halved", levels=16).levels == 16
+    assert load_codec(f"{custom_file}:Halved", levels=16).levels == 16
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def test_own_code_works_like_a_name(own):
         ("Nowhere", "has no 'Nowhere'"),
     ],
 )
-def test_own_code_that_is_no_codec_is_told_what_is_missing(own, attribute, says):
+def test_own_code_that_is_no_codec_names_what_is_missing(custom_file, attribute, says):
     with pytest.raises(UserError) as caught:
-        load_codec(f"{own}:{attribute}")
+        load_codec(f"{custom_file}:{attribute}")
     assert says in str(caught.value)
 
 
@@ -225,26 +225,26 @@ def test_every_family_has_a_known_adapter_and_no_name_twice():
 
 
 @pytest.mark.parametrize(
-    "made",
+    "built",
     [
         "for n in (8, 16):\n    globals()[f'Small{n}'] = type(f'Small{n}', (Halved,), {})\n",
         "import sys\nsys.modules[__name__].__dict__['Small' + '16'] = Halved\n",
         "def __getattr__(name):\n    if name[:5] == 'Small':\n        return Halved\n    raise AttributeError(name)\n",
     ],
 )
-def test_a_class_that_a_file_makes_when_it_is_run_is_not_refused(tmp_path, made):
+def test_a_class_that_a_file_makes_when_it_is_run_is_not_refused(tmp_path, built):
     path = tmp_path / "made.py"
-    path.write_text(f"{OWN}\n{made}")
+    path.write_text(f"{CUSTOM_CODE}\n{built}")
     require_codec(f"{path}:Small16")
     assert load_codec(f"{path}:Small16").info.name == "halved"
-    path.with_name("plain.py").write_text(OWN + "\nif __name__ == '__main__':\n    print(Halved.__name__)\n")
+    path.with_name("plain.py").write_text(CUSTOM_CODE + "\nif __name__ == '__main__':\n    print(Halved.__name__)\n")
     with pytest.raises(UserError, match="nothing that is called 'Small16'") as caught:
         require_codec(f"{tmp_path}/plain.py:Small16")
     assert caught.value.hint.startswith("it has Halved, NoDecode, NoInfo, ")
 
 
 @pytest.mark.parametrize("values", [torch.zeros(2, 3, dtype=torch.int64), [[0, 1], [1, 0]]], ids=["a tensor", "a list"])
-def test_codes_that_are_no_numpy_array_are_told_as_such(values):
+def test_codes_that_are_no_numpy_array_are_reported_as_such(values):
     info = CodecInfo("mine", (16000,))
     with pytest.raises(
         CodecFault, match=rf"mine.encode gave codes as a {type(values).__name__}; expected a numpy array"

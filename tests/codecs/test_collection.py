@@ -80,8 +80,8 @@ def test_a_codec_of_a_collection_keeps_the_contract(name, bps, books, packages):
     assert [item.streams[0].values.shape for item in codes] == [(books, 5), (books, 5), (books, 7)]
     for item, sound in zip(reconstruct(codec, SOUNDS).items, SOUNDS, strict=True):
         assert item.estimate.samples.shape == sound.samples.shape
-        whole = sound.num_samples // HOP * HOP
-        assert np.abs(item.estimate.samples[:, :whole] - sound.samples[:, :whole]).max(initial=0) < 2e-3
+        complete = sound.num_samples // HOP * HOP
+        assert np.abs(item.estimate.samples[:, :complete] - sound.samples[:, :complete]).max(initial=0) < 2e-3
     (again,) = codec.decode([from_bytes(to_bytes(codes[2]))])
     assert np.array_equal(again.samples, codec.decode(codes)[2].samples)
 
@@ -93,12 +93,12 @@ def test_other_codes_are_decoded_otherwise(packages):
     (stream,) = codes.streams
     other = replace(codes, streams=(replace(stream, values=stream.values[:, ::-1].copy()),))
     one, two = (codec.decode([item])[0].samples[0] for item in (codes, other))
-    assert codes.streams[0].values.shape == (4, 7) and not any(np.size(part) >= 16 for part in codes.side.values())
+    assert codes.streams[0].values.shape == (4, 7) and not any(np.size(chunk) >= 16 for chunk in codes.side.values())
     assert not np.array_equal(one, two) and two[0] == one[-1]  # the last frame of the clip now comes first
 
 
 @pytest.mark.parametrize("shape", [(4, 5), (1, 4, 5), (1, 5, 4), (4, 1, 5)])
-def test_codes_are_found_in_any_order_of_axes(shape):
+def test_codes_are_located_in_any_order_of_axes(shape):
     values = np.arange(20).reshape(4, 5)
     held = (values.T if shape[-1] == 4 else values).reshape(shape)
     order = collection._order(held, values)
@@ -131,7 +131,7 @@ def test_every_codec_of_a_collection_is_listed_with_rate_and_licence():
         assert row.info.code_licence == "Apache-2.0" and row.info.weights_licence and row.weights_here is False
 
 
-def test_fifty_families_say_where_they_come_from():
+def test_fifty_families_state_where_they_come_from():
     rows = [row for row in list_codecs() if row.info]
     assert all(row.source and row.family and row.kind in ("packets", "codes", "latents") for row in rows)
     assert len({row.family for row in rows}) >= 58

@@ -164,7 +164,7 @@ def test_samples_without_a_header(declare, tmp_path, rng):
 
 
 @pytest.mark.skipif(shutil.which("cp") is None, reason="there is no cp")
-def test_a_program_on_the_path_is_found(declare, rng):
+def test_a_program_on_the_path_is_used(declare, rng):
     line = ["cp", "{input}", "{output}"]
     codec = Command(declare(encoder=line, decoder=line, header_bytes=44))
     audio = Audio(np.round(noise(rng).samples * 32768) / 32768, RATE_HZ)
@@ -246,7 +246,7 @@ def _ended(pid):
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         (
             "import sys; print('first'); sys.exit('no such mode: \\x1b[31m9')",
@@ -260,38 +260,38 @@ def _ended(pid):
         ("print('x' * 100000); raise SystemExit(1)", r"ended with exit status 1: x{300}$"),
     ],
 )
-def test_what_an_encoder_does_wrong_is_told_in_a_sentence(code, said, declare, tmp_path, rng):
+def test_what_an_encoder_does_wrong_is_reported_in_a_sentence(code, message, declare, tmp_path, rng):
     codec = Command(declare(encoder=program(tmp_path, "wrong.py", code)))
-    with pytest.raises(UserError, match=said) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         codec.encode([noise(rng)])
     assert caught.value.message.startswith("coarse: the encoder") and "\n" not in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ('{"cut": 1}', r"the decoder gave 999 of 1000 samples.*frame_s"),
         ('{"rate": 48000}', r"the decoder gave 1 x 48000 Hz .*expected 1 x 16000 Hz"),
         ('{"channels": 2}', r"the decoder gave 2 x 16000 Hz .*expected 1 x 16000 Hz"),
     ],
 )
-def test_what_a_decoder_gives_is_checked(options, said, declare, rng):
+def test_what_a_decoder_gives_is_checked(options, message, declare, rng):
     codec = Command(declare(options))
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         codec.decode(codec.encode([noise(rng)]))
 
 
-def test_what_is_not_sound_is_told(declare, tmp_path, rng):
-    for content, said in (("b'hello'", "not sound: its file is not"), ("b''", "the decoder wrote an empty file")):
+def test_what_is_no_audio_is_reported(declare, tmp_path, rng):
+    for content, text in (("b'hello'", "not sound: its file is not"), ("b''", "the decoder wrote an empty file")):
         wrong = program(tmp_path, "wrong.py", f"import sys; open(sys.argv[2], 'wb').write({content})")
         codec = Command(declare(decoder=wrong))
-        with pytest.raises(UserError, match=said) as caught:
+        with pytest.raises(UserError, match=text) as caught:
             codec.decode(codec.encode([noise(rng)]))
         assert "codec-bench-" not in str(caught.value)  # the message names no temporary folder that no longer exists
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"encoder": ["no-such-program", "{input}", "{output}"]}, "no program 'no-such-program' to run as the encoder"),
         ({"decoder": ["./none", "{input}", "{output}"]}, "no program './none' to run as the decoder"),
@@ -308,8 +308,8 @@ def test_what_is_not_sound_is_told(declare, tmp_path, rng):
         ({"extension": "/../x"}, "extension"),
     ],
 )
-def test_a_file_that_does_not_fit_is_refused_when_it_is_read(changes, said, declare):
-    with pytest.raises(UserError, match=said) as caught:
+def test_a_file_that_does_not_fit_is_refused_when_it_is_read(changes, message, declare):
+    with pytest.raises(UserError, match=message) as caught:
         Command(declare(**changes))
     assert "coarse.yaml" in str(caught.value)
 
@@ -326,12 +326,12 @@ def test_a_file_is_a_name(declare, tmp_path, monkeypatch, rng):
     audio = noise(rng)
     (out,) = plain.decode(plain.encode([audio]))
     np.testing.assert_array_equal(out.samples, coarse(audio.samples))
-    for name, said in (
+    for name, text in (
         ("./coarse.yaml@32", "does not declare the point of 32 kbps"),
         ("./coarse.yaml@fast", "not a bitrate in kbps"),
         ("./none.yaml", "no file 'none.yaml'"),
     ):
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=text):
             load_codec(name)
     with pytest.raises(UserError, match="does not take 'weights'"):
         load_codec("./coarse.yaml", weights="here")
@@ -349,10 +349,10 @@ def test_options_stand_above_the_file(declare, rng):
 
 def test_what_the_codec_does_not_take_is_refused_before_anything_runs(declare, rng):
     codec = Command(declare(encoder=["false", "{input}", "{output}"]))
-    for audio, said in (
+    for audio, text in (
         (noise(rng, 1, 10, 44100), "does not code 44100 Hz"),
         (noise(rng, 3, 10), "does not code 3 channels"),
         (Audio(np.zeros((1, 0)), RATE_HZ), "without samples"),
     ):
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=text):
             codec.encode([audio])

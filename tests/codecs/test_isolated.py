@@ -35,7 +35,7 @@ def coded(wave, hop, top):
     return ((frames.clamp(-1, 1) + 1) / 2 * top).round().long()
 
 
-def heard(codes, hop, top):
+def transcribe(codes, hop, top):
     return (codes / top * 2 - 1).repeat_interleave(hop, -1)
 
 
@@ -54,7 +54,7 @@ class Qwen:
     def decode(self, encoded):
         (codes,) = encoded["audio_codes"]
         assert codes.shape[1] == 16
-        return [heard(torch.as_tensor(codes[:, 0]), 1920, 2047).numpy()], 24000
+        return [transcribe(torch.as_tensor(codes[:, 0]), 1920, 2047).numpy()], 24000
 
 
 class Dual:
@@ -76,7 +76,7 @@ class Dual:
 
     def decode(self, semantic, acoustic):
         assert semantic.shape[:2] == (1, 1) and acoustic.shape[:2] == (1, 7)
-        return heard(semantic, 1920, 16383)
+        return transcribe(semantic, 1920, 16383)
 
 
 class Kanade:
@@ -103,7 +103,7 @@ class Kanade:
 
     def decode(self, global_embedding, content_token_indices, target_audio_length):
         assert global_embedding.shape == (128,)
-        return heard(content_token_indices, 960, 12799)[None, :target_audio_length]
+        return transcribe(content_token_indices, 960, 12799)[None, :target_audio_length]
 
 
 class Moss:
@@ -125,7 +125,7 @@ class Moss:
 
     def decode(self, codes, return_dict):
         assert codes.ndim == 3
-        return SimpleNamespace(audio=heard(codes[0][:, None], 1920, 1023))
+        return SimpleNamespace(audio=transcribe(codes[0][:, None], 1920, 1023))
 
 
 LOADER = """
@@ -158,7 +158,7 @@ STAND_INS = {
         }
     },
     "moss/32cb": {"transformers": {"AutoModel": Moss}},
-    "longcat/24khz-4cb": {"test_isolated_parts": {"coded": coded, "heard": heard}},
+    "longcat/24khz-4cb": {"test_isolated_parts": {"coded": coded, "heard": transcribe}},
 }  # fmt: skip
 
 
@@ -211,8 +211,8 @@ def installed(monkeypatch, tmp_path):
         folder.mkdir(parents=True)
         (folder / "model_loader.py").write_text(textwrap.dedent(LOADER))
         (tmp_path / "configs").mkdir()
-        for part in ("encoder", "decoder_24k_4codebooks"):
-            (tmp_path / "configs" / f"LongCatAudioCodec_{part}.yaml").write_text("x: 1\n")
+        for item in ("encoder", "decoder_24k_4codebooks"):
+            (tmp_path / "configs" / f"LongCatAudioCodec_{item}.yaml").write_text("x: 1\n")
         for module in ("networks", "networks.semantic_codec", "networks.semantic_codec.model_loader"):
             monkeypatch.delitem(sys.modules, module, raising=False)
         return {"weights": str(tmp_path)}
@@ -234,18 +234,18 @@ STATED = {
 
 @pytest.mark.parametrize("name", STAND_INS)
 def test_a_codec_keeps_the_contract(name, installed):
-    bps, shapes, beside = STATED[name]
+    bps, shapes, extra = STATED[name]
     codec = load_codec(name, **installed(name))
     assert codec.info.nominal_bitrate_bps == pytest.approx(bps, rel=0.01)
     codes = codec.encode(SOUNDS)
-    assert [stream.values.shape for stream in codes[2].streams] == shapes and codes[2].side_bits == beside
-    assert codec.info.global_side == (("side",) if beside else ()) and all(
+    assert [stream.values.shape for stream in codes[2].streams] == shapes and codes[2].side_bits == extra
+    assert codec.info.global_side == (("side",) if extra else ()) and all(
         key in codes[2].side for key in codec.info.global_side
     )
     for out, sound in zip(codec.decode([from_bytes(to_bytes(item)) for item in codes]), SOUNDS, strict=True):
         assert out.samples.shape == sound.samples.shape
-        whole = sound.num_samples // 5760 * 5760  # frames of every codec here
-        assert np.abs(out.samples[:, :whole] - sound.samples[:, :whole]).max(initial=0) < 2e-3
+        complete = sound.num_samples // 5760 * 5760  # frames of every codec here
+        assert np.abs(out.samples[:, :complete] - sound.samples[:, :complete]).max(initial=0) < 2e-3
 
 
 ENCODER = """
@@ -302,8 +302,8 @@ def test_a_codec_in_a_worker_process_gives_back_what_it_should_and_ends_with_its
     codes = codec.encode(SOUNDS)
     assert [item.streams[0].values.shape for item in codes] == [(8, 1), (8, 3), (8, 16)]
     for out, sound in zip(codec.decode(codes), SOUNDS, strict=True):
-        whole = sound.num_samples // 5760 * 5760  # frames of every codec here
-        assert np.abs(out.samples[:, :whole] - sound.samples[:, :whole]).max(initial=0) < 2e-3
+        complete = sound.num_samples // 5760 * 5760  # frames of every codec here
+        assert np.abs(out.samples[:, :complete] - sound.samples[:, :complete]).max(initial=0) < 2e-3
     process = codec._pool._seats[0].host._process
     del codec
     assert process.wait(20) is not None

@@ -36,11 +36,11 @@ def snr_db(a, b):
     return 10 * np.log10(np.square(a).sum() / np.square(a - b).sum())
 
 
-def test_latents_have_no_bits_and_say_why(speech):
-    (found,) = reconstruct(blocks(), speech[:1]).items
-    assert found.bits is None and found.no_bits == SENTENCE
-    assert np.allclose(found.estimate.samples, speech[0].samples, atol=1e-6)
-    score = build_metric("bitrate").compute([Inputs("a", 16000, no_bits=found.no_bits, duration_s=1.0)])[0]
+def test_latents_have_no_bits_and_state_why(speech):
+    (result,) = reconstruct(blocks(), speech[:1]).items
+    assert result.bits is None and result.no_bits == SENTENCE
+    assert np.allclose(result.estimate.samples, speech[0].samples, atol=1e-6)
+    score = build_metric("bitrate").compute([Inputs("a", 16000, no_bits=result.no_bits, duration_s=1.0)])[0]
     assert (score.value, score.status, score.reason) == (None, "undefined", SENTENCE)
 
 
@@ -58,18 +58,20 @@ def test_rounding_has_the_noise_of_uniform_rounding_and_the_rate_of_its_bits(spe
 
 
 def test_each_bit_gains_six_db(speech):
-    found = [snr_db(speech[0].samples, reconstruct(Quantised(blocks(), b), speech[:1]).items[0].estimate.samples) for b in (9, 10, 11)]  # fmt: skip
-    assert np.diff(found) == pytest.approx([20 * np.log10(2)] * 2, abs=0.4)
+    results = [snr_db(speech[0].samples, reconstruct(Quantised(blocks(), b), speech[:1]).items[0].estimate.samples) for b in (9, 10, 11)]  # fmt: skip
+    assert np.diff(results) == pytest.approx([20 * np.log10(2)] * 2, abs=0.4)
 
 
 def test_latents_that_were_sent_come_back_and_vectors_are_what_is_decoded(speech):
-    (made,) = blocks().encode(speech[:1])
-    again = from_bytes(to_bytes(made))
-    assert again.values.dtype == np.float32 and np.array_equal(again.values, made.values) and again.no_bits == SENTENCE
+    (outputs,) = blocks().encode(speech[:1])
+    again = from_bytes(to_bytes(outputs))
+    assert (
+        again.values.dtype == np.float32 and np.array_equal(again.values, outputs.values) and again.no_bits == SENTENCE
+    )
     codec = load_codec(f"{CODECS}:Blocks", latent_bits=8)
     (codes,) = codec.encode(speech[:1])
     near = codec.vectors(codes.streams[0].values).T
-    assert (np.abs(near - made.values) <= codec._range[1] / 2 + 1e-6).all()
+    assert (np.abs(near - outputs.values) <= codec._range[1] / 2 + 1e-6).all()
 
 
 def test_frames_of_latents_are_compared_within_a_tolerance():
@@ -103,10 +105,10 @@ def test_bad_input_is_one_sentence():
 
 
 def test_validate_passes_a_continuous_codec_and_names_one_whose_batches_leak():
-    found = {f["check"]: f for f in check_codec(codec=f"{CODECS}:Blocks")}
-    assert not wrong(found.values())
-    assert (found["bitrate label"]["state"], found["bitrate label"]["found"]) == ("not applicable", SENTENCE)
-    assert found["batch"]["state"] == found["decoded elsewhere"]["state"] == "ok"
+    by_name = {f["check"]: f for f in check_codec(codec=f"{CODECS}:Blocks")}
+    assert not wrong(by_name.values())
+    assert (by_name["bitrate label"]["state"], by_name["bitrate label"]["found"]) == ("not applicable", SENTENCE)
+    assert by_name["batch"]["state"] == by_name["decoded elsewhere"]["state"] == "ok"
     checks = {f["check"] for f in wrong(check_codec(codec=f"{CODECS}:Leaking"))}
     assert "batch" in checks
 
@@ -115,10 +117,10 @@ def test_a_profile_has_no_bitrate_and_all_else(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     names = [f"{CODECS}:Blocks"]
     small = {"clip_s": 0.5, "repeats": 1, "latency_s": 1.0, "stream_s": 0.5, "robust_clips": 1, "robust_s": 1.0}
-    found = profile(
+    measured = profile(
         codec=names, data="embedded", out=str(tmp_path / "out"), limit=2, metrics="snr", page=False, settings=small
     )
-    codec = found.codecs[names[0]]
+    codec = measured.codecs[names[0]]
     assert codec["rate"]["measured_bps"] is None and codec["rate"]["no_bits"] == SENTENCE
     assert codec["stability"]["reencoding"][0]["latent_snr_db"] > 100  # the transform loses nothing
     assert codec["streaming"]["equals_offline"] and codec["streaming"]["codes_equal"] == 1.0

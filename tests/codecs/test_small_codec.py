@@ -46,11 +46,11 @@ def test_the_stream_gives_what_the_whole_signal_gives(rng):
     codec = load_codec(f"{FILE}:Small16")
     for length in (256, 2560, 2600):
         voice = Audio(0.1 * rng.standard_normal((1, length)), 16000)
-        whole = codec.encode([voice])[0].streams[0].values
+        complete = codec.encode([voice])[0].streams[0].values
         with codec.streaming() as stream:
             pieces = [Audio(voice.samples[:, at : at + 256], 16000) for at in range(0, length, 256)]
-            sent = [stream.encode(piece) for piece in pieces]
-            heard = np.concatenate([stream.decode(codes).samples for codes in sent], axis=1)
-        assert np.array_equal(np.concatenate([c.streams[0].values for c in sent], axis=1), whole[:, : len(sent)])
-        assert np.array_equal(heard, codec.decode(codec.encode([voice]))[0].samples[:, : heard.shape[1]])
-        assert heard.shape[1] == 256 * (len(pieces) - 1)
+            sent = [stream.encode(segment) for segment in pieces]
+            output = np.concatenate([stream.decode(codes).samples for codes in sent], axis=1)
+        assert np.array_equal(np.concatenate([c.streams[0].values for c in sent], axis=1), complete[:, : len(sent)])
+        assert np.array_equal(output, codec.decode(codec.encode([voice]))[0].samples[:, : output.shape[1]])
+        assert output.shape[1] == 256 * (len(pieces) - 1)

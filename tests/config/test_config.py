@@ -137,8 +137,8 @@ def test_a_document_that_does_not_fit_names_file_and_field():
     assert fit({"name": "x", "sizes": [1]}, Schema, source="here.yaml").sizes == [1]
     with pytest.raises(UserError) as caught:
         fit({"name": "x", "sizes": [1, "two"], "nmae": 3}, Schema, source="here.yaml")
-    for part in ("here.yaml", "sizes.1", "nmae"):
-        assert part in str(caught.value)
+    for item in ("here.yaml", "sizes.1", "nmae"):
+        assert item in str(caught.value)
 
 
 def test_a_list_of_wrong_entries_is_not_called_too_short():
@@ -179,8 +179,8 @@ def test_both_parsers_read_a_file_alike(monkeypatch):
     texts = [file.read_text("utf-8") for file in files[:25]] + ["a: [1, .5, 1e3, 0x1f, yes, ~]", "a: &x {b: 1}\nc: {<<: *x}", "é: “x”\n#\nb: |\n  1\n"]  # fmt: skip
     rng = random.Random(0)
     for text in texts[:25]:
-        place, more = rng.randrange(len(text)), rng.choice(":-?{}[],#&*!|>'\"%@ \n9~")
-        texts.append(text[:place] + more + text[place + rng.randint(0, 3) :])
+        position, more = rng.randrange(len(text)), rng.choice(":-?{}[],#&*!|>'\"%@ \n9~")
+        texts.append(text[:position] + more + text[position + rng.randint(0, 3) :])
 
     def read():
         for text in texts:

@@ -40,10 +40,10 @@ VERBS = {"eval": evaluate, "score": score, "run": run_benchmark, "profile": prof
 def test_a_command_has_the_options_of_its_schema(command):
     root = get_command(app)
     context = root.make_context("codec-bench", ["--help"], resilient_parsing=True)
-    made = root.get_command(context, command).params
-    assert {one.name for one in made} == {*options_of(REQUESTS[command]), "config"}
+    built = root.get_command(context, command).params
+    assert {one.name for one in built} == {*options_of(REQUESTS[command]), "config"}
     for name, one in options_of(REQUESTS[command]).items():
-        (parameter,) = (parameter for parameter in made if parameter.name == name)
+        (parameter,) = (parameter for parameter in built if parameter.name == name)
         assert parameter.help == one.help and parameter.required == (one.default is ...)
         assert one.positional or one.flag.split("/")[0] in parameter.opts
         assert one.default is ... or parameter.default == one.default
@@ -51,24 +51,24 @@ def test_a_command_has_the_options_of_its_schema(command):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_verb_has_the_defaults_of_its_schema_and_describes_every_option(command):
-    taken = inspect.signature(VERBS[command]).parameters
+    parameters = inspect.signature(VERBS[command]).parameters
     for one in options_of(REQUESTS[command]).values():
-        if one.of == "verb" and one.there in taken:
+        if one.of == "verb" and one.there in parameters:
             assert f"\n    {one.there}: " in inspect.getdoc(VERBS[command]), one.name
-            default = taken[one.there].default
+            default = parameters[one.there].default
             plotted = one.name == "metrics" and command == "profile"  # it names its metrics itself
             must = command == "run" and one.name in ("benchmark", "model")  # or a suite, or codecs
             needed = one.default is ... or must or (command, one.name) == ("profile", "data")
             assert plotted or default == (inspect.Parameter.empty if needed else one.default), one.name
 
 
-@pytest.mark.parametrize(("made", "of"), [(Running, "running"), (OnRay, "cluster"), (Terms, "terms")])
-def test_what_options_become_has_a_field_for_each_with_its_default(made, of):
-    held = {field.name: field.default for field in dataclasses.fields(made)}
+@pytest.mark.parametrize(("built", "of"), [(Running, "running"), (OnRay, "cluster"), (Terms, "terms")])
+def test_what_options_become_has_a_field_for_each_with_its_default(built, of):
+    held = {field.name: field.default for field in dataclasses.fields(built)}
     for schema in REQUESTS.values():
         for one in options_of(schema).values():
             if one.of == of:
-                assert held[one.there] == one.default and f"    {one.there}: " in made.__doc__
+                assert held[one.there] == one.default and f"    {one.there}: " in built.__doc__
 
 
 def test_what_a_file_may_hold(file):
@@ -99,12 +99,12 @@ set:
 
 
 def test_options_of_a_cluster_and_the_terms_of_a_service_arrive_as_what_they_are(file):
-    found = read_arguments(file("codec: a\nexecutor: ray\nray_address: 'h:1'\nshards: 4\nworkers: 2\n"), "eval")
-    assert found == {"codec": "a", "workers": 2, "executor": OnRay("h:1", shards=4)}
+    result = read_arguments(file("codec: a\nexecutor: ray\nray_address: 'h:1'\nshards: 4\nworkers: 2\n"), "eval")
+    assert result == {"codec": "a", "workers": 2, "executor": OnRay("h:1", shards=4)}
     with pytest.raises(UserError, match=r"options of a Ray cluster were given \(shards\)"):
         read_arguments(file("codec: a\nshards: 4\n"), "eval")
-    found = read_arguments(file("benchmark: a\nmodel: b\nwait: true\nmax_hours: 2\n"), "run")
-    assert found == {"benchmark": "a", "model": "b", "terms": Terms(wait=True, max_hours=2)}
+    result = read_arguments(file("benchmark: a\nmodel: b\nwait: true\nmax_hours: 2\n"), "run")
+    assert result == {"benchmark": "a", "model": "b", "terms": Terms(wait=True, max_hours=2)}
 
 
 def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
@@ -163,8 +163,8 @@ def test_a_record_is_a_request(file):
         "command": "score", "data": "d.jsonl", "generated": {"a": "x", "b": "y"}, "seed": 3, "limit": None, "metrics": ["stoi"],
         "systems": ["a", "b"], "options": {},
     }  # fmt: skip
-    how = {"device": "auto", "workers": 8, "batch_s": None, "time_limit_s": 9.0, "cache": True, "save_audio": None}
-    record = {"config": config, "how": how, "by": ["speaker"], "fingerprint": {}, "timings": {"x": 1e-05}}
+    settings = {"device": "auto", "workers": 8, "batch_s": None, "time_limit_s": 9.0, "cache": True, "save_audio": None}
+    record = {"config": config, "how": settings, "by": ["speaker"], "fingerprint": {}, "timings": {"x": 1e-05}}
     command, options = read_request(file(json.dumps(record), "run.json"))
     assert command == "score"
     assert options == {
@@ -179,22 +179,22 @@ def test_a_record_is_a_request(file):
 def test_settings_are_typed_as_they_were_meant(tmp_path):
     from codec_bench.terminal.request import parse_settings
 
-    given = {
+    options = {
         "m": {"a": "6", "b": 6, "c": 1e-05, "d": True, "e": None, "f": "true", "g": {"x": [1], "y": "z: 1"}, "h": "a, b",
               "i": "Größe\n2"},
         "./mine.py:X": {"parameters.temperature": 0},
     }  # fmt: skip
-    found = parse_settings(settings_of(given, tmp_path))
-    nested = found.pop("./mine.py:X.parameters")
-    assert found == {"m": given["m"]} and nested == {"temperature": 0}
+    result = parse_settings(settings_of(options, tmp_path))
+    nested = result.pop("./mine.py:X.parameters")
+    assert result == {"m": options["m"]} and nested == {"temperature": 0}
     assert parse_settings(settings_of({"m": {"a": [1, "b[c]"]}}, tmp_path)) == {"m": {"a": [1, "b[c]"]}}
     with pytest.raises(UserError, match=r"the value of m.a is date; expected a text"):
         settings_of({"m": {"a": date(2026, 1, 1)}}, tmp_path)
 
 
-@pytest.mark.parametrize("given", [dict, Path("mine.yaml"), ["a", 3]])
-def test_what_is_no_name_is_told(given):
+@pytest.mark.parametrize("options", [dict, Path("mine.yaml"), ["a", 3]])
+def test_what_is_no_name_is_reported(options):
     with pytest.raises(UserError, match="expected a name as a text, got ") as caught:
-        names(given)
+        names(options)
     assert "./FILE.py:CLASS" in caught.value.hint
     assert names(("a", " b ")) == names("a, b") == ["a", "b"]

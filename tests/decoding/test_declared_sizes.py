@@ -172,7 +172,7 @@ def test_mp3_is_whole_whatever_its_header_counts(tone):
 @pytest.mark.parametrize("declared", ["none", 0, "half", "one less", 2_000_000_000])
 def test_mp3_begins_at_its_first_sample_whatever_its_header_declares(tone, declared):
     data = bytearray(written(tone, "MP3", "MPEG_LAYER_III"))
-    whole = decode_bytes(bytes(data), "a.mp3").samples
+    complete = decode_bytes(bytes(data), "a.mp3").samples
     mark = max(data.find(b"Xing"), data.find(b"Info"))
     frames = int.from_bytes(data[mark + 8 : mark + 12], "big")
     if declared == "none":
@@ -183,9 +183,9 @@ def test_mp3_begins_at_its_first_sample_whatever_its_header_declares(tone, decla
     else:
         frames = {"half": frames // 2, "one less": frames - 1}.get(declared, declared)
         data[mark + 8 : mark + 12] = frames.to_bytes(4, "big")
-    found = decode_bytes(bytes(data), "a.mp3").samples
-    assert whole.shape[1] <= found.shape[1] <= whole.shape[1] + 1152
-    assert np.abs(found[:, : whole.shape[1]] - whole).max() < 1e-4
+    result = decode_bytes(bytes(data), "a.mp3").samples
+    assert complete.shape[1] <= result.shape[1] <= complete.shape[1] + 1152
+    assert np.abs(result[:, : complete.shape[1]] - complete).max() < 1e-4
 
 
 def test_mp3_without_its_last_frame_or_a_part_of_it_is_truncated(tone):
@@ -221,7 +221,7 @@ def test_opus_whose_granules_start_late_is_not_shifted(tone):
     """A cut of a stream: the pre-skip is discarded as from any other (RFC 7845, section 4.3)."""
     samples = np.interp(np.arange(48_000) / 48_000, np.arange(tone.size) / RATE_HZ, tone).astype(np.float32)
     data = bytearray(written(samples, "OGG", "OPUS", 48_000))
-    whole = decode_bytes(bytes(data), "a.opus").samples
+    complete = decode_bytes(bytes(data), "a.opus").samples
     at = number = 0
     while at < len(data):
         size = 27 + data[at + 26] + sum(data[at + 27 : at + 27 + data[at + 26]])
@@ -232,12 +232,12 @@ def test_opus_whose_granules_start_late_is_not_shifted(tone):
             data[at + 22 : at + 26] = crc(data[at : at + size]).to_bytes(4, "little")
         at, number = at + size, number + 1
     late = decode_bytes(bytes(data), "late.opus").samples
-    assert late.shape == whole.shape and np.abs(late - whole)[:, 2000:-2000].max() < 0.01
+    assert late.shape == complete.shape and np.abs(late - complete)[:, 2000:-2000].max() < 0.01
 
 
 @pytest.mark.parametrize("container,codec", [("mp4", "aac"), ("webm", "libopus"), ("mp3", "libmp3lame")])
-@pytest.mark.parametrize("part", [0.4, 0.95])
-def test_a_coded_file_that_is_cut_is_refused(tone, tmp_path, container, codec, part):
+@pytest.mark.parametrize("item", [0.4, 0.95])
+def test_a_coded_file_that_is_cut_is_refused(tone, tmp_path, container, codec, item):
     path = tmp_path / f"whole.{container}"
     options = {"movflags": "faststart"} if container == "mp4" else {}
     with av.open(str(path), "w", options=options) as out:
@@ -254,13 +254,13 @@ def test_a_coded_file_that_is_cut_is_refused(tone, tmp_path, container, codec, p
     sound = decode_bytes(data, "whole")
     assert sound.samples.shape[1] / sound.sample_rate_hz == pytest.approx(2, abs=0.1)
     with pytest.raises(AudioError, match=r"'cut'.*truncated"):
-        decode_bytes(data[: int(part * len(data))], "cut")
+        decode_bytes(data[: int(item * len(data))], "cut")
 
 
-@pytest.mark.parametrize("kind,lost", [("CAF", 2), ("NIST", 2), ("NIST", 30_000), ("W64", 2)])
-def test_pcm_that_is_cut_is_truncated(tone, kind, lost):
+@pytest.mark.parametrize("kind,dropped", [("CAF", 2), ("NIST", 2), ("NIST", 30_000), ("W64", 2)])
+def test_pcm_that_is_cut_is_truncated(tone, kind, dropped):
     with pytest.raises(AudioError, match=r"'cut'.*truncated"):
-        decode_bytes(written(tone, kind)[:-lost], "cut")
+        decode_bytes(written(tone, kind)[:-dropped], "cut")
 
 
 def test_a_w64_whose_riff_has_another_size_is_truncated_all_the_same(tone):
@@ -276,9 +276,9 @@ def test_a_stream_without_a_declared_size_that_ends_inside_a_frame_is_truncated(
     data = through_ffmpeg(tone, container, codec, options={"live": "1"} if container != "adts" else {})
     sound = decode_bytes(data, "whole")
     assert sound.samples.shape[1] / sound.sample_rate_hz == pytest.approx(2, abs=0.15)
-    for lost in (1, 5, len(data) // 2 + 1):
+    for dropped in (1, 5, len(data) // 2 + 1):
         with pytest.raises(AudioError, match="'cut'"):
-            decode_bytes(data[:-lost], "cut")
+            decode_bytes(data[:-dropped], "cut")
 
 
 @pytest.fixture(scope="module")

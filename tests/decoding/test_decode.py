@@ -136,7 +136,7 @@ def test_a_file_that_went_through_a_pipe_or_ends_in_a_tag_is_whole(tmp_path, ton
         assert Audio.read(path).duration_s == pytest.approx(1.0, abs=0.1)
 
 
-def test_values_beyond_full_scale_are_kept(tmp_path, tone):
+def test_values_beyond_full_scale_are_preserved(tmp_path, tone):
     path = tmp_path / "loud.wav"
     soundfile.write(path, 5 * tone, 16000, subtype="FLOAT")
     np.testing.assert_array_equal(Audio.read(path).samples[0], 5 * tone)
@@ -163,7 +163,7 @@ def test_samples_up_to_the_limit_are_read(tmp_path, tone):
     assert Audio.read(path).samples.max() == 9999.0
 
 
-def test_memory_is_taken_for_what_a_file_holds(tmp_path, tone, monkeypatch):
+def test_memory_is_allocated_for_what_a_file_contains(tmp_path, tone, monkeypatch):
     """A header may declare terabytes: an MP3 file whose Xing header says so, and a FLAC file of 2**36 - 1 samples."""
     path = tmp_path / "declares.flac"
     soundfile.write(path, tone, 16000)
@@ -176,8 +176,8 @@ def test_memory_is_taken_for_what_a_file_holds(tmp_path, tone, monkeypatch):
     path = tmp_path / "declares.mp3"
     soundfile.write(path, tone, 16000)
     data = bytearray(path.read_bytes())
-    place = data.find(b"Xing") if b"Xing" in data else data.find(b"Info")
-    data[place + 8 : place + 12] = b"\x7f\xff\xff\xff"
+    position = data.find(b"Xing") if b"Xing" in data else data.find(b"Info")
+    data[position + 8 : position + 12] = b"\x7f\xff\xff\xff"
     path.write_bytes(data)
     assert Audio.read(path).num_samples < 40000
     monkeypatch.setattr("codec_bench.decoding.decode.MOST_BYTES", 50_000)
@@ -188,7 +188,7 @@ def test_memory_is_taken_for_what_a_file_holds(tmp_path, tone, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [AttributeError("no stream"), StopIteration(), MemoryError(), RecursionError("deep")])
-def test_whatever_a_decoder_raises_is_told_with_the_name(tmp_path, tone, monkeypatch, error):
+def test_whatever_a_decoder_raises_is_reported_with_the_name(tmp_path, tone, monkeypatch, error):
     soundfile.write(path := tmp_path / "a.wav", tone, 16000)
 
     def decode(*_args, **_more):
@@ -215,12 +215,12 @@ def test_text_that_names_other_files_or_hosts_is_no_sound(tmp_path, tone, monkey
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(socket, "socket", lambda *_a, **_k: pytest.fail("a socket was opened"))
     (tmp_path / f"a{suffix}").write_text(PLAYLISTS[kind])
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(AudioError, match="is not a sound file"):
         Audio.read(tmp_path / f"a{suffix}")
     with pytest.raises(AudioError, match="is not a sound file"):
         decode_bytes(PLAYLISTS[kind].encode(), "a")
-    assert time.monotonic() - begun < 10  # FFmpeg waits 20 s at a socket
+    assert time.monotonic() - start < 10  # FFmpeg waits 20 s at a socket
 
 
 def test_there_is_no_other_way_to_ffmpegs_formats():
@@ -234,14 +234,14 @@ def test_there_is_no_other_way_to_ffmpegs_formats():
     )
     package = Path(codec_bench.__file__).parent
     folders = [package, package.parent / "kernels", package.parent / "examples"]
-    found = {
+    by_name = {
         f"{path.relative_to(package.parent)}: {line.strip()}"
         for folder in folders
         for path in folder.rglob("*.py")
         for line in path.read_text("utf-8").splitlines()
         if ways.search(line)
     }
-    (only,) = found
+    (only,) = by_name
     assert only.startswith("codec_bench/decoding/decode.py: ") and "format_whitelist" in only
 
 
@@ -280,10 +280,10 @@ def test_a_file_of_another_kind_behind_the_first_is_seen(tone, kind):
             decode_bytes(one + behind, "two")
 
 
-@pytest.mark.parametrize("said", [0, 7, 0xFFFFFFFF])
-def test_a_wav_file_with_a_wrong_size_hides_no_second_one(tone, said):
+@pytest.mark.parametrize("message", [0, 7, 0xFFFFFFFF])
+def test_a_wav_file_with_a_wrong_size_hides_no_second_one(tone, message):
     one = bytearray(_written("WAV", "PCM_16", tone))
-    one[4:8] = said.to_bytes(4, "little")
+    one[4:8] = message.to_bytes(4, "little")
     assert second_file(bytes(one)) is None
     assert second_file(bytes(one) + _written("FLAC", "PCM_16", tone)) == len(one)
 
@@ -325,6 +325,6 @@ def test_a_sound_of_hours_is_in_memory_once(tmp_path, channels):
         # Not the peak of `getrusage`, which a process inherits from the one that started it.
         "int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) >> 10)"
     )
-    said = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
-    read, mebibytes = map(int, said.stdout.split())
+    output = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    read, mebibytes = map(int, output.stdout.split())
     assert read == frames and mebibytes < 740  # 440 for the samples; twice they would be 880

@@ -47,9 +47,9 @@ class Faulty:
 
 @pytest.fixture
 def pauses(monkeypatch):
-    taken = []
-    monkeypatch.setattr(remote, "_pause", taken.append)
-    return taken
+    parameters = []
+    monkeypatch.setattr(remote, "_pause", parameters.append)
+    return parameters
 
 
 def faulty(monkeypatch, *errors):
@@ -65,13 +65,13 @@ def test_what_may_pass_is_tried_again(monkeypatch, pauses, error):
     faulty(monkeypatch, error, error)
     assert read_remote("s3://b/x") == b"0123456789" and pauses == list(remote.PAUSES_S[:2])
     left = faulty(monkeypatch, *[error] * 10)
-    with pytest.raises(AudioError, match=r"'s3://b/x' could not be read in 4 tries: ") as found:
+    with pytest.raises(AudioError, match=r"'s3://b/x' could not be read in 4 tries: ") as caught:
         read_remote("s3://b/x")
-    assert len(left.errors) == 10 - remote.TRIES and "secret" not in str(found.value)
+    assert len(left.errors) == 10 - remote.TRIES and "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (FileNotFoundError("x"), "is not there"),
         (Refusal(404), "is not there"),
@@ -81,9 +81,9 @@ def test_what_may_pass_is_tried_again(monkeypatch, pauses, error):
         (Refusal(400), "the server answered 400"),
     ],
 )
-def test_what_does_not_pass_is_not_tried_again(monkeypatch, pauses, error, said):
+def test_what_does_not_pass_is_not_tried_again(monkeypatch, pauses, error, message):
     faulty(monkeypatch, error)
-    with pytest.raises(AudioError, match=said):
+    with pytest.raises(AudioError, match=message):
         read_remote("s3://b/x")
     assert not pauses
 
@@ -111,9 +111,9 @@ def test_what_is_shown_of_a_url_holds_no_secret(url, seen):
 
 
 def test_urls_that_cannot_be_read_are_one_sentence(monkeypatch):
-    with pytest.raises(UserError, match="which would be recorded") as found:
+    with pytest.raises(UserError, match="which would be recorded") as caught:
         read_remote("https://me:word@host/x.flac")
-    assert "word@" not in str(found.value)
+    assert "word@" not in str(caught.value)
     with pytest.raises(UserError, match="protocol 'abc', which fsspec does not know"):
         read_remote("abc://x/y.flac")
     for protocol in ("ftp", "sftp", "file", "local", "smb", "zip", "simplecache", "reference", "git"):
@@ -151,18 +151,18 @@ def server(monkeypatch, embedded_clip, pauses):
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            what = self.path.strip("/").partition(".")[0]
-            seen[what] += 1
-            first = seen[what] == 1
-            if what == "403" or (what == "503" and first):
-                self.send_error(int(what))
+            kind = self.path.strip("/").partition(".")[0]
+            seen[kind] += 1
+            first = seen[kind] == 1
+            if kind == "403" or (kind == "503" and first):
+                self.send_error(int(kind))
                 return
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            if what == "stalls" and first:
+            if kind == "stalls" and first:
                 over.wait(30)
-            elif what == "breaks" and first:
+            elif kind == "breaks" and first:
                 self.wfile.write(body[: len(body) // 2])
             else:
                 self.wfile.write(body)
@@ -183,8 +183,8 @@ def server(monkeypatch, embedded_clip, pauses):
 @web
 def test_a_web_server_that_breaks_off_stalls_and_answers_503(server, embedded_clip):
     address, seen = server
-    for what in ("503", "breaks", "stalls", "good"):
-        assert read_remote(f"{address}/{what}.flac?key=secret") == embedded_clip.read_bytes()
+    for kind in ("503", "breaks", "stalls", "good"):
+        assert read_remote(f"{address}/{kind}.flac?key=secret") == embedded_clip.read_bytes()
     assert seen == {"503": 2, "breaks": 2, "stalls": 2, "good": 1}
     with pytest.raises(AudioError, match="access was refused") as refused:
         read_remote(f"{address}/403.flac?key=secret")

@@ -37,7 +37,7 @@ class StandIn(Place):
 
     def ahead(self, make):
         value = make()
-        return SimpleNamespace(taken=lambda: value)
+        return SimpleNamespace(wait=lambda: value)
 
 
 class Steps:

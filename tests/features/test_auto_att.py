@@ -51,11 +51,11 @@ def theirs(folder, signals):
     scores = []
     for signal in signals:
         inputs = processor(text=text, audio=signal, sampling_rate=16_000, return_tensors="pt", padding=True)
-        made = net.generate(
+        generated = net.generate(
             **inputs, max_new_tokens=1, do_sample=False, temperature=None, top_p=None, top_k=None, repetition_penalty=1.0,
             output_logits=True, return_dict_in_generate=True,
         )  # fmt: skip
-        shares = torch.softmax(made.logits[0][0][torch.tensor(ids)], dim=-1)
+        shares = torch.softmax(generated.logits[0][0][torch.tensor(ids)], dim=-1)
         scores.append(torch.sum(shares * torch.tensor([3.0, 2.0, 1.0])).item())
     return scores
 
@@ -65,19 +65,19 @@ def test_a_batch_gives_the_published_steps_scores_of_one_by_one(feature, folder)
     signals = [noisy(length) for length in LENGTHS]
     expected = theirs(folder, signals)
     assert np.ptp(expected) > 0.1
-    found = feature.compute(signals)
-    np.testing.assert_allclose([one["score"] for one in found], expected, atol=1e-5)
-    assert found[0] == found[-1]
-    for one in found:
+    result = feature.compute(signals)
+    np.testing.assert_allclose([one["score"] for one in result], expected, atol=1e-5)
+    assert result[0] == result[-1]
+    for one in result:
         assert one["good"] + one["fair"] + one["bad"] == pytest.approx(1, abs=1e-6)
         assert one["score"] == pytest.approx(3 * one["good"] + 2 * one["fair"] + one["bad"], abs=1e-6)
 
 
-def test_only_the_first_thirty_seconds_are_heard_and_it_is_said(feature):
+def test_only_the_first_thirty_seconds_are_read_and_the_result_states_it(feature):
     long = noisy(600_000)
-    whole, cut = feature.compute([long, long[:480_000]])
-    assert whole["heard_s"] == cut["heard_s"] == 30
-    assert whole["score"] == pytest.approx(cut["score"], abs=1e-6)
+    complete, cut = feature.compute([long, long[:480_000]])
+    assert complete["heard_s"] == cut["heard_s"] == 30
+    assert complete["score"] == pytest.approx(cut["score"], abs=1e-6)
     assert feature.compute([long[:8000]])[0]["heard_s"] == 0.5
 
 
@@ -86,20 +86,20 @@ def test_the_question_is_the_published_one_to_the_letter():
     assert hashlib.sha256(QUESTION.encode()).hexdigest() == digest
 
 
-def test_what_cannot_be_heard_is_unavailable_and_harms_nobody(feature):
+def test_unusable_audio_is_unavailable_and_harms_nobody(feature):
     fine = noisy(4000)
-    short, broken, heard = feature.compute([fine[:960], np.full(4000, np.nan, np.float32), fine])
+    short, broken, usable = feature.compute([fine[:960], np.full(4000, np.nan, np.float32), fine])
     assert isinstance(short, Unavailable) and isinstance(broken, Unavailable)
     assert str(short) == "the signal has 960 samples; Auto-ATT needs at least 961"
-    assert heard["score"] == pytest.approx(feature.compute([fine])[0]["score"], abs=1e-6)
+    assert usable["score"] == pytest.approx(feature.compute([fine])[0]["score"], abs=1e-6)
 
 
 def test_the_metric_is_the_score_and_is_for_mandarin():
-    metric, beside = build_metric("auto_att"), {"score": 2.25, "heard_s": 30.0}
-    item = Inputs("a", 16_000, estimate_features={"auto-att": beside}, language="zh")
+    metric, extra = build_metric("auto_att"), {"score": 2.25, "heard_s": 30.0}
+    item = Inputs("a", 16_000, estimate_features={"auto-att": extra}, language="zh")
     (score,) = metric.compute([item])
     assert (score.value, score.protocol, score.detail) == (2.25, "auto-att/first-30s/1", {"heard_s": 30.0})
-    (refused,) = metric.compute([Inputs("a", 16_000, estimate_features={"auto-att": beside}, language="en")])
+    (refused,) = metric.compute([Inputs("a", 16_000, estimate_features={"auto-att": extra}, language="en")])
     assert refused.status == "refused" and "was trained on Mandarin speech, and the language is 'en'" in refused.reason
     assert metric.range == (1, 3) and metric.higher_is_better
     assert build_metric("auto_att@bfloat16").protocol == "auto-att/first-30s/1/bfloat16-weights"

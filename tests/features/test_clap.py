@@ -24,7 +24,7 @@ def weights(tmp_path_factory):
 @pytest.fixture(scope="module")
 def signals():
     rng = np.random.default_rng(0)
-    tones = [np.sin(np.arange(length) * (0.01 + 0.02 * place)) for place, length in enumerate(LENGTHS)]
+    tones = [np.sin(np.arange(length) * (0.01 + 0.02 * index)) for index, length in enumerate(LENGTHS)]
     return [(0.4 * tone + rng.normal(0, 0.02 + 0.1 * k, tone.size)).astype(np.float32) for k, tone in enumerate(tones)]
 
 
@@ -36,28 +36,28 @@ def reference(weights):
     net = transformers.ClapModel.from_pretrained(weights).eval()
 
     def embedding(signal):
-        heard = ((np.clip(signal, -1.0, 1.0) * 32767.0).astype(np.int16) / 32767.0).astype(np.float32)
-        found = []
-        for start in range(0, len(heard), RATE_HZ):
-            mels = front(heard[start : start + 10 * RATE_HZ], sampling_rate=RATE_HZ, return_tensors="pt")
+        output = ((np.clip(signal, -1.0, 1.0) * 32767.0).astype(np.int16) / 32767.0).astype(np.float32)
+        results = []
+        for start in range(0, len(output), RATE_HZ):
+            mels = front(output[start : start + 10 * RATE_HZ], sampling_rate=RATE_HZ, return_tensors="pt")
             with torch.no_grad():
-                found.append(
+                results.append(
                     net.get_audio_features(input_features=mels.input_features.float()).pooler_output[0].numpy()
                 )
-        return np.mean(found, axis=0), np.array(found)
+        return np.mean(results, axis=0), np.array(results)
 
     return embedding
 
 
 @pytest.mark.compares("clap-htsat-unfused", weights="stand-in")
 def test_embeddings_are_transformers(weights, signals, reference):
-    found = load_feature("clap-htsat-unfused", weights=weights).compute(signals)
-    for ours, signal in zip(found, signals, strict=True):
+    result = load_feature("clap-htsat-unfused", weights=weights).compute(signals)
+    for ours, signal in zip(result, signals, strict=True):
         theirs, windows = reference(signal)
         assert ours["embedding"].dtype == np.float32 and len(windows) == -(-len(signal) // RATE_HZ)
         np.testing.assert_allclose(np.linalg.norm(windows, axis=1), 1.0, atol=1e-6)
         np.testing.assert_allclose(ours["embedding"], theirs, rtol=0, atol=1e-5)
-    assert np.ptp([one["embedding"] for one in found], axis=0).max() > 0.01
+    assert np.ptp([one["embedding"] for one in result], axis=0).max() > 0.01
 
 
 def test_a_batch_gives_what_its_signals_give_alone(weights, signals):
@@ -83,9 +83,9 @@ def test_another_clap_is_one_sentence(tmp_path, weights):
 
 @pytest.mark.parametrize("metric", ["fad", "kad"])
 def test_it_is_an_encoder_of_distances_between_sets_alone(metric):
-    made = build_metric(f"{metric}[clap-htsat-unfused]")
-    assert made.estimate_features == made.reference_features == ("clap-htsat-unfused",)
-    assert made.protocol.endswith("/clap-htsat-unfused/10s-every-1s-mean/1")
+    built = build_metric(f"{metric}[clap-htsat-unfused]")
+    assert built.estimate_features == built.reference_features == ("clap-htsat-unfused",)
+    assert built.protocol.endswith("/clap-htsat-unfused/10s-every-1s-mean/1")
     with pytest.raises(UserError, match="no precision '@float16'"):
         build_metric(f"{metric}[clap-htsat-unfused]@float16")
     with pytest.raises(UserError, match="sim has no speaker encoder 'clap-htsat-unfused'"):

@@ -40,10 +40,10 @@ def speech(embedded):
 def test_clips_of_every_length(feature, speechmos_scores, speech):
     clips = [speech[: round(seconds * RATE)] for seconds in LENGTHS_S]
     results = feature.compute(clips)
-    for seconds, clip, found in zip(LENGTHS_S, clips, results, strict=True):
+    for seconds, clip, result in zip(LENGTHS_S, clips, results, strict=True):
         expected = speechmos_scores(clip)
         for name in SCORES:
-            assert found[name] == pytest.approx(expected[name], abs=TOLERANCE), f"{name} of {seconds} s"
+            assert result[name] == pytest.approx(expected[name], abs=TOLERANCE), f"{name} of {seconds} s"
     assert results == [feature.compute([clip])[0] for clip in clips[:4]] + results[4:]
 
 
@@ -53,10 +53,10 @@ def test_clips_of_every_source(feature, speechmos_scores, spoken):
     chosen = list(sources.values())  # speechmos takes minutes over all recordings whole, and the bench does it
     assert len(chosen) >= 4
     clips = [np.resize(prepare(audio, RATE), round(9.02 * RATE)) for _, audio in chosen]  # one window of each
-    for (row, _), clip, found in zip(chosen, clips, feature.compute(clips), strict=True):
+    for (row, _), clip, result in zip(chosen, clips, feature.compute(clips), strict=True):
         expected = speechmos_scores(clip)
         for name in SCORES:
-            assert found[name] == pytest.approx(expected[name], abs=TOLERANCE), f"{name} of {row['id']}"
+            assert result[name] == pytest.approx(expected[name], abs=TOLERANCE), f"{name} of {row['id']}"
 
 
 @pytest.mark.parametrize(
@@ -99,15 +99,15 @@ def test_the_windows_are_those_that_speechmos_counts():
     assert not {*range(7, 24), *range(119, 123)} & set(dnsmos.window_starts(140 * RATE))
 
 
-def test_what_speechmos_does_not_hear_changes_nothing_but_all_windows(feature, every_window, speech, rng):
+def test_what_speechmos_does_not_read_changes_nothing_but_all_windows(feature, every_window, speech, rng):
     clip = speech[: 30 * RATE]
     spoiled = clip.copy()
     tail = spoiled[round(15.01 * RATE) :]
     tail[:] = rng.uniform(-1, 1, tail.size)
-    heard, spoiled_heard = feature.compute([clip, spoiled])
-    assert heard == spoiled_heard
+    usable, spoiled_output = feature.compute([clip, spoiled])
+    assert usable == spoiled_output
     everything, spoiled_everything = every_window.compute([clip, spoiled])
-    assert (heard["windows"], everything["windows"]) == (7, 21)
+    assert (usable["windows"], everything["windows"]) == (7, 21)
     assert all(abs(everything[name] - spoiled_everything[name]) > 0.05 for name in SCORES)
 
 
@@ -125,9 +125,9 @@ def test_all_windows_is_the_default_where_nothing_is_skipped(feature, every_wind
 def test_all_windows_is_the_mean_of_every_window(every_window, speechmos_scores, speech):
     clip = speech[: round(12.5 * RATE)]
     windows = [speechmos_scores(clip[start : start + dnsmos.WINDOW]) for start in range(0, 4 * RATE, RATE)]
-    found = every_window.compute([clip])[0]
-    assert found["windows"] == 4
-    assert_scores(found, {name: np.mean([w[name] for w in windows]) for name in SCORES})
+    result = every_window.compute([clip])[0]
+    assert result["windows"] == 4
+    assert_scores(result, {name: np.mean([w[name] for w in windows]) for name in SCORES})
 
 
 def test_a_batch_changes_nothing(feature, speech):
@@ -141,9 +141,9 @@ def test_a_batch_changes_nothing(feature, speech):
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_a_long_signal_in_parts_is_the_signal_whole(every_window, speech, monkeypatch, most):
     clip = speech[: 16 * RATE]
-    whole = every_window.compute([clip])[0]
+    complete = every_window.compute([clip])[0]
     monkeypatch.setattr(dnsmos, "WINDOWS_AT_ONCE", most)
-    assert_scores(every_window.compute([clip])[0], whole, 2e-5)
+    assert_scores(every_window.compute([clip])[0], complete, 2e-5)
 
 
 def test_runs_are_stretches_without_a_gap():

@@ -52,13 +52,13 @@ def apart(one, two):
 
 
 @pytest.mark.compares("emotion2vec-plus-large", weights="stand-in")
-def test_a_batch_is_what_funasr_hears_signal_by_signal(small, embedded):
+def test_a_batch_is_what_funasr_transcribes_signal_by_signal(small, embedded):
     by_id = {sample.id: audio for sample, audio in embedded}
     signals = [prepare(by_id[clip["id"]], 16_000)[: clip["samples"]] for clip in EXPECTED["clips"]]
     for signal, clip in zip(signals, EXPECTED["clips"], strict=True):
         assert float((signal.astype(np.float64) ** 2).sum()) == pytest.approx(clip["sum_of_squares"], rel=1e-6)
-    for found, clip in zip(small.compute(signals), EXPECTED["clips"], strict=True):
-        assert apart({key: np.asarray(clip[key]) for key in found}, found) < 1e-5
+    for result, clip in zip(small.compute(signals), EXPECTED["clips"], strict=True):
+        assert apart({key: np.asarray(clip[key]) for key in result}, result) < 1e-5
 
 
 def test_the_published_names_and_shapes():
@@ -74,17 +74,17 @@ def test_the_published_names_and_shapes():
 def test_a_result_does_not_depend_on_the_batch(small):
     signals = voices([400, 719, 720, 8_000, 12_345, 23_999, 30_001])
     alone = [small.compute([signal])[0] for signal in signals]
-    for one, found in zip(alone, small.compute(signals[::-1])[::-1], strict=True):
-        assert found["embedding"].dtype == np.float32 and found["embedding"].shape == (48,)
-        assert apart(one, found) < 1e-5
+    for one, result in zip(alone, small.compute(signals[::-1])[::-1], strict=True):
+        assert result["embedding"].dtype == np.float32 and result["embedding"].shape == (48,)
+        assert apart(one, result) < 1e-5
     assert min(apart(one, alone[-1]) for one in alone[:-1]) > 1e-3  # otherwise equality would prove little
 
 
 def test_long_signals_are_attended_to_in_parts(small, monkeypatch):
     (signal,) = voices([9_000])
-    whole = small.compute([signal])[0]
+    complete = small.compute([signal])[0]
     monkeypatch.setattr("codec_bench.networks.emotion2vec.BIAS_ENTRIES", 1_000)
-    assert apart(whole, small.compute([signal])[0]) < 1e-5
+    assert apart(complete, small.compute([signal])[0]) < 1e-5
 
 
 def test_the_distance_counts(small):
@@ -92,10 +92,10 @@ def test_the_distance_counts(small):
     (signal,) = voices([9_000])
     one = small.compute([signal])[0]
     slopes = small._net.d2v_model["modality_encoders"]["AUDIO"].slopes
-    kept = slopes.clone()
+    retained = slopes.clone()
     slopes.zero_()
     other = small.compute([signal])[0]
-    slopes.copy_(kept)
+    slopes.copy_(retained)
     assert apart(one, other) > 1e-4
 
 
@@ -108,14 +108,14 @@ def test_slopes_are_powers_of_two_for_any_number_of_heads():
 def test_what_has_no_result_says_why_and_harms_nobody(small):
     (fine,) = voices([5000])
     bad = [fine[:399], np.zeros(9000, np.float32), np.full(9000, np.nan, np.float32)]
-    *reasons, found = small.compute([*bad, fine])
+    *reasons, result = small.compute([*bad, fine])
     assert [str(reason) for reason in reasons] == [
         "the signal has 399 samples; emotion2vec needs 400 at 16 kHz",
         "the signal is silent",
         "the network's output is not a finite number",
     ]
-    assert apart(small.compute([fine])[0], found) < 1e-5
-    assert found["probabilities"].sum() == pytest.approx(1, abs=1e-6) and len(EMOTIONS) == 9
+    assert apart(small.compute([fine])[0], result) < 1e-5
+    assert result["probabilities"].sum() == pytest.approx(1, abs=1e-6) and len(EMOTIONS) == 9
 
 
 def test_precisions_are_protocols_of_their_own(small):

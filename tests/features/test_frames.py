@@ -24,17 +24,17 @@ def checkpoint(tmp_path_factory):
 
 
 @pytest.mark.compares("s3prl-frames", weights="stand-in")
-@pytest.mark.parametrize(("name", "place"), [("wavlm_local", -1), ("wavlm_local@1", 1), ("wavlm_local@0", 0)])
-def test_they_are_s3prls_own(checkpoint, rng, name, place):
+@pytest.mark.parametrize(("name", "position"), [("wavlm_local", -1), ("wavlm_local@1", 1), ("wavlm_local@0", 0)])
+def test_they_are_s3prls_own(checkpoint, rng, name, position):
     items = [rng.normal(0, 0.1, n).astype(np.float32) for n in (4000, 7001, 4000)]
     with mended():
         from s3prl import hub
 
         upstream = hub.wavlm_local(checkpoint).eval()
-    found = load_feature(f"s3prl-frames[{name}]", weights=checkpoint).compute(items)
-    for item, result in zip(items, found, strict=True):
+    actual = load_feature(f"s3prl-frames[{name}]", weights=checkpoint).compute(items)
+    for item, result in zip(items, actual, strict=True):
         with torch.inference_mode():
-            expected = upstream([torch.from_numpy(item)])["hidden_states"][place][0].numpy()
+            expected = upstream([torch.from_numpy(item)])["hidden_states"][position][0].numpy()
         assert result["frames"].shape == expected.shape and result["frames"].dtype == np.float32
         assert np.abs(result["frames"] - expected).max() < 1e-5 * np.abs(expected).max()
 

@@ -16,12 +16,12 @@ from codec_bench.features.level import Level
 def test_it_is_librosas(samples):
     signal = (0.1 * np.random.default_rng(samples).standard_normal(samples)).astype(np.float32)
     signal[: samples // 3] = 0
-    found = Level().compute([signal])[0]
+    result = Level().compute([signal])[0]
     expected = librosa.feature.rms(y=signal.astype(np.float64), frame_length=400, hop_length=160)[0]
     np.testing.assert_allclose(
-        10 ** (found["level_db"].astype(np.float64) / 20), np.maximum(expected, 1e-10), rtol=1e-5, atol=1e-7
+        10 ** (result["level_db"].astype(np.float64) / 20), np.maximum(expected, 1e-10), rtol=1e-5, atol=1e-7
     )
-    assert (found["hop_s"], found["duration_s"]) == (0.01, samples / 16_000)
+    assert (result["hop_s"], result["duration_s"]) == (0.01, samples / 16_000)
 
 
 def test_a_full_scale_sine_is_three_decibels_down():

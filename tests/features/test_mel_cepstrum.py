@@ -23,15 +23,15 @@ def speech(embedded):
 
 def test_the_shape_and_the_batch(speech):
     together = MelCepstrum().compute(speech)
-    for signal, found in zip(speech, together, strict=True):
-        assert found["cepstra"].dtype == np.float32 and found["hop_s"] == 0.005
-        assert found["cepstra"].shape == (len(signal) // 80 + 1, 40) and found["power_db"].shape == (
+    for signal, result in zip(speech, together, strict=True):
+        assert result["cepstra"].dtype == np.float32 and result["hop_s"] == 0.005
+        assert result["cepstra"].shape == (len(signal) // 80 + 1, 40) and result["power_db"].shape == (
             len(signal) // 80 + 1,
         )
-        assert np.isfinite(found["cepstra"]).all() and (10 ** (found["power_db"] / 10)).mean() == pytest.approx(
+        assert np.isfinite(result["cepstra"]).all() and (10 ** (result["power_db"] / 10)).mean() == pytest.approx(
             1, rel=1e-5
         )
-        np.testing.assert_array_equal(MelCepstrum().compute([signal])[0]["cepstra"], found["cepstra"])
+        np.testing.assert_array_equal(MelCepstrum().compute([signal])[0]["cepstra"], result["cepstra"])
 
 
 def test_ten_decibels_move_the_first_coefficient_alone(speech):
@@ -45,7 +45,7 @@ def test_ten_decibels_move_the_first_coefficient_alone(speech):
 def test_signals_without_an_envelope(speech):
     broken = [np.zeros(0, np.float32), np.full(RATE, np.nan, np.float32), np.zeros(RATE, np.float32)]
     empty, nan, silent = MelCepstrum().compute(broken)
-    assert all(isinstance(found, Unavailable) for found in (empty, nan, silent))
+    assert all(isinstance(result, Unavailable) for result in (empty, nan, silent))
     assert "no samples" in str(empty) and "finite" in str(nan) and "silence" in str(silent)
 
 

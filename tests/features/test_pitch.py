@@ -29,29 +29,29 @@ def pyworld():
 def test_it_is_the_tracker(speech):
     from codec_bench.kernels.pitch import ref
 
-    found = Pitch().compute(speech[:1])[0]
+    result = Pitch().compute(speech[:1])[0]
     expected = ref.track(speech[0])
-    assert found["f0_hz"].dtype == np.float32 and found["hop_s"] == 0.01
+    assert result["f0_hz"].dtype == np.float32 and result["hop_s"] == 0.01
     assert (expected > 0).mean() > 0.2
-    assert np.mean(np.isclose(found["f0_hz"], expected, rtol=1e-4)) > 0.99
+    assert np.mean(np.isclose(result["f0_hz"], expected, rtol=1e-4)) > 0.99
 
 
 def test_world_is_harvest_as_versa_calls_it(pyworld, speech):
     from scipy.signal import firwin, lfilter
 
-    for signal, found in zip(speech[:2], Pitch(variant="world").compute(speech[:2]), strict=True):
+    for signal, result in zip(speech[:2], Pitch(variant="world").compute(speech[:2]), strict=True):
         x = lfilter(firwin(255, 70 / 8000, pass_zero=False), 1, np.array(signal * 32767, np.float64))
         expected, times = pyworld.harvest(x, RATE, f0_floor=40, f0_ceil=800, frame_period=5)
-        assert found["hop_s"] == pytest.approx(times[1] - times[0])
-        assert np.mean(np.isclose(found["f0_hz"], expected, rtol=1e-5)) > 0.99
+        assert result["hop_s"] == pytest.approx(times[1] - times[0])
+        assert np.mean(np.isclose(result["f0_hz"], expected, rtol=1e-5)) > 0.99
         assert (expected > 0).any()
 
 
 def test_a_batch_changes_nothing(speech):
     feature = Pitch()
     together = feature.compute(speech)
-    for signal, found in zip(speech, together, strict=True):
-        np.testing.assert_array_equal(feature.compute([signal])[0]["f0_hz"], found["f0_hz"])
+    for signal, result in zip(speech, together, strict=True):
+        np.testing.assert_array_equal(feature.compute([signal])[0]["f0_hz"], result["f0_hz"])
     assert feature.compute([]) == []
 
 
@@ -63,17 +63,17 @@ def test_signals_without_a_pitch(speech):
     assert silent["f0_hz"].tolist() == [0.0] * 100
 
 
-def test_swift_is_the_package_and_hears_the_same_voice(speech):
+def test_swift_is_the_package_and_tracks_the_same_voice(speech):
     swift_f0 = pytest.importorskip("swift_f0", reason="the extra pitch is not installed")
     detector = swift_f0.SwiftF0(threads=1)
-    for signal, found in zip(speech[:2], Pitch(variant="swift").compute(speech[:2]), strict=True):
+    for signal, result in zip(speech[:2], Pitch(variant="swift").compute(speech[:2]), strict=True):
         expected = detector.detect(signal, RATE)
-        np.testing.assert_array_equal(found["f0_hz"] > 0, expected.confidence >= 0.5)
-        voiced = found["f0_hz"] > 0
-        np.testing.assert_allclose(found["f0_hz"][voiced], expected.pitch_hz[voiced], rtol=1e-6)
-        assert found["hop_s"] == expected.timestamps[1]
+        np.testing.assert_array_equal(result["f0_hz"] > 0, expected.confidence >= 0.5)
+        voiced = result["f0_hz"] > 0
+        np.testing.assert_allclose(result["f0_hz"][voiced], expected.pitch_hz[voiced], rtol=1e-6)
+        assert result["hop_s"] == expected.timestamps[1]
         (ours,) = Pitch().compute([signal])
-        medians = [np.median(one["f0_hz"][one["f0_hz"] > 0]) for one in (found, ours)]
+        medians = [np.median(one["f0_hz"][one["f0_hz"] > 0]) for one in (result, ours)]
         assert medians[0] == pytest.approx(medians[1], rel=0.05)
 
 

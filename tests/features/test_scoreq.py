@@ -61,9 +61,9 @@ def test_scores_of_a_batch_are_those_of_one_by_one(paths, signals, monkeypatch):
     from pathlib import Path
 
     _, expected = reference(Path(paths[True]), signals, "pt_model.")
-    found = [result["scoreq"] for result in tiny_speech.SmallScoreq(weights=paths[True]).compute(signals)]
+    results = [result["scoreq"] for result in tiny_speech.SmallScoreq(weights=paths[True]).compute(signals)]
     assert np.ptp(expected) > 1e-3
-    np.testing.assert_allclose(found, expected, atol=2e-5)
+    np.testing.assert_allclose(results, expected, atol=2e-5)
 
 
 @pytest.mark.compares("scoreq-embedding", weights="stand-in")
@@ -72,17 +72,19 @@ def test_embeddings_of_a_batch_are_those_of_one_by_one(paths, signals, monkeypat
     from pathlib import Path
 
     expected, _ = reference(Path(paths[False]), signals, "")
-    found = [result["embedding"] for result in tiny_speech.SmallScoreqEmbedding(weights=paths[False]).compute(signals)]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-6)
+    results = [
+        result["embedding"] for result in tiny_speech.SmallScoreqEmbedding(weights=paths[False]).compute(signals)
+    ]
+    np.testing.assert_allclose(results, expected, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(results, axis=1), 1.0, atol=1e-6)
 
 
 def test_too_short_is_unavailable_and_harms_nobody(paths, signals):
     feature = tiny_speech.SmallScoreq(weights=paths[True])
-    none, short, heard = feature.compute([signals[0][:0], signals[0][:320], signals[0]])
+    none, short, usable = feature.compute([signals[0][:0], signals[0][:320], signals[0]])
     assert isinstance(none, Unavailable) and isinstance(short, Unavailable)
     assert str(short) == "the signal has fewer than 321 samples, which SCOREQ needs"
-    assert heard["scoreq"] == pytest.approx(feature.compute([signals[0]])[0]["scoreq"], abs=1e-5)
+    assert usable["scoreq"] == pytest.approx(feature.compute([signals[0]])[0]["scoreq"], abs=1e-5)
 
 
 def test_domains_modes_and_precisions_have_their_own_protocols():

@@ -30,21 +30,21 @@ def test_stretches_are_those_of_the_stream_form(embedded):
         np.concatenate([np.zeros(RATE, np.float32), signals[0], np.zeros(RATE, np.float32), signals[1]]),
         np.zeros(RATE, np.float32),
     ]
-    found = feature.compute(signals)
+    result = feature.compute(signals)
     assert torch.get_num_threads() == threads
     from silero_vad import get_speech_timestamps, load_silero_vad
 
     stream = load_silero_vad(onnx=True)
-    for signal, one in zip(signals, found, strict=True):
+    for signal, one in zip(signals, result, strict=True):
         expected = get_speech_timestamps(torch.from_numpy(signal), stream, sampling_rate=RATE)
-        assert [*zip(one["starts"], one["ends"])] == [(part["start"], part["end"]) for part in expected]
+        assert [*zip(one["starts"], one["ends"])] == [(item["start"], item["end"]) for item in expected]
         assert one["samples"] == signal.size
-    assert len(found[3]["starts"]) >= 2 and not len(found[4]["starts"])
+    assert len(result[3]["starts"]) >= 2 and not len(result[4]["starts"])
     torch.set_num_threads(threads)
 
 
 @needs_the_package
-def test_what_cannot_be_heard_is_unavailable():
+def test_unusable_audio_is_unavailable():
     none, broken = load_feature("speech-activity").compute([np.zeros(0, np.float32), np.full(900, np.nan, np.float32)])
     assert isinstance(none, Unavailable) and isinstance(broken, Unavailable)
 
@@ -60,8 +60,8 @@ def test_other_versions_and_weights_are_one_sentence(monkeypatch):
         load_feature("speech-activity")
 
 
-def found(samples, *stretches):
-    starts, ends = (np.array(side, np.int64) for side in zip(*stretches)) if stretches else (np.zeros(0, int),) * 2
+def result(samples, *stretches):
+    starts, ends = (np.array(role, np.int64) for role in zip(*stretches)) if stretches else (np.zeros(0, int),) * 2
     return {"starts": starts, "ends": ends, "samples": samples}
 
 
@@ -75,7 +75,7 @@ def score(name, estimate, reference=None):
 
 
 def test_shares_of_known_stretches():
-    reference, estimate = found(1000, (100, 300), (500, 700)), found(1000, (200, 400), (500, 600))
+    reference, estimate = result(1000, (100, 300), (500, 700)), result(1000, (200, 400), (500, 600))
     assert score("speech_share", estimate).value == pytest.approx(0.3)
     assert score("speech_kept", estimate, reference).value == pytest.approx(200 / 400)
     assert score("silence_kept", estimate, reference).value == pytest.approx(500 / 600)
@@ -85,12 +85,12 @@ def test_shares_of_known_stretches():
 
 
 def test_lengths_may_differ_by_a_last_frame_only():
-    assert score("speech_kept", found(1100, (0, 1100)), found(1000, (0, 1000))).value == 1
-    assert score("speech_kept", found(9000), found(1000, (0, 1000))).status == "refused"
+    assert score("speech_kept", result(1100, (0, 1100)), result(1000, (0, 1000))).value == 1
+    assert score("speech_kept", result(9000), result(1000, (0, 1000))).status == "refused"
 
 
 def test_without_speech_there_is_no_value():
-    silent, speech = found(1000), found(1000, (0, 1000))
+    silent, speech = result(1000), result(1000, (0, 1000))
     assert score("speech_share", silent).value == 0
     assert score("speech_kept", speech, silent).reason == "the reference has no speech"
     assert score("silence_kept", speech, speech).reason == "the reference has no silence"

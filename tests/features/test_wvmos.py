@@ -33,9 +33,9 @@ def theirs(signal):
     all.
     """
     net = tiny_speech.small_wvmos().eval()
-    heard = Wav2Vec2FeatureExtractor(do_normalize=True)(signal, return_tensors="pt", sampling_rate=16_000).input_values
+    output = Wav2Vec2FeatureExtractor(do_normalize=True)(signal, return_tensors="pt", sampling_rate=16_000).input_values
     with torch.inference_mode():
-        return net.dense(net.encoder(heard).last_hidden_state).mean().item()
+        return net.dense(net.encoder(output).last_hidden_state).mean().item()
 
 
 @pytest.mark.compares("wvmos", weights="stand-in")
@@ -46,12 +46,12 @@ def test_a_batch_gives_the_authors_scores_of_one_by_one(feature):
     np.testing.assert_allclose([one["mos"] for one in feature.compute(signals)], expected, atol=2e-6)
 
 
-def test_what_cannot_be_heard_is_unavailable_and_harms_nobody(feature):
+def test_unusable_audio_is_unavailable_and_harms_nobody(feature):
     fine = noisy(4000)
-    short, broken, heard = feature.compute([fine[:399], np.full(4000, np.nan, np.float32), fine])
+    short, broken, usable = feature.compute([fine[:399], np.full(4000, np.nan, np.float32), fine])
     assert isinstance(short, Unavailable) and isinstance(broken, Unavailable)
     assert str(short) == "the signal has 399 samples; WV-MOS needs at least 400"
-    assert heard["mos"] == pytest.approx(feature.compute([fine])[0]["mos"], abs=2e-6)
+    assert usable["mos"] == pytest.approx(feature.compute([fine])[0]["mos"], abs=2e-6)
 
 
 def test_the_metric_is_the_score():

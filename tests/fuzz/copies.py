@@ -185,9 +185,9 @@ class ExchangedContents(Target):
 
     @staticmethod
     def _weights(path: Path) -> str:
-        from codec_bench.weights.find import Found
+        from codec_bench.weights.find import LocalCheckpoint
 
-        return Found(path.parent, str(path), (path.name,)).identity
+        return LocalCheckpoint(path.parent, str(path), (path.name,)).identity
 
     @staticmethod
     def _code(path: Path) -> Any:

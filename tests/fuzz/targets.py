@@ -771,7 +771,7 @@ class Services(Target):
     def run(self, data: bytes, rng: random.Random) -> None:
         """Takes the bytes for a service's reply."""
         from codec_bench.benchmark.asking.sending import ask_all
-        from codec_bench.models.endpoints.retries import Again, Denied, GivenUp, Reply
+        from codec_bench.models.endpoints.retries import Again, Denied, Reply, RequestFailed
         from codec_bench.types import Message, Request
 
         model, status = rng.choice(self.models), rng.choice((200, 200, 200, 400, 404, 429, 500))
@@ -791,7 +791,7 @@ class Services(Target):
                     raise model.client.error(status, data.decode("utf-8", "replace"), response.headers)
                 return Reply(await read(response, 0.0), 0.1, 1)
             except (Again, Denied) as trouble:
-                raise GivenUp(trouble.reason) from None
+                raise RequestFailed(trouble.reason) from None
 
         model.client.send = send
 
@@ -885,7 +885,7 @@ class Caches(Target):
             assert repr(features.unpack(data[1:])) == self.feature
         else:
             head, _, sound = data[1:].partition(b"\0")
-            found = responses._whole(head.decode("utf-8", "replace"), sound)
+            found = responses._unpack_row(head.decode("utf-8", "replace"), sound)
             assert found is None or repr(found) == self.answer
 
 

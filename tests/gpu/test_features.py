@@ -379,9 +379,9 @@ def check_made_ready_ahead(feature, signals, expected, tolerance, there, within_
     with pytest.raises(Mixed, match="of another stream that was not waited for"):
         feature.compute_prepared(ahead[0].value)
     there.forget()
-    assert_same(feature.compute_prepared(ahead[0].taken()), expected, tolerance)
+    assert_same(feature.compute_prepared(ahead[0].wait()), expected, tolerance)
     within_limits()
-    assert_same(feature.compute_prepared(ahead[1].taken()), expected[::-1], tolerance)
+    assert_same(feature.compute_prepared(ahead[1].wait()), expected[::-1], tolerance)
 
 
 def test_whispers_spectrograms_are_the_cpus(there, within_limits):
@@ -390,7 +390,7 @@ def test_whispers_spectrograms_are_the_cpus(there, within_limits):
 
     signals = voices(LENGTHS)
     expected = log_mels(signals, 80, "cpu")
-    laid = UploadStream("cuda:0").run(lambda: laid_out(signals, "cuda:0")).taken()
+    laid = UploadStream("cuda:0").run(lambda: laid_out(signals, "cuda:0")).wait()
     with computing("cuda:0", "float32"):
         found = log_mels_of(laid, 80)
     for theirs, ours in zip(found, expected, strict=True):

@@ -112,7 +112,7 @@ def prepared(lane):
 def test_memory_that_its_stream_may_take_again_while_another_still_reads_it_is_noted(there):
     lane = UploadStream("cuda:0")
     ahead = prepared(lane)
-    total = ahead.taken().sum()
+    total = ahead.wait().sum()
     del ahead  # the fault: nothing has waited for the sum, and lane two may write its next batch here
     gc.collect()
     assert sum(there.early.values()) == 1 and all("test_pretended.py" in line for line in there.early)
@@ -121,16 +121,16 @@ def test_memory_that_its_stream_may_take_again_while_another_still_reads_it_is_n
 
 
 def waited_for(lane, ahead):
-    assert fetched([ahead.taken().sum()])[0] == 1000.0
+    assert fetched([ahead.wait().sum()])[0] == 1000.0
 
 
 def recorded(lane, ahead):
-    ahead.taken().sum()
+    ahead.wait().sum()
     ahead.value.record_stream(torch.cuda.current_stream("cuda:0"))
 
 
 def ordered(lane, ahead):
-    ahead.taken().sum()
+    ahead.wait().sum()
     lane._stream.wait_stream(torch.cuda.current_stream("cuda:0"))
 
 

@@ -16,12 +16,12 @@ def noise(seed, *shape):
 
 def test_mfccs_are_librosas():
     signal = 0.1 * noise(1, 6_000) * np.linspace(0, 1, 6_000) ** 4  # so quiet at first that the floor of 80 dB shows
-    found = ref.mfcc(signal, 16_000, Frames(512, 64, 1024, "constant"), coefficients=13, top_hz=5_000.0, lifter=3)
+    result = ref.mfcc(signal, 16_000, Frames(512, 64, 1024, "constant"), coefficients=13, top_hz=5_000.0, lifter=3)
     expected = librosa.feature.mfcc(
         y=signal, sr=16_000, n_mfcc=13, fmax=5_000, n_fft=1024, win_length=512, hop_length=64, lifter=3
     ).T
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, atol=1e-3, rtol=1e-5)  # librosa's filters are float32
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, atol=1e-3, rtol=1e-5)  # librosa's filters are float32
 
 
 @pytest.mark.parametrize("frames", [30, 400])
@@ -32,9 +32,9 @@ def test_normalised_is_its_definition(frames):
     centred = features - np.stack([padded[i : i + 201].mean(axis=0) for i in range(frames)])
     padded = np.pad(centred, ((100, 100), (0, 0)), mode="symmetric")
     expected = centred / (np.stack([padded[i : i + 201].std(axis=0) for i in range(frames)]) + 2.0**-30)
-    found = ref.normalised(features, 201)
-    np.testing.assert_allclose(found[:, :2], expected[:, :2], atol=1e-9)
-    assert np.abs(found[:, 2]).max() < 1e-3  # what does not vary is not blown up
+    result = ref.normalised(features, 201)
+    np.testing.assert_allclose(result[:, :2], expected[:, :2], atol=1e-9)
+    assert np.abs(result[:, 2]).max() < 1e-3  # what does not vary is not blown up
 
 
 def test_a_mel_cepstrum_is_the_cepstrum_on_a_warped_axis():
@@ -42,10 +42,10 @@ def test_a_mel_cepstrum_is_the_cepstrum_on_a_warped_axis():
     order, alpha, fft = 60, 0.466, 1024
     bins = np.linspace(0, np.pi, fft // 2 + 1)
     smooth = 1.0 + 0.5 * np.cos(bins) - 0.3 * np.cos(2 * bins) + 0.1 * np.cos(5 * bins)
-    found = ref.mel_cepstrum(np.exp(smooth)[None], order, alpha)[0]
+    result = ref.mel_cepstrum(np.exp(smooth)[None], order, alpha)[0]
     warped = bins + 2 * np.arctan(alpha * np.sin(bins) / (1 - alpha * np.cos(bins)))
     # sp2mc halves c(0) only: the log power is 2 c(0) plus 2 times the sum of the cosines.
-    series = 2 * found[0] + 2 * np.cos(warped[:, None] * np.arange(1, order + 1)) @ found[1:]
+    series = 2 * result[0] + 2 * np.cos(warped[:, None] * np.arange(1, order + 1)) @ result[1:]
     np.testing.assert_allclose(series, smooth, atol=1e-6)
 
 

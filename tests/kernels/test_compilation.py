@@ -67,15 +67,15 @@ print(halved(3.0))
 def test_a_constant_of_another_file_is_no_older_than_that_file(tmp_path):
     (tmp_path / "halved.py").write_text(HALVED)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    found = []
+    results = []
     for value in ("0.5", "0.5", "2.0"):
         (tmp_path / "constants.py").write_text(f"HALF = {value}")
         os.utime(tmp_path / "constants.py", ns=(0, 0))
         command = [sys.executable, str(tmp_path / "halved.py")]
-        found.append(
+        results.append(
             subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
         )
-    assert found == ["1.5", "1.5", "6.0"]
+    assert results == ["1.5", "1.5", "6.0"]
 
 
 def test_a_folder_that_cannot_be_written_has_no_lock(monkeypatch):

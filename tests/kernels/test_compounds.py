@@ -48,5 +48,5 @@ def test_without_compounds_it_costs_what_the_edit_distance_costs(rng):
     ("reference", "estimate"), [("white paper", "whitepaper"), ("whitepaper", "white paper"), ("a b c", "abc")]
 )
 def test_words_written_apart_are_right_in_either_direction(reference, estimate):
-    (found,) = compound_error_rates(reference=[reference], estimate=[estimate])
-    assert (found.errors, found.reference_length) == (0, len(reference.split()))
+    (result,) = compound_error_rates(reference=[reference], estimate=[estimate])
+    assert (result.errors, result.reference_length) == (0, len(reference.split()))

@@ -91,5 +91,5 @@ def test_on_a_gpu(rng, places, channels, outputs, padding, dilation):
         theirs = np.abs(cpu.convolve(*there, padding, dilation).cpu().numpy() - expected).max()
     assert apart <= max(2 * theirs, 2e-6), "TensorFloat-32 alone is a thousand times farther from float64"
     alone = convolve(there[0][1:2, :, :400].contiguous(), *there[1:], padding=padding, dilation=dilation).value
-    kept = 400 - dilation * (places - 1)
-    assert torch.equal(alone[0, :, :kept], y[1, :, :kept])
+    retained = 400 - dilation * (places - 1)
+    assert torch.equal(alone[0, :, :retained], y[1, :, :retained])

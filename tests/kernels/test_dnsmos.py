@@ -79,11 +79,11 @@ def test_a_convolution_is_the_direct_sum(rng, rows, columns, inside, outside, po
     assert (y[:, 0] == 7).all() and (y[0] == 7).all() and (y[-1] == 7).all()
 
 
-@pytest.mark.parametrize("kept", [0.0, 0.02, 0.3])
-def test_channels_that_are_zero_are_left_out_and_the_rest_is_the_direct_sum(rng, kept):
+@pytest.mark.parametrize("retained", [0.0, 0.02, 0.3])
+def test_channels_that_are_zero_are_omitted_and_the_rest_is_the_direct_sum(rng, retained):
     rows, columns, inside, outside = 9, 161, 64, 32
     x = np.maximum(rng.standard_normal((rows, columns, inside)), 0).astype(np.float32)
-    blobs = np.repeat(np.repeat(rng.random((3, 24, inside)) < kept, 3, axis=0), 7, axis=1)
+    blobs = np.repeat(np.repeat(rng.random((3, 24, inside)) < retained, 3, axis=0), 7, axis=1)
     x[:, : blobs.shape[1]] *= blobs[:, :columns]
     weights, bias = rng.standard_normal((outside, inside, 3, 3)) / np.sqrt(9 * inside), rng.standard_normal(outside)
     y, work = np.zeros((14, 166, outside), np.float32), np.zeros(winograd.WORKSPACE, np.float32)
@@ -93,7 +93,7 @@ def test_channels_that_are_zero_are_left_out_and_the_rest_is_the_direct_sum(rng,
 
 
 @pytest.mark.parametrize("channel", [0, 31])
-def test_what_is_not_a_number_is_not_left_out(channel):
+def test_what_is_not_a_number_is_not_omitted(channel):
     x = np.zeros((6, 6, 32), np.float32)
     x[3, 3, channel] = np.nan
     strip, listed, counts = (
@@ -156,13 +156,13 @@ def test_windows_that_share_are_the_windows_alone(weights, published):
 def test_threads_do_not_change_a_bit(weights):
     signal = sweep(ref.WINDOW_SAMPLES + HOP)
     p835, p808 = cpu.SigBakOvr(weights["sig_bak_ovr.onnx"]), cpu.P808(weights["model_v8.onnx"])
-    found = []
+    results = []
     for threads in (1, 2, 5):
         with cpu.Crew(threads) as crew:
             waits = p835.start_run(crew, signal, 2), p808.start_run(crew, signal, 2)
-            found.append([wait() for wait in waits])
-    for other in found[1:]:
-        assert all(np.array_equal(a, b) for a, b in zip(found[0], other, strict=True))
+            results.append([wait() for wait in waits])
+    for other in results[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(results[0], other, strict=True))
 
 
 @pytest.mark.parametrize("period", [160 * 215, 160 * 330, 160 * 137, 40 * 333, 1_000, 16_001, 1])

@@ -34,8 +34,8 @@ def test_equal_costs_are_broken_alike():
 
 def test_the_example_of_fastdtw():
     """The example in the package's documentation: the path of 1 to 5 and 2 to 4."""
-    found = cpu.fast_path(np.arange(1.0, 6)[:, None], np.arange(2.0, 5)[:, None])
-    assert [tuple(step) for step in found.tolist()] == [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2)]
+    result = cpu.fast_path(np.arange(1.0, 6)[:, None], np.arange(2.0, 5)[:, None])
+    assert [tuple(step) for step in result.tolist()] == [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2)]
 
 
 def test_a_path_is_one_and_a_copy_is_diagonal():
@@ -57,8 +57,8 @@ def test_where_the_window_is_everything_the_path_is_the_cheapest():
 def test_subsequence_costs_are_librosas():
     reference = walk(6, 60, 4)
     patches = np.stack([reference[10:30] + 0.3 * walk(7, 20, 4), walk(8, 20, 4), reference[:20]])
-    found = cpu.subsequence_costs(patches, reference)
-    for patch, cost in zip(patches, found, strict=True):
+    result = cpu.subsequence_costs(patches, reference)
+    for patch, cost in zip(patches, result, strict=True):
         table, path = librosa.sequence.dtw(
             patch.T,
             reference.T,
@@ -77,24 +77,24 @@ def sequences(rng, count, draw):
 
 def test_mean_costs_of_vectors_are_the_specifications_and_librosas(rng):
     def directions(frames):
-        made = rng.standard_normal((frames, 4))
-        return made / np.linalg.norm(made, axis=1, keepdims=True)
+        built = rng.standard_normal((frames, 4))
+        return built / np.linalg.norm(built, axis=1, keepdims=True)
 
     (one, x, x_starts), (other, y, y_starts) = sequences(rng, 5, directions), sequences(rng, 6, directions)
-    found = cpu.mean_costs_of_vectors(x, x_starts, y, y_starts)
+    result = cpu.mean_costs_of_vectors(x, x_starts, y, y_starts)
     for p, a in enumerate(one):
         for q, b in enumerate(other):
             apart = np.arccos(np.clip(a @ b.T, -1, 1)) / np.pi
             cost, path = librosa.sequence.dtw(C=apart)
-            assert found[p, q] == pytest.approx(ref.mean_cost(apart), abs=1e-12)
-            assert found[p, q] == pytest.approx(cost[-1, -1] / len(path), abs=1e-12)
+            assert result[p, q] == pytest.approx(ref.mean_cost(apart), abs=1e-12)
+            assert result[p, q] == pytest.approx(cost[-1, -1] / len(path), abs=1e-12)
 
 
 def test_mean_costs_of_codes_are_the_specifications(rng):
     draw = lambda frames: rng.integers(0, 3, (frames, 2))  # noqa: E731 - few values, so that many paths cost the same
     (one, x, x_starts), (other, y, y_starts) = sequences(rng, 6, draw), sequences(rng, 6, draw)
-    found = cpu.mean_costs_of_codes(x, x_starts, y, y_starts)
+    result = cpu.mean_costs_of_codes(x, x_starts, y, y_starts)
     for p, a in enumerate(one):
         for q, b in enumerate(other):
             equal = (a[:, None] == b[None]).mean(axis=2)
-            assert found[p, q] == pytest.approx(ref.mean_cost(np.arccos(equal) / np.pi), abs=1e-12)
+            assert result[p, q] == pytest.approx(ref.mean_cost(np.arccos(equal) / np.pi), abs=1e-12)

@@ -24,10 +24,10 @@ def rapidfuzz_path(reference, estimate):
 
 def compiled(pairs, whole_bytes=ref.WHOLE_BYTES):
     """Counts of all pairs in one call."""
-    sides = [[np.array(pair[side], np.int32) for pair in pairs] for side in (0, 1)]
-    offsets = [np.cumsum([0, *map(len, side)]) for side in sides]
-    items = [np.concatenate([np.empty(0, np.int32), *side]) for side in sides]
-    symbols = int(max(side.max(initial=0) for side in items)) + 1
+    sides = [[np.array(pair[role], np.int32) for pair in pairs] for role in (0, 1)]
+    offsets = [np.cumsum([0, *map(len, role)]) for role in sides]
+    items = [np.concatenate([np.empty(0, np.int32), *role]) for role in sides]
+    symbols = int(max(role.max(initial=0) for role in items)) + 1
     nothing = np.empty(0, np.uint8)
     return cpu.align(items[0], offsets[0], items[1], offsets[1], symbols, nothing, whole_bytes)
 

@@ -16,7 +16,7 @@ HEADS, WIDTH = 2, 16
 
 
 @pytest.fixture
-def given(rng):
+def options(rng):
     """Queries, keys and values as one projection gives them, gates, and the bias of each distance."""
     frames = COUNTS.max()
     together = torch.from_numpy(rng.standard_normal((3, frames, 3, HEADS, WIDTH))).half()
@@ -25,38 +25,38 @@ def given(rng):
     return (*together.permute(2, 0, 3, 1, 4), gate, by_distance)
 
 
-def specified(given):
-    return ref.attend(*(x.numpy() for x in given), COUNTS)
+def specified(options):
+    return ref.attend(*(x.numpy() for x in options), COUNTS)
 
 
-def worst(found, expected):
+def worst(actual, expected):
     """The largest difference in an item's own frames."""
-    return max(np.abs(found[n, :, :count] - expected[n, :, :count]).max() for n, count in enumerate(COUNTS))
+    return max(np.abs(actual[n, :, :count] - expected[n, :, :count]).max() for n, count in enumerate(COUNTS))
 
 
-def test_torch_with_a_bias_is_as_specified(given):
-    q, k, v, gate, by_distance = (x.double() for x in given)
+def test_torch_with_a_bias_is_as_specified(options):
+    q, k, v, gate, by_distance = (x.double() for x in options)
     bias = AttentionBias(torch.from_numpy(COUNTS), COUNTS.max(), HEADS, by_distance)
     bias._mask = bias._mask.double()
-    expected = specified(given)
+    expected = specified(options)
     assert worst(bias.attended(q, k, v, gate).numpy(), expected) < 1e-12
     assert worst(bias.attended(q, k, v, torch.ones_like(gate)).numpy(), expected) > 0.1, "the gate counts"
 
 
-def test_only_half_precision_on_a_gpu_is_fused(given):
-    q = given[0]
+def test_only_half_precision_on_a_gpu_is_fused(options):
+    q = options[0]
     assert not fuses(q) and not fuses(q.float())
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU")
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_on_a_gpu(given, dtype):
-    q, k, v, gate, by_distance = (x.cuda() for x in given)
+def test_on_a_gpu(options, dtype):
+    q, k, v, gate, by_distance = (x.cuda() for x in options)
     halves = [x.to(dtype) for x in (q, k, v)]
     assert fuses(halves[0]) and not fuses(q.float())
     counts = torch.from_numpy(COUNTS).cuda()
-    expected = specified([*(x.cpu().float() for x in halves), *given[3:]])
+    expected = specified([*(x.cpu().float() for x in halves), *options[3:]])
     tolerance = 5e-3 if dtype == torch.float16 else 4e-2
     assert worst(attend(*halves, gate, by_distance, counts).cpu().double().numpy(), expected) < tolerance
     bias = AttentionBias(counts, COUNTS.max(), HEADS, by_distance)

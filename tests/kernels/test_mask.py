@@ -26,15 +26,15 @@ def alpha(activation):
 def test_the_specification_is_torch_elu_and_the_snake_of_dac(x):
     from transformers.models.dac.modeling_dac import Snake1d
 
-    whole = np.full(3, 150)
+    complete = np.full(3, 150)
     torch_x = torch.from_numpy(x)
     expected = torch.nn.functional.elu(torch_x.double()).numpy()
-    np.testing.assert_allclose(ref.activate(x, whole, "elu"), expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(ref.activate(x, complete, "elu"), expected, rtol=1e-12, atol=1e-15)
     snake = Snake1d(5).double()
     snake.alpha.data = torch.from_numpy(alpha("snake")).double().view(1, 5, 1)
     expected = snake(torch_x.double()).detach().numpy()
-    np.testing.assert_allclose(ref.activate(x, whole, "snake", alpha("snake")), expected, rtol=1e-12, atol=1e-12)
-    assert np.array_equal(ref.activate(x, whole), x)
+    np.testing.assert_allclose(ref.activate(x, complete, "snake", alpha("snake")), expected, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(ref.activate(x, complete), x)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -42,13 +42,13 @@ def test_torch_is_as_specified(x, activation):
     expected = ref.activate(x, LENGTHS, activation, alpha(activation))
     for item, length in enumerate(LENGTHS):
         x[item, :, length:] = np.nan
-    given = torch.from_numpy(x)
-    before = given.clone()
+    options = torch.from_numpy(x)
+    before = options.clone()
     weights = None if alpha(activation) is None else torch.from_numpy(alpha(activation)).view(1, 5, 1)
-    y, ran = activate(given, torch.from_numpy(LENGTHS), activation, weights)
+    y, ran = activate(options, torch.from_numpy(LENGTHS), activation, weights)
     assert ran == "torch" and y.dtype == torch.float32 and y.is_contiguous()
     np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
-    assert torch.equal(given.nan_to_num(), before.nan_to_num())
+    assert torch.equal(options.nan_to_num(), before.nan_to_num())
     for item, length in enumerate(LENGTHS):
         assert not y[item, :, length:].any()
 
@@ -78,8 +78,10 @@ def test_what_does_not_fit_is_refused():
 def test_on_a_gpu(x, activation):
     expected = ref.activate(x, LENGTHS, activation, alpha(activation))
     weights = None if alpha(activation) is None else torch.from_numpy(alpha(activation)).cuda()
-    given, lengths = torch.from_numpy(x).cuda(), torch.from_numpy(LENGTHS).cuda()
-    y, ran = activate(given, lengths, activation, weights)
+    options, lengths = torch.from_numpy(x).cuda(), torch.from_numpy(LENGTHS).cuda()
+    y, ran = activate(options, lengths, activation, weights)
     assert ran == "triton"
     np.testing.assert_allclose(y.cpu(), expected, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(cpu.activate(given, lengths, activation, weights).cpu(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        cpu.activate(options, lengths, activation, weights).cpu(), expected, rtol=1e-5, atol=1e-6
+    )

@@ -27,10 +27,10 @@ def speech(embedded):
 
 @pytest.mark.parametrize("track", [ref.track, cpu.track], ids=["ref", "cpu"])
 @pytest.mark.parametrize("pitch_hz", [65.0, 101.3, 219.99, 440.0, 587.0])
-def test_a_steady_pitch_is_found(track, pitch_hz):
-    found = track(voice(np.full(RATE // 2, pitch_hz)))[4:-4]
-    assert np.all(found > 0)
-    assert np.abs(found / pitch_hz - 1).max() < 5e-4
+def test_a_steady_pitch_is_detected(track, pitch_hz):
+    result = track(voice(np.full(RATE // 2, pitch_hz)))[4:-4]
+    assert np.all(result > 0)
+    assert np.abs(result / pitch_hz - 1).max() < 5e-4
 
 
 def test_a_pure_tone_and_a_missing_fundamental(rng):
@@ -44,40 +44,40 @@ def test_a_pure_tone_and_a_missing_fundamental(rng):
 
 def test_a_gliding_pitch_is_followed():
     pitch_hz = 110 * 2 ** (1.5 * np.arange(2 * RATE) / (2 * RATE))
-    found = cpu.track(voice(pitch_hz, 6))
-    assert np.abs(found[4:-4] / pitch_hz[:: ref.HOP][4:-4] - 1).max() < 3e-3
+    result = cpu.track(voice(pitch_hz, 6))
+    assert np.abs(result[4:-4] / pitch_hz[:: ref.HOP][4:-4] - 1).max() < 3e-3
 
 
 def test_voiced_and_unvoiced(rng):
     buzz = voice(np.full(RATE, 130.0))
     noise = (0.1 * rng.standard_normal(RATE)).astype(np.float32)
-    found = cpu.track(np.concatenate([buzz, noise, np.zeros(RATE, np.float32), buzz])) > 0
-    assert found[5:95].all() and found[305:395].all()
-    assert found[105:195].mean() < 0.05
-    assert not found[205:295].any()
+    result = cpu.track(np.concatenate([buzz, noise, np.zeros(RATE, np.float32), buzz])) > 0
+    assert result[5:95].all() and result[305:395].all()
+    assert result[105:195].mean() < 0.05
+    assert not result[205:295].any()
 
 
 def test_the_numba_tracker_is_its_specification(speech, rng):
     signals = [*speech, (0.1 * rng.standard_normal(RATE)).astype(np.float32)]
     for signal in signals:
         assert cpu.track(signal).shape == ref.track(signal).shape == (ref.num_frames(signal.size),)
-    found, expected = (np.concatenate([track(signal) for signal in signals]) for track in (cpu.track, ref.track))
-    both = (found > 0) & (expected > 0)
+    result, expected = (np.concatenate([track(signal) for signal in signals]) for track in (cpu.track, ref.track))
+    both = (result > 0) & (expected > 0)
     assert both.sum() > 200
     # float32 may choose the other one of two paths that are almost equally good.
-    assert np.mean((found > 0) == (expected > 0)) > 0.999
-    assert np.mean(np.abs(found[both] / expected[both] - 1) < 1e-4) > 0.999
+    assert np.mean((result > 0) == (expected > 0)) > 0.999
+    assert np.mean(np.abs(result[both] / expected[both] - 1) < 1e-4) > 0.999
 
 
 @pytest.mark.parametrize("peaks", [10, 40])
 def test_the_candidates_are_the_specified_also_where_there_are_too_many(peaks):
     lags = np.arange(ref.LAGS)
-    own = 0.6 + (0.2 + 0.1 * np.sin(lags / 17)) * np.cos(2 * np.pi * lags * peaks / ref.LAGS)
-    own = np.append(1.0, own[1:]).astype(np.float32)
+    actual = 0.6 + (0.2 + 0.1 * np.sin(lags / 17)) * np.cos(2 * np.pi * lags * peaks / ref.LAGS)
+    actual = np.append(1.0, actual[1:]).astype(np.float32)
     pitches, strengths = np.empty((1, ref.CANDIDATES)), np.empty((1, ref.CANDIDATES))
     counts = np.empty(1, np.int64)
-    cpu._candidates(own[None], np.ones(ref.LAGS, np.float32), 0, pitches, strengths, counts)
-    expected, heights = ref.candidates(own.astype(np.float64))
+    cpu._candidates(actual[None], np.ones(ref.LAGS, np.float32), 0, pitches, strengths, counts)
+    expected, heights = ref.candidates(actual.astype(np.float64))
     assert counts[0] == expected.size + 1
     assert (counts[0] == ref.CANDIDATES) == (peaks == 40)
     np.testing.assert_allclose(pitches[0, 1 : counts[0]], expected, rtol=1e-5)
@@ -104,8 +104,8 @@ def praats(parselmouth, signal):
     """Praat's pitches, and the number of our frame to which the first of them belongs."""
     size = signal.size // ref.HOP * ref.HOP - 2 * ref.HOP
     for start in range(0, 2 * ref.HOP, ref.HOP // 2):  # Praat centres its frames: shift until they match
-        part = signal[start : start + size].astype(np.float64)
-        pitch = parselmouth.Sound(part, RATE).to_pitch_ac(0.01, ref.FLOOR_HZ, pitch_ceiling=ref.CEILING_HZ)
+        item = signal[start : start + size].astype(np.float64)
+        pitch = parselmouth.Sound(item, RATE).to_pitch_ac(0.01, ref.FLOOR_HZ, pitch_ceiling=ref.CEILING_HZ)
         first = (pitch.t1 * RATE + start) / ref.HOP
         if abs(first - round(first)) < 1e-6:
             return pitch.selected_array["frequency"], round(first)
@@ -116,10 +116,10 @@ def assert_praats(parselmouth, signals):
     voiced, ratios = [], []
     for signal in signals:
         expected, first = praats(parselmouth, signal)
-        found = cpu.track(signal)[first : first + expected.size]
-        both = (found > 0) & (expected > 0)
-        voiced.append((found > 0) == (expected > 0))
-        ratios.append(found[both] / expected[both])
+        result = cpu.track(signal)[first : first + expected.size]
+        both = (result > 0) & (expected > 0)
+        voiced.append((result > 0) == (expected > 0))
+        ratios.append(result[both] / expected[both])
     assert np.mean(np.concatenate(voiced)) > 0.99
     assert np.mean(np.abs(np.concatenate(ratios) - 1) < 2e-3) > 0.99
 
@@ -141,12 +141,12 @@ def test_it_agrees_with_world_on_clear_speech(spoken):
             exact = signal.astype(np.float64)
             coarse, times = pyworld.dio(exact, RATE, f0_floor=ref.FLOOR_HZ, f0_ceil=ref.CEILING_HZ, frame_period=10.0)
             expected = pyworld.stonemask(exact, coarse, times, RATE)
-            found = cpu.track(signal)
-            frames = min(found.size, expected.size)
-            found, expected = found[:frames], expected[:frames]
-            both = (found > 0) & (expected > 0)
-            voiced.append((found > 0) == (expected > 0))
-            apart.append(np.abs(1200 * np.log2(found[both] / expected[both])))
+            result = cpu.track(signal)
+            frames = min(result.size, expected.size)
+            result, expected = result[:frames], expected[:frames]
+            both = (result > 0) & (expected > 0)
+            voiced.append((result > 0) == (expected > 0))
+            apart.append(np.abs(1200 * np.log2(result[both] / expected[both])))
     apart = np.concatenate(apart)
     assert np.median(apart) < 10 and np.mean(apart > 300) < 0.01
     assert np.mean(np.concatenate(voiced)) > 0.88

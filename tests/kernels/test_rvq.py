@@ -89,8 +89,8 @@ def assert_same_codes(ours, theirs, distances):
 def euclidean_distances(latents, embed):
     def distances(item, t, codebook, codes):
         residual = latents[item, :, t].double()
-        for own in range(codebook):
-            residual = residual - embed[own, codes[own]].double()
+        for actual in range(codebook):
+            residual = residual - embed[actual, codes[actual]].double()
         return (residual - embed[codebook].double()).square().sum(1)
 
     return distances
@@ -99,12 +99,14 @@ def euclidean_distances(latents, embed):
 def factorised_distances(latents, q):
     def distances(item, t, codebook, codes):
         residual = latents[item, :, t].double()
-        for own in range(codebook):
-            residual = residual - q.expand[own].double() @ q.embed[own, codes[own]].double() - q.expand_bias[own]
-        wanted = torch.nn.functional.normalize(
+        for actual in range(codebook):
+            residual = (
+                residual - q.expand[actual].double() @ q.embed[actual, codes[actual]].double() - q.expand_bias[actual]
+            )
+        expected = torch.nn.functional.normalize(
             q.project[codebook].double() @ residual + q.project_bias[codebook], dim=0
         )
-        return (wanted - torch.nn.functional.normalize(q.embed[codebook].double(), dim=1)).square().sum(1)
+        return (expected - torch.nn.functional.normalize(q.embed[codebook].double(), dim=1)).square().sum(1)
 
     return distances
 
@@ -117,9 +119,11 @@ def test_encodec_has_the_codes_and_latents_of_transformers(use):
     codes, ran = dispatch.search(latents, ours, 8, use=use)
     assert ran == use
     assert_same_codes(codes, theirs, euclidean_distances(latents, ours.embed))
-    found = dispatch.lookup(theirs, ours, use=use)
-    assert found.implementation == use
-    torch.testing.assert_close(found.value, quantizer.decode(theirs.transpose(0, 1)).contiguous(), rtol=1e-6, atol=1e-5)
+    result = dispatch.lookup(theirs, ours, use=use)
+    assert result.implementation == use
+    torch.testing.assert_close(
+        result.value, quantizer.decode(theirs.transpose(0, 1)).contiguous(), rtol=1e-6, atol=1e-5
+    )
 
 
 def test_all_32_codebooks_of_encodec():
@@ -168,10 +172,10 @@ def test_mimi_has_the_codes_and_latents_of_transformers(count):
     ours = dispatch.adopt(quantizer)
     theirs = quantizer.encode(latents, count).transpose(0, 1).contiguous()
     codes = dispatch.search(latents, ours, count).value
-    for part, rows in zip(ours.parts, (slice(0, 1), slice(1, None))):
+    for item, rows in zip(ours.parts, (slice(0, 1), slice(1, None))):
         if theirs[:, rows].numel():
-            projected = part.project @ latents
-            assert_same_codes(codes[:, rows], theirs[:, rows], euclidean_distances(projected, part.embed))
+            projected = item.project @ latents
+            assert_same_codes(codes[:, rows], theirs[:, rows], euclidean_distances(projected, item.embed))
     torch.testing.assert_close(dispatch.lookup(theirs, ours).value, quantizer.decode(theirs), rtol=1e-5, atol=1e-5)
 
 
@@ -189,18 +193,18 @@ def test_the_specification_finds_the_same(module):
     shapes = (4, 50, 6), (4, 6, 16), (4, 6), (4, 16, 6), (4, 16)
     parts = [noise(*shape, seed=at) for at, shape in enumerate(shapes)]
     factorised = dispatch.Factorised(*parts)
-    numbers = [part.numpy() for part in parts]
+    numbers = [item.numpy() for item in parts]
     codes = dispatch.search(latents, factorised, use=module).value
     expected = torch.from_numpy(ref.search_factorised(latents.numpy(), *numbers))
     assert_same_codes(codes, expected, factorised_distances(latents, factorised))
     embed, expand, expand_bias = numbers[0], *numbers[3:]
     words = (embed[at][one] @ expand[at].T + expand_bias[at] for at, one in enumerate(expected.numpy().swapaxes(0, 1)))
-    found = dispatch.lookup(expected, factorised, use=module).value
-    np.testing.assert_allclose(found, np.moveaxis(sum(words), 2, 1), rtol=1e-4, atol=1e-4)
+    result = dispatch.lookup(expected, factorised, use=module).value
+    np.testing.assert_allclose(result, np.moveaxis(sum(words), 2, 1), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("use", ["blas", "torch"])
-def test_the_lowest_of_equal_codewords_is_taken(use):
+def test_the_lowest_of_equal_codewords_is_selected(use):
     words = noise(1, 40, 8)
     words[0, [7, 21, 39]] = words[0, 3].clone()
     latents = words[0, 3].view(1, 8, 1).repeat(1, 1, 300)
@@ -290,10 +294,10 @@ def test_on_a_gpu(make, items):
         codes, ran = dispatch.search(latents, ours, None if make is dac else 8)
     assert ran == "triton"
     assert_same_codes(codes[:, 1:] if make is mimi else codes, theirs, distances)
-    found = dispatch.lookup(codes, ours)
-    assert found.implementation == ("torch" if make is dac else "triton")  # DAC's is a product of matrices
+    result = dispatch.lookup(codes, ours)
+    assert result.implementation == ("torch" if make is dac else "triton")  # DAC's is a product of matrices
     expected = dispatch.lookup(codes, ours, use="torch").value
-    torch.testing.assert_close(found.value, expected, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(result.value, expected, rtol=1e-5, atol=1e-4)
 
 
 def test_the_plain_search_leaves_its_input_alone():

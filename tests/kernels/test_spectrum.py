@@ -28,26 +28,26 @@ def test_magnitudes_are_torchs(window, samples, monkeypatch):
 
     monkeypatch.setattr(ref, "BLOCK_SAMPLES", 1 << 16)
     signal = noise(1, samples)
-    found = np.concatenate(list(ref.magnitudes(signal, ref.Frames(window))))
+    result = np.concatenate(list(ref.magnitudes(signal, ref.Frames(window))))
     expected = torch.stft(
         torch.from_numpy(signal), window, window // 4, window=torch.hann_window(window, dtype=torch.float64),
         return_complex=True,
     )  # fmt: skip
-    np.testing.assert_allclose(found, expected.abs().numpy().T, atol=1e-10)
+    np.testing.assert_allclose(result, expected.abs().numpy().T, atol=1e-10)
 
 
 @pytest.mark.parametrize("mels", [False, True])
 def test_the_size_of_a_block_does_not_matter(mels, monkeypatch):
     x, y = noise(2, 50_000), noise(3, 50_000)
     filters = (ref.mel_filters(16_000, 512, 80) if mels else None,)
-    whole = ref.distance(x, y, windows=(512,), filters=filters, weights=ref.Weights(linear=1.0, log=2.0))
+    complete = ref.distance(x, y, windows=(512,), filters=filters, weights=ref.Weights(linear=1.0, log=2.0))
     monkeypatch.setattr(ref, "BLOCK_SAMPLES", 512 * 7)
     assert ref.distance(
         x, y, windows=(512,), filters=filters, weights=ref.Weights(linear=1.0, log=2.0)
-    ) == pytest.approx(whole, rel=1e-12)
+    ) == pytest.approx(complete, rel=1e-12)
 
 
-def test_mel_filters_end_where_they_are_told():
+def test_mel_filters_end_at_their_declared_limit():
     expected = librosa.filters.mel(sr=16_000, n_fft=1024, n_mels=128, fmax=5_000, dtype=np.float64).T
     np.testing.assert_allclose(ref.mel_filters(16_000, 1024, 128, 5_000.0), expected, atol=1e-12 * expected.max())
 
@@ -55,7 +55,7 @@ def test_mel_filters_end_where_they_are_told():
 @pytest.mark.parametrize("frames", [ref.Frames(512, 64, 1024, "constant"), ref.Frames(743, 160, 0, "constant")])
 def test_magnitudes_between_zeros_are_librosas(frames):
     signal = noise(4, 5_000)
-    found = np.concatenate(list(ref.magnitudes(signal, frames)))
+    result = np.concatenate(list(ref.magnitudes(signal, frames)))
     fft = frames.fft_samples or frames.window_samples
     expected = librosa.stft(signal, n_fft=fft, hop_length=frames.hop_samples, win_length=frames.window_samples)
-    np.testing.assert_allclose(found, np.abs(expected).T, atol=1e-10)
+    np.testing.assert_allclose(result, np.abs(expected).T, atol=1e-10)

@@ -36,11 +36,11 @@ def test_silence_is_cut_as_pystoi_cuts_it():
     x[3_000:9_000] *= 1e-4
     x[15_000:15_900] = 0.0
     expected = pystoi_utils.remove_silent_frames(x, y, ref.DYNAMIC_RANGE_DB, ref.FRAME, ref.HOP)
-    joined, kept = cpu._without_silence(np.array([x, y]), ref.window())
-    for side, (specified, wanted) in enumerate(zip(ref.without_silence(x, y), expected, strict=True)):
-        np.testing.assert_allclose(specified, wanted, atol=1e-15)
-        np.testing.assert_allclose(joined[side, : (kept + 1) * ref.HOP], wanted, atol=1e-15)
-    assert kept < len(ref.frames(x))
+    joined, retained = cpu._without_silence(np.array([x, y]), ref.window())
+    for role, (specified, requested) in enumerate(zip(ref.without_silence(x, y), expected, strict=True)):
+        np.testing.assert_allclose(specified, requested, atol=1e-15)
+        np.testing.assert_allclose(joined[role, : (retained + 1) * ref.HOP], requested, atol=1e-15)
+    assert retained < len(ref.frames(x))
 
 
 # Lengths at 10 kHz that leave few frames, a full block of spectra (128) or of segments (64), and one more or less.
@@ -51,10 +51,10 @@ def test_compiled_equals_specified(frames, measure):
     x, y = noise(5, samples), noise(6, samples)
     x[samples // 2 :] *= np.linspace(1, 0.01, samples - samples // 2)
     expected = getattr(ref, measure)(x, x + y, ref.RATE_HZ)
-    found = getattr(cpu, measure)(x, x + y, ref.RATE_HZ)
-    assert (found is None) == (expected is None) == (frames < ref.SEGMENT_FRAMES)
-    if found is not None:
-        assert found == pytest.approx(expected, abs=1e-12)
+    measured = getattr(cpu, measure)(x, x + y, ref.RATE_HZ)
+    assert (measured is None) == (expected is None) == (frames < ref.SEGMENT_FRAMES)
+    if measured is not None:
+        assert measured == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("measure", ["stoi", "estoi"])

@@ -13,17 +13,17 @@ from codec_bench.kernels.visqol import cpu, ref
 @pytest.mark.parametrize(("rate_hz", "bands", "high_hz"), [(16_000, 21, 8_000.0), (48_000, 32, 24_000.0)])
 def test_spectrograms_are_the_specifications(rate_hz, bands, high_hz):
     signal = np.random.default_rng(0).normal(0, 0.1, rate_hz // 4)
-    given = signal, round(0.08 * rate_hz), round(0.02 * rate_hz), ref.filters(rate_hz, bands, 50.0, high_hz)
-    expected = ref.spectrogram(*given)
+    options = signal, round(0.08 * rate_hz), round(0.02 * rate_hz), ref.filters(rate_hz, bands, 50.0, high_hz)
+    expected = ref.spectrogram(*options)
     assert expected.shape == (bands, 9)
-    np.testing.assert_allclose(cpu.spectrogram(*given), expected, rtol=1e-10)
+    np.testing.assert_allclose(cpu.spectrogram(*options), expected, rtol=1e-10)
 
 
 def test_similarities_are_the_specifications():
     rng = np.random.default_rng(1)
     levels = rng.uniform(0, 45, (5, 40))
     places = np.array([3, 13, 23])
-    patches = np.stack([levels[:, place : place + 8] + rng.normal(0, 1, (5, 8)) for place in places])
+    patches = np.stack([levels[:, index : index + 8] + rng.normal(0, 1, (5, 8)) for index in places])
     patches[1, :, :4] = 0.0  # silence, whose spread is none
     for radius in (100, 6):
         expected = ref.similarities(patches, levels, places, radius)
@@ -42,11 +42,11 @@ def test_the_path_is_the_best_of_all():
         path = ref.best_path(alike, np.array([0, 2, 4]), 10)
         choices = itertools.combinations(range(7), 3)
         best = max(sum(alike[p, at] for p, at in enumerate(choice)) for choice in choices)
-        if not any(lost for _, lost in path):
+        if not any(dropped for _, dropped in path):
             assert sum(alike[p, at] for p, (at, _) in enumerate(path)) == pytest.approx(best)
             assert [at for at, _ in path] == sorted({at for at, _ in path})
 
 
-def test_a_patch_that_adds_nothing_is_lost():
+def test_a_patch_that_adds_nothing_is_dropped():
     alike = np.array([[0.1, 0.1, 0.9], [0.2, 0.2, 0.2]])
     assert ref.best_path(alike, np.array([0, 1]), 10) == [(2, False), (2, True)]

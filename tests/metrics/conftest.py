@@ -60,8 +60,8 @@ def _coarse_spectrum(signal: np.ndarray, rate_hz: int, rng: np.random.Generator)
 
 
 DAMAGE: dict[str, Callable[..., np.ndarray]] = {
-    "noise 20 dB": lambda *given: _noisy(*given, snr_db=20.0),
-    "noise 0 dB": lambda *given: _noisy(*given, snr_db=0.0),
+    "noise 20 dB": lambda *options: _noisy(*options, snr_db=20.0),
+    "noise 0 dB": lambda *options: _noisy(*options, snr_db=0.0),
     "soft clipping": _soft_clipped,
     "low-pass": _low_passed,
     "coarse spectrum": _coarse_spectrum,

@@ -38,28 +38,28 @@ def reference(folder, signals):
         for signal in signals:
             rows, weights = [], []
             for start in range(0, signal.size, WINDOW):
-                own = signal[start : start + WINDOW]
-                wave = F.pad(torch.from_numpy(own), (0, WINDOW - own.size))[None]
-                mask = torch.arange(WINDOW)[None] >= own.size
+                actual = signal[start : start + WINDOW]
+                wave = F.pad(torch.from_numpy(actual), (0, WINDOW - actual.size))[None]
+                mask = torch.arange(WINDOW)[None] >= actual.size
                 (_, layers), beyond = net.extract_features(
                     wave, padding_mask=mask, output_layer=tiny_speech.WAVLM.layers + 1, ret_layer_results=True
                 )
                 states = torch.stack([layer[0] for layer in layers], dim=-1)
-                heard = (~beyond)[..., None].float()
+                output = (~beyond)[..., None].float()
                 values = []
                 for axis, scale in tiny_speech.AESTHETICS["target_transform"].items():
                     mixed = torch.einsum("tbcl,l->btc", states, F.softmax(state[f"layer_weights.{axis}"], dim=-1))
-                    x = F.normalize((mixed * heard).sum(1) / heard.sum(1), dim=-1)
+                    x = F.normalize((mixed * output).sum(1) / output.sum(1), dim=-1)
                     for step in (0, 4):  # linear, norm, activation, dropout, and again
                         x = F.linear(
                             x, state[f"proj_layer.{axis}.{step}.weight"], state[f"proj_layer.{axis}.{step}.bias"]
                         )
-                        norm = [state[f"proj_layer.{axis}.{step + 1}.{part}"] for part in ("weight", "bias")]
+                        norm = [state[f"proj_layer.{axis}.{step + 1}.{item}"] for item in ("weight", "bias")]
                         x = F.gelu(F.layer_norm(x, x.shape[1:], *norm))
                     x = F.linear(x, state[f"proj_layer.{axis}.8.weight"], state[f"proj_layer.{axis}.8.bias"])
                     values.append(x.item() * scale["std"] + scale["mean"])
                 rows.append(values)
-                weights.append(own.size)
+                weights.append(actual.size)
             out.append(np.average(rows, axis=0, weights=weights))
     return out
 
@@ -82,21 +82,21 @@ def test_scores_of_a_batch_are_those_of_one_by_one(folder, signals, monkeypatch)
     from codec_bench.features import audiobox
 
     monkeypatch.setitem(audiobox.WINDOWS_AT_ONCE, "cpu", 4)
-    found = tiny_speech.SmallAudiobox(weights=str(folder)).compute(signals)
+    actual = tiny_speech.SmallAudiobox(weights=str(folder)).compute(signals)
     expected = reference(folder, signals)
     assert np.ptp(expected, axis=0).min() > 1e-3
     np.testing.assert_allclose(
-        [[result[axis] for axis in ("ce", "cu", "pc", "pq")] for result in found], expected, atol=5e-5
+        [[result[axis] for axis in ("ce", "cu", "pc", "pq")] for result in actual], expected, atol=5e-5
     )
-    assert [result["windows"] for result in found] == [1, 1, 1, 2, 1, 1, 3]
+    assert [result["windows"] for result in actual] == [1, 1, 1, 2, 1, 1, 3]
 
 
 def test_nothing_is_unavailable_and_harms_nobody(folder, signals):
     feature = tiny_speech.SmallAudiobox(weights=str(folder))
-    none, broken, heard = feature.compute([signals[0][:0], np.full(900, np.nan, np.float32), signals[0]])
+    none, broken, usable = feature.compute([signals[0][:0], np.full(900, np.nan, np.float32), signals[0]])
     assert isinstance(none, Unavailable) and str(none) == "the signal is empty"
     assert isinstance(broken, Unavailable)
-    assert heard == pytest.approx(feature.compute([signals[0]])[0], abs=1e-5)
+    assert usable == pytest.approx(feature.compute([signals[0]])[0], abs=1e-5)
 
 
 def test_four_metrics_read_one_feature():

@@ -17,10 +17,10 @@ def score(bits, duration_s):
 def test_codes_of_a_known_codec():
     """EnCodec at 6 kbit/s: 8 codebooks of 1024 entries, 75 frames a second."""
     codes = Codes((CodeStream(np.zeros((8, 150), int), 1024, 75.0),), 48_000, 24_000)
-    found = score(codes.bits, codes.duration_s)
-    assert found.value == 6_000.0 == codes.nominal_bitrate_bps
-    assert (found.numerator, found.denominator) == (12_000.0, 2.0)
-    assert found.protocol == "bitrate/payload"
+    result = score(codes.bits, codes.duration_s)
+    assert result.value == 6_000.0 == codes.nominal_bitrate_bps
+    assert (result.numerator, result.denominator) == (12_000.0, 2.0)
+    assert result.protocol == "bitrate/payload"
 
 
 def test_a_corpus_is_a_ratio_of_sums():
@@ -43,5 +43,5 @@ def test_nothing_sent_is_not_zero_bits():
 
 @pytest.mark.parametrize("duration_s", [None, 0.0])
 def test_audio_without_length_has_no_rate(duration_s):
-    found = score(100, duration_s)
-    assert found.status == "undefined" and "no length" in found.reason
+    result = score(100, duration_s)
+    assert result.status == "undefined" and "no length" in result.reason

@@ -22,10 +22,10 @@ TEXTS = ["a dog barks", "rain on a roof and wind", "a", "a dog barks and barks a
 def weights(tmp_path_factory):
     """A small CLAP where the published one is looked for, with tokens of whole words."""
     folder = tmp_path_factory.mktemp("weights")
-    own = folder / "clap-htsat-unfused"
-    tiny_speech.write_clap(own)
+    actual = folder / "clap-htsat-unfused"
+    tiny_speech.write_clap(actual)
     words = ["<s>", "<pad>", "</s>", "<unk>", *dict.fromkeys(" ".join(TEXTS).split())]
-    tokens = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="<unk>"))
+    tokens = Tokenizer(models.WordLevel({word: index for index, word in enumerate(words)}, unk_token="<unk>"))
     tokens.pre_tokenizer = pre_tokenizers.Whitespace()
     transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokens,
@@ -34,16 +34,16 @@ def weights(tmp_path_factory):
         bos_token="<s>",
         eos_token="</s>",
         model_max_length=9,
-    ).save_pretrained(own)
+    ).save_pretrained(actual)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CODEC_BENCH_WEIGHTS", str(folder))
-        yield own
+        yield actual
 
 
 @pytest.fixture(scope="module")
 def sounds():
     rng = np.random.default_rng(0)
-    tones = [np.sin(np.arange(30_000) * (0.01 + 0.02 * place)) for place in range(len(TEXTS))]
+    tones = [np.sin(np.arange(30_000) * (0.01 + 0.02 * index)) for index in range(len(TEXTS))]
     return [
         Audio((0.3 * t + rng.normal(0, 0.02 + 0.1 * k, t.size)).astype(np.float32), 48_000) for k, t in enumerate(tones)
     ]
@@ -56,20 +56,20 @@ def theirs(folder, sound, text):
         truncation="rand_trunc", padding="pad", frequency_min=50, frequency_max=14_000
     )
     tokens = transformers.AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
-    heard = (np.clip(sound.samples[0], -1, 1) * 32767).astype(np.int16) / np.float32(32767)
-    mels = front(heard, sampling_rate=48_000, return_tensors="pt").input_features.float()
+    output = (np.clip(sound.samples[0], -1, 1) * 32767).astype(np.int16) / np.float32(32767)
+    mels = front(output, sampling_rate=48_000, return_tensors="pt").input_features.float()
     with torch.inference_mode():
-        said = net.get_text_features(input_ids=tokens.input_ids, attention_mask=tokens.attention_mask).pooler_output
+        texts = net.get_text_features(input_ids=tokens.input_ids, attention_mask=tokens.attention_mask).pooler_output
         sounded = net.get_audio_features(input_features=mels).pooler_output
-    return torch.nn.functional.cosine_similarity(said, sounded).item()
+    return torch.nn.functional.cosine_similarity(texts, sounded).item()
 
 
 @pytest.mark.compares("clap_score", weights="stand-in")
 def test_scores_are_transformers_one_by_one(weights, sounds):
-    found = [scores["clap_score"].value for scores in load_metric("clap_score")(estimate=sounds, text=TEXTS)]
+    results = [scores["clap_score"].value for scores in load_metric("clap_score")(estimate=sounds, text=TEXTS)]
     expected = [theirs(weights, sound, text) for sound, text in zip(sounds, TEXTS)]
     assert np.ptp(expected) > 1e-3
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(results, expected, atol=1e-5)
 
 
 def test_an_item_without_a_text_has_no_value(weights, sounds):

@@ -80,7 +80,7 @@ def test_a_run_measures_with_it(metric, tmp_path):
         codec="g711-ulaw", data="embedded", metrics=f"snr,{metric()}", limit=2, out=str(tmp_path / "run"), workers=1
     )
     values = {(row.metric == "snr", row.id): row.value for row in run.rows()}
-    mine = {sample: value for (own, sample), value in values.items() if not own}
+    mine = {sample: value for (actual, sample), value in values.items() if not actual}
     assert len(mine) == 2
     for sample, value in mine.items():  # the program computes what the metric `snr` is
         assert value == pytest.approx(values[True, sample], abs=0.05)

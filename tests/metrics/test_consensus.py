@@ -13,8 +13,8 @@ from codec_bench.metrics.base import Inputs, inputs_or_score
 
 EARS = ("pocketsphinx", "parakeet-tdt-0.6b-v3", "whisper-large-v3@28s+bfloat16")
 NAMED = "+".join(EARS)
-SAID = ["the cat sat on the mat", "nobody knows", "a b c d e f g h", "one more time"]
-HEARD = [
+TEXT = ["the cat sat on the mat", "nobody knows", "a b c d e f g h", "one more time"]
+OUTPUT = [
     ("the cat sat on a mat", "the cat sat on the mat", "cat sat on the"),
     ("nobody knows", "nobody", "nobody nose it"),
     ("a b c d e f g", "a c d e f g h h", "b b c d e f g h"),
@@ -22,13 +22,13 @@ HEARD = [
 ]
 
 
-def items(heard=HEARD, said=SAID, language="en"):
+def items(output=OUTPUT, message=TEXT, language="en"):
     return [
         Inputs(
-            str(place), 16_000, text=text, language=language,
+            str(index), 16_000, text=text, language=language,
             estimate_features={name: {"transcript": one} for name, one in zip(EARS, row)},
         )
-        for place, (text, row) in enumerate(zip(said, heard))
+        for index, (text, row) in enumerate(zip(message, output))
     ]  # fmt: skip
 
 
@@ -37,18 +37,18 @@ def of_corpus(scores):
 
 
 @pytest.mark.compares("wer_mean", "wer_smallest", "wer_between", weights="none")
-def test_the_values_are_made_of_jiwers_counts():
+def test_the_values_are_built_from_jiwers_counts():
     mean, smallest, between = (
         build_metric(f"{stem}[{NAMED}]@none").compute(items()) for stem in ("wer_mean", "wer_smallest", "wer_between")
     )
-    for place, (said, heard) in enumerate(zip(SAID, HEARD)):
-        rates = [jiwer.wer(said, one) for one in heard]
-        assert mean[place].value == pytest.approx(sum(rates) / 3)
-        assert smallest[place].value == pytest.approx(min(rates))
-        assert rates[EARS.index(smallest[place].detail["recogniser"])] == min(rates)
-        assert list(smallest[place].detail["rates"].values()) == pytest.approx(rates)
+    for index, (text, output) in enumerate(zip(TEXT, OUTPUT)):
+        rates = [jiwer.wer(text, one) for one in output]
+        assert mean[index].value == pytest.approx(sum(rates) / 3)
+        assert smallest[index].value == pytest.approx(min(rates))
+        assert rates[EARS.index(smallest[index].detail["recogniser"])] == min(rates)
+        assert list(smallest[index].detail["rates"].values()) == pytest.approx(rates)
         edits = lengths = 0.0
-        for one, other in combinations(heard, 2):
+        for one, other in combinations(output, 2):
             aligned = jiwer.process_words(one or "*", other or "*")
             words = len(one.split()), len(other.split())
             edits += (
@@ -57,11 +57,11 @@ def test_the_values_are_made_of_jiwers_counts():
                 else abs(words[0] - words[1])
             )
             lengths += sum(words) / 2
-        assert (between[place].numerator, between[place].denominator) == (edits, lengths)
-        assert between[place].value == pytest.approx(edits / lengths)
-    whole = [jiwer.wer(SAID, [row[ear] for row in HEARD]) for ear in range(3)]
-    assert of_corpus(mean) == pytest.approx(sum(whole) / 3), "the mean of the recognisers' own corpus rates"
-    assert of_corpus(smallest) < min(whole)
+        assert (between[index].numerator, between[index].denominator) == (edits, lengths)
+        assert between[index].value == pytest.approx(edits / lengths)
+    complete = [jiwer.wer(TEXT, [row[ear] for row in OUTPUT]) for ear in range(3)]
+    assert of_corpus(mean) == pytest.approx(sum(complete) / 3), "the mean of the recognisers' own corpus rates"
+    assert of_corpus(smallest) < min(complete)
 
 
 def test_one_name_stands_for_each_recogniser_and_for_all_of_them():
@@ -90,7 +90,7 @@ def test_the_language_chooses_within_a_choice_and_each_recogniser_must_know_it()
 
 
 @pytest.mark.parametrize("stem", ["wer_mean", "wer_smallest", "wer_between"])
-def test_an_item_that_one_of_them_did_not_hear_has_no_value(stem):
+def test_an_item_that_one_of_them_did_not_transcribe_has_no_value(stem):
     batch = items()
     batch[1].estimate_features[EARS[1]]["fault"] = "the text did not end"
     batch[2].estimate_features[EARS[2]].pop("transcript")
@@ -99,10 +99,10 @@ def test_an_item_that_one_of_them_did_not_hear_has_no_value(stem):
     assert scores[1].reason == f"{EARS[1]}: the text did not end" and EARS[2] in scores[2].reason
 
 
-def test_words_in_silence_are_errors_and_where_nobody_hears_a_word_there_is_no_disagreement():
-    heard = [("", "", ""), ("cat", "cat sat", "")]
+def test_words_in_silence_are_errors_and_where_nobody_recognises_a_word_there_is_no_disagreement():
+    output = [("", "", ""), ("cat", "cat sat", "")]
     mean, between = (
-        build_metric(f"{stem}[{NAMED}]").compute(items(heard, ["", ""])) for stem in ("wer_mean", "wer_between")
+        build_metric(f"{stem}[{NAMED}]").compute(items(output, ["", ""])) for stem in ("wer_mean", "wer_between")
     )
     assert [(score.numerator, score.denominator) for score in mean] == [(0, 0), (1, 0)]
     assert "flag" in mean[1].detail

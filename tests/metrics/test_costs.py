@@ -44,8 +44,8 @@ def test_licences_are_those_of_the_weights(name, licences):
 
 def test_every_metric_says_what_it_agrees_with():
     by_variant = {name for name in REGISTRY.names() if weights_of(name) == "by variant"}
-    made = {name: REGISTRY.resolve(name) if name in by_variant else build_metric(name) for name in REGISTRY.names()}
-    assert [name for name, metric in made.items() if not metric.source] == []
+    built = {name: REGISTRY.resolve(name) if name in by_variant else build_metric(name) for name in REGISTRY.names()}
+    assert [name for name, metric in built.items() if not metric.source] == []
 
 
 def test_the_list_is_ordered_by_topic_need_or_cost(monkeypatch):

@@ -54,20 +54,20 @@ def test_a_batch_gives_the_packages_scores_of_one_by_one(feature, spoken):
     signals = [*sorted(signals, key=len)[:: max(1, len(signals) // 2)], noisy(LONG), noisy(320)]
     with torch.inference_mode():
         expected = [theirs(torch.from_numpy(signal)[None]).item() for signal in signals]
-    found = feature.compute(signals)
+    result = feature.compute(signals)
     assert max(expected) - min(expected) > 0.5
-    np.testing.assert_allclose([one["mos"] for one in found], expected, atol=2e-6)
-    assert [one["crops"] for one in found] == [*[1] * (len(signals) - 2), 3, 1]
+    np.testing.assert_allclose([one["mos"] for one in result], expected, atol=2e-6)
+    assert [one["crops"] for one in result] == [*[1] * (len(signals) - 2), 3, 1]
 
 
 @pytest.mark.parametrize("samples", [320, 1500, 40_000, 118_000, 122_879])
 def test_the_silence_that_is_skipped_changes_nothing(small, samples):
     """The network over a whole crop, its silence with it, is what the package computes."""
     signal = noisy(samples)
-    whole = torch.zeros(1, distillmos.CROP)
-    whole[0, :samples] = torch.from_numpy(signal)
+    complete = torch.zeros(1, distillmos.CROP)
+    complete[0, :samples] = torch.from_numpy(signal)
     with torch.inference_mode():
-        expected = small._net(whole).item()
+        expected = small._net(complete).item()
     assert small.compute([signal])[0]["mos"] == pytest.approx(expected, abs=1e-6)
 
 
@@ -84,20 +84,20 @@ def test_crops_begin_where_the_package_begins_them(over):
     signal = np.arange(distillmos.CROP + over, dtype=np.float32)
     hops = int(np.ceil(over / 16_000)) + 1
     crops = distillmos.cropped(signal)
-    assert [int(crop[0]) for crop in crops] == [int(part * over) for part in np.linspace(0, 1, hops)]
+    assert [int(crop[0]) for crop in crops] == [int(item * over) for item in np.linspace(0, 1, hops)]
     assert all(crop.size == distillmos.CROP for crop in crops) and crops[-1][-1] == signal[-1]
 
 
-def test_what_cannot_be_heard_is_unavailable_and_harms_nobody(small):
+def test_unusable_audio_is_unavailable_and_harms_nobody(small):
     fine = noisy(4000)
-    none, short, silent, broken, heard = small.compute(
+    none, short, silent, broken, usable = small.compute(
         [fine[:0], fine[:319], np.zeros(4000, np.float32), np.full(4000, np.nan, np.float32), fine]
     )
     for result in (none, short, silent, broken):
         assert isinstance(result, Unavailable)
     assert str(short) == "the signal has 319 samples; DistillMOS needs at least 320"
     assert str(silent) == "the signal is silent"
-    assert heard == pytest.approx(small.compute([fine])[0], rel=1e-5)
+    assert usable == pytest.approx(small.compute([fine])[0], rel=1e-5)
     assert small.compute([]) == []
 
 

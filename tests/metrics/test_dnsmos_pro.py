@@ -25,24 +25,24 @@ def reference(tensors, signals):
     from torch import nn
 
     layers, left = [], list(tensors)
-    for place, (inputs, outputs) in enumerate(((1, 32), (32, 32), (32, 64), (64, 64))):
+    for index, (inputs, outputs) in enumerate(((1, 32), (32, 32), (32, 64), (64, 64))):
         convolution, norm = nn.Conv2d(inputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs)
         names = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
         convolution.load_state_dict({"weight": left.pop(0), "bias": left.pop(0)})
         norm.load_state_dict({name: left.pop(0) for name in names})
-        layers += [convolution, norm, nn.ReLU(), *([nn.MaxPool2d(3)] if place == 1 else [])]
+        layers += [convolution, norm, nn.ReLU(), *([nn.MaxPool2d(3)] if index == 1 else [])]
     head = []
     for outputs in (64, 64, 2):
         linear = nn.Linear(64, outputs)
         linear.load_state_dict({"weight": left.pop(0), "bias": left.pop(0)})
         head += [linear, nn.ReLU()]
-    encoder, heard = nn.Sequential(*layers).eval(), nn.Sequential(*head[:-1]).eval()
+    encoder, output = nn.Sequential(*layers).eval(), nn.Sequential(*head[:-1]).eval()
     out = []
     with torch.inference_mode():
         for signal in signals:
             magnitudes = np.abs(librosa.stft(y=signal.astype(np.float64), win_length=320, hop_length=160, n_fft=320).T)
             spectrum = torch.FloatTensor(np.log10(np.clip(magnitudes, 1e-7, 1e7)))[None, None]
-            mean, spread = heard(encoder(spectrum).amax((2, 3)))[0]
+            mean, spread = output(encoder(spectrum).amax((2, 3)))[0]
             out.append((float(2 * mean + 3), float(4 * nn.functional.softplus(spread))))
     return out
 
@@ -62,18 +62,18 @@ def stand_in(tmp_path_factory):
 def test_a_batch_gives_the_scores_of_one_by_one(stand_in, signals, monkeypatch):
     monkeypatch.setattr(padded, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
     path, tensors = stand_in
-    found = load_feature("dnsmos-pro", weights=path).compute(signals)
+    result = load_feature("dnsmos-pro", weights=path).compute(signals)
     expected = reference(tensors, signals)
     assert np.ptp(expected, axis=0).min() > 1e-2
-    np.testing.assert_allclose([(one["mean"], one["variance"]) for one in found], expected, atol=1e-4)
+    np.testing.assert_allclose([(one["mean"], one["variance"]) for one in result], expected, atol=1e-4)
 
 
-def test_what_cannot_be_heard_is_unavailable_and_harms_nobody(stand_in, signals):
+def test_unusable_audio_is_unavailable_and_harms_nobody(stand_in, signals):
     feature = load_feature("dnsmos-pro", weights=stand_in[0])
-    short, broken, heard = feature.compute([signals[0][:799], np.full(900, np.nan, np.float32), signals[0]])
+    short, broken, usable = feature.compute([signals[0][:799], np.full(900, np.nan, np.float32), signals[0]])
     assert isinstance(short, Unavailable) and "at least 800" in str(short)
     assert isinstance(broken, Unavailable)
-    assert heard == pytest.approx(feature.compute([signals[0]])[0], abs=1e-5)
+    assert usable == pytest.approx(feature.compute([signals[0]])[0], abs=1e-5)
 
 
 def test_the_metric_is_the_mean_and_keeps_the_variance():

@@ -13,7 +13,7 @@ from codec_bench.metrics.base import Inputs
 FEATURE = "emotion2vec-plus-large"
 
 
-def heard(emotion):
+def transcribe(emotion):
     probabilities = np.full(9, 0.05, np.float32)
     probabilities[EMOTIONS.index(emotion)] = 0.6
     return {FEATURE: {"embedding": np.zeros(3, np.float32), "probabilities": probabilities}}
@@ -24,7 +24,7 @@ def heard(emotion):
     [("happy_high_uttid_1", "happy", 1.0), ("happy_high_uttid_1", "sad", 0.0), ("Angry_low_uttid_50", "angry", 1.0)],
 )
 def test_an_item_counts_by_the_emotion_of_its_id(id, emotion, value):
-    (score,) = build_metric("emotion_accuracy").compute([Inputs(id, 16_000, estimate_features=heard(emotion))])
+    (score,) = build_metric("emotion_accuracy").compute([Inputs(id, 16_000, estimate_features=transcribe(emotion))])
     assert score.value == value and score.status == "ok"
     assert score.detail == {"emotion": emotion, "probability": pytest.approx(0.6)}
     assert score.protocol == "emotion_accuracy/emotion2vec-plus-large/funasr-1.4/cv3-eval"
@@ -32,14 +32,14 @@ def test_an_item_counts_by_the_emotion_of_its_id(id, emotion, value):
 
 @pytest.mark.parametrize("id", ["happy", "clip_1", "", "unhappy_high_1"])
 def test_an_id_that_names_no_emotion_has_no_value(id):
-    (score,) = build_metric("emotion_accuracy").compute([Inputs(id, 16_000, estimate_features=heard("happy"))])
+    (score,) = build_metric("emotion_accuracy").compute([Inputs(id, 16_000, estimate_features=transcribe("happy"))])
     assert score.value is None and score.status == "undefined"
     assert score.reason == f"the id '{id}' does not begin with an emotion and '_'"
 
 
 def test_similarity_is_the_cosine_of_the_embeddings():
     one, two = np.array([3, 4, 0], np.float32), np.array([0, 2, 0], np.float32)
-    features = [{FEATURE: {"embedding": side}} for side in (one, two)]
+    features = [{FEATURE: {"embedding": role}} for role in (one, two)]
     (score,) = build_metric("emotion_sim").compute(
         [Inputs("a", 16_000, reference_features=features[0], estimate_features=features[1])]
     )
@@ -47,8 +47,8 @@ def test_similarity_is_the_cosine_of_the_embeddings():
     assert score.protocol == "emotion_sim/emotion2vec-plus-large/funasr-1.4"
 
 
-def test_what_is_heard_is_told_with_all_probabilities():
-    (score,) = build_metric("emotion_heard").compute([Inputs("a", 16_000, estimate_features=heard("sad"))])
+def test_the_emotion_is_reported_with_all_probabilities():
+    (score,) = build_metric("emotion_heard").compute([Inputs("a", 16_000, estimate_features=transcribe("sad"))])
     assert score.value == pytest.approx(0.6) and score.detail["emotion"] == "sad"
     assert list(score.detail["probabilities"]) == list(EMOTIONS)
     assert score.detail["probabilities"]["happy"] == pytest.approx(0.05)
@@ -56,7 +56,7 @@ def test_what_is_heard_is_told_with_all_probabilities():
 
 @pytest.mark.parametrize(("text", "value"), [("happy", 1.0), (" Sad ", 0.0), ("calm", None), (None, None)])
 def test_an_item_counts_by_its_label(text, value):
-    item = Inputs("03-01-03", 16_000, text=text, estimate_features=heard("happy"))
+    item = Inputs("03-01-03", 16_000, text=text, estimate_features=transcribe("happy"))
     (score,) = build_metric("emotion_labelled").compute([item])
     assert score.value == value and score.protocol == "emotion_labelled/emotion2vec-plus-large/funasr-1.4/label"
     assert score.status == ("undefined" if value is None else "ok")
@@ -71,4 +71,4 @@ def test_names(stem):
     assert "/float16-weights" in metric.protocol
     with pytest.raises(UserError, match="has no encoder 'other'"):
         build_metric(f"{stem}[other]")
-    assert metric.doubt(estimate_silent=True, reference_silent=False)
+    assert metric.check_silence(estimate_silent=True, reference_silent=False)

@@ -15,13 +15,13 @@ from codec_bench.text.normalise import get_normaliser
 from codec_bench.text.rules import HALLUCINATED, get_rule, rule_names
 
 NAMES = ["wer[pocketsphinx]", "wer_macro[pocketsphinx]", "cer[pocketsphinx]"]
-SAID = [
+TEXT = [
     "Author of the danger trail, Philip Steels, etc.",
     "For the twentieth time that evening the two men shook hands.",
     "Will we ever forget it.",
     "He paid $20 in 1984.",
 ]
-HEARD = [
+OUTPUT = [
     "author of the danger trail philips deals etc",
     "for the twentieth time that evening the two men shook hands",
     "",
@@ -29,8 +29,10 @@ HEARD = [
 ]
 
 
-def item(text, heard, language=None, name="a"):
-    return Inputs(name, 16_000, text=text, language=language, estimate_features={"pocketsphinx": {"transcript": heard}})
+def item(text, output, language=None, name="a"):
+    return Inputs(
+        name, 16_000, text=text, language=language, estimate_features={"pocketsphinx": {"transcript": output}}
+    )
 
 
 def scores_of(metric, batch):
@@ -46,24 +48,24 @@ def scores_of(metric, batch):
     return [next(scores) if isinstance(r, Inputs) else r for r in ready]
 
 
-def by_jiwer(name, said, heard):
+def by_jiwer(name, text, output):
     apply = get_normaliser("folded-en")
     process = jiwer.process_characters if name.startswith("cer") else jiwer.process_words
-    return process(apply(said), apply(heard))
+    return process(apply(text), apply(output))
 
 
 @pytest.mark.compares("cer", "wer", "wer_macro", weights="none")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_item_counts_as_jiwer(name):
-    scores = build_metric(name).compute([item(s, h, "en") for s, h in zip(SAID, HEARD)])
-    for said, heard, score in zip(SAID, HEARD, scores):
-        expected = by_jiwer(name, said, heard)
+    scores = build_metric(name).compute([item(s, h, "en") for s, h in zip(TEXT, OUTPUT)])
+    for text, output, score in zip(TEXT, OUTPUT, scores):
+        expected = by_jiwer(name, text, output)
         assert score.status == "ok"
         assert score.value == getattr(expected, "cer" if name.startswith("cer") else "wer")
         for count in ("hits", "substitutions", "deletions", "insertions"):
             assert score.detail[count] == getattr(expected, count)
-        assert score.detail["reference"] == get_normaliser("whisper-en")(said).strip()
-        assert score.detail["hypothesis"] == get_normaliser("whisper-en")(heard).strip()
+        assert score.detail["reference"] == get_normaliser("whisper-en")(text).strip()
+        assert score.detail["hypothesis"] == get_normaliser("whisper-en")(output).strip()
     assert scores[1].value == 0
     assert scores[2].value == 1
 
@@ -81,33 +83,33 @@ def test_a_corpus_is_errors_over_items(name):
     assert metric.aggregate == "ratio"
     apply = get_normaliser("folded-en")
     process = jiwer.process_characters if name.startswith("cer") else jiwer.process_words
-    expected = process([apply(s) for s in SAID], [apply(h) for h in HEARD])
-    corpus = ratio(metric.compute([item(s, h) for s, h in zip(SAID, HEARD)]))
+    expected = process([apply(s) for s in TEXT], [apply(h) for h in OUTPUT])
+    corpus = ratio(metric.compute([item(s, h) for s, h in zip(TEXT, OUTPUT)]))
     assert corpus == getattr(expected, "cer" if name.startswith("cer") else "wer")
 
 
 def test_the_macro_mean_weighs_utterances_alike():
     metric = build_metric("wer_macro[pocketsphinx]")
     assert metric.aggregate == "mean"
-    scores = metric.compute([item(s, h) for s, h in zip(SAID, HEARD)])
+    scores = metric.compute([item(s, h) for s, h in zip(TEXT, OUTPUT)])
     mean = ratio(scores)
-    assert mean == pytest.approx(np.mean([by_jiwer("wer", s, h).wer for s, h in zip(SAID, HEARD)]))
-    corpus = ratio(build_metric("wer[pocketsphinx]").compute([item(s, h) for s, h in zip(SAID, HEARD)]))
+    assert mean == pytest.approx(np.mean([by_jiwer("wer", s, h).wer for s, h in zip(TEXT, OUTPUT)]))
+    corpus = ratio(build_metric("wer[pocketsphinx]").compute([item(s, h) for s, h in zip(TEXT, OUTPUT)]))
     assert mean != corpus
 
 
 @pytest.mark.compares("wer_above_50", "wer_below_50", weights="none")
 def test_items_above_50_percent_are_apart_and_counted():
     """Seed-tts-eval's convention: errors over words of the items at or below 50 %, and how many are above it."""
-    said = ["a b c d", "e f g h", "i j k l", "m n", "o p q r"]
-    heard = ["a b c x", "e f y z", "i i i i i i", "", "o p q r"]
-    rates = [jiwer.wer(s, h) for s, h in zip(said, heard)]
+    text = ["a b c d", "e f g h", "i j k l", "m n", "o p q r"]
+    output = ["a b c x", "e f y z", "i i i i i i", "", "o p q r"]
+    rates = [jiwer.wer(s, h) for s, h in zip(text, output)]
     assert rates[1] == 0.5 and sum(rate > 0.5 for rate in rates) == 2
-    batch = [item(s, h, "en") for s, h in zip(said, heard)]
+    batch = [item(s, h, "en") for s, h in zip(text, output)]
     below = build_metric("wer_below_50[pocketsphinx]@none").compute(batch)
     assert [score.status for score in below] == ["ok" if rate <= 0.5 else "undefined" for rate in rates]
     within = [n for n, rate in enumerate(rates) if rate <= 0.5]
-    assert ratio(below) == jiwer.wer([said[n] for n in within], [heard[n] for n in within])
+    assert ratio(below) == jiwer.wer([text[n] for n in within], [output[n] for n in within])
     above = build_metric("wer_above_50[pocketsphinx]@none").compute(batch)
     assert [score.value for score in above] == [float(rate > 0.5) for rate in rates]
     assert [score.detail["rate"] for score in above] == rates
@@ -116,12 +118,12 @@ def test_items_above_50_percent_are_apart_and_counted():
 @pytest.mark.parametrize("name", NAMES)
 def test_an_item_without_a_number_says_why_and_leaves_the_others_alone(name):
     metric = build_metric(name)
-    good = item(SAID[0], HEARD[0], "en-US")
+    good = item(TEXT[0], OUTPUT[0], "en-US")
     batch = [
         item(None, "words"),
         good,
         item("广州市房地产中介协会分析", "one", "zh"),
-        item(SAID[1], None),
+        item(TEXT[1], None),
         good,
     ]
     scores = scores_of(metric, batch)
@@ -139,28 +141,28 @@ SILENCE = [("", "three more words"), ("[noise] uh", "hello there"), ("[music]", 
 
 
 @pytest.mark.parametrize("name", ["wer[pocketsphinx]", "cer[pocketsphinx]"])
-def test_words_heard_in_silence_are_errors_among_no_words(name):
+def test_words_recognised_in_silence_are_errors_among_no_words(name):
     metric = build_metric(name)
     assert metric.protocol.endswith("/by-language")
-    texts = [*zip(SAID, HEARD), *SILENCE]
-    scores = metric.compute([item(said, heard, "en") for said, heard in texts])
+    texts = [*zip(TEXT, OUTPUT), *SILENCE]
+    scores = metric.compute([item(message, usable, "en") for message, usable in texts])
     apply = get_normaliser("folded-en")
     process = jiwer.process_characters if name.startswith("cer") else jiwer.process_words
-    whole = process([apply(said) for said, _ in texts], [apply(heard) for _, heard in texts])
-    assert ratio(scores) == getattr(whole, "cer" if name.startswith("cer") else "wer")
-    silent = scores[len(SAID) :]
-    heard = [process(apply(said), apply(text)).insertions for said, text in SILENCE]
-    assert [(s.status, s.value, s.numerator, s.denominator) for s in silent] == [("ok", n, n, 0) for n in heard]
+    complete = process([apply(message) for message, _ in texts], [apply(usable) for _, usable in texts])
+    assert ratio(scores) == getattr(complete, "cer" if name.startswith("cer") else "wer")
+    silent = scores[len(TEXT) :]
+    usable = [process(apply(message), apply(text)).insertions for message, text in SILENCE]
+    assert [(s.status, s.value, s.numerator, s.denominator) for s in silent] == [("ok", n, n, 0) for n in usable]
     assert [s.detail.get("flag") for s in silent] == [HALLUCINATED, HALLUCINATED, None, None]
-    assert not any("flag" in s.detail for s in scores[: len(SAID)])
+    assert not any("flag" in s.detail for s in scores[: len(TEXT)])
     assert ratio(silent) is None, "no rate over no words at all"
     # Nothing bounds the words that may be heard in silence, and an empty transcript would be the best one.
     assert metric.worst(text="[noise]", language="en") is None
-    assert metric.worst(text=SAID[0], language="en").value == 1
+    assert metric.worst(text=TEXT[0], language="en").value == 1
 
 
 def test_a_mean_of_rates_leaves_out_an_item_that_has_no_rate():
-    scores = build_metric("wer_macro[pocketsphinx]").compute([item(said, heard, "en") for said, heard in SILENCE])
+    scores = build_metric("wer_macro[pocketsphinx]").compute([item(text, usable, "en") for text, usable in SILENCE])
     assert {(s.status, s.value) for s in scores} == {("undefined", None)}
     assert all("nothing is left of the reference" in s.reason for s in scores)
 
@@ -177,37 +179,39 @@ def test_by_every_other_rule_silence_has_no_value(rule):
 
 
 @pytest.mark.compares("hallucinated", weights="none")
-def test_the_share_of_silences_in_which_words_are_heard():
+def test_the_share_of_silences_in_which_words_are_recognised():
     metric = build_metric("hallucinated[pocketsphinx]")
     assert (metric.aggregate, metric.higher_is_better, metric.range) == ("mean", False, (0.0, 1.0))
-    scores = scores_of(metric, [item(said, heard, "en") for said, heard in [*SILENCE, (SAID[0], ""), (None, "words")]])
+    scores = scores_of(
+        metric, [item(text, output, "en") for text, output in [*SILENCE, (TEXT[0], ""), (None, "words")]]
+    )
     assert [s.value for s in scores] == [1, 1, 0, 0, None, None]
     assert [s.status for s in scores[4:]] == ["refused", "refused"]
     assert [s.detail["insertions"] for s in scores[:4]] == [3, 2, 0, 0]
     assert not any("flag" in s.detail for s in scores), "the value says it"
     assert ratio(scores) == 0.5
     assert metric.worst(text="", language="en").value == 1
-    assert metric.worst(text=SAID[0], language="en") is None
+    assert metric.worst(text=TEXT[0], language="en") is None
 
 
 @pytest.mark.compares("transcript", weights="none")
 def test_a_transcript_is_the_recognisers_own():
-    (found,) = build_metric("transcript[pocketsphinx]").compute([item("", "Red,  green!", "en")])
-    assert (found.value, found.detail["transcript"]) == (2, "Red,  green!")
+    (result,) = build_metric("transcript[pocketsphinx]").compute([item("", "Red,  green!", "en")])
+    assert (result.value, result.detail["transcript"]) == (2, "Red,  green!")
 
 
-def test_what_the_same_recogniser_hears_of_nothing_counts_in_dwer():
+def test_what_the_same_recogniser_transcribes_of_nothing_counts_in_dwer():
     sides = [("", "red green"), ("red green blue", "red green"), ("", "")]
     batch = [
         Inputs(
-            "a", 16_000, language="en", estimate_features={"pocketsphinx": {"transcript": heard}},
-            reference_features={"pocketsphinx": {"transcript": said}},
+            "a", 16_000, language="en", estimate_features={"pocketsphinx": {"transcript": output}},
+            reference_features={"pocketsphinx": {"transcript": text}},
         )
-        for said, heard in sides
+        for text, output in sides
     ]  # fmt: skip
     scores = build_metric("dwer[pocketsphinx]").compute(batch)
     assert [(s.numerator, s.denominator) for s in scores] == [(2, 0), (1, 3), (0, 0)]
-    expected = jiwer.process_words([said for said, _ in sides], [heard for _, heard in sides]).wer
+    expected = jiwer.process_words([text for text, _ in sides], [output for _, output in sides]).wer
     assert ratio(scores) == expected == 1
 
 
@@ -220,7 +224,7 @@ def test_an_empty_batch_has_no_scores():
     assert build_metric(NAMES[0]).compute([]) == []
 
 
-def test_names_and_protocols_say_what_was_measured():
+def test_names_and_protocols_state_what_was_measured():
     recogniser = load_feature("pocketsphinx").protocol
     for name in NAMES:
         metric = build_metric(name)
@@ -250,29 +254,29 @@ def test_a_missing_recogniser_is_one_sentence(monkeypatch):
 
 
 def test_a_recogniser_of_ones_own_is_one_file(tmp_path):
-    own = tmp_path / "asr.py"
-    own.write_text(
+    actual = tmp_path / "asr.py"
+    actual.write_text(
         "from codec_bench.features import Feature\n"
         "class Parrot(Feature):\n"
         "    name, protocol, rate_hz, where = 'parrot', 'parrot-1', 16000, 'cpu'\n"
         "    def compute(self, signals):\n"
         "        return [{'transcript': 'guten tag'} for _ in signals]\n"
     )
-    name = f"wer[{own}:Parrot]"
+    name = f"wer[{actual}:Parrot]"
     metric = build_metric(name)
     assert (metric.name, metric.protocol) == (name, f"wer/parrot-1/{get_rule('by-language').name}")
     (feature,) = metric.estimate_features
-    heard = load_feature(feature).compute([np.zeros(10, np.float32)])[0]
-    inputs = Inputs("a", 16_000, text="Guten Abend", language="de", estimate_features={feature: heard})
+    usable = load_feature(feature).compute([np.zeros(10, np.float32)])[0]
+    inputs = Inputs("a", 16_000, text="Guten Abend", language="de", estimate_features={feature: usable})
     assert metric.compute([inputs])[0].value == 0.5
 
 
 def test_speech_end_to_end(spoken):
     rows = [(row, audio) for row, audio in spoken if row.get("language") == "en" and audio.duration_s > 2][:5]
-    heard = load_feature("pocketsphinx").compute([prepare(audio, 16_000) for _, audio in rows])
-    batch = [item(row["text"], result["transcript"], row["language"]) for (row, _), result in zip(rows, heard)]
+    usable = load_feature("pocketsphinx").compute([prepare(audio, 16_000) for _, audio in rows])
+    batch = [item(row["text"], result["transcript"], row["language"]) for (row, _), result in zip(rows, usable)]
     apply = get_normaliser("whisper-en")
-    expected = jiwer.wer([apply(i.text) for i in batch], [apply(r["transcript"]) for r in heard])
+    expected = jiwer.wer([apply(i.text) for i in batch], [apply(r["transcript"]) for r in usable])
     assert ratio(build_metric("wer[pocketsphinx]").compute(batch)) == expected
     assert expected < 0.5
 
@@ -293,61 +297,69 @@ class Any(Feature):
 
 
 @pytest.fixture
-def own(tmp_path):
+def custom_file(tmp_path):
     file = tmp_path / "asr.py"
     file.write_text(OWN_RECOGNISERS)
     return lambda name: f"{file}:{name}"
 
 
-def test_a_choice_by_language_asks_the_language_s_recogniser(monkeypatch, own):
+def test_a_choice_by_language_asks_the_language_s_recogniser(monkeypatch, custom_file):
     from codec_bench import config
 
-    choice = {"version": 1, "languages": {"de": own("German")}, "otherwise": own("Any")}
+    choice = {"version": 1, "languages": {"de": custom_file("German")}, "otherwise": custom_file("Any")}
     read = config.read_config
     monkeypatch.setattr(config, "config_names", lambda kind: ["mixed"] if kind == "recogniser" else [])
     monkeypatch.setattr(
         config, "read_config", lambda kind, name, *a: choice if name == "mixed" else read(kind, name, *a)
     )
     metric = build_metric("wer[mixed]")
-    assert metric.features_of("de-AT") == ((own("German"),), ())
-    assert metric.features_of("fr") == metric.features_of(None) == ((own("Any"),), ())
-    assert set(metric.estimate_features) == {own("German"), own("Any")}
+    assert metric.features_of("de-AT") == ((custom_file("German"),), ())
+    assert metric.features_of("fr") == metric.features_of(None) == ((custom_file("Any"),), ())
+    assert set(metric.estimate_features) == {custom_file("German"), custom_file("Any")}
     assert "german-1" in metric.protocol and "any-1" in metric.protocol
     german = Inputs(
-        "a", 16_000, text="Guten Tag", language="de", estimate_features={own("German"): {"transcript": "guten tag"}}
+        "a",
+        16_000,
+        text="Guten Tag",
+        language="de",
+        estimate_features={custom_file("German"): {"transcript": "guten tag"}},
     )
     french = Inputs(
-        "b", 16_000, text="bonjour", language="fr", estimate_features={own("Any"): {"transcript": "bonsoir"}}
+        "b", 16_000, text="bonjour", language="fr", estimate_features={custom_file("Any"): {"transcript": "bonsoir"}}
     )
     assert [s.value for s in scores_of(metric, [german, french])] == [0, 1]
 
 
-def test_the_recogniser_is_asked_only_for_its_languages(own):
-    metric = build_metric(f"wer[{own('German')}]")
+def test_the_recogniser_is_queried_only_for_its_languages(custom_file):
+    metric = build_metric(f"wer[{custom_file('German')}]")
     assert metric.refusal(text="x", language="de") is None
     assert "'zh-CN'" in metric.refusal(text="x", language="zh-CN")
 
 
 @pytest.mark.compares("dwer", weights="none")
-def test_dwer_compares_with_what_is_heard_in_the_reference(own):
-    metric = build_metric(f"dwer[{own('German')}]")
+def test_dwer_compares_with_the_transcript_of_the_reference(custom_file):
+    metric = build_metric(f"dwer[{custom_file('German')}]")
     assert (metric.kind, metric.higher_is_better, metric.aggregate) == ("pair", False, "ratio")
-    heard = lambda text: {own("German"): {"transcript": text}}  # noqa: E731
+    transcript = lambda text: {custom_file("German"): {"transcript": text}}  # noqa: E731
     items = [
-        Inputs("a", 16_000, estimate_features=heard("guten abend"), reference_features=heard("Guten Tag!")),
+        Inputs("a", 16_000, estimate_features=transcript("guten abend"), reference_features=transcript("Guten Tag!")),
         Inputs(
-            "b", 16_000, text="never read", estimate_features=heard("eins zwei"), reference_features=heard("eins zwei")
+            "b",
+            16_000,
+            text="never read",
+            estimate_features=transcript("eins zwei"),
+            reference_features=transcript("eins zwei"),
         ),
-        Inputs("c", 16_000, estimate_features=heard("eins"), reference_features=heard("")),
+        Inputs("c", 16_000, estimate_features=transcript("eins"), reference_features=transcript("")),
     ]
     scores = scores_of(metric, items)
     assert [(s.status, s.value, s.denominator) for s in scores] == [("ok", 0.5, 2), ("ok", 0.0, 2), ("ok", 1.0, 0)]
 
 
-def test_a_recogniser_that_loops_is_a_failure_and_silence_is_flagged(own):
-    metric = build_metric(f"wer[{own('German')}]")
-    looped = {own("German"): {"transcript": "ja ja ja", "fault": "no end within 448 tokens"}}
-    silent = {own("German"): {"transcript": "danke", "no_speech_prob": 0.9}}
+def test_a_recogniser_that_loops_is_a_failure_and_silence_is_flagged(custom_file):
+    metric = build_metric(f"wer[{custom_file('German')}]")
+    looped = {custom_file("German"): {"transcript": "ja ja ja", "fault": "no end within 448 tokens"}}
+    silent = {custom_file("German"): {"transcript": "danke", "no_speech_prob": 0.9}}
     scores = scores_of(metric, [Inputs("a", 16_000, text="ja", estimate_features=f) for f in (looped, silent)])
     assert scores[0].status == "failed" and "no end within 448 tokens" in scores[0].reason
     assert (
@@ -361,19 +373,19 @@ def test_a_published_rule_counts_what_it_counts():
     metric = build_metric("wer_macro[pocketsphinx]@seed-tts")
     assert metric.protocol.endswith("/official/seed-tts-eval")
     # The published rule converts neither numbers nor contractions, so it compares the words as they are.
-    said, heard = "It's 5 o'clock.", "it's five o'clock"
-    assert metric.compute([item(said, heard, "en")])[0].value == 1 / 3
-    assert build_metric("wer_macro[pocketsphinx]").compute([item(said, heard, "en")])[0].value == 0
+    text, output = "It's 5 o'clock.", "it's five o'clock"
+    assert metric.compute([item(text, output, "en")])[0].value == 1 / 3
+    assert build_metric("wer_macro[pocketsphinx]").compute([item(text, output, "en")])[0].value == 0
     with pytest.raises(UserError, match="says what it counts itself"):
         build_metric("cer[pocketsphinx]@seed-tts")
     with pytest.raises(UnknownName, match="by-language"):
         build_metric("wer[pocketsphinx]@by-langage")
 
 
-def test_a_missing_package_is_said_before_the_run(monkeypatch, own):
+def test_a_missing_package_is_reported_before_the_run(monkeypatch, custom_file):
     from codec_bench.text import rule
 
-    metric = build_metric(f"wer[{own('Any')}]")
+    metric = build_metric(f"wer[{custom_file('Any')}]")
     monkeypatch.setattr(rule, "_version", lambda package: "missing")
     assert metric.refusal(text="x", language="en") is None
     with pytest.raises(MissingExtra, match="text"):
@@ -384,10 +396,10 @@ def test_a_rule_with_two_references_takes_the_better_one():
     from codec_bench.metrics.base import Inputs
 
     metric = build_metric("wer[pocketsphinx]@official/ultraeval-audio/long-tts")
-    heard = {"pocketsphinx": {"transcript": "doctor smith came"}}
-    written = Inputs("a", 16000, text="Dr. Smith came", language="en", estimate_features=heard)
+    transcript = {"pocketsphinx": {"transcript": "doctor smith came"}}
+    written = Inputs("a", 16000, text="Dr. Smith came", language="en", estimate_features=transcript)
     spoken = Inputs(
-        "b", 16000, text="Dr. Smith came", spoken="doctor smith came", language="en", estimate_features=heard
+        "b", 16000, text="Dr. Smith came", spoken="doctor smith came", language="en", estimate_features=transcript
     )
     one, two = metric.compute([written, spoken])
     assert one.value == pytest.approx(1 / 3) and two.value == 0.0

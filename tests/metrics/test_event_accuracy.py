@@ -30,17 +30,17 @@ NAME, CLAP = "event_accuracy", "clap-htsat-unfused"
 def weights(tmp_path_factory):
     """A small CLAP where the published one is looked for, with tokens of whole words."""
     folder = tmp_path_factory.mktemp("weights")
-    own = folder / "clap-htsat-unfused"
-    planted_sounds.write_reading_clap(own)
+    actual = folder / "clap-htsat-unfused"
+    planted_sounds.write_reading_clap(actual)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CODEC_BENCH_WEIGHTS", str(folder))
-        yield own
+        yield actual
 
 
 @pytest.fixture(scope="module")
 def sounds():
     rng = np.random.default_rng(0)
-    tones = [np.sin(np.arange(30_000) * (0.005 + 0.03 * place)) for place in (0, 4)]
+    tones = [np.sin(np.arange(30_000) * (0.005 + 0.03 * index)) for index in (0, 4)]
     return [
         Audio((0.3 * t + rng.normal(0, 0.02 + 0.1 * k, t.size)).astype(np.float32), 48_000) for k, t in enumerate(tones)
     ]
@@ -55,18 +55,20 @@ def theirs(weights, sounds):
     )
     read = transformers.AutoTokenizer.from_pretrained(weights)
 
-    def said(label):
+    def spoken(label):
         tokens = read(PROMPT.format(label), truncation=True, return_tensors="pt")
         return net.get_text_features(input_ids=tokens.input_ids, attention_mask=tokens.attention_mask).pooler_output
 
     with torch.inference_mode():
-        texts = torch.nn.functional.normalize(torch.cat([said(label) for label in ESC_50]), dim=-1)
-        heard = []
+        texts = torch.nn.functional.normalize(torch.cat([spoken(label) for label in ESC_50]), dim=-1)
+        received = []
         for sound in sounds:
             samples = (np.clip(sound.samples[0], -1, 1) * 32767).astype(np.int16) / np.float32(32767)
             mels = front(samples, sampling_rate=48_000, return_tensors="pt").input_features.float()
-            heard.append(ESC_50[int((texts @ net.get_audio_features(input_features=mels).pooler_output[0]).argmax())])
-    return heard
+            received.append(
+                ESC_50[int((texts @ net.get_audio_features(input_features=mels).pooler_output[0]).argmax())]
+            )
+    return received
 
 
 def test_the_labels_are_those_of_esc_50():
@@ -76,22 +78,22 @@ def test_the_labels_are_those_of_esc_50():
 def test_sentences_are_embedded_as_transformers_does_one_by_one(weights):
     net = transformers.ClapModel.from_pretrained(weights).eval()
     read = transformers.AutoTokenizer.from_pretrained(weights)
-    for label, found in list(zip(ESC_50, TextEncoder().embeddings([PROMPT.format(one) for one in ESC_50])))[::7]:
+    for label, result in list(zip(ESC_50, TextEncoder().embeddings([PROMPT.format(one) for one in ESC_50])))[::7]:
         tokens = read(PROMPT.format(label), truncation=True, return_tensors="pt")
         with torch.inference_mode():
-            said = (
+            text = (
                 net.get_text_features(input_ids=tokens.input_ids, attention_mask=tokens.attention_mask)
                 .pooler_output[0]
                 .numpy()
             )
-        np.testing.assert_allclose(found, said / np.linalg.norm(said), atol=1e-5)
+        np.testing.assert_allclose(result, text / np.linalg.norm(text), atol=1e-5)
 
 
 @pytest.mark.compares("event_accuracy", weights="stand-in")
-def test_what_is_heard_is_what_transformers_hears(weights, sounds, theirs):
+def test_the_transcript_is_that_of_transformers(weights, sounds, theirs):
     right = load_metric(NAME)(estimate=sounds, text=[label.replace(" ", "_").upper() for label in theirs])
     assert [scores[NAME].value for scores in right] == [1.0] * len(sounds)
-    others = [next(label for label in ESC_50 if label != heard) for heard in theirs]
+    others = [next(label for label in ESC_50 if label != output) for output in theirs]
     named = f"{NAME}[esc-50]"
     wrong = [scores[named] for scores in load_metric(named)(estimate=sounds, text=others)]
     assert [score.value for score in wrong] == [0.0] * len(sounds)
@@ -109,17 +111,17 @@ def test_what_is_no_label_has_no_value(weights, sounds):
         load_metric(f"{NAME}[x]")
 
 
-def test_a_codec_that_keeps_the_events_is_told_from_one_that_does_not(monkeypatch):
+def test_a_codec_that_preserves_the_events_is_distinguished_from_one_that_does_not(monkeypatch):
     monkeypatch.setattr(
         event_accuracy, "TextEncoder", lambda: SimpleNamespace(embeddings=lambda texts: list(np.eye(len(texts))))
     )
     rng = np.random.default_rng(0)
     labels = [ESC_50[n] for n in rng.integers(0, 50, 400)]
-    heard = np.eye(50)[[ESC_50.index(label) for label in labels]] + rng.normal(0, 0.05, (400, 50))
+    output = np.eye(50)[[ESC_50.index(label) for label in labels]] + rng.normal(0, 0.05, (400, 50))
     planted = {
-        "keeps": heard,
-        "loses a half": np.where(np.arange(400)[:, None] % 2, heard, rng.normal(0, 1, (400, 50))),
-        "one sound": heard[:1].repeat(400, 0),
+        "keeps": output,
+        "loses a half": np.where(np.arange(400)[:, None] % 2, output, rng.normal(0, 1, (400, 50))),
+        "one sound": output[:1].repeat(400, 0),
     }
     share = {}
     for codec, embeddings in planted.items():
@@ -143,7 +145,7 @@ def taught(weights, tmp_path_factory):
         yield
 
 
-def test_the_event_is_heard_in_the_samples_and_not_in_what_a_bad_codec_leaves(taught):
+def test_the_event_is_read_from_the_samples_and_not_from_what_a_bad_codec_leaves(taught):
     """Sounds that the network was not taught with.
 
     A codec that sends their level alone leaves noise, which may tick or rain.
@@ -151,11 +153,11 @@ def test_the_event_is_heard_in_the_samples_and_not_in_what_a_bad_codec_leaves(ta
     kinds = [kind for kind in EVENTS for _ in range(2)]
     sounds = [Audio(event(kind, n), RATE_HZ) for n, kind in enumerate(kinds)]
     hiss = f"{Path(planted_sounds.__file__).with_name('planted_codecs.py')}:Hiss"
-    heard = {}
+    output = {}
     for codec in ("opus-24k", hiss):
         out = [item.estimate for item in reconstruct(load_codec(codec), sounds).items]
         scores = [one[NAME] for one in load_metric(NAME)(estimate=out, text=kinds)]
-        heard[codec] = [(score.detail["event"], score.value) for score in scores]
-    assert heard["opus-24k"] == [(kind.replace("_", " "), 1.0) for kind in kinds]
-    tones = heard[hiss][4:]  # the siren and the crickets: no tone is left of them, and at most one is guessed
+        output[codec] = [(score.detail["event"], score.value) for score in scores]
+    assert output["opus-24k"] == [(kind.replace("_", " "), 1.0) for kind in kinds]
+    tones = output[hiss][4:]  # the siren and the crickets: no tone is left of them, and at most one is guessed
     assert sum(value for _, value in tones) <= 1 and sum(event == "rain" for event, _ in tones) >= 3

@@ -21,26 +21,26 @@ NAMES = ("fad[ge2e]", "kad[ge2e]")
 
 def score(name, reference, estimate):
     sides = {"reference_features": reference, "estimate_features": estimate}
-    given = {side: {"ge2e": {"embedding": value}} for side, value in sides.items()}
-    return build_metric(name).compute([Inputs("a", 16_000, **given)])[0]
+    options = {role: {"ge2e": {"embedding": value}} for role, value in sides.items()}
+    return build_metric(name).compute([Inputs("a", 16_000, **options)])[0]
 
 
 def facts(names=NAMES):
-    made = {name: build_metric(name) for name in names}
+    built = {name: build_metric(name) for name in names}
     return {
         name: {"unit": "", "higher_is_better": False, "protocol": m.protocol, "aggregate": m.aggregate, "kind": m.kind}
-        for name, m in made.items()
+        for name, m in built.items()
     }
 
 
-def write_run(folder, pairs, systems=("codec",), lost=()):
+def write_run(folder, pairs, systems=("codec",), dropped=()):
     """A run of systems whose items have these embeddings, and of which some have no score."""
     writer = RunWriter(folder, {"of": "a test"})
     writer.begin({name: {} for name in systems}, facts(), [Sample(f"s{n}", None) for n in range(len(pairs))])
     for system in systems:
         for n, (reference, estimate) in enumerate(pairs):
             scores = {name: score(name, reference, estimate) for name in NAMES}
-            if n in lost:
+            if n in dropped:
                 scores = {name: Score.undefined("silence", build_metric(name).protocol) for name in NAMES}
             writer.write([(n, ItemRecord(system, f"s{n}", "ok", None, scores))])
     writer.close()
@@ -55,15 +55,15 @@ def pairs(rng):
 
 def test_an_item_says_how_far_it_moved(pairs):
     for name in NAMES:
-        found = score(name, *pairs[0])
-        assert found.value == pytest.approx(((pairs[0, 0] - pairs[0, 1]) ** 2).sum(), rel=1e-6)
-        np.testing.assert_array_equal(unpacked(found.detail["embeddings"]), pairs[0])
+        result = score(name, *pairs[0])
+        assert result.value == pytest.approx(((pairs[0, 0] - pairs[0, 1]) ** 2).sum(), rel=1e-6)
+        np.testing.assert_array_equal(unpacked(result.detail["embeddings"]), pairs[0])
     np.testing.assert_array_equal(unpacked(packed(*pairs[3])), pairs[3])
 
 
 def test_the_value_of_a_run_is_that_of_its_set(tmp_path, pairs):
     with_scores = [n for n in range(90) if n not in (4, 17)]
-    summary = summarise(write_run(tmp_path / "run", pairs, lost=(4, 17))).as_dict()["systems"]["codec"]["metrics"]
+    summary = summarise(write_run(tmp_path / "run", pairs, dropped=(4, 17))).as_dict()["systems"]["codec"]["metrics"]
     expected = FrechetSums.of(pairs[with_scores], [f"item {n}" for n in with_scores]).found()
     entry = summary["fad[ge2e]"]
     assert entry["value"] == pytest.approx(expected.value, rel=1e-9)

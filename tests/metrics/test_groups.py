@@ -21,15 +21,15 @@ def nothing_fetched(tmp_path, monkeypatch):
         monkeypatch.setenv(name, str(tmp_path / "nothing"))
 
 
-def expanded(*names, material=ENGLISH, begun=None):
+def expanded(*names, material=ENGLISH, start=None):
     """The metrics of names, and what was said of them."""
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as text:
         warnings.simplefilter("always", Note)
-        found = without_groups(list(names), material, begun)
-    return found, [str(one.message) for one in said if issubclass(one.category, Note)]
+        result = without_groups(list(names), material, start)
+    return result, [str(one.message) for one in text if issubclass(one.category, Note)]
 
 
-def test_groups_are_made_of_the_topics():
+def test_groups_are_built_from_the_topics():
     assert group_names() == [*TOPICS, "quality", "all-offline"] and "a whole set" not in TOPICS
     assert group_metrics("speaker") == ["sim"]
     assert group_metrics("quality") == [*TOPICS["naturalness"], *TOPICS["fidelity"]]
@@ -44,29 +44,29 @@ def test_a_new_metric_with_a_topic_stands_in_its_group(monkeypatch):
 
 
 def test_a_group_holds_what_needs_no_download_and_says_what_it_leaves_out():
-    found, (said,) = expanded("quality")
-    assert found.metrics == found.groups["quality"]
-    assert {"dnsmos_ovrl", "stoi", "si_sdr"} <= set(found.metrics) and "utmos" not in found.metrics
-    assert said.startswith("the group 'quality' leaves out ")
-    assert "utmos: the weights 'utmos22-strong' are not on this machine" in said
+    result, (text,) = expanded("quality")
+    assert result.metrics == result.groups["quality"]
+    assert {"dnsmos_ovrl", "stoi", "si_sdr"} <= set(result.metrics) and "utmos" not in result.metrics
+    assert text.startswith("the group 'quality' leaves out ")
+    assert "utmos: the weights 'utmos22-strong' are not on this machine" in text
     speaker, _ = expanded("speaker")
     assert speaker.metrics == ["sim[ge2e]"], "the encoder that comes with the installation"
 
 
 def test_metrics_whose_brackets_name_a_model_stand_in_their_group_with_one_that_is_here(monkeypatch):
     monkeypatch.setattr("codec_bench.metrics.groups.BRACKETS", ("whisper-large-v3", "pocketsphinx"))
-    found, (said,) = expanded("content")
-    assert "wer[pocketsphinx]" in found.metrics and "dwer[pocketsphinx]" in found.metrics
-    assert "speechbertscore" in said
+    result, (text,) = expanded("content")
+    assert "wer[pocketsphinx]" in result.metrics and "dwer[pocketsphinx]" in result.metrics
+    assert "speechbertscore" in text
     with pytest.raises(UserError, match="no metric of the group 'emotion' can be measured here"):
         expanded("emotion")
 
 
 def test_a_group_follows_the_data():
     alone = Material((Held(False, False, "en"),), coded=False)
-    found, (said,) = expanded("quality", material=alone)
-    assert "stoi" not in found.metrics and "dnsmos_sig" in found.metrics
-    assert "the data hold no reference audio" in said
+    result, (text,) = expanded("quality", material=alone)
+    assert "stoi" not in result.metrics and "dnsmos_sig" in result.metrics
+    assert "the data hold no reference audio" in text
     mixed = Material((Held(False, False, "en"), Held(True, False, "en")))
     assert "stoi" in expanded("quality", material=mixed)[0].metrics, "what some samples allow is measured on them"
     with pytest.raises(UserError, match="no codec is measured"):
@@ -77,10 +77,10 @@ def test_a_group_follows_the_data():
 
 
 def test_groups_and_names_mix_and_each_metric_stands_once():
-    found, _ = expanded("stoi", "fidelity", "dnsmos", "quality", "wer[pocketsphinx]")
-    assert found.metrics[0] == "stoi" and found.metrics[-1] == "wer[pocketsphinx]"
-    assert len(set(metrics.expand(found.metrics))) == len(metrics.expand(found.metrics))
-    assert "stoi" in found.groups["fidelity"] and "dnsmos_sig" in found.groups["quality"]
+    result, _ = expanded("stoi", "fidelity", "dnsmos", "quality", "wer[pocketsphinx]")
+    assert result.metrics[0] == "stoi" and result.metrics[-1] == "wer[pocketsphinx]"
+    assert len(set(metrics.expand(result.metrics))) == len(metrics.expand(result.metrics))
+    assert "stoi" in result.groups["fidelity"] and "dnsmos_sig" in result.groups["quality"]
 
 
 @pytest.mark.parametrize("text", ["quality[natural]", "speaker@float16"])
@@ -101,8 +101,8 @@ def test_a_continued_run_keeps_what_its_group_was(tmp_path, monkeypatch):
     def run(**changes):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Note)
-            asked = {"codec": "g711-ulaw", "data": "embedded", "metrics": "rate,si_sdr", "limit": 1, **changes}
-            return evaluate(out=tmp_path / "run", workers=1, device="cpu", cache=False, page=False, **asked)
+            requested = {"codec": "g711-ulaw", "data": "embedded", "metrics": "rate,si_sdr", "limit": 1, **changes}
+            return evaluate(out=tmp_path / "run", workers=1, device="cpu", cache=False, page=False, **requested)
 
     first = run()
     assert first.meta["config"]["metrics"] == ["bitrate", "si_sdr"]

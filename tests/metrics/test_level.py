@@ -17,7 +17,7 @@ from codec_bench.metrics import Inputs, build_metric
 
 def score(name, estimate, reference=None, rate_hz=48_000):
     metric = build_metric(name)
-    return metric.compute([Inputs("x", rate_hz, metric.heard(estimate), reference)])[0]
+    return metric.compute([Inputs("x", rate_hz, metric.prepare_signal(estimate), reference)])[0]
 
 
 def sine(parts_of_rate, degrees, amplitude, samples=48_000):
@@ -40,8 +40,8 @@ def ffmpeg(signal, rate_hz, folder):
 
     soundfile.write(folder / "a.wav", signal, rate_hz, subtype="FLOAT")
     words = ["ffmpeg", "-hide_banner", "-nostats", "-i", str(folder / "a.wav"), "-filter_complex", "ebur128=peak=true"]
-    said = subprocess.run([*words, "-f", "null", "-"], capture_output=True, text=True, check=True).stderr
-    return [float(re.findall(pattern, said)[-1]) for pattern in (r"I:\s+(-?[\d.]+) LUFS", r"Peak:\s+(-?[\d.]+) dBFS")]
+    output = subprocess.run([*words, "-f", "null", "-"], capture_output=True, text=True, check=True).stderr
+    return [float(re.findall(pattern, output)[-1]) for pattern in (r"I:\s+(-?[\d.]+) LUFS", r"Peak:\s+(-?[\d.]+) dBFS")]
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,10 @@ def test_the_synthetic_peaks_of_ebu_tech_3341(parts, degrees, amplitude, expecte
 @pytest.mark.compares("true_peak", weights="none")
 def test_ffmpegs_meter_says_the_same(rough, tmp_path):
     other = np.clip(3 * rough, -0.9, 0.9)
-    (loud, peak), (other_loud, other_peak) = (ffmpeg(side, 44_100, tmp_path) for side in (rough, other))
-    found = score("loudness_error", other, rough, 44_100)
-    assert found.value == pytest.approx(abs(other_loud - loud), abs=0.15)
-    assert found.detail["louder_lu"] == pytest.approx(other_loud - loud, abs=0.15) and other_loud > loud
+    (loud, peak), (other_loud, other_peak) = (ffmpeg(role, 44_100, tmp_path) for role in (rough, other))
+    result = score("loudness_error", other, rough, 44_100)
+    assert result.value == pytest.approx(abs(other_loud - loud), abs=0.15)
+    assert result.detail["louder_lu"] == pytest.approx(other_loud - loud, abs=0.15) and other_loud > loud
     # White noise reaches up to half the rate, where no two interpolators agree.
     assert score("true_peak", rough, rate_hz=44_100).value == pytest.approx(peak, abs=0.5)
     assert score("true_peak", other, rate_hz=44_100).value == pytest.approx(other_peak, abs=0.5)
@@ -76,8 +76,8 @@ def test_ffmpegs_meter_says_the_same(rough, tmp_path):
 def test_a_gain_counts_whole_and_either_way(rough):
     for gain_db in (-6, 6):
         quiet = (rough / 8).astype(np.float32)
-        found = score("loudness_error", quiet * np.float32(10 ** (gain_db / 20)), quiet, 44_100)
-        assert found.value == pytest.approx(6, abs=0.01) and found.detail["louder_lu"] == pytest.approx(
+        result = score("loudness_error", quiet * np.float32(10 ** (gain_db / 20)), quiet, 44_100)
+        assert result.value == pytest.approx(6, abs=0.01) and result.detail["louder_lu"] == pytest.approx(
             gain_db, abs=0.01
         )
     assert score("loudness_error", rough, rough, 44_100).value == 0
@@ -119,7 +119,7 @@ class Loud:
 """
 
 
-def test_a_run_hears_what_lies_beyond_full_scale(tmp_path):
+def test_a_run_reads_what_lies_beyond_full_scale(tmp_path):
     """The cut at full scale that other metrics need does not reach these two."""
     import soundfile
 

@@ -23,8 +23,8 @@ def noise(seed, samples=16_000):
 def by_librosa(reference, estimate, rate_hz):
     """ssr_eval's formula, in double precision."""
     x, y = (
-        np.abs(librosa.stft(side.astype(np.float64), hop_length=rate_hz // 100, n_fft=int(2048 / (44_100 / rate_hz))))
-        for side in (reference, estimate)
+        np.abs(librosa.stft(role.astype(np.float64), hop_length=rate_hz // 100, n_fft=int(2048 / (44_100 / rate_hz))))
+        for role in (reference, estimate)
     )
     return np.sqrt((np.log10(x**2 / (y + 1e-12) ** 2 + 1e-12) ** 2).mean(axis=0)).mean()
 
@@ -51,18 +51,18 @@ def test_ten_times_the_power_is_one():
 
 
 def test_a_copy_is_best_but_for_silence():
-    part = noise(1)
-    part[8_000:] = 0
-    assert score("lsd[floored]", part, part).value == 0
+    item = noise(1)
+    item[8_000:] = 0
+    assert score("lsd[floored]", item, item).value == 0
     assert score("lsd", noise(1), noise(1)).value == pytest.approx(0, abs=1e-4)
-    assert 12 * 46 / 101 < score("lsd", part, part).value < 12 * 49 / 101  # every silent frame counts 12
+    assert 12 * 46 / 101 < score("lsd", item, item).value < 12 * 49 / 101  # every silent frame counts 12
     silence = np.zeros(16_000, np.float32)
     assert score("lsd[floored]", silence, silence).value == 0
-    there, back = (score("lsd[floored]", *pair).value for pair in ((part, noise(2)), (noise(2), part)))
+    there, back = (score("lsd[floored]", *pair).value for pair in ((item, noise(2)), (noise(2), item)))
     assert there == pytest.approx(back, rel=1e-12) and there > 1
 
 
-def test_a_lost_band_shows_at_the_references_own_rate():
+def test_a_dropped_band_shows_at_the_references_own_rate():
     from scipy.signal import butter, sosfilt
 
     narrow = sosfilt(butter(8, 8_000, fs=48_000, output="sos"), noise(1, 48_000)).astype(np.float32)

@@ -11,7 +11,7 @@ from codec_bench.metrics.base import inputs_or_score
 
 
 def score(name, reference, estimate):
-    sides = [{"mel_cepstrum": side} for side in (reference, estimate)]
+    sides = [{"mel_cepstrum": role} for role in (reference, estimate)]
     metric = build_metric(name)
     item = inputs_or_score(metric, id="x", rate_hz=16_000, reference_features=sides[0], estimate_features=sides[1])
     assert isinstance(item, Inputs)
@@ -40,9 +40,9 @@ def test_a_known_distance():
     reference = np.zeros((4, 40))
     estimate = reference.copy()
     estimate[:, 7] = [0.0, 0.1, 0.2, 0.3]
-    found = score("mcd", cepstra(reference), cepstra(estimate))
-    assert found.value == pytest.approx(10 / np.log(10) * np.sqrt(2) * 0.15, rel=1e-6)
-    assert found.detail == {"frames": 4} and build_metric("mcd").unit == "dB"
+    result = score("mcd", cepstra(reference), cepstra(estimate))
+    assert result.value == pytest.approx(10 / np.log(10) * np.sqrt(2) * 0.15, rel=1e-6)
+    assert result.detail == {"frames": 4} and build_metric("mcd").unit == "dB"
     assert score("mcd", cepstra(reference), cepstra(reference)).value == 0
 
 
@@ -62,8 +62,8 @@ def test_warping_forgives_speed_and_leaves_quiet_frames_out():
     quiet = np.concatenate([slow, 99 + rng.standard_normal((30, 40))])
     power = np.concatenate([np.zeros(120), np.full(30, -25.0)])
     assert score("mcd[dtw]", cepstra(frames), cepstra(quiet, power)).value == 0
-    found = score("mcd", cepstra(frames), cepstra(slow))
-    assert found.status == "refused" and "0.30 s longer" in found.reason
+    result = score("mcd", cepstra(frames), cepstra(slow))
+    assert result.status == "refused" and "0.30 s longer" in result.reason
 
 
 def test_there_is_one_variant():

@@ -22,13 +22,13 @@ def by_librosa(reference, estimate, windows=DEFAULTS, linear=1.0, power=2.0):
     for window, mels in windows:
         x, y = (
             librosa.feature.melspectrogram(
-                y=side.astype(np.float64), sr=16_000, n_fft=window, hop_length=window // 4, n_mels=mels, power=1.0,
+                y=role.astype(np.float64), sr=16_000, n_fft=window, hop_length=window // 4, n_mels=mels, power=1.0,
                 center=True, pad_mode="reflect",
             )
-            for side in (estimate, reference)
+            for role in (estimate, reference)
         )  # fmt: skip
         total += linear * np.abs(x - y).mean()
-        x, y = (np.log10(np.clip(side, 1e-5, None) ** power) for side in (x, y))
+        x, y = (np.log10(np.clip(role, 1e-5, None) ** power) for role in (x, y))
         total += np.abs(x - y).mean()
     return total
 
@@ -42,8 +42,8 @@ def test_equals_librosas_on_every_clip(spoken_pairs):
     pairs = spoken_pairs(16_000)[::2]
     assert len(pairs) > 30
     for pair in pairs:
-        found = score(pair.reference, pair.estimate)
-        assert found.value == pytest.approx(by_librosa(pair.reference, pair.estimate), rel=1e-6), pair.inputs.id
+        result = score(pair.reference, pair.estimate)
+        assert result.value == pytest.approx(by_librosa(pair.reference, pair.estimate), rel=1e-6), pair.inputs.id
 
 
 @pytest.mark.filterwarnings("ignore:n_fft=2048 is too large")  # librosa's, of the shortest clip
@@ -55,9 +55,9 @@ def test_equals_librosas_on_the_shortest_signal():
 def test_dacs_seven_windows_equal_librosas(spoken_pairs):
     for pair in spoken_pairs(16_000)[::12]:
         expected = by_librosa(pair.reference, pair.estimate, DACS, linear=0.0, power=1.0)
-        found = score(pair.reference, pair.estimate, "mel_distance[dac]")
-        assert found.value == pytest.approx(expected, rel=1e-6), pair.inputs.id
-    assert found.protocol != build_metric("mel_distance").protocol
+        result = score(pair.reference, pair.estimate, "mel_distance[dac]")
+        assert result.value == pytest.approx(expected, rel=1e-6), pair.inputs.id
+    assert result.protocol != build_metric("mel_distance").protocol
 
 
 def test_whose_definition_is_named():

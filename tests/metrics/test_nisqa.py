@@ -29,10 +29,10 @@ FEATURES = {"nisqa": "nisqa", "nisqa-mos-only": "nisqa[mos-only]", "nisqa-tts": 
 def signals(embedded):
     """The signals that the program heard, checked by their energy."""
     by_id = {sample.id: audio for sample, audio in embedded}
-    found = [prepare(by_id[clip["id"]], nisqa.RATE_HZ)[: clip["samples"]] for clip in EXPECTED["clips"]]
-    for signal, clip in zip(found, EXPECTED["clips"], strict=True):
+    results = [prepare(by_id[clip["id"]], nisqa.RATE_HZ)[: clip["samples"]] for clip in EXPECTED["clips"]]
+    for signal, clip in zip(results, EXPECTED["clips"], strict=True):
         assert float((signal.astype(np.float64) ** 2).sum()) == pytest.approx(clip["sum_of_squares"], rel=1e-6)
-    return found
+    return results
 
 
 @pytest.fixture(scope="module", params=FEATURES)
@@ -41,8 +41,8 @@ def stand_in(request, tmp_path_factory):
     return request.param, load_feature(FEATURES[request.param], weights=path)
 
 
-def check(found, expected):
-    got = [[result[name] for name in nisqa.SCORES if name in result] for result in found]
+def check(actual, expected):
+    got = [[result[name] for name in nisqa.SCORES if name in result] for result in actual]
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5)
 
 
@@ -80,9 +80,9 @@ def test_a_long_signal_is_the_mean_of_its_windows(stand_in, monkeypatch):
     signal = (glide(48_000).samples[0] + rng.normal(0, 0.02, 48_000)).astype(np.float32)
     monkeypatch.setattr(type(feature), "most_frames", 40)
     windows = np.array_split(signal, 3)
-    (whole,), parts = feature.compute([signal]), feature.compute(windows)
-    assert whole["windows"] == 3 and {part["windows"] for part in parts} == {1}
-    assert whole["mos"] == pytest.approx(np.mean([part["mos"] for part in parts]), abs=1e-5)
+    (complete,), parts = feature.compute([signal]), feature.compute(windows)
+    assert complete["windows"] == 3 and {item["windows"] for item in parts} == {1}
+    assert complete["mos"] == pytest.approx(np.mean([item["mos"] for item in parts]), abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", [nisqa.Nisqa, nisqa.NisqaTts])
@@ -90,23 +90,23 @@ def test_a_long_signal_is_the_mean_of_its_windows(stand_in, monkeypatch):
 def test_windows_are_as_few_as_the_program_takes(kind, over):
     """The program takes 1300 pieces four frames apart, and 6000 one frame apart."""
     step, most = (4, 1300) if kind is nisqa.Nisqa else (1, 6000)
-    size = ((most - 1) * step + nisqa.PIECE) * nisqa.HOP + over
+    size = ((most - 1) * step + nisqa.SEGMENT) * nisqa.HOP + over
     windows = nisqa.cut_up(np.zeros(size, np.float32), kind.most_frames)
-    pieces = [(window.size // nisqa.HOP + 1 - nisqa.PIECE) // step + 1 for window in windows]
+    pieces = [(window.size // nisqa.HOP + 1 - nisqa.SEGMENT) // step + 1 for window in windows]
     assert max(pieces) <= most and sum(window.size for window in windows) == size
     assert len(windows) == (1 if over < 0 else 2)
 
 
-def test_what_cannot_be_heard_is_unavailable_and_harms_nobody(stand_in, signals):
+def test_unusable_audio_is_unavailable_and_harms_nobody(stand_in, signals):
     _, feature = stand_in
     fine = signals[0]
-    none, short, silent, broken, heard = feature.compute(
+    none, short, silent, broken, usable = feature.compute(
         [fine[:0], fine[:6719], np.zeros(9000, np.float32), np.full(9000, np.nan, np.float32), fine]
     )
     for result in (none, short, silent, broken):
         assert isinstance(result, Unavailable)
     assert str(short) == "the signal has 6719 samples at 48 kHz; NISQA needs at least 6720"
-    assert heard == pytest.approx(feature.compute([fine])[0], abs=1e-5)
+    assert usable == pytest.approx(feature.compute([fine])[0], abs=1e-5)
     assert feature.compute([]) == []
 
 

@@ -26,7 +26,7 @@ PHONES = ["<pad>", "<s>", "</s>", "<unk>", "n", "s", "tʃ", "iː", "ə", "aɪ", 
 def weights(tmp_path_factory):
     """A small network over phones, of which some have several letters."""
     folder = write_ctc(tmp_path_factory.mktemp("phones"), "wav2vec2", "layer", True, vocab_size=len(PHONES))
-    (folder / "vocab.json").write_text(json.dumps({phone: place for place, phone in enumerate(PHONES)}), "utf-8")
+    (folder / "vocab.json").write_text(json.dumps({phone: index for index, phone in enumerate(PHONES)}), "utf-8")
     for name in ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"):
         (folder / name).unlink(missing_ok=True)
     return folder
@@ -49,9 +49,9 @@ def theirs(folder, signal):
 
 @pytest.mark.compares("phones-wav2vec2-lv60", "per", weights="stand-in")
 def test_phones_are_transformers_and_errors_are_jiwers(weights, signals):
-    found = [one["transcript"] for one in load_feature(NAME, weights=str(weights)).compute(signals)]
-    assert found == [theirs(weights, signal) for signal in signals]
-    assert len(set(" ".join(found).split())) > 4 and "ts.h" in PHONES
+    results = [one["transcript"] for one in load_feature(NAME, weights=str(weights)).compute(signals)]
+    assert results == [theirs(weights, signal) for signal in signals]
+    assert len(set(" ".join(results).split())) > 4 and "ts.h" in PHONES
     estimates = [signals[0] + 0.05 * np.roll(signals[0], 7), signals[1][::-1].copy()]
     sides = {
         "reference": [Audio(one, 16_000) for one in signals[:2]],
@@ -59,9 +59,9 @@ def test_phones_are_transformers_and_errors_are_jiwers(weights, signals):
     }
     scores = [row["per"] for row in load_metric("per", weights=str(weights))(**sides)]
     for score, reference, estimate in zip(scores, signals, estimates):
-        said, heard = theirs(weights, reference), theirs(weights, estimate)
-        assert score.value == pytest.approx(jiwer.wer(said, heard), abs=1e-12) and score.value > 0
-        assert score.denominator == len(said.split())
+        text, output = theirs(weights, reference), theirs(weights, estimate)
+        assert score.value == pytest.approx(jiwer.wer(text, output), abs=1e-12) and score.value > 0
+        assert score.denominator == len(text.split())
 
 
 def test_other_recognisers_and_rules_are_one_sentence():

@@ -40,14 +40,14 @@ def score(name, rate_hz, reference, estimate):
 def test_equals_the_package_on_every_clip(spoken_pairs, name, mode, rate_hz):
     metric, statuses = build_metric(name), []
     for pair in spoken_pairs(rate_hz)[::2]:
-        found = metric.compute([pair.inputs])[0]
+        result = metric.compute([pair.inputs])[0]
         expected = pesq(rate_hz, pair.reference, pair.estimate, mode, on_error=PesqError.RETURN_VALUES)
         if expected > 0:
-            assert found.value == expected, pair.inputs.id
-            assert metric.range[0] <= found.value <= metric.range[1]
+            assert result.value == expected, pair.inputs.id
+            assert metric.range[0] <= result.value <= metric.range[1]
         else:
-            assert found.status == "undefined", (pair.inputs.id, expected)
-        statuses.append(found.status)
+            assert result.status == "undefined", (pair.inputs.id, expected)
+        statuses.append(result.status)
     assert statuses.count("ok") > 20 and statuses.count("undefined") > 2  # some clips last less than 0.25 s
 
 
@@ -58,8 +58,8 @@ def test_a_score_does_not_depend_on_the_batch(spoken_pairs, name, mode, rate_hz)
     alone = [metric.compute([item])[0].value for item in items]
     other = build_metric("pesq_nb" if mode == "wb" else "pesq_wb")  # the C code keeps the rate in a global
     other.compute([Inputs("x", other.rate_hz, bursts(3, other.rate_hz), bursts(3, other.rate_hz))])
-    assert alone == [found.value for found in metric.compute(items)]
-    assert alone == [found.value for found in metric.compute(items[::-1])][::-1]
+    assert alone == [results.value for results in metric.compute(items)]
+    assert alone == [results.value for results in metric.compute(items[::-1])][::-1]
     assert sum(value is not None for value in alone) > 4
 
 
@@ -74,7 +74,7 @@ def test_a_copy_is_best_and_more_noise_is_worse(name, mode, rate_hz):
 
 
 @BANDS
-def test_signals_without_a_value_say_why(name, mode, rate_hz):
+def test_signals_without_a_value_state_why(name, mode, rate_hz):
     signal = bursts(3, rate_hz)
     silence = np.zeros_like(signal)
     cases = {
@@ -84,8 +84,8 @@ def test_signals_without_a_value_say_why(name, mode, rate_hz):
         "no utterance": (signal * np.float32(1e-30), signal),
     }
     for words, (reference, estimate) in cases.items():
-        found = score(name, rate_hz, reference, estimate)
-        assert found.status == "undefined" and found.value is None and words in found.reason
+        result = score(name, rate_hz, reference, estimate)
+        assert result.status == "undefined" and result.value is None and words in result.reason
     enough = signal[3 * rate_hz // 8 :][: rate_hz // 4]
     assert score(name, rate_hz, enough, enough).status == "ok"
 
@@ -97,8 +97,8 @@ def test_as_many_utterances_as_its_tables_hold_are_scored_and_more_are_refused(n
     assert score(name, rate_hz, signal, worse(signal)).value == pesq(rate_hz, signal, worse(signal), mode)
     for count in (MAX_UTTERANCES + 1, 60):
         signal = bursts(count, rate_hz)
-        found = score(name, rate_hz, signal, worse(signal))
-        assert found.status == "refused" and str(count) in found.reason
+        result = score(name, rate_hz, signal, worse(signal))
+        assert result.status == "refused" and str(count) in result.reason
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="how a process dies differs")
@@ -123,8 +123,8 @@ def test_the_refusal_is_needed():
 def test_audio_beyond_the_table_of_bad_intervals_is_refused(name, mode, rate_hz):
     signal = bursts(2, rate_hz, on_s=1.0, off_s=MAX_DURATION_S / 3)
     assert signal.size > MAX_DURATION_S * rate_hz
-    found = score(name, rate_hz, signal, signal)
-    assert found.status == "refused" and "95 s" in found.reason
+    result = score(name, rate_hz, signal, signal)
+    assert result.status == "refused" and "95 s" in result.reason
 
 
 @pytest.mark.parametrize("rate_hz", [8_000, 16_000])

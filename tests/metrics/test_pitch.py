@@ -23,16 +23,16 @@ def score(metric, reference, estimate, hop_s=0.01):
     sides = [{feature: {"f0_hz": np.asarray(f0, np.float32), "hop_s": hop_s}} for f0 in (reference, estimate)]
     item = inputs_or_score(metric, id="x", rate_hz=RATE, reference_features=sides[0], estimate_features=sides[1])
     assert isinstance(item, Inputs)
-    (found,) = metric.compute([item])
-    return found
+    (result,) = metric.compute([item])
+    return result
 
 
 def test_an_interval_in_cents_and_in_hz():
     reference = np.array([0, 100, 110, 120, 0])
     up = reference * 2 ** (50 / 1200)
-    found = score(F0Rmse(), reference, up)
-    assert found.value == pytest.approx(50, abs=1e-3) and found.status == "ok"
-    assert found.detail == {"frames": 5, "voiced_in_both": 3}
+    result = score(F0Rmse(), reference, up)
+    assert result.value == pytest.approx(50, abs=1e-3) and result.status == "ok"
+    assert result.detail == {"frames": 5, "voiced_in_both": 3}
     assert score(F0Rmse("world"), reference, reference + 3 * (reference > 0)).value == pytest.approx(3)
     assert score(F0Corr(), reference, up).value == pytest.approx(1)
     assert score(VuvError(), reference, up).value == 0
@@ -66,8 +66,8 @@ def test_where_there_is_no_number():
             (silent, silent, "no frame of the reference and the estimate is voiced"),
             (voiced, [0, 0, 90], "no frame is voiced in both"),
         ):
-            found = score(metric, reference, estimate)
-            assert (found.status, found.value) == ("undefined", None) and reason in found.reason
+            result = score(metric, reference, estimate)
+            assert (result.status, result.value) == ("undefined", None) and reason in result.reason
     assert score(VuvError(), voiced, silent).value == pytest.approx(2 / 3)
     assert score(VuvError(), silent, silent).value == 0
     assert score(F0Rmse("versa"), silent, silent).value == 0
@@ -77,19 +77,19 @@ def test_where_there_is_no_number():
 @pytest.mark.parametrize("variant", [None, "world"])
 def test_a_correlation_needs_two_frames_and_a_melody(variant):
     assert "two frames" in score(F0Corr(variant), [100, 0], [100, 0]).reason
-    found = score(F0Corr(variant), [100, 110, 120], [100, 100.001, 100])
-    assert found.status == "undefined" and "the pitch of the estimate does not change" in found.reason
+    result = score(F0Corr(variant), [100, 110, 120], [100, 100.001, 100])
+    assert result.status == "undefined" and "the pitch of the estimate does not change" in result.reason
     assert score(F0Corr(variant), [100, 110, 120], [220, 210, 200]).value == pytest.approx(-1, abs=1e-3)
 
 
 def test_lengths():
     reference = np.full(100, 120.0)
-    found = score(F0Rmse(), reference, np.append(np.full(100, 120.0), np.full(10, 400.0)))
-    assert found.value == 0 and found.detail["frames"] == 100
+    result = score(F0Rmse(), reference, np.append(np.full(100, 120.0), np.full(10, 400.0)))
+    assert result.value == 0 and result.detail["frames"] == 100
     for estimate, word in ((np.full(111, 120.0), "longer"), (np.full(89, 120.0), "shorter")):
         for metric in (F0Rmse(), F0Corr(), VoicedInBoth(), VuvError()):
-            found = score(metric, reference, estimate)
-            assert found.status == "refused" and f"0.11 s {word}" in found.reason
+            result = score(metric, reference, estimate)
+            assert result.status == "refused" and f"0.11 s {word}" in result.reason
     assert score(VuvError("world"), reference, np.full(120, 120.0), hop_s=0.005).status == "ok"
     assert score(VuvError("world"), reference, np.full(121, 120.0), hop_s=0.005).status == "refused"
     assert score(VuvError(), [], []).status == "undefined"
@@ -115,7 +115,7 @@ def test_names_units_and_protocols():
         VuvError("versa")
 
 
-def test_the_share_of_voiced_frames_stands_beside_what_rests_on_them():
+def test_the_share_of_voiced_frames_accompanies_what_rests_on_them():
     assert expand(["f0_rmse", "f0_corr"]) == ["f0_rmse", "f0_corr", "voiced_in_both"]
     assert expand(["f0_corr[swift]", "stoi"]) == ["f0_corr[swift]", "stoi", "voiced_in_both[swift]"]
     assert expand(["voiced_in_both", "f0_rmse"]) == ["voiced_in_both", "f0_rmse"]
@@ -129,8 +129,8 @@ def test_the_share_of_voiced_frames():
     assert score(VoicedInBoth(), np.full(100, 120.0), half).value == 0.5
     assert score(VoicedInBoth(), half, np.full(100, 240.0)).value == 1
     assert score(VoicedInBoth(), half, np.zeros(100)).value == 0
-    found = score(VoicedInBoth(), np.zeros(100), half)
-    assert found.status == "undefined" and "the reference is voiced" in found.reason
+    result = score(VoicedInBoth(), np.zeros(100), half)
+    assert result.status == "undefined" and "the reference is voiced" in result.reason
 
 
 @pytest.mark.compares("f0_rmse", "f0_corr", "voiced_in_both", "vuv_error", weights="none")
@@ -154,8 +154,8 @@ def test_versas_numbers(embedded):
     assert score(F0Corr("versa"), *sides, hop_s=0.005).value == pytest.approx(pearsonr(pred, gt)[0], abs=1e-3)
     both = (gt > 0) & (pred > 0)
     assert 0 < both.sum() < (gt > 0).sum()
-    found = score(VoicedInBoth("world"), *sides, hop_s=0.005).value
-    assert found == pytest.approx(both.sum() / (gt > 0).sum(), abs=0.01)
+    result = score(VoicedInBoth("world"), *sides, hop_s=0.005).value
+    assert result == pytest.approx(both.sum() / (gt > 0).sum(), abs=0.01)
     assert score(F0Rmse("world"), *sides, hop_s=0.005).value == pytest.approx(
         np.sqrt(np.mean((pred[both] - gt[both]) ** 2)), rel=1e-3
     )
@@ -174,11 +174,11 @@ def test_a_copy_is_perfect_and_a_transposition_is_measured(embedded):
     # Frame k of the faster one is the moment 17/16 k of the original.
     places = np.round(np.arange(slow[1]["f0_hz"].size) * 17 / 16).astype(int)
     places = places[places < copy.size]
-    found = score(F0Rmse(), copy[places], slow[1]["f0_hz"][: places.size])
+    result = score(F0Rmse(), copy[places], slow[1]["f0_hz"][: places.size])
     both = (copy[places] > 0) & (slow[1]["f0_hz"][: places.size] > 0)
     apart = 1200 * np.log2(slow[1]["f0_hz"][: places.size][both] / copy[places][both])
     assert np.median(apart) == pytest.approx(1200 * np.log2(17 / 16), abs=3)
-    assert found.value == pytest.approx(np.sqrt(np.mean(apart**2)), rel=1e-4)
+    assert result.value == pytest.approx(np.sqrt(np.mean(apart**2)), rel=1e-4)
 
 
 HZ = {"the": 110.0, "first": 150.0, "word": 130.0, "sounds": 180.0}
@@ -188,8 +188,8 @@ def track(times, frames, factor=1.0):
     """A pitch track of words at `(start, end)` in seconds; each glides by two per cent around its own pitch."""
     f0 = np.zeros(frames)
     for (start, end), hz in zip(times, HZ.values(), strict=True):
-        own = slice(round(100 * start), round(100 * end))
-        f0[own] = factor * hz * np.linspace(0.98, 1.02, own.stop - own.start)
+        actual = slice(round(100 * start), round(100 * end))
+        f0[actual] = factor * hz * np.linspace(0.98, 1.02, actual.stop - actual.start)
     return f0
 
 
@@ -200,14 +200,14 @@ def of_words(reference, estimate, words, estimate_words=None):
         metric, id="x", rate_hz=RATE, reference_features=sides[0], estimate_features=sides[1], words=words,
         estimate_words=estimate_words,
     )  # fmt: skip
-    (found,) = metric.compute([item])
-    assert found.protocol == "f0_corr/boersma-ac-60-600hz/10ms/means-of-words/cents"
-    return found
+    (result,) = metric.compute([item])
+    assert result.protocol == "f0_corr/boersma-ac-60-600hz/10ms/means-of-words/cents"
+    return result
 
 
 TIMES = [(0.0, 0.2), (0.2, 0.5), (0.6, 0.8), (0.8, 1.0)]
 SLOWER = [(0.1, 0.6), (0.6, 1.0), (1.0, 1.3), (1.5, 2.0)]
-SAID = [[start, end, word] for (start, end), word in zip(TIMES, HZ)]
+TEXT = [[start, end, word] for (start, end), word in zip(TIMES, HZ)]
 
 
 def test_words_of_other_timing_have_the_correlation_of_their_means():
@@ -215,30 +215,30 @@ def test_words_of_other_timing_have_the_correlation_of_their_means():
     f0 = np.zeros(210)
     for (start, end), hz in zip(SLOWER, estimated, strict=True):
         f0[round(100 * start) : round(100 * end)] = hz
-    said = [[start, end, word.upper()] for (start, end), word in zip(SLOWER, HZ)]
-    found = of_words(track(TIMES, 100), f0, SAID, said)
+    text = [[start, end, word.upper()] for (start, end), word in zip(SLOWER, HZ)]
+    result = of_words(track(TIMES, 100), f0, TEXT, text)
     means = [
         np.log(hz * np.linspace(0.98, 1.02, round(100 * (e - s)))).mean() for (s, e), hz in zip(TIMES, HZ.values())
     ]
-    assert found.value == pytest.approx(np.corrcoef(means, np.log(estimated))[0, 1], abs=1e-6)
-    assert found.detail == {"words": 4, "voiced_words": 4}
-    assert of_words(track(TIMES, 100), f0, SAID).status == "refused"  # without times of its own it is too long
+    assert result.value == pytest.approx(np.corrcoef(means, np.log(estimated))[0, 1], abs=1e-6)
+    assert result.detail == {"words": 4, "voiced_words": 4}
+    assert of_words(track(TIMES, 100), f0, TEXT).status == "refused"  # without times of its own it is too long
 
 
 def test_words_of_one_timing_and_as_a_text():
     reference = track(TIMES, 100)
-    assert of_words(reference, 1.3 * reference, SAID).value == pytest.approx(1)
-    assert of_words(reference, reference, json.dumps(SAID)).value == pytest.approx(1)
+    assert of_words(reference, 1.3 * reference, TEXT).value == pytest.approx(1)
+    assert of_words(reference, reference, json.dumps(TEXT)).value == pytest.approx(1)
     unvoiced = reference.copy()
     unvoiced[:18] = 0  # two voiced frames are left of the first word
-    assert of_words(reference, unvoiced, SAID).detail == {"words": 4, "voiced_words": 3}
+    assert of_words(reference, unvoiced, TEXT).detail == {"words": 4, "voiced_words": 3}
     unvoiced[60:80] = 0
-    found = of_words(reference, unvoiced, SAID)
-    assert (found.status, found.reason) == (
+    result = of_words(reference, unvoiced, TEXT)
+    assert (result.status, result.reason) == (
         "undefined", "a correlation of words needs 3 that are voiced on both sides; of 4, 2 are",
     )  # fmt: skip
     flat = np.where(reference > 0, 120.0, 0.0)
-    assert of_words(reference, flat, SAID).reason == "the pitch of the estimate does not change from word to word"
+    assert of_words(reference, flat, TEXT).reason == "the pitch of the estimate does not change from word to word"
     assert of_words(reference, reference, []).status == "undefined"
 
 
@@ -249,13 +249,13 @@ def test_words_of_one_timing_and_as_a_text():
         ("no list", None, "the column 'words' is 'no list'; expected [[START, END, WORD], ...] in seconds"),
         (7, None, "the column 'words' is '7'"),
         ([[0.1, 0.1, "a"]], None, "the word 'a' is said from 0.1 to 0.1 s"),
-        (SAID, SAID[1:], "have other words: 4 and 3"),
-        (SAID, [[0, 1]], "the column 'estimate_words' is"),
+        (TEXT, TEXT[1:], "have other words: 4 and 3"),
+        (TEXT, [[0, 1]], "the column 'estimate_words' is"),
     ],
 )
 def test_columns_without_times_are_refused(words, others, reason):
-    found = of_words(track(TIMES, 100), track(TIMES, 100), words, others)
-    assert found.status == "refused" and reason in found.reason
+    result = of_words(track(TIMES, 100), track(TIMES, 100), words, others)
+    assert result.status == "refused" and reason in result.reason
 
 
 def test_words_of_a_manifest(tmp_path, embedded):
@@ -265,7 +265,7 @@ def test_words_of_a_manifest(tmp_path, embedded):
 
     sample, audio = max(embedded, key=lambda pair: pair[1].duration_s)
     third = audio.duration_s / 5
-    words = [[place * third, (place + 1) * third, f"w{place}"] for place in range(5)]
+    words = [[index * third, (index + 1) * third, f"w{index}"] for index in range(5)]
     manifest = tmp_path / "m.jsonl"
     manifest.write_text(json.dumps({"id": "a", "audio": str(sample.audio), "words": words}), "utf-8")
     run = evaluate(

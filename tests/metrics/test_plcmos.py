@@ -33,8 +33,8 @@ def noisy(samples, seed=0):
 
 def lossy(signal):
     """The signal with a third of its packets of 10 ms lost, and digital silence in their place."""
-    kept = np.random.default_rng(1).random(signal.size // 160 + 1) > 1 / 3
-    return signal * np.repeat(kept, 160)[: signal.size].astype(np.float32)
+    retained = np.random.default_rng(1).random(signal.size // 160 + 1) > 1 / 3
+    return signal * np.repeat(retained, 160)[: signal.size].astype(np.float32)
 
 
 def expected(theirs, signal):
@@ -51,12 +51,12 @@ def expected(theirs, signal):
 def test_a_batch_gives_the_packages_scores_of_one_by_one(theirs, feature, spoken):
     signals = sorted((prepare(audio, 16_000) for _, audio in spoken), key=len)
     signals = [*signals[:: max(1, len(signals) // 2)], lossy(signals[-1]), noisy(SHORTEST), noisy(20_000)]
-    wanted = [expected(theirs, signal) for signal in signals]
-    assert max(wanted) - min(wanted) > 1
+    requested = [expected(theirs, signal) for signal in signals]
+    assert max(requested) - min(requested) > 1
     every = feature._net.raters
     feature._net.raters = every[:15]  # as many as the package draws in a call
     try:
-        np.testing.assert_allclose([one["mos"] for one in feature.compute(signals)], wanted, atol=5e-6)
+        np.testing.assert_allclose([one["mos"] for one in feature.compute(signals)], requested, atol=5e-6)
     finally:
         feature._net.raters = every
 
@@ -88,9 +88,9 @@ def test_signals_of_other_lengths_in_one_pass_change_nothing(feature):
     np.testing.assert_allclose(together, alone, atol=2e-6)
 
 
-def test_what_cannot_be_heard_is_unavailable_and_harms_nobody(feature):
+def test_unusable_audio_is_unavailable_and_harms_nobody(feature):
     fine = noisy(4000)
-    short, silent, broken, long, heard = feature.compute(
+    short, silent, broken, long, usable = feature.compute(
         [
             fine[:1280],
             np.zeros(4000, np.float32),
@@ -102,7 +102,7 @@ def test_what_cannot_be_heard_is_unavailable_and_harms_nobody(feature):
     assert all(isinstance(one, Unavailable) for one in (short, silent, broken, long))
     assert str(short) == f"the signal has 1280 samples; PLCMOS needs at least {SHORTEST}"
     assert str(long).startswith("the signal lasts 121 s, and PLCMOS hears a signal as a whole, up to 120 s here")
-    assert heard == pytest.approx(feature.compute([fine])[0], rel=1e-6)
+    assert usable == pytest.approx(feature.compute([fine])[0], rel=1e-6)
 
 
 def test_another_file_is_one_sentence(tmp_path):

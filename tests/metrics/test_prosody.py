@@ -25,8 +25,8 @@ def tone(seconds, before=0.0, after=0.0):
 def score(name, reference, estimate, words=None):
     levels = Level().compute([reference, estimate])
     sides = [{"level": level} for level in levels]
-    for side, text in zip(sides, words or (), strict=False):
-        side["pocketsphinx"] = {"transcript": text, "language": "en"}
+    for role, text in zip(sides, words or (), strict=False):
+        role["pocketsphinx"] = {"transcript": text, "language": "en"}
     metric = build_metric(name)
     item = inputs_or_score(
         metric, id="x", rate_hz=RATE, language="en", reference_features=sides[0], estimate_features=sides[1]
@@ -49,8 +49,8 @@ def test_durations():
 
 def test_no_speech_has_no_length():
     silence = np.zeros(RATE, np.float32)
-    found = score("duration_error[speech]", tone(1.0), silence)
-    assert found.status == "undefined" and "the estimate is digital silence" in found.reason
+    result = score("duration_error[speech]", tone(1.0), silence)
+    assert result.status == "undefined" and "the estimate is digital silence" in result.reason
     assert score("duration_error", tone(1.0), silence).value == 0
     with pytest.raises(UserError, match="no variant 'words'"):
         build_metric("duration_error[words]")
@@ -65,13 +65,13 @@ def test_loudness():
     against = (0.2 * np.sin(2 * np.pi * 200 * time) * (1.2 - np.sin(2 * np.pi * 1.5 * time))).astype(np.float32)
     assert score("energy_corr", reference, against).value < -0.5
     levels = [np.maximum(x["level_db"], x["level_db"].max() - 60) for x in Level().compute([reference, against])]
-    found = score("energy_corr", reference, against)
-    assert found.value == pytest.approx(np.corrcoef(*levels)[0, 1], abs=1e-6) and found.detail == {"frames": 201}
+    result = score("energy_corr", reference, against)
+    assert result.value == pytest.approx(np.corrcoef(*levels)[0, 1], abs=1e-6) and result.detail == {"frames": 201}
 
 
 def test_loudness_that_cannot_be_compared():
-    found = score("energy_corr", tone(2.0), tone(2.3))
-    assert found.status == "refused" and "0.30 s longer" in found.reason
+    result = score("energy_corr", tone(2.0), tone(2.3))
+    assert result.status == "refused" and "0.30 s longer" in result.reason
     assert score("energy_corr", tone(2.0), tone(2.09)).status == "ok"
     assert "level of the estimate does not change" in score("energy_corr", tone(1.0), np.zeros(RATE, np.float32)).reason
     assert "two frames" in score("energy_corr", tone(0.005), tone(0.005)).reason
@@ -80,15 +80,15 @@ def test_loudness_that_cannot_be_compared():
 @pytest.mark.compares("speaking_rate_error", weights="none")
 def test_speaking_rates():
     """Eight words in two seconds against eight in four, six in two, and none."""
-    said, fewer = "the farmer put some white eggs down here", "the farmer put some eggs down"
+    text, fewer = "the farmer put some white eggs down here", "the farmer put some eggs down"
     name = "speaking_rate_error[pocketsphinx]"
-    same = score(name, tone(2.0), tone(2.0, before=1.0), (said, said))
+    same = score(name, tone(2.0), tone(2.0, before=1.0), (text, text))
     assert same.value == pytest.approx(0, abs=0.02)
-    slow = score(name, tone(2.0), tone(4.0), (said, said))
+    slow = score(name, tone(2.0), tone(4.0), (text, text))
     assert slow.value == pytest.approx(0.5, abs=0.02) and slow.detail["reference_per_s"] == pytest.approx(4, abs=0.1)
-    assert score(name, tone(2.0), tone(2.0), (said, fewer)).value == pytest.approx(0.25, abs=0.01)
-    assert score(name, tone(2.0), tone(2.0), (said, "")).value == 1
-    none = score(name, tone(2.0), tone(2.0), ("", said))
+    assert score(name, tone(2.0), tone(2.0), (text, fewer)).value == pytest.approx(0.25, abs=0.01)
+    assert score(name, tone(2.0), tone(2.0), (text, "")).value == 1
+    none = score(name, tone(2.0), tone(2.0), ("", text))
     assert none.status == "undefined" and "nothing is heard" in none.reason
 
 

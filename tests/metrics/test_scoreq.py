@@ -23,7 +23,7 @@ def test_the_distance_is_euclidean_and_its_own_zero():
     here, there = np.eye(4, dtype=np.float32)[:2]
 
     def score(reference, estimate):
-        sides = ({"scoreq-embedding": {"embedding": side}} for side in (estimate, reference))
+        sides = ({"scoreq-embedding": {"embedding": role}} for role in (estimate, reference))
         return metric.compute([Inputs("a", 16_000, None, None, None, None, None, *sides)])[0].value
 
     assert score(here, here) == 0

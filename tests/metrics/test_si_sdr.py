@@ -15,7 +15,7 @@ def torchmetrics_db(reference, estimate, dtype=np.float64):
     import torch
     from torchmetrics.functional.audio import scale_invariant_signal_distortion_ratio
 
-    sides = [torch.from_numpy(np.array(side, dtype)) for side in (estimate, reference)]
+    sides = [torch.from_numpy(np.array(role, dtype)) for role in (estimate, reference)]
     return float(scale_invariant_signal_distortion_ratio(*sides))
 
 
@@ -32,10 +32,10 @@ def test_equals_torchmetrics_on_every_clip(spoken_pairs):
     pairs = spoken_pairs(None)
     assert len(pairs) > 30
     for pair in pairs:
-        found = build_metric("si_sdr").compute([pair.inputs])[0]
-        assert found.value == pytest.approx(torchmetrics_db(pair.reference, pair.estimate), abs=1e-4), pair.inputs.id
+        result = build_metric("si_sdr").compute([pair.inputs])[0]
+        assert result.value == pytest.approx(torchmetrics_db(pair.reference, pair.estimate), abs=1e-4), pair.inputs.id
         # What people run is float32, whose epsilon and rounding show; on audible signals they stay small.
-        assert found.value == pytest.approx(torchmetrics_db(pair.reference, pair.estimate, np.float32), abs=0.05)
+        assert result.value == pytest.approx(torchmetrics_db(pair.reference, pair.estimate, np.float32), abs=0.05)
 
 
 def test_the_reference_keeps_its_own_rate():
@@ -46,8 +46,8 @@ def test_a_score_does_not_depend_on_the_batch(spoken_pairs):
     items = [pair.inputs for pair in spoken_pairs(None)]
     metric = build_metric("si_sdr")
     alone = [metric.compute([item])[0].value for item in items]
-    assert alone == [found.value for found in metric.compute(items)]
-    assert alone == [found.value for found in metric.compute(items[::-1])][::-1]
+    assert alone == [results.value for results in metric.compute(items)]
+    assert alone == [results.value for results in metric.compute(items[::-1])][::-1]
 
 
 @pytest.mark.parametrize("gain", [1e-3, 0.3, -1.0, 7.0])
@@ -88,8 +88,8 @@ def test_a_copy_that_was_rounded_to_float32_has_no_value(gain, seed):
     assert (errors <= 2.0**-48 * scaled**2).all()
     rounding_db = 10 * np.log10((scaled**2).sum() / errors.sum())
     assert CEILING_DB < 149 < rounding_db < 156
-    found = score(reference, estimate)
-    assert found.status == "undefined" and "rounding" in found.reason
+    result = score(reference, estimate)
+    assert result.status == "undefined" and "rounding" in result.reason
     # It is only rounding that is left out: a sixteen-bit copy of the same signal has its value.
     coarse = np.round(scaled * 32768) / 32768
     true_db = 10 * np.log10((scaled**2).sum() / ((coarse - scaled) ** 2).sum())
@@ -105,27 +105,27 @@ def test_values_end_at_the_ceiling(ratio_db, status):
     other -= reference * (other @ reference) / (reference @ reference)
     other *= np.sqrt((reference @ reference) / (other @ other))
     estimate = reference + other * 10 ** (-ratio_db / 20)
-    found = score(reference, estimate)
-    assert found.status == status
-    assert found.value == (pytest.approx(ratio_db, abs=1e-3) if status == "ok" else None)
+    result = score(reference, estimate)
+    assert result.status == status
+    assert result.value == (pytest.approx(ratio_db, abs=1e-3) if status == "ok" else None)
     (versa,) = build_metric("si_sdr[versa]").compute([Inputs("x", 16_000, estimate, reference)])
     assert versa.value == pytest.approx(ratio_db, abs=0.1)
-    assert (versa.protocol, found.protocol) == ("si_sdr/no-zero-mean", "si_sdr/no-zero-mean/uncut/float32-ceiling")
+    assert (versa.protocol, result.protocol) == ("si_sdr/no-zero-mean", "si_sdr/no-zero-mean/uncut/float32-ceiling")
 
 
-@pytest.mark.parametrize("side", ["reference", "estimate"])
-def test_a_signal_beyond_full_scale_is_not_cut(side):
+@pytest.mark.parametrize("role", ["reference", "estimate"])
+def test_a_signal_beyond_full_scale_is_not_cut(role):
     signal = 4 * noise(8)
     coded = signal + 0.3 * noise(9)
     sides = {"reference": Audio(signal, 16_000), "estimate": Audio(coded, 16_000)}
     expected = torchmetrics_db(signal, coded)
     assert np.abs(signal).max() > 1.2
-    quiet = {**sides, side: Audio(sides[side].samples / 8, 16_000)}
-    for given in (sides, quiet):
-        (scores,) = load_metric("si_sdr")(**{name: [audio] for name, audio in given.items()})
+    quiet = {**sides, role: Audio(sides[role].samples / 8, 16_000)}
+    for options in (sides, quiet):
+        (scores,) = load_metric("si_sdr")(**{name: [audio] for name, audio in options.items()})
         assert scores["si_sdr"].value == pytest.approx(expected, abs=1e-4)
-        (scores,) = load_metric("si_sdr[versa]")(**{name: [audio] for name, audio in given.items()})
-        cut = [np.clip(given[name].samples[0], -1, 1) for name in ("reference", "estimate")]
+        (scores,) = load_metric("si_sdr[versa]")(**{name: [audio] for name, audio in options.items()})
+        cut = [np.clip(options[name].samples[0], -1, 1) for name in ("reference", "estimate")]
         assert scores["si_sdr[versa]"].value == pytest.approx(torchmetrics_db(*cut), abs=1e-4)
         assert scores["si_sdr[versa]"].value != pytest.approx(expected, abs=0.01)
 
@@ -135,7 +135,7 @@ def test_there_is_one_variant():
         build_metric("si_sdr[files]")
 
 
-def test_signals_without_a_value_say_why():
+def test_signals_without_a_value_state_why():
     sound, silence = noise(7), np.zeros(16_000, np.float32)
     for words, (reference, estimate) in {
         "the reference is silent": (silence, sound),
@@ -144,8 +144,8 @@ def test_signals_without_a_value_say_why():
         "scaled copy of": (sound, sound * np.float32(-0.5)),
         "nothing of the reference": (np.repeat(sound[:2], 2), np.tile(np.float32([1, -1]), 2)),
     }.items():
-        found = score(reference, estimate)
-        assert found.status == "undefined" and words in found.reason
+        result = score(reference, estimate)
+        assert result.status == "undefined" and words in result.reason
 
 
 def test_one_sample_late_is_far_off(spoken):

@@ -65,33 +65,33 @@ def signals():
 @pytest.mark.compares("sigmos", weights="stand-in")
 def test_every_signal_has_the_scores_of_the_definition(stand_in, signals):
     path, matrix = stand_in
-    found = load_feature("sigmos", weights=path).compute(signals)
+    result = load_feature("sigmos", weights=path).compute(signals)
     expected = np.stack([reference(signal.astype(np.float64), matrix) for signal in signals])
     assert np.ptp(expected, axis=0).min() > 1e-3
-    np.testing.assert_allclose([[one[key] for key in KEYS] for one in found], expected, atol=1e-5)
+    np.testing.assert_allclose([[one[key] for key in KEYS] for one in result], expected, atol=1e-5)
 
 
-def test_what_cannot_be_heard_is_unavailable_and_harms_nobody(stand_in, signals):
+def test_unusable_audio_is_unavailable_and_harms_nobody(stand_in, signals):
     feature = load_feature("sigmos", weights=stand_in[0])
     broken = np.full(2000, np.nan, np.float32)
-    short, long, nan, silent, heard = feature.compute(
+    short, long, nan, silent, usable = feature.compute(
         [signals[0][:959], np.ones(121 * 48_000, np.float32), broken, np.zeros(2000, np.float32), signals[0]]
     )
     assert all(isinstance(one, Unavailable) for one in (short, long, nan, silent))
     assert "at least 960" in str(short) and "up to 120 s" in str(long) and "silent" in str(silent)
-    assert heard == feature.compute([signals[0]])[0]
+    assert usable == feature.compute([signals[0]])[0]
 
 
 def test_each_metric_takes_its_own_number():
     result = {"sigmos": {key: 1.0 + number / 8 for number, key in enumerate(KEYS)}}
-    found = {}
+    by_name = {}
     for name in expand(["sigmos"]):
         metric = build_metric(name)
         (score,) = metric.compute([Inputs("a", 48_000, estimate_features=result)])
-        found[name] = score.value
+        by_name[name] = score.value
         assert score.protocol == f"{name}/sigmos-1/48khz"
-    assert found == {"sigmos_col": 1.0, "sigmos_disc": 1.125, "sigmos_loud": 1.25, "sigmos_noise": 1.375, "sigmos_reverb": 1.5, "sigmos_sig": 1.625, "sigmos_ovrl": 1.75}  # fmt: skip
-    assert list(found) == list(GROUPS["sigmos"])
+    assert by_name == {"sigmos_col": 1.0, "sigmos_disc": 1.125, "sigmos_loud": 1.25, "sigmos_noise": 1.375, "sigmos_reverb": 1.5, "sigmos_sig": 1.625, "sigmos_ovrl": 1.75}  # fmt: skip
+    assert list(by_name) == list(GROUPS["sigmos"])
 
 
 def test_other_files_are_one_sentence(tmp_path):

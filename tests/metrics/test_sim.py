@@ -35,7 +35,7 @@ directions = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(se
 def score(reference, estimate):
     sides = {"reference_features": reference, "estimate_features": estimate}
     return build_metric("sim[ge2e]").compute(
-        [Inputs("a", 16_000, **{side: {"ge2e": {"embedding": value}} for side, value in sides.items()})]
+        [Inputs("a", 16_000, **{role: {"ge2e": {"embedding": value}} for role, value in sides.items()})]
     )[0]
 
 
@@ -133,19 +133,19 @@ def test_is_torchs_cosine_similarity_with_its_floor(reference, estimate, scale):
     assert score(*sides).value == pytest.approx(float(expected), abs=1e-9)
 
 
-def test_an_encoder_that_heard_nothing_is_not_a_number():
+def test_an_encoder_that_read_nothing_is_not_a_number():
     metric = build_metric("sim")
     (name,) = metric.estimate_features
     silent = Unheard("the signal is silent")
-    found = inputs_or_score(
+    result = inputs_or_score(
         metric,
         id="a",
         rate_hz=16_000,
         reference_features={name: {"embedding": np.ones(256, np.float32)}},
         estimate_features={name: silent},
     )
-    assert (found.value, found.status) == (None, "undefined")
-    assert found.reason == "wavlm-large-sv of the estimate: the signal is silent"
+    assert (result.value, result.status) == (None, "undefined")
+    assert result.reason == "wavlm-large-sv of the estimate: the signal is silent"
 
 
 class Unheard:

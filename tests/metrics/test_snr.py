@@ -26,7 +26,7 @@ def by_frames(reference, estimate, rate_hz):
     weights = np.hanning(window + 2)[1:-1]
     frames = []
     for first in range(0, reference.size - window + 1, hop):
-        r, e = (side[first : first + window].astype(np.float64) * weights for side in (reference, estimate))
+        r, e = (role[first : first + window].astype(np.float64) * weights for role in (reference, estimate))
         ratio = 10 * np.log10((r @ r) / ((r - e) @ (r - e) + 2.0**-52) + 2.0**-52)
         frames.append(min(35.0, max(-10.0, ratio)))
     return np.mean(frames[:-1])
@@ -38,9 +38,9 @@ def test_snr_equals_torchmetrics(spoken_pairs):
     from torchmetrics.functional.audio import signal_noise_ratio
 
     for pair in spoken_pairs(None)[::6]:
-        sides = [torch.from_numpy(np.array(side, np.float64)) for side in (pair.estimate, pair.reference)]
-        found = score("snr", pair.reference, pair.estimate)
-        assert found.value == pytest.approx(float(signal_noise_ratio(*sides)), abs=1e-4), pair.inputs.id
+        sides = [torch.from_numpy(np.array(role, np.float64)) for role in (pair.estimate, pair.reference)]
+        result = score("snr", pair.reference, pair.estimate)
+        assert result.value == pytest.approx(float(signal_noise_ratio(*sides)), abs=1e-4), pair.inputs.id
 
 
 @pytest.mark.parametrize("ratio_db", [-20.0, 0.0, 35.0, 100.0])
@@ -58,8 +58,8 @@ def test_half_the_level_is_six_decibels():
 def test_snr_without_a_value_says_why():
     silence = np.zeros(RATE, np.float32)
     for words, pair in {"reference is silent": (silence, noise(1)), "exact copy": (noise(1), noise(1))}.items():
-        found = score("snr", *pair)
-        assert found.status == "undefined" and words in found.reason
+        result = score("snr", *pair)
+        assert result.status == "undefined" and words in result.reason
     assert score("snr", noise(1), silence).value == 0.0
 
 
@@ -68,9 +68,9 @@ def test_segmental_snr_is_its_definition(rate_hz):
     reference = noise(1, rate_hz) * np.sin(np.linspace(0, 9, rate_hz)).astype(np.float32)
     estimate = reference + np.float32(0.1) * noise(2, rate_hz)
     reference[: rate_hz // 4] = 0
-    found = score("snr_seg", reference, estimate, rate_hz)
-    assert found.value == pytest.approx(by_frames(reference, estimate, rate_hz), abs=1e-9)
-    assert -10 < found.value < 35
+    result = score("snr_seg", reference, estimate, rate_hz)
+    assert result.value == pytest.approx(by_frames(reference, estimate, rate_hz), abs=1e-9)
+    assert -10 < result.value < 35
 
 
 @pytest.mark.compares("snr_seg", weights="none")
@@ -95,5 +95,5 @@ def test_a_score_does_not_depend_on_the_batch(name, spoken_pairs):
     items = [pair.inputs for pair in spoken_pairs(RATE)][::19]
     metric = build_metric(name)
     alone = [metric.compute([item])[0].value for item in items]
-    assert alone == [found.value for found in metric.compute(items)]
-    assert alone == [found.value for found in metric.compute(items[::-1])][::-1]
+    assert alone == [results.value for results in metric.compute(items)]
+    assert alone == [results.value for results in metric.compute(items[::-1])][::-1]

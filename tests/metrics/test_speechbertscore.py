@@ -17,7 +17,7 @@ FEATURE = "s3prl-frames[wavlm_local]"
 
 
 def score(reference, estimate):
-    sides = [{FEATURE: {"frames": np.asarray(side, np.float32)}} for side in (reference, estimate)]
+    sides = [{FEATURE: {"frames": np.asarray(role, np.float32)}} for role in (reference, estimate)]
     item = Inputs("x", 16_000, reference_features=sides[0], estimate_features=sides[1])
     return build_metric(NAME).compute([item])[0]
 
@@ -26,7 +26,7 @@ def by_torch(v_generated, v_reference):
     """The formula of DiscreteSpeechMetrics: precision, recall and the harmonic mean."""
     import torch
 
-    a, b = (torch.from_numpy(np.asarray(side, np.float32)) for side in (v_generated, v_reference))
+    a, b = (torch.from_numpy(np.asarray(role, np.float32)) for role in (v_generated, v_reference))
     cosines = torch.matmul(a, b.T) / (torch.norm(a, dim=1, keepdim=True) * torch.norm(b, dim=1).unsqueeze(0))
     precision, recall = torch.max(cosines, dim=1)[0].mean().item(), torch.max(cosines, dim=0)[0].mean().item()
     return precision, recall, 2 * precision * recall / (precision + recall)
@@ -35,8 +35,8 @@ def by_torch(v_generated, v_reference):
 @pytest.mark.compares("speechbertscore", weights="none")
 def test_it_is_the_formula(rng):
     reference, estimate = rng.standard_normal((70, 32)), rng.standard_normal((55, 32))
-    found = score(reference, estimate)
-    assert (found.value, found.detail["recall"], found.detail["f1"]) == pytest.approx(
+    result = score(reference, estimate)
+    assert (result.value, result.detail["recall"], result.detail["f1"]) == pytest.approx(
         by_torch(estimate, reference), abs=1e-5
     )
 
@@ -45,8 +45,8 @@ def test_laws(rng):
     frames = rng.standard_normal((40, 16))
     assert score(frames, frames).value == pytest.approx(1)
     assert score(frames, frames[::-1]).value == pytest.approx(1)  # order does not matter
-    part = score(frames, 3 * frames[:20])
-    assert part.value == pytest.approx(1) and part.detail["recall"] < 0.95
+    item = score(frames, 3 * frames[:20])
+    assert item.value == pytest.approx(1) and item.detail["recall"] < 0.95
     there, back = score(frames, frames[:9] + 0.5), score(frames[:9] + 0.5, frames)
     assert there.value == pytest.approx(back.detail["recall"]) and there.detail["f1"] == pytest.approx(
         back.detail["f1"]

@@ -19,10 +19,10 @@ def by_torch(reference, estimate):
     for window in (2048, 512):
         x, y = (
             torch.stft(
-                torch.from_numpy(np.array(side, np.float64)), window, window // 4,
+                torch.from_numpy(np.array(role, np.float64)), window, window // 4,
                 window=torch.hann_window(window, dtype=torch.float64), center=True, return_complex=True,
             ).abs()
-            for side in (estimate, reference)
+            for role in (estimate, reference)
         )  # fmt: skip
         total += torch.nn.functional.l1_loss(x, y)
         total += torch.nn.functional.l1_loss(x.clamp(1e-5).pow(2).log10(), y.clamp(1e-5).pow(2).log10())
@@ -37,12 +37,12 @@ def by_parallel_wavegan(reference, estimate):
     for fft, hop, window in ((1024, 120, 600), (2048, 240, 1200), (512, 50, 240)):
         x, y = (
             torch.stft(
-                torch.from_numpy(np.array(side, np.float64)), fft, hop, window,
+                torch.from_numpy(np.array(role, np.float64)), fft, hop, window,
                 window=torch.hann_window(window, dtype=torch.float64), return_complex=True,
             )
-            for side in (estimate, reference)
+            for role in (estimate, reference)
         )  # fmt: skip
-        x, y = (torch.sqrt(torch.clamp(side.real**2 + side.imag**2, min=1e-7)) for side in (x, y))
+        x, y = (torch.sqrt(torch.clamp(role.real**2 + role.imag**2, min=1e-7)) for role in (x, y))
         convergence += torch.norm(y - x, p="fro") / torch.norm(y, p="fro") / 3
         magnitude += torch.nn.functional.l1_loss(torch.log(y), torch.log(x)) / 3
     return float(convergence + magnitude)
@@ -65,14 +65,14 @@ def test_equals_torchs_on_every_clip(spoken_pairs):
     pairs = spoken_pairs(16_000)[::2]
     assert len(pairs) > 30
     for pair in pairs:
-        found = build_metric("stft_distance").compute([pair.inputs])[0]
-        assert found.value == pytest.approx(by_torch(pair.reference, pair.estimate), rel=1e-6), pair.inputs.id
+        result = build_metric("stft_distance").compute([pair.inputs])[0]
+        assert result.value == pytest.approx(by_torch(pair.reference, pair.estimate), rel=1e-6), pair.inputs.id
 
 
 def test_parallel_wavegans_equals_torchs(spoken_pairs):
     for pair in spoken_pairs(16_000)[::12]:
-        found = score(pair.reference, pair.estimate, "stft_distance[parallel-wavegan]")
-        assert found.value == pytest.approx(by_parallel_wavegan(pair.reference, pair.estimate), rel=1e-6), (
+        result = score(pair.reference, pair.estimate, "stft_distance[parallel-wavegan]")
+        assert result.value == pytest.approx(by_parallel_wavegan(pair.reference, pair.estimate), rel=1e-6), (
             pair.inputs.id
         )
 
@@ -94,8 +94,8 @@ def test_a_score_does_not_depend_on_the_batch(name, spoken_pairs):
     items = [pair.inputs for pair in spoken_pairs(16_000)][::2]
     metric = build_metric(name)
     alone = [metric.compute([item])[0].value for item in items]
-    assert alone == [found.value for found in metric.compute(items)]
-    assert alone == [found.value for found in metric.compute(items[::-1])][::-1]
+    assert alone == [results.value for results in metric.compute(items)]
+    assert alone == [results.value for results in metric.compute(items[::-1])][::-1]
 
 
 @pytest.mark.parametrize("name", SPECTRAL)
@@ -126,7 +126,7 @@ def test_silence_is_no_trouble(name):
     ("samples", "status"), [(1, "undefined"), (800, "undefined"), (1_024, "undefined"), (1_025, "ok")]
 )
 def test_clips_too_short_to_reflect_are_undefined(name, samples, status):
-    found = score(noise(5, samples), noise(6, samples), name)
-    assert found.status == status
+    result = score(noise(5, samples), noise(6, samples), name)
+    assert result.status == status
     if status == "undefined":
-        assert str(samples) in found.reason
+        assert str(samples) in result.reason

@@ -66,7 +66,7 @@ def test_equals_pystoi_at_any_rate(name, tolerance, rate_hz):
 @MEASURES
 def test_at_its_own_rate_a_file_has_pystois_number(spoken, name, tolerance):
     """Files of 8 kHz too: the recordings hold such files, and of the others a copy is made."""
-    own, usual = load_metric(f"{name}[own-rate]"), load_metric(name)
+    actual, usual = load_metric(f"{name}[own-rate]"), load_metric(name)
     seen, apart = set(), 0.0
     for number, (row, audio) in enumerate(spoken):
         rate_hz = audio.sample_rate_hz if number % 2 else 8_000
@@ -75,7 +75,7 @@ def test_at_its_own_rate_a_file_has_pystois_number(spoken, name, tolerance):
         estimate = np.clip(reference + noise, -1, 1).astype(np.float32)
         expected = oracle(reference, estimate, rate_hz, name)
         pair = {"reference": [Audio(reference, rate_hz)], "estimate": [Audio(estimate, rate_hz)]}
-        (score,) = (scores[f"{name}[own-rate]"] for scores in own(**pair))
+        (score,) = (scores[f"{name}[own-rate]"] for scores in actual(**pair))
         assert score.protocol == f"{name}/pystoi-0.4/own-rate"
         if expected is not None:
             seen.add(rate_hz)
@@ -147,7 +147,7 @@ def test_more_noise_is_worse(name, tolerance):
 
 
 @MEASURES
-def test_signals_without_a_value_say_why(name, tolerance):
+def test_signals_without_a_value_state_why(name, tolerance):
     metric, sound = build_metric(name), speech(6)
     silent, short, tiny = metric.compute(
         [
@@ -199,7 +199,7 @@ def test_estoi_is_the_mean_of_pystois_draws_where_the_estimate_drops_out():
 
 
 @MEASURES
-def test_views_and_read_only_signals_are_taken(name, tolerance):
+def test_views_and_read_only_signals_are_accepted(name, tolerance):
     """Signals as they come out of shared memory."""
     stereo = np.stack([speech(11), speech(12)], axis=1)
     item = Inputs("x", 16_000, stereo[:, 1], stereo[:, 0])

@@ -28,8 +28,8 @@ def score(name, item):
     metric = build_metric(name)
     plain, noise = metric.reference_features
     reference = {plain: {"embedding": item[0]}, noise: {"embedding": item[2:]}}
-    given = Inputs("a", 16_000, reference_features=reference, estimate_features={plain: {"embedding": item[1]}})
-    return metric.compute([given])[0]
+    options = Inputs("a", 16_000, reference_features=reference, estimate_features={plain: {"embedding": item[1]}})
+    return metric.compute([options])[0]
 
 
 def write_run(folder, items, name, numbers=None):
@@ -72,9 +72,9 @@ def test_the_order_in_which_items_were_written_does_not_matter(tmp_path, items, 
 
 def test_an_item_says_where_it_stands():
     item = np.array([[2.0], [4.0], [10.0], [-9.0], [0.0], [0.0]], np.float32)
-    found = score("ttsds2_pitch", item)
-    assert found.value == pytest.approx(100 * 16 / (16 + 4)), "the nearest noise is 4 away, and the reference 2"
-    np.testing.assert_array_equal(unpacked(found.detail[KEY], len(SIDES)), item)
+    result = score("ttsds2_pitch", item)
+    assert result.value == pytest.approx(100 * 16 / (16 + 4)), "the nearest noise is 4 away, and the reference 2"
+    np.testing.assert_array_equal(unpacked(result.detail[KEY], len(SIDES)), item)
     assert score("ttsds2_pitch", np.ones((6, 1), np.float32)).value == 0.0
 
 
@@ -87,7 +87,7 @@ def test_one_item_is_refused_and_sets_are_not_compared(tmp_path, items):
         item_fold(NAMES[0], build_metric(NAMES[0]).aggregate)
 
 
-def test_protocols_say_which_noise_there_is():
+def test_protocols_state_which_noise_there_is():
     for name in NAMES:
         metric = build_metric(name)
         assert metric.protocol.startswith(f"{name}/pairs/") and metric.protocol.endswith(

@@ -12,7 +12,7 @@ from codec_bench.metrics.base import Inputs, inputs_or_score
 RESULT = {"utmos": 4.25, "frames": 193}
 
 
-def asked(metric, language, result=RESULT):
+def send(metric, language, result=RESULT):
     """Computes as the engine does: first checks whether the item can be measured, then scores it."""
     features = {metric.estimate_features[0]: result}
     outcome = inputs_or_score(
@@ -23,7 +23,7 @@ def asked(metric, language, result=RESULT):
 
 @pytest.mark.parametrize("language", [None, "en", "EN", "en-US", "en_GB", "eng", "English"])
 def test_english_and_the_unknown_are_measured(language):
-    score = asked(build_metric("utmos"), language)
+    score = send(build_metric("utmos"), language)
     assert (score.status, score.value, score.numerator, score.denominator) == ("ok", 4.25, 4.25, 1.0)
     assert score.detail == {"frames": 193}
     assert score.protocol == f"utmos/{utmos.Utmos.protocol_id()}"
@@ -32,7 +32,7 @@ def test_english_and_the_unknown_are_measured(language):
 @pytest.mark.parametrize("language", ["zh", "zh-CN", "Mandarin", "de", "enm"])
 def test_other_languages_are_refused_with_the_way_out(language):
     metric = build_metric("utmos")
-    for score in (asked(metric, language), metric.compute([Inputs("a", 16_000, language=language)])[0]):
+    for score in (send(metric, language), metric.compute([Inputs("a", 16_000, language=language)])[0]):
         assert (score.status, score.value) == ("refused", None)
         assert f"'{language}'" in score.reason and "utmos[any-language]" in score.reason
 
@@ -40,7 +40,7 @@ def test_other_languages_are_refused_with_the_way_out(language):
 @pytest.mark.parametrize("language", [None, "en", "zh"])
 def test_any_language_is_measured_under_its_own_protocol(language):
     metric = build_metric("utmos[any-language]")
-    score = asked(metric, language)
+    score = send(metric, language)
     assert score.value == 4.25
     assert score.protocol == f"utmos/{utmos.Utmos.protocol_id()}/any-language"
     assert metric.name == "utmos[any-language]"
@@ -52,7 +52,7 @@ def test_a_precision_is_the_features():
     assert metric.name == "utmos[any-language]@bfloat16"
     assert metric.estimate_features == ("utmos@bfloat16",)
     assert metric.protocol == f"utmos/{utmos.Utmos.protocol_id('bfloat16')}/any-language"
-    assert asked(build_metric("utmos@bfloat16"), "en").value == 4.25
+    assert send(build_metric("utmos@bfloat16"), "en").value == 4.25
 
 
 def test_what_cannot_be_is_one_sentence():
@@ -66,7 +66,7 @@ def test_no_score_where_the_feature_has_none():
     class Fault:
         status, reason = "undefined", "the signal has 3 samples; UTMOS needs at least 400"
 
-    score = asked(build_metric("utmos"), "en", Fault())
+    score = send(build_metric("utmos"), "en", Fault())
     assert (score.status, score.value) == ("undefined", None)
     assert "at least 400" in score.reason
-    assert asked(build_metric("utmos"), "en", {"utmos": float("nan"), "frames": 1}).status == "failed"
+    assert send(build_metric("utmos"), "en", {"utmos": float("nan"), "frames": 1}).status == "failed"

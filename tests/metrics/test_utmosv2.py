@@ -63,16 +63,16 @@ class Definition:
         wave = torch.from_numpy(crop(48_000)).double()
         seen = []
         for _ in range(2):
-            own, images = crop(22_400), []
+            actual, images = crop(22_400), []
             for window in WINDOWS:
                 other = self.mel(crop(22_400), window)
                 share = generator.beta(0.4, 0.4)
-                images.append(share * self.mel(own, window) + (1 - share) * other)
+                images.append(share * self.mel(actual, window) + (1 - share) * other)
             seen.append(images)
         with torch.inference_mode():
             test = torch.zeros(30, dtype=torch.float64)
             test[21] = 1  # the second of ten listening tests, the third time that they are given
-            parts = [self.heard(wave), test[:10], self.looked_at(seen), test[10:]]
+            parts = [self.output(wave), test[:10], self.looked_at(seen), test[10:]]
             return float(self.state["fc.weight"][0] @ torch.cat(parts) + self.state["fc.bias"][0])
 
     @staticmethod
@@ -83,7 +83,7 @@ class Definition:
         )
         return (librosa.power_to_db(power, ref=np.max) + 80) / 80
 
-    def heard(self, wave):
+    def output(self, wave):
         import torch
 
         wave = (wave - wave.mean()) / (wave.var(correction=0) + 1e-7).sqrt()
@@ -97,9 +97,9 @@ class Definition:
         frames = []
         for images in seen:
             weighted = [
-                self.state["spec_long.weights"][place]
-                * self.convolved(f"spec_long.backbones.{place}.", squeezed(image))
-                for place, image in enumerate(images)
+                self.state["spec_long.weights"][index]
+                * self.convolved(f"spec_long.backbones.{index}.", squeezed(image))
+                for index, image in enumerate(images)
             ]
             frames.append(sum(weighted))
         x = torch.cat(frames, 2)
@@ -179,11 +179,11 @@ def test_a_batch_is_the_definition_of_one_by_one(feature, folder):
     signals = [noisy(LONG), glide(SHORT).samples[0]]
     definition = Definition(folder / "fold0_s42_best_model.pth")
     expected = [definition.score(signal, np.random.RandomState(utmosv2.seed_of(signal))) for signal in signals]
-    found = feature.compute(signals)
+    result = feature.compute(signals)
     assert np.ptp(expected) > 1e-2
-    np.testing.assert_allclose([one["mos"] for one in found], expected, atol=1e-4)
-    assert [one["draws"] for one in found] == [1, 1]
-    assert [feature.compute([signal])[0] for signal in signals[::-1]] == found[::-1], "on a CPU to the last bit"
+    np.testing.assert_allclose([one["mos"] for one in result], expected, atol=1e-4)
+    assert [one["draws"] for one in result] == [1, 1]
+    assert [feature.compute([signal])[0] for signal in signals[::-1]] == result[::-1], "on a CPU to the last bit"
 
 
 def test_five_folds_draw_on(folder):
@@ -195,8 +195,8 @@ def test_five_folds_draw_on(folder):
     source = utmosv2.draws(signal, utmosv2.seed_of(signal))
     for one in batch.passes:
         draw = next(source)
-        for given, own in zip(one.inputs, (draw.wave, draw.crops, draw.shares), strict=True):
-            np.testing.assert_array_equal(given.numpy()[0], own)
+        for options, actual in zip(one.inputs, (draw.wave, draw.crops, draw.shares), strict=True):
+            np.testing.assert_array_equal(options.numpy()[0], actual)
     feature.load()
     feature._nets = [lambda *_, fold=fold: one.inputs[0].new_full((1,), fold) for fold in range(5)]
     assert feature.compute_prepared(batch) == [{"mos": 2.0, "draws": 25}]
@@ -223,16 +223,16 @@ def test_a_signal_that_is_short_is_repeated(samples):
     )
 
 
-def test_what_cannot_be_heard_is_unavailable_and_harms_nobody(feature):
+def test_unusable_audio_is_unavailable_and_harms_nobody(feature):
     fine = noisy(SHORT)
-    none, short, silent, broken, heard = feature.compute(
+    none, short, silent, broken, usable = feature.compute(
         [fine[:0], fine[:399], np.zeros(9000, np.float32), np.full(9000, np.nan, np.float32), fine]
     )
     for result in (none, short, silent, broken):
         assert isinstance(result, Unavailable)
     assert str(short) == "the signal has 399 samples; UTMOSv2 needs at least 400"
     assert str(silent) == "the signal is silent"
-    assert heard == feature.compute([fine])[0]
+    assert usable == feature.compute([fine])[0]
     assert feature.compute([]) == []
 
 

@@ -33,10 +33,10 @@ EXPECTED = {
 
 def rows(heading: str) -> list[dict[str, str]]:
     """The rows of the one table under a heading of the page, by the names of the columns."""
-    part = PAGE.read_text("utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    lines = [line.strip("|").split("|") for line in part.splitlines() if line.startswith("|")]
-    columns, _, *found = ([cell.strip() for cell in line] for line in lines)
-    return [dict(zip(columns, row, strict=True)) for row in found]
+    item = PAGE.read_text("utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = [line.strip("|").split("|") for line in item.splitlines() if line.startswith("|")]
+    columns, _, *result = ([cell.strip() for cell in line] for line in lines)
+    return [dict(zip(columns, row, strict=True)) for row in result]
 
 
 def names(cell: str) -> list[str]:
@@ -71,8 +71,8 @@ def test_what_was_measured_is_in_the_table_of_names():
 
 @pytest.mark.parametrize("preset", ["versa-core", "versa"])
 def test_the_presets_are_in_the_table(preset):
-    asked = set(expand(read_config("preset", preset)["metrics"]))
-    assert asked - {"dnsmos_sig[versa]", "dnsmos_bak[versa]"} <= LISTED  # VERSA reports two of the four
+    requests = set(expand(read_config("preset", preset)["metrics"]))
+    assert requests - {"dnsmos_sig[versa]", "dnsmos_bak[versa]"} <= LISTED  # VERSA reports two of the four
 
 
 if CHECKOUT:
@@ -82,7 +82,7 @@ if CHECKOUT:
         run = score(
             generated=str(samples / "test2"), data=str(samples / "test1"), metrics=list(EXPECTED), out=tmp_path / "run", device="cpu", workers=1,
         )  # fmt: skip
-        found = {row.metric: row.value for row in run.scores()}
-        rounded = found.pop("warpq[versa]")  # to three digits by VERSA
+        by_name = {row.metric: row.value for row in run.scores()}
+        rounded = by_name.pop("warpq[versa]")  # to three digits by VERSA
         assert rounded == pytest.approx(EXPECTED["warpq[versa]"], abs=2e-3)
-        assert found == pytest.approx({name: EXPECTED[name] for name in found}, abs=1e-5, rel=1e-6)
+        assert by_name == pytest.approx({name: EXPECTED[name] for name in by_name}, abs=1e-5, rel=1e-6)

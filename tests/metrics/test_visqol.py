@@ -31,8 +31,8 @@ def package(mode, data):
         manager.spect_builder = GammatoneSpectrogramBuilder(32, 50.0, speech_mode=False)
         manager.quality_mapper = regression()
     rate_hz = visqol.Visqol.variants[mode].rate_hz
-    found = [manager.run_from_signals(*(AudioSignal(side, rate_hz) for side in pair)) for pair in data]
-    return [(one.moslqo, one.vnsim) for one in found]
+    results = [manager.run_from_signals(*(AudioSignal(role, rate_hz) for role in pair)) for pair in data]
+    return [(one.moslqo, one.vnsim) for one in results]
 
 
 def regression():
@@ -63,9 +63,9 @@ def pairs(spoken, rate_hz, count):
     first = clips[0]
     noise = rng.normal(0, 0.02, first.size).astype(np.float32)
     late = np.concatenate([np.zeros(rate_hz // 7, np.float32), first[: -rate_hz // 5]])
-    made = [(first, first), (first, first + noise), (first, late + noise[: late.size]), (first, noise)]
-    made += [(clip, 0.3 * np.round(clip[rate_hz // 10 :] * 40) / 40) for clip in clips[1:]]
-    return [(a, np.asarray(b, np.float32)) for a, b in made]
+    built = [(first, first), (first, first + noise), (first, late + noise[: late.size]), (first, noise)]
+    built += [(clip, 0.3 * np.round(clip[rate_hz // 10 :] * 40) / 40) for clip in clips[1:]]
+    return [(a, np.asarray(b, np.float32)) for a, b in built]
 
 
 @pytest.mark.compares("visqol", weights="published")
@@ -78,9 +78,9 @@ def test_scores_are_the_packages(mode, count, spoken):
     metric = build_metric(f"visqol[{mode}]" if mode else "visqol")
     data = pairs(spoken, metric.rate_hz, count)
     expected = package(mode, data)
-    found = metric.compute([Inputs("a", metric.rate_hz, reference=a, estimate=b) for a, b in data])
+    result = metric.compute([Inputs("a", metric.rate_hz, reference=a, estimate=b) for a, b in data])
     assert np.ptp([value for value, _ in expected]) > 1
-    for score, (value, alike) in zip(found, expected, strict=True):
+    for score, (value, alike) in zip(result, expected, strict=True):
         assert score.value == pytest.approx(value, abs=1e-9)
         assert score.detail["similarity"] == pytest.approx(alike, abs=1e-10)
         assert score.protocol == metric.protocol
@@ -122,6 +122,6 @@ def test_another_regression_is_one_sentence(tmp_path):
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 34, 101, 202, 28_800, 28_801, 49_233, 98_466])
 def test_envelopes_are_scipys(size):
     signals = np.random.default_rng(size).normal(0.3, 1.0, (2, size))
-    for signal, found in zip(signals, visqol.envelopes(*signals), strict=True):
+    for signal, result in zip(signals, visqol.envelopes(*signals), strict=True):
         expected = np.abs(hilbert(signal - signal.mean())) + signal.mean()
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(result, expected, rtol=0, atol=1e-12)

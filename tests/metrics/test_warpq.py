@@ -20,7 +20,7 @@ def test_it_is_its_authors_and_versas(oracles):
 
     for pair, numbers in oracles:
         assert score("warpq", pair.reference, pair.estimate).value == pytest.approx(numbers["warpq"], abs=2e-3)
-        sides = [resample(side, 16_000, 8_000) for side in (pair.reference, pair.estimate)]
+        sides = [resample(role, 16_000, 8_000) for role in (pair.reference, pair.estimate)]
         assert score("warpq[versa]", *sides).value == pytest.approx(numbers["warpq[versa]"], abs=2e-3)
 
 
@@ -38,8 +38,8 @@ def test_noise_costs_more_and_a_copy_is_not_free(embedded):
 
 def test_signals_shorter_than_a_piece():
     short = (0.1 * np.random.default_rng(1).standard_normal(5_800)).astype(np.float32)
-    found = score("warpq", short, short)
-    assert found.status == "undefined" and "91 frames are too few: a piece has 92 of 4 ms" in found.reason
+    result = score("warpq", short, short)
+    assert result.status == "undefined" and "91 frames are too few: a piece has 92 of 4 ms" in result.reason
     assert score("warpq", short[:0], short[:0]).status == "undefined"
     silence = np.zeros(16_000, np.float32)
     assert score("warpq", silence, silence).status == "undefined"

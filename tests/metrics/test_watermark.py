@@ -40,9 +40,9 @@ def feature(request, tmp_path_factory):
 
 @pytest.mark.compares("audioseal", "watermark_kept", "watermark_bits", weights="stand-in")
 def test_the_detector_is_the_packages(feature):
-    found = feature.compute([signal(clip["samples"]) for clip in CLIPS])
+    result = feature.compute([signal(clip["samples"]) for clip in CLIPS])
     assert np.ptp([clip["bits"] for clip in CLIPS], axis=0).max() > 0.1
-    for ours, clip in zip(found, CLIPS, strict=True):
+    for ours, clip in zip(result, CLIPS, strict=True):
         np.testing.assert_allclose(ours["bits"], clip["bits"], atol=1e-5)
         assert ours["share"] == pytest.approx(
             clip["share"], abs=1.5 / clip["samples"]
@@ -61,13 +61,13 @@ def test_signals_of_other_lengths_in_one_pass_change_nothing(feature):
         np.testing.assert_allclose(row[1:], clip["bits"], atol=1e-5)
 
 
-def test_what_cannot_be_heard_is_unavailable_and_harms_nobody(feature):
+def test_unusable_audio_is_unavailable_and_harms_nobody(feature):
     fine = signal(4000)
-    empty, silent, broken, heard = feature.compute(
+    empty, silent, broken, usable = feature.compute(
         [fine[:0], np.zeros(4000, np.float32), np.full(4000, np.nan, np.float32), fine]
     )
     assert all(isinstance(one, Unavailable) for one in (empty, silent, broken))
-    np.testing.assert_allclose(heard["bits"], feature.compute([fine])[0]["bits"], atol=1e-6)
+    np.testing.assert_allclose(usable["bits"], feature.compute([fine])[0]["bits"], atol=1e-6)
 
 
 def test_another_file_is_one_sentence(tmp_path):
@@ -83,18 +83,18 @@ def score(name, reference, estimate):
     return build_metric(name).compute([Inputs("a", 16_000, reference_features=sides[0], estimate_features=sides[1])])[0]
 
 
-def test_the_mark_is_kept_where_half_of_the_samples_carry_it():
-    said = [0.9] * 8 + [0.1] * 8
-    heard = [0.9] * 12 + [0.2] * 4
-    for share, kept in ((0.5, 1.0), (0.49, 0.0)):
-        found = score("watermark_kept[audioseal]", (1.0, said), (share, heard))
-        assert (found.value, found.detail) == (kept, {"share": share, "share_of_reference": 1.0})
-        assert score("watermark_bits[audioseal]", (1.0, said), (share, heard)).value == 0.75
+def test_the_mark_is_preserved_where_half_of_the_samples_carry_it():
+    text = [0.9] * 8 + [0.1] * 8
+    output = [0.9] * 12 + [0.2] * 4
+    for share, retained in ((0.5, 1.0), (0.49, 0.0)):
+        result = score("watermark_kept[audioseal]", (1.0, text), (share, output))
+        assert (result.value, result.detail) == (retained, {"share": share, "share_of_reference": 1.0})
+        assert score("watermark_bits[audioseal]", (1.0, text), (share, output)).value == 0.75
 
 
 def test_a_reference_without_a_mark_is_refused():
-    found = score("watermark_kept", (0.02, [0.5] * 16), (0.9, [0.5] * 16))
-    assert (found.status, found.reason) == (
+    result = score("watermark_kept", (0.02, [0.5] * 16), (0.9, [0.5] * 16))
+    assert (result.status, result.reason) == (
         "refused",
         "the reference carries no mark: it is found in 2% of its samples",
     )

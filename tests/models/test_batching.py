@@ -51,7 +51,7 @@ def request(name, seconds, rate=RATE):
     return Request(str(name), (Message("user", (clip,)),))
 
 
-def ask_all(model, requests):
+def send_requests(model, requests):
     async def run():
         await model.start()
         answers = await asyncio.gather(*map(model.ask, requests))
@@ -68,7 +68,7 @@ def lengths(seed, count):
 def test_everybody_gets_their_own_answer_in_few_batches():
     model = Counting(batch_s=60.0)
     seconds = lengths(0, 200)
-    answers = ask_all(model, [request(k, s) for k, s in enumerate(seconds)])
+    answers = send_requests(model, [request(k, s) for k, s in enumerate(seconds)])
     assert [a.text for a in answers] == [str(round(s * RATE)) for s in seconds]
     assert sorted(int(i) for b in model.batches for i in b) == list(range(200))
     assert len(model.batches) < 40  # 200 x (4.6 + 1) s in 60 s is 19 without any padding
@@ -78,7 +78,7 @@ def test_everybody_gets_their_own_answer_in_few_batches():
 def test_a_batch_holds_like_lengths_and_stays_within_its_budget():
     model = Counting(batch_s=30.0)
     seconds = lengths(1, 300)
-    ask_all(model, [request(k, s) for k, s in enumerate(seconds)])
+    send_requests(model, [request(k, s) for k, s in enumerate(seconds)])
     weights = [[seconds[int(i)] + REQUEST_S for i in batch] for batch in model.batches]
     assert all(max(w) * len(w) <= 30.0 for w in weights if len(w) > 1)
     padding = sum(max(w) * len(w) for w in weights) / sum(map(sum, weights))
@@ -88,7 +88,7 @@ def test_a_batch_holds_like_lengths_and_stays_within_its_budget():
 
 def test_nobody_waits_for_a_full_batch():
     model = Counting(batch_s=1e6)
-    assert ask_all(model, [request("a", 1.0)])[0].text == "16000"  # otherwise it would wait for ever
+    assert send_requests(model, [request("a", 1.0)])[0].text == "16000"  # otherwise it would wait for ever
     assert model.batches == [["a"]]
 
 
@@ -109,7 +109,7 @@ def test_what_comes_later_joins_a_later_batch():
 
 def test_a_request_that_fails_fails_alone():
     model = Counting(bad=("3", "7"))
-    answers = ask_all(model, [request(k, 1.0) for k in range(12)])
+    answers = send_requests(model, [request(k, 1.0) for k in range(12)])
     assert [k for k, a in enumerate(answers) if a.status == "failed"] == [3, 7]
     assert answers[3].reason == "ValueError: no such word"
     assert all(a.text == "16000" for k, a in enumerate(answers) if k not in (3, 7))
@@ -122,20 +122,20 @@ def test_a_model_that_gives_up_the_process_only_fails_its_items():
                 raise SystemExit(3)
             return super().answer(batch)
 
-    answers = ask_all(Leaving(), [request(k, 1.0) for k in range(4)])
+    answers = send_requests(Leaving(), [request(k, 1.0) for k in range(4)])
     assert [a.status for a in answers] == ["ok", "ok", "failed", "ok"] and answers[2].reason == "SystemExit: 3"
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda:7"])
 def test_memory_that_is_too_small_costs_nobody_an_answer(device):
     model = Counting(room_s=7.0, batch_s=500.0, device=device)
-    answers = ask_all(model, [request(k, 1.0 + k % 3) for k in range(30)])
+    answers = send_requests(model, [request(k, 1.0 + k % 3) for k in range(30)])
     assert [a.text for a in answers] == [str(RATE * (1 + k % 3)) for k in range(30)]
 
 
 def test_one_request_that_is_too_large_for_memory_fails_alone():
     model = Counting(room_s=7.0)
-    answers = ask_all(model, [request("small", 1.0), request("large", 9.0), request("other", 2.0)])
+    answers = send_requests(model, [request("small", 1.0), request("large", 9.0), request("other", 2.0)])
     assert [a.status for a in answers] == ["ok", "failed", "ok"]
     assert answers[1].reason == "out of memory with this request alone"
 
@@ -153,14 +153,14 @@ def test_a_budget_grows_where_batches_fit_and_rests_after_one_did_not():
 
 def test_audio_is_cut_to_the_limit_and_the_cut_is_reported():
     model = Counting(limit_s=2.0)
-    answers = ask_all(model, [request("long", 5.0, 8_000), request("short", 1.0)])
+    answers = send_requests(model, [request("long", 5.0, 8_000), request("short", 1.0)])
     assert (answers[0].text, answers[0].cut_s) == ("32000", 3.0)
     assert (answers[1].text, answers[1].cut_s) == ("16000", 0.0)
 
 
 def test_windows_are_answered_in_batches_and_joined():
     model = Counting(window_s=2.0)
-    answers = ask_all(model, [request("long", 5.0), request("short", 1.0)])
+    answers = send_requests(model, [request("long", 5.0), request("short", 1.0)])
     assert sum(map(int, answers[0].text.split())) == 5 * RATE and answers[0].cut_s == 0.0
     assert answers[1].text == "16000" and len(model.batches) == 1
 
@@ -169,13 +169,13 @@ def test_audio_that_cannot_be_read_fails_alone(tmp_path):
     broken = tmp_path / "broken.wav"
     broken.write_bytes(b"RIFF")
     requests = [request("a", 1.0), Request("b", (Message("user", (Clip(str(broken)),)),)), request("c", 1.0)]
-    answers = ask_all(Counting(), requests)
+    answers = send_requests(Counting(), requests)
     assert [a.status for a in answers] == ["ok", "failed", "ok"] and "broken.wav" in answers[1].reason
 
 
-def test_what_a_model_does_not_take_is_refused_before_it_is_asked():
+def test_what_a_model_does_not_take_is_refused_before_it_is_queried():
     model = Counting(inputs=("text",))
-    assert ask_all(model, [request("a", 1.0)])[0].status == "refused" and not model.batches
+    assert send_requests(model, [request("a", 1.0)])[0].status == "refused" and not model.batches
     spoken = Request("b", (Message("user", ("hello",)),), wants="audio")
     assert "gives text" in refusal(spoken, ModelInfo("m"))
     assert "has no messages" in refusal(Request("c"), ModelInfo("m"))
@@ -187,7 +187,7 @@ def test_a_wrong_number_of_answers_is_nobodys_answer():
         def answer(self, batch):
             return super().answer(batch)[1:]
 
-    answers = ask_all(Short(), [request(k, 1.0) for k in range(3)])
+    answers = send_requests(Short(), [request(k, 1.0) for k in range(3)])
     assert all(a.status == "failed" and "0 answers to 1" in a.reason for a in answers)
 
 
@@ -227,10 +227,10 @@ def test_closing_answers_those_who_wait():
     model = Counting(batch_s=1.0)
 
     async def run():
-        asked = [asyncio.create_task(model.ask(request(k, 1.0))) for k in range(50)]
-        await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+        requests = [asyncio.create_task(model.ask(request(k, 1.0))) for k in range(50)]
+        await asyncio.wait(requests, return_when=asyncio.FIRST_COMPLETED)
         await model.close()
-        return await asyncio.wait_for(asyncio.gather(*asked), 10)
+        return await asyncio.wait_for(asyncio.gather(*requests), 10)
 
     answers = asyncio.run(run())
     assert {a.status for a in answers} <= {"ok", "failed"} and answers.count(None) == 0

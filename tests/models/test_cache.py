@@ -39,7 +39,7 @@ def test_an_answer_comes_back(cache, tmp_path):
 
 
 @pytest.mark.parametrize("response", [Response.failed("no"), Response.refused("no"), Response("undefined", "no")])
-def test_failures_are_not_kept(cache, response):
+def test_failures_are_not_preserved(cache, response):
     cache.put("k", response, "m")
     assert cache.get_many(["k"]) == {}
 
@@ -63,7 +63,7 @@ def test_sound_comes_back_exactly(cache, tmp_path, rng, coding):
     assert got.sample_rate_hz == 24_000 and np.array_equal(got.samples, audio.samples, equal_nan=True)
 
 
-def test_16_bit_speech_is_kept_small(cache, tmp_path, kit):
+def test_16_bit_speech_is_stored_small(cache, tmp_path, kit):
     audio = kit.tone(5, 24_000)
     audio = Audio(np.round(audio.samples * 32768) / 32768, 24_000)
     cache.put("k", Response(audio=audio), "m")
@@ -128,8 +128,8 @@ def test_looking_up(cache, kit, tmp_path):
     keys = [key for key, _ in cache.look_up(IDENTITY, requests)]
     for n in range(0, 1200, 2):
         cache.put(keys[n], Response(text=str(n)), "m")
-    found = [response for _, response in again(cache, tmp_path).look_up(IDENTITY, requests)]
-    assert [r.text if r else None for r in found] == [str(n) if n % 2 == 0 else None for n in range(1200)]
+    results = [response for _, response in again(cache, tmp_path).look_up(IDENTITY, requests)]
+    assert [r.text if r else None for r in results] == [str(n) if n % 2 == 0 else None for n in range(1200)]
 
 
 def test_a_sound_that_cannot_be_read_has_no_key(cache, tmp_path):
@@ -144,8 +144,8 @@ def test_it_stays_within_its_bound_and_keeps_what_was_used_last(tmp_path):
         cache.flush()
         cache.get_many(["k0"])
     cache.flush()
-    kept = cache.get_many([f"k{n}" for n in range(40)])
-    assert "k0" in kept and "k39" in kept and "k1" not in kept and len(kept) * 50_000 < 1.2 * (1 << 20)
+    retained = cache.get_many([f"k{n}" for n in range(40)])
+    assert "k0" in retained and "k39" in retained and "k1" not in retained and len(retained) * 50_000 < 1.2 * (1 << 20)
     cache.close()
 
 

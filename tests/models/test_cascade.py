@@ -17,7 +17,7 @@ from codec_bench.models.base import ModelInfo
 from codec_bench.models.cascade import TEMPLATE, Cascade
 from codec_bench.types import Audio, Message, Request
 
-OWN = textwrap.dedent(
+CUSTOM_CODE = textwrap.dedent(
     """
     from codec_bench.models.base import Model
     from codec_bench.types import Response
@@ -63,19 +63,24 @@ OWN = textwrap.dedent(
             return Response(text=text, latency_s=0.5, cut_s=0.25)
     """
 )
-HEARS = {"reads": "fields", "inputs": ["audio"]}
+LISTENING = {"reads": "fields", "inputs": ["audio"]}
 
 
 @pytest.fixture
-def own(tmp_path):
+def custom_file(tmp_path):
     file = tmp_path / "own.py"
-    file.write_text(OWN)
+    file.write_text(CUSTOM_CODE)
     return file
 
 
 @pytest.fixture
-def cascade(own):
-    return Cascade(ModelInfo("c"), recogniser=f"{own}:Hearing", llm=f"{own}:Answering", recogniser_options=dict(HEARS))
+def cascade(custom_file):
+    return Cascade(
+        ModelInfo("c"),
+        recogniser=f"{custom_file}:Hearing",
+        llm=f"{custom_file}:Answering",
+        recogniser_options=dict(LISTENING),
+    )
 
 
 def clip(samples):
@@ -83,12 +88,12 @@ def clip(samples):
 
 
 def test_transcripts_stand_where_the_sounds_stood(cascade):
-    asked = Request(
+    request = Request(
         "a",
         (Message("system", ("Be brief.",)), Message("user", ("First", clip(300), "then", clip(400), "?"))),
         fields={"language": "en"},
     )
-    (answer,) = ask(cascade, [asked])
+    (answer,) = ask(cascade, [request])
     assert answer.text == (
         "system: Be brief. | user: First\n<transcript 1>\n300 en {number}\n</transcript 1>\nthen\n"
         "<transcript 2>\n400 en {number}\n</transcript 2>\n?"
@@ -97,7 +102,7 @@ def test_transcripts_stand_where_the_sounds_stood(cascade):
     assert (answer.latency_s, answer.cut_s, answer.usage) == (1.5, 0.5, {"input_tokens": 7})
 
 
-def test_many_are_heard_at_once(cascade):
+def test_many_are_transcribed_at_once(cascade):
     answers = ask(cascade, [Request(str(k), (Message("user", (clip(300 + k),)),)) for k in range(20)])
     assert [a.text.split("\n")[1].split()[0] for a in answers] == [str(300 + k) for k in range(20)]
     assert cascade.hears.most == 20
@@ -105,18 +110,18 @@ def test_many_are_heard_at_once(cascade):
 
 def test_requests_that_share_a_sound_share_its_transcript(cascade):
     sounds = SharedSounds()
-    shared, heard = [sounds.share(clip(300 + k), k) for k in range(2)], []
-    cascade.hears.ask, real = (lambda request: heard.append(request.id) or real(request)), cascade.hears.ask
-    asked = [
+    shared, output = [sounds.share(clip(300 + k), k) for k in range(2)], []
+    cascade.hears.ask, real = (lambda request: output.append(request.id) or real(request)), cascade.hears.ask
+    requests = [
         Request(f"{k}{w}", (Message("user", (one, f"wording {w}")),)) for k, one in enumerate(shared) for w in "abc"
     ]
-    answers = ask(cascade, asked)
-    assert sorted(heard) == ["0a#1", "1a#1"]
+    answers = ask(cascade, requests)
+    assert sorted(output) == ["0a#1", "1a#1"]
     assert [a.text.split("\n")[1].split()[0] for a in answers] == ["300"] * 3 + ["301"] * 3
     assert [a.text[-9:] for a in answers] == [f"wording {w}" for w in "abcabc"]
 
 
-def test_silence_is_asked_about_and_what_cannot_be_heard_is_not(cascade):
+def test_silence_is_sent_and_unusable_audio_is_not(cascade):
     silent, nothing, text = (
         Request("a", (Message("user", (clip(150), "What?")),)),
         Request("b", (Message("user", (clip(300), clip(50))),)),
@@ -135,26 +140,35 @@ def test_what_it_does_not_take_is_refused(cascade):
     assert [a.status for a in answers] == ["refused", "refused"]
 
 
-def test_both_are_started_and_closed_and_the_first_too_when_the_second_fails(own, cascade):
+def test_both_are_started_and_closed_and_the_first_too_when_the_second_fails(custom_file, cascade):
     ask(cascade, [])
     assert cascade.hears.state == cascade.answers.state == ["started", "closed"]
-    broken = Cascade(ModelInfo("c"), recogniser=f"{own}:Hearing", llm=f"{own}:Broken", recogniser_options=dict(HEARS))
+    broken = Cascade(
+        ModelInfo("c"),
+        recogniser=f"{custom_file}:Hearing",
+        llm=f"{custom_file}:Broken",
+        recogniser_options=dict(LISTENING),
+    )
     with pytest.raises(RuntimeError):
         ask(broken, [])
-    assert broken.hears.state == ["started", "closed"]
+    assert broken.recogniser.state == ["started", "closed"]
 
 
-def test_identity_changes_with_either_and_with_the_template(own):
-    def made(**changes):
-        options = {"recogniser": f"{own}:Hearing", "llm": f"{own}:Answering", "recogniser_options": HEARS}
+def test_identity_changes_with_either_and_with_the_template(custom_file):
+    def build(**changes):
+        options = {
+            "recogniser": f"{custom_file}:Hearing",
+            "llm": f"{custom_file}:Answering",
+            "recogniser_options": LISTENING,
+        }
         return Cascade(ModelInfo("c"), **(options | changes)).identity
 
-    first = made()
-    assert first == made() and first["template"] == TEMPLATE
-    assert first != made(llm_options={"sign": "!"})
-    assert first != made(recogniser_options=HEARS | {"sign": "!"})
-    assert first != made(template="[{transcript}]")
-    assert made(recogniser="pocketsphinx", recogniser_options={})["recogniser"]["protocols"]
+    first = build()
+    assert first == build() and first["template"] == TEMPLATE
+    assert first != build(llm_options={"sign": "!"})
+    assert first != build(recogniser_options=LISTENING | {"sign": "!"})
+    assert first != build(template="[{transcript}]")
+    assert build(recogniser="pocketsphinx", recogniser_options={})["recogniser"]["protocols"]
 
 
 @pytest.mark.parametrize(
@@ -168,14 +182,18 @@ def test_identity_changes_with_either_and_with_the_template(own):
         ({"recogniser_options": {}}, "cannot be the recogniser of the cascade"),
     ],
 )
-def test_parts_that_do_not_fit_are_named(own, options, message):
-    given = {"recogniser": f"{own}:Hearing", "llm": f"{own}:Answering", "recogniser_options": HEARS} | options
+def test_parts_that_do_not_fit_are_named(custom_file, options, message):
+    inputs = {
+        "recogniser": f"{custom_file}:Hearing",
+        "llm": f"{custom_file}:Answering",
+        "recogniser_options": LISTENING,
+    } | options
     if options.get("recogniser"):
-        given["recogniser_options"] = {}
+        inputs["recogniser_options"] = {}
     if options.get("llm") == "openai-speech":
-        given["llm_options"] = {"model": "m", "voice": "v"}
+        inputs["llm_options"] = {"model": "m", "voice": "v"}
     with pytest.raises(UserError, match=message):
-        Cascade(ModelInfo("c"), **given)
+        Cascade(ModelInfo("c"), **inputs)
 
 
 def test_a_real_recogniser_and_a_real_language_model(embedded, tmp_path):
@@ -190,6 +208,6 @@ def test_a_real_recogniser_and_a_real_language_model(embedded, tmp_path):
         for k, question in enumerate(("Why?", "And who said so?"))
     ]
     answers = ask(cascade, requests)
-    heard = load_feature("pocketsphinx").compute([prepare(sound, 16_000)])[0]["transcript"]
-    assert heard and all(a.status == "ok" and a.notes[0] == f"transcript 1: {heard}" for a in answers)
+    transcript = load_feature("pocketsphinx").compute([prepare(sound, 16_000)])[0]["transcript"]
+    assert transcript and all(a.status == "ok" and a.notes[0] == f"transcript 1: {transcript}" for a in answers)
     assert answers[0].text != answers[1].text and all(a.text for a in answers)

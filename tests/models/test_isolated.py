@@ -76,7 +76,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "own.yaml").write_text("version: 1\nsummary: x\nrequirements: [a==1]\ncode: code.py\n")
     (tmp_path / "code.py").write_text(CODE)
     here = Environment(Path(sys.prefix), Path(sys.executable))
-    monkeypatch.setattr("codec_bench.models.isolated.make_environment", lambda spec, tell: here)
+    monkeypatch.setattr("codec_bench.models.isolated.make_environment", lambda spec, notify: here)
     return tmp_path
 
 
@@ -84,7 +84,7 @@ def answers(model, *requests):
     return ask(model, requests)
 
 
-def own(folder, **options):
+def custom(folder, **options):
     info = ModelInfo("own", **{k: options.pop(k) for k in ("limit_s", "window_s") if k in options})
     return Isolated(info, env="own.yaml", folder=folder, **options)
 
@@ -105,7 +105,7 @@ def test_a_request_arrives_as_it_is(folder):
         fields={"language": "de", "n": 3, "prompt_audio": tone(0.25)},
         parameters={"temperature": 0.0, "stop": ["\n"]},
     )
-    (got,) = answers(own(folder), request)
+    (got,) = answers(custom(folder), request)
     assert got.status == "ok"
     assert json.loads(got.text) == {
         "id": "Ünïcode/1",
@@ -121,7 +121,7 @@ def test_a_request_arrives_as_it_is(folder):
 
 def test_sound_comes_back(folder):
     clip = tone(1.0)
-    (got,) = answers(own(folder), asks("sound", audio=clip))
+    (got,) = answers(custom(folder), asks("sound", audio=clip))
     assert got.status == "ok" and got.text is None
     assert got.audio.sample_rate_hz == 24_000
     np.testing.assert_array_equal(got.audio.samples, clip.source.samples / np.float32(2))
@@ -140,7 +140,7 @@ def test_what_goes_wrong_is_this_items_status(folder):
         "usage that is none": ("failed", "usage"),
         "die": ("failed", "exit status 3"),
     }
-    got = answers(own(folder, batch_items=7), *(asks(do) for bad in wrong for do in ("usage", bad)))
+    got = answers(custom(folder, batch_items=7), *(asks(do) for bad in wrong for do in ("usage", bad)))
     assert [response.status for response in got[::2]] == ["ok"] * len(wrong)
     for response, (status, says) in zip(got[1::2], wrong.values(), strict=True):
         assert response.status == status and response.text is None and response.audio is None
@@ -149,7 +149,7 @@ def test_what_goes_wrong_is_this_items_status(folder):
 
 def test_what_else_an_answer_says(folder):
     usage, half, long, empty = answers(
-        own(folder), *map(asks, ("usage", "half a character", "long text", "empty text"))
+        custom(folder), *map(asks, ("usage", "half a character", "long text", "empty text"))
     )
     assert (dict(usage.usage), usage.finish, usage.notes) == ({"output_tokens": 3.0}, "stop", ("one", "two"))
     assert half.text == "a?b" and "replaced" in half.notes[0]
@@ -166,22 +166,22 @@ def test_a_request_that_cannot_be_sent_fails_alone(folder, tmp_path):
         asks("shape", audio=Clip(str(tmp_path / "broken.wav"))),
         asks("usage"),
     ]
-    got = answers(own(folder), *requests)
+    got = answers(custom(folder), *requests)
     assert [r.status for r in got] == ["ok", "failed", "failed", "ok"]
     assert "cannot be sent" in got[1].reason and "broken.wav" in got[2].reason
 
 
-def test_long_sounds_are_cut_or_heard_in_windows(folder):
-    (cut,) = answers(own(folder, limit_s=2.0), asks("shape", audio=tone(2.5)))
+def test_long_sounds_are_cut_or_read_in_windows(folder):
+    (cut,) = answers(custom(folder, limit_s=2.0), asks("shape", audio=tone(2.5)))
     assert cut.text == "(1, 32000)" and cut.cut_s == pytest.approx(0.5)
-    (heard,) = answers(own(folder, limit_s=2.0, window_s=2.0), asks("shape", audio=tone(4.5)))
-    parts = [int(n) for n in re.findall(r"\(1, (\d+)\)", heard.text)]
+    (output,) = answers(custom(folder, limit_s=2.0, window_s=2.0), asks("shape", audio=tone(4.5)))
+    parts = [int(n) for n in re.findall(r"\(1, (\d+)\)", output.text)]
     assert sum(parts) == 72_000 and max(parts) <= 32_000
-    assert heard.cut_s == 0 and "windows" in heard.notes[0]
+    assert output.cut_s == 0 and "windows" in output.notes[0]
 
 
 def test_requests_that_wait_together_are_one_batch(folder):
-    got = answers(own(folder, batch_items=4), *(asks("usage") for _ in range(10)), asks("sizes"))
+    got = answers(custom(folder, batch_items=4), *(asks("usage") for _ in range(10)), asks("sizes"))
     sizes = json.loads(got[-1].text)
     assert sum(sizes) == 11 and max(sizes) == 4 and len(sizes) <= 5
 
@@ -189,13 +189,13 @@ def test_requests_that_wait_together_are_one_batch(folder):
 def test_answers_find_their_requests_whatever_the_batch(folder):
     sounds = [tone(0.1 + 0.01 * k) for k in range(40)]
     for size, workers in ((1, 1), (7, 2)):
-        model = own(folder, batch_items=size, workers=workers)
+        model = custom(folder, batch_items=size, workers=workers)
         got = answers(model, *(asks("sound", audio=clip) for clip in sounds))
         assert [r.audio.num_samples for r in got] == [clip.source.num_samples for clip in sounds]
 
 
 def test_who_asks_just_as_a_worker_runs_out_of_work_is_answered(folder):
-    model = own(folder)
+    model = custom(folder)
 
     async def go():
         await model.start()
@@ -214,17 +214,17 @@ def test_who_asks_just_as_a_worker_runs_out_of_work_is_answered(folder):
 
 
 def test_whatever_changes_an_answer_is_in_the_identity(folder):
-    first = own(folder).identity
-    assert first == own(folder, batch_items=3, workers=2).identity
-    others = [own(folder, load={"size": 2}), own(folder, rate_hz=8_000), own(folder, limit_s=3.0)]
+    first = custom(folder).identity
+    assert first == custom(folder, batch_items=3, workers=2).identity
+    others = [custom(folder, load={"size": 2}), custom(folder, rate_hz=8_000), custom(folder, limit_s=3.0)]
     (folder / "other.py").write_text(CODE + "# more\n")
-    others.append(own(folder, code="other.py"))
+    others.append(custom(folder, code="other.py"))
     (folder / "own.yaml").write_text("version: 1\nsummary: x\nrequirements: [a==2]\ncode: code.py\n")
-    others.append(own(folder))
+    others.append(custom(folder))
     (folder / "own.yaml").write_text(
         "version: 1\nsummary: x\nrequirements: [a==1]\ncode: code.py\nvariables: {A: '1'}\n"
     )
-    others.append(own(folder))
+    others.append(custom(folder))
     identities = [str(first), *(str(model.identity) for model in others)]
     assert len(set(identities)) == 7
 
@@ -244,13 +244,13 @@ def test_a_config_of_ones_own_names_it(folder):
 
 def test_options_that_do_not_fit_are_refused_before_anything_starts(folder):
     with pytest.raises(UserError, match="batch_items 0"):
-        own(folder, batch_items=0)
+        custom(folder, batch_items=0)
     with pytest.raises(UserError, match="0 workers"):
-        own(folder, workers=0)
+        custom(folder, workers=0)
     with pytest.raises(UserError, match=r"no worker code for 'own' at .*nowhere\.py"):
-        own(folder, code="nowhere.py")
+        custom(folder, code="nowhere.py")
     with pytest.raises(UserError, match="not JSON"):
-        own(folder, load={"x": object()})
+        custom(folder, load={"x": object()})
     with pytest.raises(UnknownName):
         Isolated(ModelInfo("own"), env="numpy-2")
 
@@ -258,19 +258,19 @@ def test_options_that_do_not_fit_are_refused_before_anything_starts(folder):
 def test_code_that_does_not_load_is_the_callers_to_mend(folder):
     (folder / "code.py").write_text("def load(): raise RuntimeError('no weights')\ndef answer(state, batch): pass\n")
     with pytest.raises(UserError, match=r"'own' cannot be loaded: .*RuntimeError: no weights"):
-        answers(own(folder))
+        answers(custom(folder))
 
 
 def test_closing_ends_what_waits(folder):
     (folder / "code.py").write_text("import time\ndef load(): pass\ndef answer(state, batch): time.sleep(60)\n")
 
     async def go():
-        model = own(folder, batch_items=1)
+        model = custom(folder, batch_items=1)
         await model.start()
-        asked = [asyncio.create_task(model.ask(asks("usage"))) for _ in range(3)]
+        requests = [asyncio.create_task(model.ask(asks("usage"))) for _ in range(3)]
         await asyncio.sleep(0.2)
         await model.close()
-        return await asyncio.gather(*asked)
+        return await asyncio.gather(*requests)
 
     for answer in asyncio.run(go()):
         assert answer.status == "failed" and "was closed" in answer.reason
@@ -291,11 +291,11 @@ def installed(tmp_path_factory):
         except UserError as error:
             return str(error)
         variables = environment.foreign_variables()
-        found, options = environment.pip_settings(variables)
+        result, options = environment.pip_settings(variables)
         quick = {"UV_HTTP_TIMEOUT": "5", "UV_HTTP_RETRIES": "0"}
         try:
             done = subprocess.run(
-                [uv, "pip", "compile", "--no-deps", "--quiet", *options, "-"], env={**variables, **found, **quick},
+                [uv, "pip", "compile", "--no-deps", "--quiet", *options, "-"], env={**variables, **result, **quick},
                 cwd=folder, input="\n".join(read_env(name).requirements), text=True, capture_output=True, timeout=60,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
@@ -327,15 +327,15 @@ def isolated(installed, monkeypatch):
 def test_another_numpy(isolated):
     model = isolated("numpy-1", load={"gain_db": -6.0})
     clip = tone(10.0)
-    heard, said = answers(
+    output, text = answers(
         model,
         Request("a", (Message("user", ("How loud?", clip)),)),
         Request("b", fields={"audio": clip}, wants="audio"),
     )
     assert model.versions["numpy"] == "1.26.4" != np.__version__
     # A sine of amplitude 0.1 has a level of 20 log10(0.1 / sqrt 2) dB and an energy of 0.1**2 / 2 a second.
-    assert heard.text.startswith("10.000 s, -23.01 dB, energy 0.05") and heard.notes == ("numpy 1.26.4",)
-    np.testing.assert_allclose(said.audio.samples, clip.source.samples * 10 ** (-6 / 20), rtol=1e-6)
+    assert output.text.startswith("10.000 s, -23.01 dB, energy 0.05") and output.notes == ("numpy 1.26.4",)
+    np.testing.assert_allclose(text.audio.samples, clip.source.samples * 10 ** (-6 / 20), rtol=1e-6)
     assert {"numpy"} == set(model.versions) - {"python"}
 
 
@@ -375,10 +375,12 @@ def test_a_list_that_leaves_out_what_it_needs(isolated, tmp_path):
     ],
     ids=["a version that does not exist", "a file with another hash", "a Python that nobody has"],
 )
-def test_what_cannot_be_made(isolated, tmp_path, requirement, python, says):
+def test_what_cannot_be_built(isolated, tmp_path, requirement, python, says):
     isolated("numpy-1")
-    wanted = f"version: 1\nsummary: x\nrequirements: ['{requirement}']\n" + (f"python: '{python}'\n" if python else "")
-    (tmp_path / "own.yaml").write_text(wanted)
+    expected = f"version: 1\nsummary: x\nrequirements: ['{requirement}']\n" + (
+        f"python: '{python}'\n" if python else ""
+    )
+    (tmp_path / "own.yaml").write_text(expected)
     with pytest.raises(UserError, match=says):
         make_environment(read_env(str(tmp_path / "own.yaml")))
 
@@ -386,11 +388,13 @@ def test_what_cannot_be_made(isolated, tmp_path, requirement, python, says):
 @pytest.mark.parametrize("version", ["3.8", "3.10", "3.13"])
 def test_the_worker_runs_in_other_pythons_without_numpy(folder, version, monkeypatch):
     # Versions that lie beside this one, as pyenv and uv keep them.
-    found = sorted(Path(sys.base_prefix).parent.glob(f"*{version}*/bin/python{version}"))
-    if not found:
+    result = sorted(Path(sys.base_prefix).parent.glob(f"*{version}*/bin/python{version}"))
+    if not result:
         pytest.skip(f"there is no Python {version} beside {sys.base_prefix}")
-    python = found[0]
-    monkeypatch.setattr("codec_bench.models.isolated.make_environment", lambda spec, tell: Environment(python, python))
+    python = result[0]
+    monkeypatch.setattr(
+        "codec_bench.models.isolated.make_environment", lambda spec, notify: Environment(python, python)
+    )
     (folder / "code.py").write_text(
         "import sys\n"
         "def load(): return '.'.join(map(str, sys.version_info[:2]))\n"
@@ -401,7 +405,7 @@ def test_the_worker_runs_in_other_pythons_without_numpy(folder, version, monkeyp
     )
     clip = tone(0.5)
     requests = Request("a", fields={"audio": clip}), Request("b", fields={"do": "list"}, wants="audio")
-    got, listed = answers(own(folder, batch_items=1), *requests)
+    got, listed = answers(custom(folder, batch_items=1), *requests)
     assert (got.status, got.text) == ("ok", version)
     np.testing.assert_array_equal(got.audio.samples, clip.source.samples)
     assert listed.audio.samples.tolist() == [[0.0, 0.5, -0.25]]

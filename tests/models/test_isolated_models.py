@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="isolated worker
 def here(monkeypatch):
     """The environment of a model is this one."""
     environment = Environment(Path(sys.prefix), Path(sys.executable))
-    monkeypatch.setattr("codec_bench.models.isolated.make_environment", lambda spec, tell: environment)
+    monkeypatch.setattr("codec_bench.models.isolated.make_environment", lambda spec, notify: environment)
 
 
 def answers(name, options, *requests):
@@ -130,7 +130,7 @@ def test_mimo_audio_takes_the_method_that_fits(tmp_path):
     clone = written(tmp_path, {"src/mimo_audio/mimo_audio.py": MIMO})
     one, two, system = sound(0.5, 24_000), sound(0.25, 48_000), Message("system", ("Be brief.",))
     greedy = {"max_tokens": 7, "temperature": 0.0, "stop": ["x"]}
-    asked = [
+    requests = [
         Request("a", messages=(user("What is it?", one),)),
         Request("a", messages=(user("What is it?", one),), parameters=greedy),
         Request("b", messages=(system, user(one)), parameters={"temperature": 0.5, "top_p": 0.8}),
@@ -143,10 +143,10 @@ def test_mimo_audio_takes_the_method_that_fits(tmp_path):
         Request("i", fields={"text": "Hello.", "prompt_audio": two, "instruction": "softly"}, wants="audio"),
         Request("j", fields={"text": "Hello."}),
     ]
-    got = answers("mimo-audio-7b-instruct", {"load.repository": clone, "load.voice": "me.wav"}, *asked)
-    told = [json.loads(response.text) if response.status == "ok" else response.status for response in got]
+    got = answers("mimo-audio-7b-instruct", {"load.repository": clone, "load.voice": "me.wav"}, *requests)
+    details = [json.loads(response.text) if response.status == "ok" else response.status for response in got]
     drawn = {"do_sample": True, "temperature": 0.6, "top_k": None, "top_p": 0.95}
-    assert [part[0] if isinstance(part, list) else part for part in told] == [
+    assert [item[0] if isinstance(item, list) else item for item in details] == [
         ["understand", [1, 12_000], "What is it?", False],
         ["understand", [1, 12_000], "What is it?", False],
         ["understand", [1, 12_000], "Be brief.", False],
@@ -159,9 +159,9 @@ def test_mimo_audio_takes_the_method_that_fits(tmp_path):
         ["tts", "Hello.", "softly", [1, 6_000]],
         "refused",
     ]  # fmt: skip
-    assert told[0][1:3] == [8192, drawn] and told[0][3] == told[1][3] != told[2][3]  # each id has its seed
-    assert told[1][1:3] == [7, {"do_sample": False, "temperature": 1.0, "top_k": None, "top_p": 1.0}]
-    assert told[2][2] == {**drawn, "temperature": 0.5, "top_p": 0.8}
+    assert details[0][1:3] == [8192, drawn] and details[0][3] == details[1][3] != details[2][3]  # each id has its seed
+    assert details[1][1:3] == [7, {"do_sample": False, "temperature": 1.0, "top_k": None, "top_p": 1.0}]
+    assert details[2][2] == {**drawn, "temperature": 0.5, "top_p": 0.8}
     assert got[1].notes == ("MiMo-Audio was not told 'stop'",) and got[0].notes == ()
     assert "no tokens of speech" in got[7].reason
     assert got[6].audio.sample_rate_hz == 24_000 and got[6].audio.samples.tolist() == [[0.5] * 480]
@@ -208,11 +208,11 @@ STEP = {
 }
 
 
-def test_step_audio_2_is_asked_as_its_examples_do(tmp_path):
+def test_step_audio_2_is_queried_as_its_examples_do(tmp_path):
     clone, checkpoint = written(tmp_path / "clone", STEP), tmp_path / "checkpoint"
     (checkpoint / "token2wav").mkdir(parents=True)
     one, system = sound(0.5, 16_000), Message("system", ("Be brief.",))
-    asked = [
+    requests = [
         Request("a", messages=(system, user("What is it?", one), Message("assistant", ("A bell.",)), user("Sure?"))),
         Request("a", messages=(user(one),), parameters={"max_tokens": 7, "temperature": 0.0, "stop": ["x"]}),
         Request("b", messages=(user(one),), parameters={"temperature": 0.5}, wants="audio"),
@@ -220,23 +220,23 @@ def test_step_audio_2_is_asked_as_its_examples_do(tmp_path):
         Request("d", fields={"text": "Hello."}, wants="audio"),
     ]
     options = {"load.repository": clone, "load.checkpoint": str(checkpoint), "load.trust_remote_code": True}
-    got = answers("step-audio-2-mini", options, *asked)
+    got = answers("step-audio-2-mini", options, *requests)
     assert [response.status for response in got] == ["ok", "ok", "ok", "failed", "refused"]
-    told = [json.loads(response.text) for response in got[:3]]
-    heard = [16_000, 8_000, 0.25]
+    details = [json.loads(response.text) for response in got[:3]]
+    output = [16_000, 8_000, 0.25]
     drawn = {"do_sample": True, "temperature": 0.7, "top_p": 0.9, "repetition_penalty": 1.05}
-    assert told[0][:3] == [
-        [["system", "Be brief."], ["user", ["What is it?", heard]], ["assistant", "A bell."], ["user", "Sure?"]], None, drawn,
+    assert details[0][:3] == [
+        [["system", "Be brief."], ["user", ["What is it?", output]], ["assistant", "A bell."], ["user", "Sure?"]], None, drawn,
     ]  # fmt: skip
-    assert told[1][:3] == [[["user", [heard]]], None, {"do_sample": False, "max_new_tokens": 7}]
-    assert told[2][:3] == [[["user", [heard]]], "<tts_start>", {**drawn, "temperature": 0.5}]
-    assert told[0][3] == told[1][3] != told[2][3]  # each id has its seed
+    assert details[1][:3] == [[["user", [output]]], None, {"do_sample": False, "max_new_tokens": 7}]
+    assert details[2][:3] == [[["user", [output]]], "<tts_start>", {**drawn, "temperature": 0.5}]
+    assert details[0][3] == details[1][3] != details[2][3]  # each id has its seed
     assert got[1].notes == ("Step-Audio 2 was not told 'stop'",) and got[0].notes == ()
     assert got[2].audio.sample_rate_hz == 24_000 and got[2].audio.samples.tolist() == [
         [0.375, 0.5]
     ]  # codes 3 and 4; the others pad
     assert "no codes of speech" in got[3].reason
-    (mute,) = worker_code("step-audio-2").answer({"vocoder": None}, [_plain(asked[2])])
+    (mute,) = worker_code("step-audio-2").answer({"vocoder": None}, [_plain(requests[2])])
     assert "no folder 'token2wav'" in mute["error"]
 
 
@@ -294,13 +294,13 @@ MINICPM = {
 }
 
 
-def test_minicpm_o_is_asked_by_its_chat(tmp_path, monkeypatch):
+def test_minicpm_o_is_queried_by_its_chat(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
     checkpoint = written(tmp_path / "checkpoint", MINICPM)
     save_file({"weight": torch.ones(2)}, f"{checkpoint}/model.safetensors", metadata={"format": "pt"})
     soundfile.write(tmp_path / "me.wav", np.zeros((160, 2)), 16_000)
     one, system = sound(0.5, 16_000), Message("system", ("Be brief.",))
-    asked = [
+    requests = [
         Request("a", messages=(system, user("What is it?", one), Message("assistant", ("A bell.",)), user("Sure?"))),
         Request(
             "a", messages=(user(one),), parameters={"max_tokens": 7, "temperature": 0.0, "top_p": 0.5, "stop": ["x"]}
@@ -310,30 +310,30 @@ def test_minicpm_o_is_asked_by_its_chat(tmp_path, monkeypatch):
         Request("d", fields={"text": "Hello.", "prompt_audio": one}, wants="audio"),
     ]
     options = {"load.checkpoint": checkpoint, "load.trust_remote_code": True}
-    got = answers("minicpm-o-4.5-speech", {**options, "load.voice": str(tmp_path / "me.wav")}, *asked)
+    got = answers("minicpm-o-4.5-speech", {**options, "load.voice": str(tmp_path / "me.wav")}, *requests)
     assert [response.status for response in got] == ["ok", "ok", "ok", "failed", "ok"]
-    told = {place: json.loads(got[place].text) for place in (0, 1, 2, 4)}
-    heard, voice, most = ["float32", 8_000], ["float32", 160], 4096
-    assert told[0][:5] == [
-        [["system", ["Be brief."]], ["user", ["What is it?", heard]], ["assistant", ["A bell."]], ["user", ["Sure?"]]],
+    details = {index: json.loads(got[index].text) for index in (0, 1, 2, 4)}
+    output, voice, most = ["float32", 8_000], ["float32", 160], 4096
+    assert details[0][:5] == [
+        [["system", ["Be brief."]], ["user", ["What is it?", output]], ["assistant", ["A bell."]], ["user", ["Sure?"]]],
         most, True, {"num_beams": 1}, False,
     ]  # fmt: skip
-    assert told[1][:4] == [[["user", [heard]]], 7, False, {"num_beams": 1}]
-    spoken = [["system", ["audio_assistant", voice, "en"]], ["user", [heard]]]
-    assert told[2][:4] == [spoken, most, True, {"num_beams": 1, "temperature": 0.5, "top_p": 0.8}]
-    assert told[4][:4] == [
-        [["system", ["模仿音频样本的音色并生成新的内容。", heard, "请用这种声音风格来为用户提供帮助。 直接作答，不要有冗余内容"]],
+    assert details[1][:4] == [[["user", [output]]], 7, False, {"num_beams": 1}]
+    spoken = [["system", ["audio_assistant", voice, "en"]], ["user", [output]]]
+    assert details[2][:4] == [spoken, most, True, {"num_beams": 1, "temperature": 0.5, "top_p": 0.8}]
+    assert details[4][:4] == [
+        [["system", ["模仿音频样本的音色并生成新的内容。", output, "请用这种声音风格来为用户提供帮助。 直接作答，不要有冗余内容"]],
          ["user", ["请朗读以下内容。 Hello."]]],
         512, True, {"num_beams": 1, "temperature": 0.1},
     ]  # fmt: skip
-    assert told[0][5] == told[1][5] != told[2][5]  # each id has its seed
-    assert told[0][6] == [False, True, True, "torch.bfloat16"]
+    assert details[0][5] == details[1][5] != details[2][5]  # each id has its seed
+    assert details[0][6] == [False, True, True, "torch.bfloat16"]
     assert got[1].notes == ("MiniCPM-o was not told 'stop'",) and got[0].notes == ()
     assert got[2].audio.sample_rate_hz == 24_000 and got[2].audio.samples.tolist() == [[0.5] * 3]
     assert "made no sound" in got[3].reason
     without = {"speaks": False, "voice": None, "language": "en"}
-    (mute,) = worker_code("minicpm-o-4.5").answer(without, [_plain(asked[2])])
-    (voiceless,) = worker_code("minicpm-o-4.5").answer({**without, "speaks": True}, [_plain(asked[2])])
+    (mute,) = worker_code("minicpm-o-4.5").answer(without, [_plain(requests[2])])
+    (voiceless,) = worker_code("minicpm-o-4.5").answer({**without, "speaks": True}, [_plain(requests[2])])
     assert "load.speaks=true" in mute["error"] and "load.voice=FILE" in voiceless["error"]
 
 
@@ -362,9 +362,9 @@ def test_code_of_others_runs_only_where_the_user_says_so(name, options, says, tm
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "clone", {"stepaudio2.py": "raise SystemExit(9)"})
     code = worker_code(read_env(load_config(name)["env"]).name)
-    given = load_config(name)["load"] | {key.partition(".")[2]: value for key, value in options.items()}
+    inputs = load_config(name)["load"] | {key.partition(".")[2]: value for key, value in options.items()}
     with pytest.raises(ValueError, match=says):
-        code.load(**given)
+        code.load(**inputs)
 
 
 @pytest.mark.parametrize(("causal", "window"), [(False, (-1, -1)), (False, (2, 1)), (True, (-1, -1)), (True, (3, 5))])
@@ -379,7 +379,7 @@ def test_attention_by_torch_is_that_of_packed_sequences(causal, window):
             for head in range(2):
                 weights = np.exp(key[first : last + 1, head] @ query[frame, head] / 2)
                 expected[frame, head] = weights @ value[first : last + 1, head] / weights.sum()
-    parts = [torch.from_numpy(part) for part in (query, key, value)]
+    parts = [torch.from_numpy(item) for item in (query, key, value)]
     got = worker_code("mimo-audio").attention(
         *parts, torch.tensor(starts), None, 5, 5, causal=causal, window_size=window
     )

@@ -16,7 +16,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import BatchModel
-from codec_bench.models.likelihood import LikelihoodBatchModel, LikelihoodModel, told, weighed
+from codec_bench.models.likelihood import LikelihoodBatchModel, LikelihoodModel, facts_of, weighed
 from codec_bench.types import Audio, Request, Response
 
 WRITTEN = '''
@@ -59,7 +59,7 @@ class Words(Model):
 '''
 
 
-class Given(LikelihoodModel):
+class Scripted(LikelihoodModel):
     info = ModelInfo("given")
 
     @property
@@ -80,8 +80,8 @@ def ask(model, sounds=("a", "b")):
     return asyncio.run(weighed(model, Request("x", (), dict(zip(("preferred", "other"), sounds)), "likelihood")))
 
 
-def test_each_sound_is_given_by_itself_and_a_tensor_is_a_number():
-    model = Given([np.float64(-2.5), np.array([-3])[0]])
+def test_each_sound_is_passed_by_itself_and_a_tensor_is_a_number():
+    model = Scripted([np.float64(-2.5), np.array([-3])[0]])
     response = ask(model)
     assert response.status == "ok" and json.loads(response.text) == {"preferred": -2.5, "other": -3.0}
     assert [request.fields["audio"] for request in model.seen] == ["a", "b"]
@@ -91,12 +91,12 @@ def test_each_sound_is_given_by_itself_and_a_tensor_is_a_number():
 
 @pytest.mark.parametrize("value", [None, "likely", float("nan"), float("-inf"), True, [1.0, 2.0]])
 def test_what_is_no_finite_number_fails(value):
-    response = ask(Given([-1.0, value]))
+    response = ask(Scripted([-1.0, value]))
     assert response.status == "failed" and "the sound 'other'" in response.reason
 
 
 def test_one_call_at_a_time():
-    model = Given([-1.0] * 40)
+    model = Scripted([-1.0] * 40)
 
     async def many():
         request = Request("x", (), {"preferred": "a", "other": "b"}, "likelihood")
@@ -120,9 +120,9 @@ def test_a_model_that_answers_may_weigh_too():
         def log_likelihood(self, request):
             return -1.0
 
-    assert told(Both()).outputs == ("text", "likelihood")
-    assert told(Given([])).outputs == ("likelihood",)
-    assert asyncio.run(Given([]).ask(Request("x"))).status == "refused"
+    assert facts_of(Both()).outputs == ("text", "likelihood")
+    assert facts_of(Scripted([])).outputs == ("likelihood",)
+    assert asyncio.run(Scripted([]).ask(Request("x"))).status == "refused"
 
 
 class Many(LikelihoodBatchModel):
@@ -168,7 +168,7 @@ def test_many_sounds_are_weighed_in_one_pass_and_each_as_by_itself():
     assert sum(model.sizes) == 40 and max(model.sizes) >= 2 and len(model.sizes) < 40
     alone = [asyncio.run(all_pairs(Many(), [pair]))[0].text for pair in pairs]
     assert alone == [response.text for response in responses]
-    assert told(model).outputs == ("likelihood",)
+    assert facts_of(model).outputs == ("likelihood",)
     assert [one.status for one in model.answer([Request("x")] * 2)] == ["refused"] * 2
 
 
@@ -195,7 +195,7 @@ def test_a_model_that_answers_in_batches_may_weigh_too():
         def log_likelihoods(self, batch):
             return np.array([-1.0] * len(batch), np.float32)
 
-    assert told(Both()).outputs == ("text",) and told(Weighs()).outputs == ("text", "likelihood")
+    assert facts_of(Both()).outputs == ("text",) and facts_of(Weighs()).outputs == ("text", "likelihood")
     (response,) = asyncio.run(all_pairs(Weighs(), [(level(-0.5), level(-0.25))]))
     assert json.loads(response.text) == {"preferred": -1.0, "other": -1.0}
 
@@ -206,27 +206,27 @@ def tone(hz):
     return {"bytes": file.getvalue(), "path": f"{hz}.wav"}
 
 
-def test_a_set_is_run_by_one_call_and_who_cannot_weigh_is_not_asked(tmp_path, monkeypatch):
+def test_a_set_is_run_by_one_call_and_a_model_without_likelihoods_is_not_queried(tmp_path, monkeypatch):
     name = "salmon-room-consistency"
     table = tmp_path / "slprl" / "SALMon" / "rir_consistency" / "train-00000-of-00001.parquet"
     table.parent.mkdir(parents=True)
     pairs = [(300, 400), (400, 300), (300, 300), (300, None)]
-    sides = [[None if hz is None else tone(hz) for hz in side] for side in zip(*pairs)]
+    sides = [[None if hz is None else tone(hz) for hz in role] for role in zip(*pairs)]
     pq.write_table(pa.table(dict(zip(("positive_audio", "negative_audio"), sides))), table)
     card = "---\nconfigs:\n- config_name: rir_consistency\n  data_files:\n  - {split: train, path: rir_consistency/train-*}\n---\n"
     (tmp_path / "slprl" / "SALMon" / "README.md").write_text(card)
     (tmp_path / "mine.py").write_text(WRITTEN)
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    how = {"benchmark": name, "data": tmp_path, "out": tmp_path / "run"}
-    (run,) = run_benchmark(model=f"{tmp_path}/mine.py:Low", **how).runs.values()
+    options = {"benchmark": name, "data": tmp_path, "out": tmp_path / "run"}
+    (run,) = run_benchmark(model=f"{tmp_path}/mine.py:Low", **options).runs.values()
     scores = list(run.scores("low", "pair_accuracy"))
     assert [score.value for score in scores] == [1.0, 0.0, 0.5, None]
     assert "the row has no sound in 'other_audio'" in scores[3].reason
-    (run,) = run_benchmark(model=f"{tmp_path}/mine.py:Lows", **how).runs.values()
+    (run,) = run_benchmark(model=f"{tmp_path}/mine.py:Lows", **options).runs.values()
     assert [(score.value, score.reason) for score in run.scores("lows", "pair_accuracy")] == [
         (score.value, score.reason) for score in scores
     ]
     with pytest.raises(UserError, match="the model 'words' has no method log_likelihood"):
-        run_benchmark(model=f"{tmp_path}/mine.py:Words", **how)
+        run_benchmark(model=f"{tmp_path}/mine.py:Words", **options)
     with pytest.raises(UserError, match="nothing can be given in place of one"):
-        run_benchmark(model=f"{tmp_path}/mine.py:Low", sound="silence", **how)
+        run_benchmark(model=f"{tmp_path}/mine.py:Low", sound="silence", **options)

@@ -23,11 +23,11 @@ def makes(row):
     """What makes the body of a request: one method for HTTP, one for a WebSocket, and none where a model only
     converses.
     """
-    made = load_attribute(KINDS[row.kind])
-    return next((name for name in ("content", "_events") if hasattr(made, name)), None)
+    built = load_attribute(KINDS[row.kind])
+    return next((name for name in ("content", "_events") if hasattr(built, name)), None)
 
 
-OWN = """
+CUSTOM_CODE = """
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Response
 
@@ -51,8 +51,8 @@ class Stranger:
 
 
 @pytest.fixture
-def own(tmp_path):
-    (tmp_path / "my.py").write_text(OWN)
+def custom_file(tmp_path):
+    (tmp_path / "my.py").write_text(CUSTOM_CODE)
     return tmp_path / "my.py"
 
 
@@ -69,7 +69,7 @@ def test_every_model_over_a_network_can_be_built(row, kit):
 
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r.info.reads == "messages" and makes(r)], ids=lambda row: row.name)
-def test_every_body_can_be_made(row, kit):
+def test_every_body_can_be_built(row, kit):
     model = load_model(row.name, {"model": "m"} if row.name in GENERIC - {"json-endpoint"} else {"base_url": "http://localhost:1"} if row.name == "json-endpoint" else {})  # fmt: skip
     audio = kit.tone(0.1, model.rate_hz) if "audio" in row.info.inputs else None
     for text in ("What?", ""):
@@ -128,7 +128,7 @@ def test_a_config_of_ones_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("version: 1\nsummary: s\nkind: openai-chats\n", "kind: .*openai-chat"),
         ("version: 1\nsummary: s\nkind: gemini\nlimits: 3\n", "limits"),
@@ -137,24 +137,24 @@ def test_a_config_of_ones_own(tmp_path):
         ("version: 1\nversion: 1\n", "line 2"),
     ],
 )
-def test_a_broken_config_is_told_by_file_and_field(tmp_path, text, said):
+def test_a_broken_config_is_recognised_by_file_and_field(tmp_path, text, message):
     (tmp_path / "m.yaml").write_text(text)
-    with pytest.raises(UserError, match=said) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         load_model(str(tmp_path / "m.yaml"))
     assert "m.yaml" in str(caught.value)
 
 
-def test_code_of_ones_own(own, kit):
-    model = load_model(f"{own}:Parrot", {"times": 2})
-    assert asyncio.run(model.ask(kit.question())).text == "hihi" and model.info.name == f"{own}:Parrot"
+def test_code_of_ones_own(custom_file, kit):
+    model = load_model(f"{custom_file}:Parrot", {"times": 2})
+    assert asyncio.run(model.ask(kit.question())).text == "hihi" and model.info.name == f"{custom_file}:Parrot"
     with pytest.raises(UserError, match="does not define ask and identity"):
-        load_model(f"{own}:Lame")
+        load_model(f"{custom_file}:Lame")
     with pytest.raises(UserError, match="Stranger; expected a codec_bench"):
-        load_model(f"{own}:Stranger")
+        load_model(f"{custom_file}:Stranger")
     with pytest.raises(UserError, match="has no 'Parot'"):
-        load_model(f"{own}:Parot")
+        load_model(f"{custom_file}:Parot")
     with pytest.raises(UserError, match="does not take 'words'"):
-        load_model(f"{own}:Parrot", {"words": "x"})
+        load_model(f"{custom_file}:Parrot", {"words": "x"})
 
 
 def test_every_kind_is_a_kind_of_model_and_nothing_heavy_is_imported():
@@ -182,7 +182,7 @@ def test_a_device_reaches_models_that_run_here():
         {"rename": 7},
     ],
 )
-def test_an_option_of_another_type_is_told(options):
-    with pytest.raises(UserError) as told:
+def test_an_option_of_another_type_is_reported(options):
+    with pytest.raises(UserError) as caught:
         load_model("openai-chat", {"model": "m", "base_url": "http://localhost:1/v1", **options})
-    assert next(iter(options)) in str(told.value) or "valid address" in str(told.value)
+    assert next(iter(options)) in str(caught.value) or "valid address" in str(caught.value)

@@ -19,7 +19,7 @@ RATE = 16_000
 INFO = ModelInfo("heard", inputs=("audio",), reads="fields")
 
 
-class Told(Feature):
+class Recording(Feature):
     """Says which language it was told, and how long the signal was."""
 
     name, rate_hz, reads_language, batch_s = "told", 8_000, True, 12.0
@@ -47,17 +47,17 @@ def _begin(audio):
 
 
 @pytest.fixture
-def told(monkeypatch):
+def model(monkeypatch):
     from codec_bench.models import recogniser
 
     monkeypatch.setattr(recogniser, "recognisers", lambda stem, name: ({}, name))
     monkeypatch.setattr(recogniser, "known_languages", lambda by_language, otherwise: ())
     monkeypatch.setattr(recogniser, "protocol_of_recogniser", lambda name: "told-1")
-    monkeypatch.setattr(recogniser, "load_feature", lambda name, device, weights: Told(device, weights))
+    monkeypatch.setattr(recogniser, "load_feature", lambda name, device, weights: Recording(device, weights))
     return Recogniser(INFO, feature="told", device="cpu")
 
 
-def test_it_hears_what_the_feature_hears(embedded):
+def test_it_transcribes_what_the_feature_transcribes(embedded):
     sounds = [_begin(audio) for _, audio in embedded[:2]]
     feature = load_feature("pocketsphinx")
     expected = [feature.compute([prepare(audio, RATE)])[0]["transcript"] for audio in sounds]
@@ -70,29 +70,29 @@ def test_it_hears_what_the_feature_hears(embedded):
 def test_a_prompt_in_words_is_answered_with_the_transcript(embedded):
     sound = Clip(_begin(embedded[0][1]))
     model = Recogniser(ModelInfo("heard"), feature="pocketsphinx", device="cpu")
-    asked = [
+    requests = [
         Request("a", (Message("user", (sound, "Transcribe this.")),)),
         Request("b", fields={"audio": sound, "language": "en"}, messages=(Message("user", ("x",)),)),
     ]
-    answers = ask(model, asked)
+    answers = ask(model, requests)
     assert answers[0].text == answers[1].text != ""
 
 
-def test_the_language_and_the_rate_are_the_features(told):
+def test_the_language_and_the_rate_are_the_features(model):
     fields = [
         {"audio": clip(1.0), "language": "English"},
         {"audio": clip(2.0), "language": "zh-HK"},
         {"audio": clip(1.0)},
     ]
-    answers = ask(told, [Request(str(k), fields=f) for k, f in enumerate(fields)])
+    answers = ask(model, [Request(str(k), fields=f) for k, f in enumerate(fields)])
     assert [a.text for a in answers] == ["en 8000", "yue 16000", "None 8000"]
-    assert told.rate_hz == 8_000 and told.batch_s == 12.0
+    assert model.rate_hz == 8_000 and model.batch_s == 12.0
 
 
-def test_what_cannot_be_heard_says_so(told):
+def test_unusable_audio_states_it(model):
     two = {"audio": clip(1.0), "prompt_audio": clip(1.0)}
-    asked = [{"audio": clip(0.05)}, {"audio": clip(6.0)}, {}, two, {"audio": clip(1.0)}]
-    answers = ask(told, [Request(str(k), fields=f) for k, f in enumerate(asked)])
+    requests = [{"audio": clip(0.05)}, {"audio": clip(6.0)}, {}, two, {"audio": clip(1.0)}]
+    answers = ask(model, [Request(str(k), fields=f) for k, f in enumerate(requests)])
     assert [a.status for a in answers] == ["refused", "failed", "refused", "refused", "ok"]
     assert answers[0].reason == "too short to hear"
     assert answers[1].reason == "the decoding did not come to an end" and answers[1].text == "and and and"

@@ -16,9 +16,9 @@ BEFORE, AFTER = date(2026, 11, 30), date(2026, 12, 1)
 
 def test_a_model_is_refused_from_the_day_of_its_shutdown():
     check_served("gemini-2.5-pro", today=BEFORE)
-    with pytest.raises(UserError, match=r"2026-12-01; gemini-3\.8-flash answers in its place") as told:
+    with pytest.raises(UserError, match=r"2026-12-01; gemini-3\.8-flash answers in its place") as caught:
         check_served("gemini-2.5-pro", today=AFTER)
-    assert "--model gemini-3.8-flash" in told.value.hint and "--anyway" in told.value.hint
+    assert "--model gemini-3.8-flash" in caught.value.hint and "--anyway" in caught.value.hint
 
 
 @pytest.mark.parametrize(

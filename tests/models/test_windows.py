@@ -9,7 +9,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.batching import BatchModel
-from codec_bench.models.windows import Heard, hear, join, join_texts, merge_texts, window_of, windows
+from codec_bench.models.windows import WindowedRequest, join, join_texts, merge_texts, split_windows, window_of, windows
 from codec_bench.types import Audio, Message, Request, Response, Windows
 
 RATE = 8_000
@@ -23,33 +23,37 @@ def noise(rng, seconds, rate=RATE):
     return Audio(rng.uniform(-0.5, 0.5, int(seconds * rate)).astype(np.float32), rate)
 
 
-def sounds(heard):
-    return [c.read() for r in heard.requests for m in r.messages for c in m.content if isinstance(c, Clip)]
+def sounds(output):
+    return [c.read() for r in output.requests for m in r.messages for c in m.content if isinstance(c, Clip)]
 
 
-def asked(*audio):
+def send(*audio):
     return Request("q", (Message("user", (*map(Clip, audio), "what?")),))
 
 
-def test_short_audio_is_heard_whole(rng):
+def test_short_audio_is_read_as_one(rng):
     audio = noise(rng, 2)
     for facts in ({}, {"limit_s": 2.0}, {"limit_s": 2.0, "window_s": 1.0}, {"window_s": 2.0}):
-        heard = hear(asked(audio), info(**facts), RATE)
-        assert len(heard.requests) == 1 and heard.cut_s == 0 and np.array_equal(sounds(heard)[0].samples, audio.samples)
+        windowed = split_windows(send(audio), info(**facts), RATE)
+        assert (
+            len(windowed.requests) == 1
+            and windowed.cut_s == 0
+            and np.array_equal(sounds(windowed)[0].samples, audio.samples)
+        )
 
 
-def test_long_audio_is_cut_and_told(rng):
-    heard = hear(asked(noise(rng, 3), noise(rng, 2)), info(limit_s=1.5), RATE)
-    assert [a.duration_s for a in sounds(heard)] == [1.5, 1.5] and heard.cut_s == pytest.approx(2.0)
+def test_long_audio_is_cut_and_reported(rng):
+    windowed = split_windows(send(noise(rng, 3), noise(rng, 2)), info(limit_s=1.5), RATE)
+    assert [a.duration_s for a in sounds(windowed)] == [1.5, 1.5] and windowed.cut_s == pytest.approx(2.0)
 
 
 def test_windows_hold_everything_in_order(rng):
     audio = noise(rng, 10)
-    heard = hear(asked(audio), info(limit_s=3.0, window_s=3.0), RATE)
-    parts = sounds(heard)
-    assert np.array_equal(np.concatenate([p.samples for p in parts], axis=1), audio.samples) and heard.cut_s == 0
+    windowed = split_windows(send(audio), info(limit_s=3.0, window_s=3.0), RATE)
+    parts = sounds(windowed)
+    assert np.array_equal(np.concatenate([p.samples for p in parts], axis=1), audio.samples) and windowed.cut_s == 0
     assert all(2.4 <= p.duration_s <= 3.0 for p in parts[:-1])
-    assert all(r.messages[0].content[1] == "what?" and r.id == "q" for r in heard.requests)
+    assert all(r.messages[0].content[1] == "what?" and r.id == "q" for r in windowed.requests)
 
 
 def test_a_window_ends_in_the_pause(rng):
@@ -65,23 +69,25 @@ def test_silence_gives_the_longest_windows():
 
 
 def test_two_sounds_are_not_split_and_a_voice_is_never_cut(rng):
-    heard = hear(asked(noise(rng, 3), noise(rng, 3)), info(limit_s=1.0, window_s=1.0), RATE)
-    assert len(heard.requests) == 1 and heard.cut_s == pytest.approx(4.0)
+    windowed = split_windows(send(noise(rng, 3), noise(rng, 3)), info(limit_s=1.0, window_s=1.0), RATE)
+    assert len(windowed.requests) == 1 and windowed.cut_s == pytest.approx(4.0)
     request = Request("q", fields={"audio": Clip(noise(rng, 3)), "prompt_audio": Clip(noise(rng, 5)), "text": "a"})
-    heard = hear(request, info(limit_s=1.0), RATE)
-    (one,) = heard.requests
+    windowed = split_windows(request, info(limit_s=1.0), RATE)
+    (one,) = windowed.requests
     assert (
         one.fields["prompt_audio"].read().duration_s == 5
         and one.fields["audio"].read().duration_s == 1
-        and heard.cut_s == 2
+        and windowed.cut_s == 2
     )
-    heard = hear(request, info(window_s=1.0), RATE)
-    assert len(heard.requests) >= 3 and all(r.fields["prompt_audio"].read().duration_s == 5 for r in heard.requests)
+    windowed = split_windows(request, info(window_s=1.0), RATE)
+    assert len(windowed.requests) >= 3 and all(
+        r.fields["prompt_audio"].read().duration_s == 5 for r in windowed.requests
+    )
 
 
 def test_sounds_come_at_the_rate_of_the_adapter_on_one_channel(rng):
     stereo = Audio(rng.uniform(-0.5, 0.5, (2, 16_000)).astype(np.float32), 16_000)
-    (audio,) = sounds(hear(asked(stereo), info(), RATE))
+    (audio,) = sounds(split_windows(send(stereo), info(), RATE))
     assert audio.channels == 1 and audio.sample_rate_hz == RATE and audio.num_samples == 8_000
 
 
@@ -105,19 +111,19 @@ def test_scripts_without_spaces_are_those_of_their_unicode_blocks(first, last):
 
 
 def test_joined_answers_add_up():
-    heard = Heard((asked(),) * 2)
+    windowed = WindowedRequest((send(),) * 2)
     one = Response(text="a", usage={"output_tokens": 2.0}, latency_s=1.0, first_s=0.1, finish="length", notes=("n",))
     two = Response(
         text="b", usage={"output_tokens": 3.0}, latency_s=2.0, first_s=0.2, finish="stop", attempts=2, notes=("n",)
     )
-    both = join([one, two], heard)
+    both = join([one, two], windowed)
     assert (both.text, both.latency_s, both.first_s, both.finish, both.attempts) == ("a b", 3.0, 0.1, "length", 3)
     assert both.usage == {"output_tokens": 5.0} and both.notes == ("heard in 2 windows", "n")
 
 
 def test_a_failed_window_fails_the_whole_and_is_named():
-    heard = Heard((asked(),) * 3, cut_s=1.0)
-    both = join([Response(text="a"), Response.failed("no room")], heard)
+    windowed = WindowedRequest((send(),) * 3, cut_s=1.0)
+    both = join([Response(text="a"), Response.failed("no room")], windowed)
     assert (
         both.status == "failed" and both.reason == "window 2 of 3: no room" and both.text is None and both.cut_s == 1.0
     )
@@ -125,30 +131,30 @@ def test_a_failed_window_fails_the_whole_and_is_named():
 
 def test_spoken_windows_follow_each_other(rng):
     a, b = noise(rng, 1), noise(rng, 2)
-    both = join([Response(audio=a), Response(audio=b)], Heard((asked(),) * 2))
+    both = join([Response(audio=a), Response(audio=b)], WindowedRequest((send(),) * 2))
     assert np.array_equal(both.audio.samples, np.concatenate([a.samples, b.samples], axis=1)) and both.text is None
 
 
-def told(texts, how):
-    heard = Heard((Request("q"),) * len(texts), 0.0, 10.0, how)
-    return join([Response(text=text) for text in texts], heard)
+def details(texts, options):
+    windowed = WindowedRequest((Request("q"),) * len(texts), 0.0, 10.0, options)
+    return join([Response(text=text) for text in texts], windowed)
 
 
-def test_a_model_that_cuts_is_asked_in_windows_if_the_request_says_so(rng):
+def test_a_model_that_cuts_is_queried_in_windows_if_the_request_says_so(rng):
     audio = noise(rng, 10)
-    cut = hear(asked(audio), info(limit_s=3.0), RATE)
+    cut = split_windows(send(audio), info(limit_s=3.0), RATE)
     assert (len(cut.requests), cut.cut_s, cut.sound_s) == (1, pytest.approx(7), pytest.approx(10))
-    request = replace(asked(audio), windows=Windows())
-    whole = hear(request, info(limit_s=3.0), RATE)
-    assert np.array_equal(np.concatenate([p.samples for p in sounds(whole)], axis=1), audio.samples)
-    assert (whole.cut_s, whole.sound_s) == (0, pytest.approx(10))
-    shorter = hear(replace(request, windows=Windows(length_s=1.0)), info(limit_s=3.0), RATE)
-    assert max(p.duration_s for p in sounds(shorter)) <= 1.0 and len(shorter.requests) > len(whole.requests)
-    assert len(hear(replace(request, windows=Windows(length_s=4.0)), info(), RATE).requests) == 3
-    assert len(hear(request, info(), RATE).requests) == 1, "a model without a limit is given all"
+    request = replace(send(audio), windows=Windows())
+    complete = split_windows(request, info(limit_s=3.0), RATE)
+    assert np.array_equal(np.concatenate([p.samples for p in sounds(complete)], axis=1), audio.samples)
+    assert (complete.cut_s, complete.sound_s) == (0, pytest.approx(10))
+    shorter = split_windows(replace(request, windows=Windows(length_s=1.0)), info(limit_s=3.0), RATE)
+    assert max(p.duration_s for p in sounds(shorter)) <= 1.0 and len(shorter.requests) > len(complete.requests)
+    assert len(split_windows(replace(request, windows=Windows(length_s=4.0)), info(), RATE).requests) == 3
+    assert len(split_windows(request, info(), RATE).requests) == 1, "a model without a limit is given all"
 
 
-def test_windows_overlap_as_much_as_they_say(rng):
+def test_windows_overlap_as_much_as_they_declare(rng):
     audio = noise(rng, 10)
     places = windows(audio, 3.0, 0.5)
     assert places[0][0] == 0 and places[-1][1] == audio.num_samples
@@ -167,11 +173,11 @@ def test_windows_overlap_as_much_as_they_say(rng):
     ],
 )
 def test_windows_vote(texts, one):
-    assert told(texts, Windows(join="vote")).text == one
+    assert details(texts, Windows(join="vote")).text == one
 
 
 def test_windows_on_lines_and_their_sound():
-    joined = told(["a dog barks ", "", "a door"], Windows(join="lines"))
+    joined = details(["a dog barks ", "", "a door"], Windows(join="lines"))
     assert joined.text == "a dog barks\na door" and joined.sound_s == 10.0
 
 
@@ -189,7 +195,7 @@ def test_windows_on_lines_and_their_sound():
         ("we saw a, b", "a b, c", "we saw a, b c"),
     ],
 )
-def test_what_two_windows_heard_is_kept_once(before, after, one):
+def test_what_two_windows_share_appears_once(before, after, one):
     assert merge_texts(before, after, 8) == one
 
 
@@ -208,23 +214,23 @@ class _Marks(BatchModel):
         return {}
 
     def answer(self, batch):
-        heard = [next(c for m in r.messages for c in m.content if isinstance(c, Clip)).read() for r in batch]
-        assert all(audio.duration_s <= 30.0 for audio in heard)
+        output = [next(c for m in r.messages for c in m.content if isinstance(c, Clip)).read() for r in batch]
+        assert all(audio.duration_s <= 30.0 for audio in output)
         return [
             Response(text=" ".join(f"w{round(float(v) * 1e4)}" for v in a.samples[0][a.samples[0] > 0.001]))
-            for a in heard
+            for a in output
         ]
 
 
 @pytest.mark.parametrize("overlap_s", [0.0, 2.0])
-def test_every_second_of_twenty_minutes_is_heard_in_order(overlap_s):
+def test_every_second_of_twenty_minutes_is_read_in_order(overlap_s):
     signal = np.zeros(20 * 60 * RATE, np.float32)
     marks = np.arange(RATE // 2, len(signal), RATE)
     signal[marks] = (np.arange(len(marks)) + 100) / 1e4
 
     async def ask():
         model = _Marks()
-        request = replace(asked(Audio(signal, RATE)), windows=Windows(overlap_s=overlap_s))
+        request = replace(send(Audio(signal, RATE)), windows=Windows(overlap_s=overlap_s))
         answer = await model.ask(request)
         await model.close()
         return answer

@@ -60,4 +60,4 @@ def test_a_batch_is_filled_up_with_zeros_and_its_last_item():
 
 def test_on_the_cpu_a_batch_stays_as_it_is():
     waves = torch.ones(3, 7)
-    assert in_shape(lambda *given: given, [waves], [7, 5, 6]) == (waves, [7, 5, 6])
+    assert in_shape(lambda *arguments: arguments, [waves], [7, 5, 6]) == (waves, [7, 5, 6])

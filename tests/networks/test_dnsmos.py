@@ -56,15 +56,15 @@ def test_torch_is_speechmos(torch_feature, speechmos_scores, speech, rng):
         np.zeros(10 * RATE, np.float32),
         rng.uniform(-1, 1, 10 * RATE).astype(np.float32),
     ]
-    for clip, found in zip(clips, torch_feature.compute(clips), strict=True):
-        assert_scores(found, speechmos_scores(clip))
+    for clip, result in zip(clips, torch_feature.compute(clips), strict=True):
+        assert_scores(result, speechmos_scores(clip))
 
 
 def test_the_three_ways_agree_over_every_window(speech):
     clips = [speech[: round(seconds * RATE)] for seconds in (2.5, 10.01)]
-    ways = [load_feature(f"dnsmos[all-windows]@{way}") for way in dnsmos.BACKENDS]
-    results = [way.compute(clips) for way in ways]
-    assert {way.protocol for way in ways} == {"dnsmos/all-windows"}
+    ways = [load_feature(f"dnsmos[all-windows]@{backend}") for backend in dnsmos.BACKENDS]
+    results = [backend.compute(clips) for backend in ways]
+    assert {backend.protocol for backend in ways} == {"dnsmos/all-windows"}
     for numba, torch, onnxruntime in zip(*results, strict=True):
         assert numba["windows"] == torch["windows"] == onnxruntime["windows"]
         assert_scores(torch, onnxruntime, 2e-5)
@@ -79,29 +79,29 @@ def test_what_shares_the_batch_and_how_it_is_cut_changes_nothing(torch_feature, 
     wide = load_feature("dnsmos@torch")
     empty, *together = wide.compute([np.zeros(0, np.float32), *clips[::-1]])
     assert isinstance(empty, Unavailable)
-    for one, found in zip(alone, together[::-1], strict=True):
-        assert found["windows"] == one["windows"]
-        assert_scores(found, one, 1e-5)
+    for one, result in zip(alone, together[::-1], strict=True):
+        assert result["windows"] == one["windows"]
+        assert_scores(result, one, 1e-5)
     assert wide.compute([]) == []
 
 
 def test_a_long_run_in_parts_is_the_run_whole(speech, monkeypatch):
     feature = load_feature("dnsmos[all-windows]@torch")
     clip = speech[: round(10.5 * RATE)]
-    whole = feature.compute([clip])[0]
+    at_once = feature.compute([clip])[0]
     monkeypatch.setattr(dnsmos, "WINDOWS_AT_ONCE", 1)
-    assert whole["windows"] == 2
-    assert_scores(feature.compute([clip])[0], whole, 1e-5)
+    assert at_once["windows"] == 2
+    assert_scores(feature.compute([clip])[0], at_once, 1e-5)
 
 
-@pytest.mark.parametrize("way", ["numba", "torch", "onnxruntime"])
+@pytest.mark.parametrize("backend", ["numba", "torch", "onnxruntime"])
 @pytest.mark.parametrize("seconds", [2.2, 13.0])
-def test_ultraeval_audio_hears_the_first_window_of_a_signal_followed_by_zeros(sessions, speech, way, seconds):
+def test_ultraeval_audio_scores_the_first_window_of_a_signal_followed_by_zeros(sessions, speech, backend, seconds):
     librosa = pytest.importorskip("librosa")
     clip = speech[: round(seconds * RATE)]
     window = np.zeros(int(9.01 * RATE), np.float32)
-    heard = clip[: window.size]
-    window[: heard.size] = heard
+    start = clip[: window.size]
+    window[: start.size] = start
     # Before 0.10, librosa continued a signal by its mirror image; UltraEval-Audio pins 0.8.1.
     mel = librosa.feature.melspectrogram(
         y=window[:-160], sr=RATE, n_fft=321, hop_length=160, n_mels=120, pad_mode="reflect"
@@ -112,10 +112,10 @@ def test_ultraeval_audio_hears_the_first_window_of_a_signal_followed_by_zeros(se
         name: np.polyval(polynomial, value) for (name, polynomial), value in zip(POLYNOMIALS.items(), raw, strict=True)
     }
     expected["p808"] = sessions[1].run(None, {"input_1": levels[None]})[0][0, 0]
-    feature = load_feature(f"dnsmos[ultraeval-audio]@{way}")
-    found = feature.compute([clip])[0]
-    assert feature.protocol == "dnsmos/ultraeval-audio" and found["windows"] == 1
-    assert_scores(found, expected)
+    feature = load_feature(f"dnsmos[ultraeval-audio]@{backend}")
+    result = feature.compute([clip])[0]
+    assert feature.protocol == "dnsmos/ultraeval-audio" and result["windows"] == 1
+    assert_scores(result, expected)
 
 
 def test_the_mirror_image_matters_where_a_signal_begins_loud(speech):
@@ -128,14 +128,14 @@ def test_the_mirror_image_matters_where_a_signal_begins_loud(speech):
     assert mirrored != plain
 
 
-@pytest.mark.parametrize("way", ["numba", "torch"])
-def test_versa_divides_by_the_peak(speechmos_scores, speech, way):
+@pytest.mark.parametrize("backend", ["numba", "torch"])
+def test_versa_divides_by_the_peak(speechmos_scores, speech, backend):
     clip = speech[: 10 * RATE] * np.float32(0.3)
-    feature = load_feature(f"dnsmos[versa]@{way}")
-    found, silent = feature.compute([clip, np.zeros(RATE, np.float32)])
+    feature = load_feature(f"dnsmos[versa]@{backend}")
+    result, silent = feature.compute([clip, np.zeros(RATE, np.float32)])
     assert feature.protocol == "dnsmos/versa"
-    assert_scores(found, speechmos_scores(clip / np.max(np.abs(clip))))
-    assert abs(found["bak"] - speechmos_scores(clip)["bak"]) > 10 * TOLERANCE
+    assert_scores(result, speechmos_scores(clip / np.max(np.abs(clip))))
+    assert abs(result["bak"] - speechmos_scores(clip)["bak"]) > 10 * TOLERANCE
     assert isinstance(silent, Unavailable) and "silent" in str(silent)
 
 
@@ -190,5 +190,5 @@ def test_on_a_gpu(speechmos_scores, speech):
     if not torch.cuda.is_available():
         pytest.skip("there is no GPU")
     clips = [speech[i * RATE : i * RATE + n] for i, n in enumerate([4_000, 176_200, 144_160])]
-    for clip, found in zip(clips, load_feature("dnsmos", device="cuda:0").compute(clips), strict=True):
-        assert_scores(found, speechmos_scores(clip))
+    for clip, result in zip(clips, load_feature("dnsmos", device="cuda:0").compute(clips), strict=True):
+        assert_scores(result, speechmos_scores(clip))

@@ -20,14 +20,14 @@ def test_every_item_of_a_batch_is_torchaudios(window, scale, bands):
     signals = [rng.normal(0.01, level, n).astype(np.float32) for level, n in ((0.1, 400), (0.003, 5039), (0.3, 9_999))]
     signals.append(np.zeros(4_000, np.float32))
     with torch.inference_mode():
-        found, counts = Fbank(bands, window, scale)(*padded(signals, "cpu"))
-    for got, count, signal in zip(found, counts, signals, strict=True):
+        result, counts = Fbank(bands, window, scale)(*padded(signals, "cpu"))
+    for got, count, signal in zip(result, counts, signals, strict=True):
         expected = fbank(torch.from_numpy(signal * scale)[None], num_mel_bins=bands, dither=0.0, window_type=window)
         expected = (expected - expected.mean(0)).T
         assert expected.shape[1] == count == num_frames(signal.size)
         np.testing.assert_allclose(got[:, :count], expected, atol=2e-5)
         assert not got[:, count:].any()
-    assert float(found[2].abs().max()) > 1
+    assert float(result[2].abs().max()) > 1
 
 
 def test_numbers_of_frames_of_numbers_and_of_tensors():

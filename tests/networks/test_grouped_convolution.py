@@ -21,13 +21,13 @@ def _inference():
 def compare(frames, net, tolerance):
     """The result must be that of torch's convolution in float64."""
     net.bias.normal_()
-    found = net(frames)
-    assert found.shape == frames.shape and found.dtype == net.weight.dtype
-    given = frames.to(net.weight.dtype).double().mT
+    output = net(frames)
+    assert output.shape == frames.shape and output.dtype == net.weight.dtype
+    inputs = frames.to(net.weight.dtype).double().mT
     theirs = torch.nn.functional.conv1d(
-        given, net.weight.double(), net.bias.double(), padding=net.kernel // 2, groups=GROUPS
+        inputs, net.weight.double(), net.bias.double(), padding=net.kernel // 2, groups=GROUPS
     )
-    assert (found.double() - theirs[..., : frames.shape[1]].mT).abs().max() < tolerance * theirs.abs().max()
+    assert (output.double() - theirs[..., : frames.shape[1]].mT).abs().max() < tolerance * theirs.abs().max()
 
 
 @pytest.mark.parametrize("kernel", [128, 19, 16, 3, 1])
@@ -45,7 +45,7 @@ def test_it_equals_the_convolution_in_half_precision(width):
 
 def test_the_memory_of_windows_is_bounded_and_the_parts_are_the_whole(monkeypatch):
     net, frames = GroupedConv(WIDTH, 16, GROUPS), torch.randn(4, 101, WIDTH)
-    products, whole = [], net(frames)
+    products, expected = [], net(frames)
     product = torch.baddbmm
 
     def noted(bias, windows, blocks):
@@ -54,11 +54,11 @@ def test_the_memory_of_windows_is_bounded_and_the_parts_are_the_whole(monkeypatc
 
     monkeypatch.setattr(grouped_convolution, "ENTRIES", 5000)
     monkeypatch.setattr(torch, "baddbmm", noted)
-    torch.testing.assert_close(net(frames), whole, rtol=0, atol=1e-6)
+    torch.testing.assert_close(net(frames), expected, rtol=0, atol=1e-6)
     assert len(products) > 3 and max(products) <= 5000
 
 
-def test_an_item_hears_none_of_the_others():
+def test_no_item_depends_on_the_others():
     net, frames = GroupedConv(WIDTH, 16, GROUPS), torch.randn(3, 37, WIDTH)
     alone = net(frames[1:2])
     frames[0], frames[2] = torch.inf, torch.nan

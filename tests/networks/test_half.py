@@ -53,9 +53,9 @@ def test_products_are_in_half_precision_and_the_rest_is_not(kind):
     encoder = next(module for name, module in net.named_modules() if name.endswith("encoder"))
     weight, bias = encoder.pos_conv[0].folded()
     assert weight.dtype == bias.dtype == torch.float16
-    whole = NETS[kind]()
-    assert reduce_weights(whole, "tf32") is whole
-    assert {value.dtype for value in whole.parameters()} == {torch.float32}
+    unreduced = NETS[kind]()
+    assert reduce_weights(unreduced, "tf32") is unreduced
+    assert {value.dtype for value in unreduced.parameters()} == {torch.float32}
 
 
 @pytest.mark.parametrize("point", DRIFT)
@@ -75,7 +75,7 @@ def test_results_are_near_and_do_not_depend_on_the_batch(kind, point, rng):
 
 
 @pytest.mark.parametrize("point", HALF)
-def test_what_is_in_a_batch_beside_an_item_does_not_reach_it(point, rng):
+def test_an_item_does_not_depend_on_the_rest_of_its_batch(point, rng):
     """Neither loud neighbours nor values beyond an item's end: the same batch with others in it gives the same numbers."""
     net = reduce_weights(NETS["ecapa"](), point)
     quiet, loud = noises(rng, (5600, 24_017)), noises(rng, (5600, 24_017))

@@ -104,10 +104,10 @@ def test_does_not_depend_on_the_batch(data):
 def test_does_not_depend_on_how_many_frames_are_computed_at_once(monkeypatch, speech):
     from codec_bench.networks import log_mel
 
-    whole = mels(speech[:4])
+    unchunked = mels(speech[:4])
     for at_once in (1, 97):
         monkeypatch.setitem(log_mel.FRAMES_AT_ONCE, "cpu", at_once)
-        for got, expected in zip(mels(speech[:4]), whole, strict=True):
+        for got, expected in zip(mels(speech[:4]), unchunked, strict=True):
             np.testing.assert_allclose(got, expected, rtol=0, atol=TOLERANCE)
 
 

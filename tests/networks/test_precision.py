@@ -17,7 +17,7 @@ def test_each_way_of_computing_has_an_id_of_its_own():
 
 
 @pytest.mark.parametrize(("known", "point"), [(BY_WEIGHTS, "float32"), (BY_WEIGHTS, "half"), (BY_AUTOCAST, "float16")])
-def test_other_names_say_which_there_are(known, point):
+def test_an_unknown_name_lists_the_known_ones(known, point):
     with pytest.raises(UserError, match=f"x has no '@{point}'") as caught:
         parse_precision("x", point, known)
     assert all(f"x@{name}" in caught.value.hint for name in known)

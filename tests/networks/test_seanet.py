@@ -39,16 +39,16 @@ def pairs():
     return out
 
 
-@pytest.mark.parametrize("side", [0, 1])
-def test_a_ragged_batch_is_what_the_package_gives_for_each_item(side, pairs):
-    ours, theirs = pairs[side]
-    width, hop = ((1, 40), (12, 40))[side]
-    lengths = LENGTHS if side == 0 else LENGTHS[:30]
+@pytest.mark.parametrize("half", [0, 1])
+def test_a_ragged_batch_is_what_the_package_gives_for_each_item(half, pairs):
+    ours, theirs = pairs[half]
+    width, hop = ((1, 40), (12, 40))[half]
+    lengths = LENGTHS if half == 0 else LENGTHS[:30]
     batch = 30 * torch.randn(len(lengths), width, max(lengths))  # noise where the padding is
     together = ours(batch, lengths)
     for row, length, mine in zip(batch, lengths, together, strict=True):
         expected = theirs(row[None, :, :length])[0]
-        assert expected.shape[1] == (-(-length // hop) if side == 0 else length * hop)
+        assert expected.shape[1] == (-(-length // hop) if half == 0 else length * hop)
         scale = expected.abs().max()
         torch.testing.assert_close(mine[:, : expected.shape[1]], expected, rtol=0, atol=float(2e-5 * scale))
         alone = ours(row[None, :, :length], [length])[0]

@@ -61,12 +61,12 @@ def s3prl_states(config: EncoderConfig, state):
     net = tiny_speech.s3prl_net(config, state)
     inputs: list[torch.Tensor] = []
     for layer in net.encoder.layers:
-        layer.register_forward_hook(lambda _, given, __: inputs.append(given[0].transpose(0, 1)))
+        layer.register_forward_hook(lambda _, arguments, __: inputs.append(arguments[0].transpose(0, 1)))
 
     def states(wave):
         inputs.clear()
-        found = net.extract_features(wave, padding_mask=None, mask=False)
-        last = found[0] if isinstance(found, tuple) else found["x"]
+        features = net.extract_features(wave, padding_mask=None, mask=False)
+        last = features[0] if isinstance(features, tuple) else features["x"]
         return [*(hidden[:, : last.shape[1]] for hidden in inputs), last]
 
     return states
@@ -134,8 +134,8 @@ def test_a_result_depends_on_neither_the_batch_nor_its_order_nor_the_padding(con
     for batch in (waves, noisy):
         last, frames = net(batch, sizes)
         assert last.shape[1] == max(frames)
-        for place, k in enumerate(order):
-            assert worst(last[place, : frames[place]], alone[k]) < 1e-5
+        for index, k in enumerate(order):
+            assert worst(last[index, : frames[index]], alone[k]) < 1e-5
 
 
 def test_the_group_norm_is_exact_for_a_quiet_signal_on_a_large_offset(rng):
@@ -153,11 +153,11 @@ def test_the_group_norm_is_exact_for_a_quiet_signal_on_a_large_offset(rng):
 def test_long_signals_are_attended_to_in_blocks(config, rows, rng, monkeypatch):
     net = filled(SpeechEncoder(config))
     batch = padded(signals(rng, (16_000, 8_000)), "cpu")
-    whole, _ = net(*batch)
+    expected, _ = net(*batch)
     monkeypatch.setattr(module, "BIAS_ENTRIES", 2 * config.heads * 56 * rows)
     blocks, frames = net(*batch)
     for item, count in enumerate(frames):
-        assert worst(blocks[item, :count], whole[item, :count]) < 1e-5
+        assert worst(blocks[item, :count], expected[item, :count]) < 1e-5
 
 
 def test_new_weights_take_effect(config, rng):

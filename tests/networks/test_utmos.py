@@ -69,5 +69,5 @@ def test_what_lies_beyond_an_end_does_not_count(small):
     waves = torch.from_numpy(rng.normal(0, 10, (1, 20_000)).astype(np.float32))
     waves[0, :9_000] = torch.from_numpy(signal)
     with torch.inference_mode():
-        found = small(waves, [9_000])
-    np.testing.assert_allclose(found.numpy(), opinions(small, [signal]), rtol=1e-5)
+        result = small(waves, [9_000])
+    np.testing.assert_allclose(result.numpy(), opinions(small, [signal]), rtol=1e-5)

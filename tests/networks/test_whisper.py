@@ -27,8 +27,8 @@ def both(tmp_path_factory):
     return theirs, WhisperNet(theirs)
 
 
-def assert_close(found, expected):
-    assert (found - expected).abs().max() <= 1e-5 * expected.abs().max()
+def assert_close(actual, expected):
+    assert (actual - expected).abs().max() <= 1e-5 * expected.abs().max()
 
 
 @torch.inference_mode()
@@ -61,20 +61,20 @@ def test_every_step_is_transformers_whole_pass_also_after_windows_have_left(both
     encoded = torch.randn(5, 1500, 64, generator=random)
     tokens = torch.randint(0, 1000, (5, 9), generator=random)
     written = ours.begin(encoded, tokens.shape[1])
-    kept = torch.arange(5)
+    remaining = torch.arange(5)
     for first, last in ((0, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9)):
         if (rows := {5: [3, 0, 1], 7: [2]}.get(first)) is not None:
             written.keep(torch.tensor(rows))
-            kept = kept[rows]
-        given = tokens[kept, first:last]
-        with Counted() as asked:
-            out = ours.step(given, written)
+            remaining = remaining[rows]
+        step_tokens = tokens[remaining, first:last]
+        with Counted() as counted:
+            out = ours.step(step_tokens, written)
         expected = theirs.get_decoder()(
-            input_ids=tokens[kept, :last], encoder_hidden_states=encoded[kept], use_cache=False
+            input_ids=tokens[remaining, :last], encoder_hidden_states=encoded[remaining], use_cache=False
         ).last_hidden_state
         assert_close(out, expected[:, first:])
         assert_close(ours.logits(out[:, -1]), theirs.proj_out(expected[:, -1]))
-        assert asked.launches == 16 * LAYERS + 3, asked.calls
+        assert counted.launches == 16 * LAYERS + 3, counted.calls
 
 
 @torch.inference_mode()
@@ -109,12 +109,12 @@ def test_cudnn_may_compute_attention_only_where_a_shape_comes_again(both, monkey
     monkeypatch.setattr(whisper, "_repeats", lambda windows: len(windows) == 2)
     for windows in (2, 3):
         written = ours.begin(ours.encode(torch.zeros(windows, 80, 3000)), 6)
-        for given in (4, 1, 1):
-            ours.step(torch.zeros(windows, given, dtype=torch.int64), written)
-    on_the_ladder, beside = seen[: len(seen) // 2], seen[len(seen) // 2 :]
+        for count in (4, 1, 1):
+            ours.step(torch.zeros(windows, count, dtype=torch.int64), written)
+    on_the_ladder, others = seen[: len(seen) // 2], seen[len(seen) // 2 :]
     assert {one[:2] for one in on_the_ladder if one[2]} == {(1500, 1500), (1, 1500)}
     assert {one[:2] for one in on_the_ladder if not one[2]} == {(4, 4), (4, 1500), (1, 5), (1, 6)}
-    assert not any(one[2] for one in beside)
+    assert not any(one[2] for one in others)
     assert not torch.backends.cuda.cudnn_sdp_enabled()
 
 

@@ -13,7 +13,7 @@ from codec_bench.text.rules import get_rule
 
 # Every number up to 1,299, and every 37th after them: each hundred and each rest.
 SOME = (*range(1300), *range(1300, LARGEST + 1, 37), LARGEST)
-FEW = (*range(131), *range(131, LARGEST + 1, 97), 1000, 2000, LARGEST)
+SMALL = (*range(131), *range(131, LARGEST + 1, 97), 1000, 2000, LARGEST)
 # Telephone numbers, which wetext reads digit by digit, and numbers with a two in each place.
 CHINESE = (*range(130), 200, 202, 222, 1100, 1200, 2000, 2002, 2200, 2222, 9009, 9090, LARGEST)
 
@@ -36,12 +36,12 @@ def test_no_two_numbers_have_the_same_words(language):
 
 @pytest.mark.parametrize("language", ["en", *SEPARATORS])
 def test_digits_and_the_librarys_words_are_equal_in_both_directions(language):
-    digits, words = [str(number) for number in FEW], [library(language, number) for number in FEW]
+    digits, words = [str(number) for number in SMALL], [library(language, number) for number in SMALL]
     for reference, estimate in ((digits, words), (words, digits)):
         compared = get_rule("by-language").compare(
-            reference=reference, estimate=estimate, language=[language] * len(FEW)
+            reference=reference, estimate=estimate, language=[language] * len(SMALL)
         )
-        assert [pair.value for pair in compared] == [0.0] * len(FEW)
+        assert [pair.value for pair in compared] == [0.0] * len(SMALL)
 
 
 def test_chinese_digits_and_words_are_equal():
@@ -65,20 +65,22 @@ def test_large_numbers_in_units_of_ten_thousand(language, number):
 @pytest.mark.parametrize("language", [language for language in SEPARATORS if load(language).point])
 @settings(max_examples=20, deadline=None)
 @given(whole=st.integers(0, LARGEST), decimals=st.text("0123456789", min_size=1, max_size=2))
-def test_decimals_are_the_librarys(language, whole, decimals):
+def test_decimals_are_the_librarys(language, complete, decimals):
     decimals = decimals.rstrip("0") or "5"  # a library does not read zeros at the end
-    said = get_normaliser(f"folded-{language}")
-    written = f"{whole}{SEPARATORS[language][1]}{decimals}"
-    words = library(language, float(f"{whole}.{decimals}"))
+    text = get_normaliser(f"folded-{language}")
+    written = f"{complete}{SEPARATORS[language][1]}{decimals}"
+    words = library(language, float(f"{complete}.{decimals}"))
     if (
         language == "pt"
     ):  # the library leaves out the "e" of "seis mil e trezentos" before a comma, and says it without one
-        words = library(language, whole) + library(language, float(f"0.{decimals}")).removeprefix(library(language, 0))
-    assert said(written) == said(words)
+        words = library(language, complete) + library(language, float(f"0.{decimals}")).removeprefix(
+            library(language, 0)
+        )
+    assert text(written) == text(words)
 
 
 @pytest.mark.parametrize(
-    ("language", "text", "said"),
+    ("language", "text", "message"),
     [
         ("de", "1.234 und 12.5.", "eintausendzweihundertvierunddreißig und zwölf fünf"),
         ("de", "10.000 und 1.234.567", "10000 und 1234567"),
@@ -93,8 +95,8 @@ def test_decimals_are_the_librarys(language, whole, decimals):
         ("es", "(5) y -5", "y cinco"),
     ],
 )
-def test_what_is_a_number(language, text, said):
-    assert get_rule("by-language").trace(text, language)[-1][1] == said
+def test_what_is_a_number(language, text, message):
+    assert get_rule("by-language").trace(text, language)[-1][1] == message
 
 
 @given(st.text("0123456789.,- ab", max_size=30), st.sampled_from(sorted(SEPARATORS)))
@@ -109,7 +111,7 @@ def test_a_text_without_digits_stays(text, language):
 
 
 @pytest.mark.parametrize("language", SEPARATORS)
-@pytest.mark.parametrize("piece", ["1", "1,", "11,", "111,", "1.", "1 "])
-def test_long_runs_of_digits_take_linear_time(language, piece):
+@pytest.mark.parametrize("segment", ["1", "1,", "11,", "111,", "1.", "1 "])
+def test_long_runs_of_digits_take_linear_time(language, segment):
     # Quadratic time would be minutes here.
-    assert cardinals(language)(piece * 30_000)
+    assert cardinals(language)(segment * 30_000)

@@ -12,7 +12,7 @@ from codec_bench.text.chinese_numbers import DIGITS, UNITS, cardinal, normalised
 
 VALUES = {word: value for value, word in enumerate(DIGITS)} | {"两": 2}
 SMALL = {"十": 10, "百": 100, "千": 1000}
-LARGE = {word: 10 ** (4 * (place + 1)) for place, word in enumerate("万亿兆京垓秭穰沟涧正载")}
+LARGE = {word: 10 ** (4 * (index + 1)) for index, word in enumerate("万亿兆京垓秭穰沟涧正载")}
 
 
 def meaning(words):
@@ -41,9 +41,9 @@ def test_every_power_has_its_word(word):
 
 
 @given(st.integers(0, 9999), st.text("0123456789", min_size=1, max_size=6))
-def test_decimals_are_read_one_by_one(whole, decimals):
-    said, _, after = cardinal(f"{whole}.{decimals}").partition("点")
-    assert meaning(said) == whole
+def test_decimals_are_read_one_by_one(complete, decimals):
+    text, _, after = cardinal(f"{complete}.{decimals}").partition("点")
+    assert meaning(text) == complete
     assert [VALUES[digit] for digit in after] == list(map(int, decimals))
 
 
@@ -101,7 +101,7 @@ def test_readings_are_the_published_ones(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("98年5月", "九八年五月"),
         ("12345678元", "一千两百三十四万五千六百七十八元"),
@@ -114,8 +114,8 @@ def test_readings_are_the_published_ones(text):
         ("没有数字", "没有数字"),
     ],
 )
-def test_readings(text, said):
-    assert spoken(text) == said
+def test_readings(text, message):
+    assert spoken(text) == message
 
 
 @given(st.text(max_size=20))
@@ -131,10 +131,10 @@ def test_the_published_units_are_those_of_the_cases():
         assert spoken(f"第9800{word}") == f"第九八零零{word}"
 
 
-@pytest.mark.parametrize("piece", ["1", "a", "1.1", "你", "5元", "B二"])
-def test_long_texts_take_linear_time(piece):
+@pytest.mark.parametrize("segment", ["1", "a", "1.1", "你", "5元", "B二"])
+def test_long_texts_take_linear_time(segment):
     # Quadratic time would be minutes here.
-    assert normalised(piece * 20_000) is not None
+    assert normalised(segment * 20_000) is not None
 
 
 def test_digits_one_by_one_leave_out_the_rest():

@@ -6,10 +6,10 @@ from time import process_time
 
 import pytest
 
-from codec_bench.text.degenerate_answers import WAYS, ways_of
+from codec_bench.text.degenerate_answers import WAYS, find_degeneracies
 
-ASKED = "Listen to the audio and type out everything that is said."
-SAID = "the quick brown fox jumps over the lazy dog"
+REQUESTED = "Listen to the audio and type out everything that is said."
+TEXT = "the quick brown fox jumps over the lazy dog"
 NAMED = [
     ("", {}, ["empty"]),
     (" ... !?\n", {}, ["empty"]),
@@ -17,7 +17,7 @@ NAMED = [
     ("I hear a man who says " + "go to the door, " * 6, {}, ["endless"]),
     ("谢谢观看" * 20, {"language": "zh"}, ["endless"]),
     ("a" * 60, {}, ["endless"]),
-    (SAID, {"at_limit": True}, ["endless"]),
+    (TEXT, {"at_limit": True}, ["endless"]),
     ("listen to the audio, and type out everything that is said", {}, ["copy"]),
     ("Sure. Type out everything that is said:", {}, ["copy"]),
     ("transcribe the speech", {"prompt": "Transcribe the speech."}, ["copy"]),
@@ -38,7 +38,7 @@ NAMED = [
     ("那只狐狸" * 20, {}, ["endless", "language"]),
 ]
 ANSWERS = [
-    (SAID, {}),
+    (TEXT, {}),
     ("A", {"known": ["B"], "prompt": "Choose one. A. A cat B. A dog"}),
     ("the sound of a cat that is purring", {"known": ["the sound of a cat that is purring", "dog"], "prompt": "Which? the sound of a cat that is purring; dog"}),
     ("no no no no", {"known": ["no no no"]}),
@@ -55,21 +55,21 @@ ANSWERS = [
     ("Der Rhein, die Spree", {"language": "en"}),
     ("42 17 3", {"language": "zh"}),
     ("привет", {"language": None}),
-    ("I will type it out: " + SAID + " and then the dog runs away from the fox into the deep forest where it is safe", {"prompt": "type out"}),
+    ("I will type it out: " + TEXT + " and then the dog runs away from the fox into the deep forest where it is safe", {"prompt": "type out"}),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "given", "ways"), NAMED)
-def test_what_is_no_answer_is_named(text, given, ways):
-    assert list(ways_of(text, **{"prompt": ASKED, "known": [SAID], "language": "en", **given})) == ways
+@pytest.mark.parametrize(("text", "options", "ways"), NAMED)
+def test_what_is_no_answer_is_named(text, options, ways):
+    assert list(find_degeneracies(text, **{"prompt": REQUESTED, "known": [TEXT], "language": "en", **options})) == ways
 
 
-@pytest.mark.parametrize(("text", "given"), ANSWERS)
-def test_what_is_an_answer_is_not_named(text, given):
-    given = {"prompt": ASKED, "language": "en", **given}
-    if given["language"] is not None:
-        given.setdefault("known", [SAID] if given["language"] == "en" else [])
-    assert ways_of(text, **given) == ()
+@pytest.mark.parametrize(("text", "options"), ANSWERS)
+def test_what_is_an_answer_is_not_named(text, options):
+    options = {"prompt": REQUESTED, "language": "en", **options}
+    if options["language"] is not None:
+        options.setdefault("known", [TEXT] if options["language"] == "en" else [])
+    assert find_degeneracies(text, **options) == ()
 
 
 def test_the_ways_are_named_in_one_order():
@@ -79,5 +79,5 @@ def test_the_ways_are_named_in_one_order():
 @pytest.mark.parametrize("text", ["a" * 400_000, "ab " * 200_000, "的" * 300_000, "(" * 300_000, "DH AH0 " * 60_000])
 def test_a_long_answer_takes_no_long_time(text):
     began = process_time()
-    ways_of(text, prompt="a b " * 50_000, known=["x " * 50_000], language="en")
+    find_degeneracies(text, prompt="a b " * 50_000, known=["x " * 50_000], language="en")
     assert process_time() - began < 2

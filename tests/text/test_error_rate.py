@@ -32,15 +32,15 @@ def corpus(rng, utterances, vocabulary):
     references, estimates = [], []
     for _ in range(utterances):
         words = rng.choice(names, rng.integers(0, 30)).tolist()
-        heard = []
+        received = []
         for word in words:
             draw = rng.random()
             if draw > 0.05:
-                heard.append(word if draw > 0.1 else str(rng.choice(names)))
+                received.append(word if draw > 0.1 else str(rng.choice(names)))
             if draw < 0.02 or draw > 0.97:
-                heard.append(str(rng.choice(names)))
+                received.append(str(rng.choice(names)))
         references.append(" ".join(words))
-        estimates.append(" ".join(heard))
+        estimates.append(" ".join(received))
     return references, estimates
 
 
@@ -51,9 +51,9 @@ def test_every_pair_counts_as_jiwer(rng, unit, vocabulary):
     ours = error_rates(reference=references, estimate=estimates, unit=unit, normaliser="none")
     expected = [JIWER[unit](r, e) for r, e in zip(references, estimates)]
     assert [as_tuple(o) for o in ours] == [as_tuple(x) for x in expected]
-    whole = error_rate(reference=references, estimate=estimates, unit=unit, normaliser="none")
-    assert as_tuple(whole) == as_tuple(JIWER[unit](references, estimates))
-    assert whole.rate == getattr(JIWER[unit](references, estimates), {"word": "wer", "char": "cer"}[unit])
+    complete = error_rate(reference=references, estimate=estimates, unit=unit, normaliser="none")
+    assert as_tuple(complete) == as_tuple(JIWER[unit](references, estimates))
+    assert complete.rate == getattr(JIWER[unit](references, estimates), {"word": "wer", "char": "cer"}[unit])
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -70,10 +70,10 @@ def test_hostile_text_counts_and_aligns_as_jiwer(unit, reference, estimate):
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_sentences_of_real_data_count_as_jiwer(spoken, unit):
-    said = [row["text"] for row, _ in spoken if row.get("text")]
+    text = [row["text"] for row, _ in spoken if row.get("text")]
     # Every text is compared with every other, so the pairs are more or less alike.
-    references = [a for a in said for _ in said]
-    estimates = [b for _ in said for b in said]
+    references = [a for a in text for _ in text]
+    estimates = [b for _ in text for b in text]
     apply = get_normaliser("whisper-en")
     ours = error_rates(reference=references, estimate=estimates, unit=unit)
     for reference, estimate, counted in zip(references, estimates, ours):
@@ -126,12 +126,13 @@ def test_an_empty_reference_has_no_rate():
 @pytest.mark.parametrize("unit", UNITS)
 def test_what_is_inserted_where_the_reference_is_empty_counts_in_the_corpus(unit):
     references, estimates = ["one two", "", "", "a"], ["one", "three more words", "", "b"]
-    whole = error_rate(reference=references, estimate=estimates, unit=unit, normaliser="none")
+    complete = error_rate(reference=references, estimate=estimates, unit=unit, normaliser="none")
     expected = JIWER[unit](references, estimates)
-    assert as_tuple(whole) == as_tuple(expected)
-    assert whole.rate == getattr(expected, {"word": "wer", "char": "cer"}[unit])
+    assert as_tuple(complete) == as_tuple(expected)
+    assert complete.rate == getattr(expected, {"word": "wer", "char": "cer"}[unit])
     assert (
-        whole.rate > error_rate(reference=references[::3], estimate=estimates[::3], unit=unit, normaliser="none").rate
+        complete.rate
+        > error_rate(reference=references[::3], estimate=estimates[::3], unit=unit, normaliser="none").rate
     )
 
 
@@ -183,5 +184,5 @@ def test_what_is_no_text_is_named_in_one_sentence(arguments, message):
 
 
 def test_texts_may_come_from_an_iterator():
-    found = error_rate(reference=(text for text in ("a b", "c")), estimate=iter(["a b", "d"]))
-    assert (found.hits, found.substitutions) == (2, 1)
+    result = error_rate(reference=(text for text in ("a b", "c")), estimate=iter(["a b", "d"]))
+    assert (result.hits, result.substitutions) == (2, 1)

@@ -18,8 +18,8 @@ CASES = json.loads((GOLDEN / "open_asr").with_suffix(".json").read_text("utf-8")
 
 def expected(case, version):
     """What is expected of a case by a version; a version that gives what the one before gives says only that."""
-    told = [case["expected"][one] for one in VERSIONS[: VERSIONS.index(version) + 1]]
-    return next(one for one in reversed(told) if one != "as before")
+    details = [case["expected"][one] for one in VERSIONS[: VERSIONS.index(version) + 1]]
+    return next(one for one in reversed(details) if one != "as before")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -27,14 +27,14 @@ def test_every_pair_has_the_texts_and_counts_of_the_leaderboards_own_program(ver
     columns = {name: [case[name] for case in CASES] for name in ("reference", "estimate", "language")}
     compared = get_rule(f"official/open-asr/{version}").compare(**columns)
     for case, one in zip(CASES, compared, strict=True):
-        told = expected(case, version)
+        details = expected(case, version)
         assert (" ".join(one.reference.split()), " ".join(one.estimate.split())) == (
-            told["reference"],
-            told["estimate"],
+            details["reference"],
+            details["estimate"],
         ), case
         counts = one.counts
-        assert [counts.insertions, counts.deletions, counts.substitutions] == told["ins_del_sub"], case
-        assert counts.reference_length == told["words"]
+        assert [counts.insertions, counts.deletions, counts.substitutions] == details["ins_del_sub"], case
+        assert counts.reference_length == details["words"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -48,8 +48,8 @@ def test_the_corpus_value_is_errors_over_words(version):
         estimate=[case["estimate"] for case in mine],
         language=["en"] * len(mine),
     )
-    told = [expected(case, version) for case in mine]
-    errors, words = sum(sum(one["ins_del_sub"]) for one in told), sum(one["words"] for one in told)
+    details = [expected(case, version) for case in mine]
+    errors, words = sum(sum(one["ins_del_sub"]) for one in details), sum(one["words"] for one in details)
     assert rule.corpus(compared) == pytest.approx(errors / words, abs=1e-12)
 
 
@@ -70,8 +70,8 @@ def test_the_versions_differ_in_what_they_were_changed_for():
         ("the flyer", "the flier", VERSIONS[:3]),
     ]
     for reference, estimate, wrong in changes:
-        found = [version for version in VERSIONS if rate(version, reference, estimate)]
-        assert found == list(wrong), (reference, found)
+        results = [version for version in VERSIONS if rate(version, reference, estimate)]
+        assert results == list(wrong), (reference, results)
 
 
 def test_joined_pairs_joins_both_sides_and_nothing_else():

@@ -81,13 +81,13 @@ def test_a_text_against_itself_has_no_error(name, text, language):
 def test_shares_add_up_to_the_corpus(name, some, cut):
     rule = get_rule(name)
     results = compare(name, some)
-    above, below = (sum(rule.share(result)[side] for result in results) for side in (0, 1))
-    whole = rule.corpus(results)
-    assert whole is None if not below else whole == pytest.approx(above / below, rel=1e-12)
-    assert rule.corpus(results[cut:] + results[:cut]) == whole
+    above, below = (sum(rule.share(result)[role] for result in results) for role in (0, 1))
+    complete = rule.corpus(results)
+    assert complete is None if not below else complete == pytest.approx(above / below, rel=1e-12)
+    assert rule.corpus(results[cut:] + results[:cut]) == complete
     if rule.aggregate == "ratio":
         counts = sum((result.counts for result in results), ErrorRate.zero())
-        assert whole == counts.rate
+        assert complete == counts.rate
 
 
 # The same speech in another spelling: no error is counted.
@@ -178,7 +178,7 @@ def test_an_empty_reference_has_a_note_and_no_value(language):
             assert result.note
 
 
-def test_a_unit_can_be_asked_for_of_own_rules_only():
+def test_a_unit_can_be_requested_of_own_rules_only():
     assert one("a bc", "a bd", "en", unit="char").counts == error_rate(
         reference="a bc", estimate="a bd", unit="char", normaliser="none"
     )
@@ -283,5 +283,5 @@ def test_an_item_of_mixed_text_is_a_character_or_a_word():
 def test_rules_name_only_steps_that_exist():
     for rule in rules._rules().values():
         for recipe in filter(None, (*rule.recipes.values(), rule.otherwise)):
-            for side in ("reference", "estimate"):
-                assert all(get_normaliser(step)("a 1") is not None for step in recipe.steps(side))
+            for role in ("reference", "estimate"):
+                assert all(get_normaliser(step)("a 1") is not None for step in recipe.steps(role))

@@ -80,21 +80,21 @@ def compare(name, cases):
     )
 
 
-def before_tokens(rule, text, language, side):
+def before_tokens(rule, text, language, role):
     """The text as normalised, before a tokeniser cut it."""
-    done = rule.trace(text, language, side)
-    cut = next((place for place, (step, _) in enumerate(done) if step in TOKENISERS), len(done))
+    done = rule.trace(text, language, role)
+    cut = next((index for index, (step, _) in enumerate(done) if step in TOKENISERS), len(done))
     return done[cut - 1][1]
 
 
 @pytest.mark.parametrize(("name", "case"), every_case(FILES))
 def test_a_pair(name, case):
-    given, expected = case["input"], case["expected"]
+    options, expected = case["input"], case["expected"]
     rule, (result,) = compare(name, [case])
-    language = FILES[name][1] or given["language"]
+    language = FILES[name][1] or options["language"]
     traced = {}
-    for side, text in (("reference", given["reference"]), ("estimate", given["hypothesis"])):
-        traced[side] = before_tokens(rule, text, language, side)
+    for role, text in (("reference", options["reference"]), ("estimate", options["hypothesis"])):
+        traced[role] = before_tokens(rule, text, language, role)
     assert traced["reference"] == expected["reference_normalized"]
     assert traced["estimate"] == expected["hypothesis_normalized"]
     counts = result.counts
@@ -157,14 +157,14 @@ def test_a_corpus(name):
 
 @pytest.mark.parametrize(("name", "case"), every_case(LONG_TTS))
 def test_a_long_text(name, case):
-    given, expected = case["input"], case["expected"]
+    options, expected = case["input"], case["expected"]
     rule = get_rule(f"{ULTRAEVAL}/long-tts")
     for field in ("text", "text_norm", "hypothesis"):
-        assert rule.trace(given[field], LONG_TTS[name])[-1][1] == expected[f"{field}_normalized"]
+        assert rule.trace(options[field], LONG_TTS[name])[-1][1] == expected[f"{field}_normalized"]
     (result,) = rule.compare(
-        reference=[given["text"]],
-        spoken=[given["text_norm"]],
-        estimate=[given["hypothesis"]],
+        reference=[options["text"]],
+        spoken=[options["text_norm"]],
+        estimate=[options["hypothesis"]],
         language=[LONG_TTS[name]],
     )
     if "raises" in expected["result"]:

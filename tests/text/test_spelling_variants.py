@@ -65,13 +65,13 @@ def test_what_only_looks_like_a_variant_stays(language, text):
 
 def test_german_hundreds_are_the_librarys_numbers():
     """Every other form leads to a number, and no form to two."""
-    say = load("de").words
-    numbers = {say(number) for number in range(10_000)}
+    spell = load("de").words
+    numbers = {spell(number) for number in range(10_000)}
     forms = spelling_variants._numerals_de()
     assert set(forms.values()) <= numbers
     assert all(forms.get(words, words) == words for words in numbers)
-    assert forms["neunzehnhundertneunundneunzig"] == say(1999)
-    assert forms["tausendhundert"] == forms["elfhundert"] == say(1100)
+    assert forms["neunzehnhundertneunundneunzig"] == spell(1999)
+    assert forms["tausendhundert"] == forms["elfhundert"] == spell(1100)
 
 
 def test_devanagari_is_one_spelling_and_stays_so():
@@ -84,10 +84,10 @@ def test_devanagari_is_one_spelling_and_stays_so():
         assert step(step(pair)) == step(pair)
 
 
-@pytest.mark.parametrize(("time", "said"), [("3:30", "three thirty"), ("3:05", "three oh five"), ("12:00 pm", "twelve pm"),
+@pytest.mark.parametrize(("time", "message"), [("3:30", "three thirty"), ("3:05", "three oh five"), ("12:00 pm", "twelve pm"),
                                             ("11:00", "eleven o'clock"), ("23:59", "twenty three fifty nine")])  # fmt: skip
-def test_times_of_the_clock_are_what_is_said(time, said):
-    assert get_normaliser("folded-en")(f"at {time}") == get_normaliser("folded-en")(f"at {said}")
+def test_times_of_the_clock_are_spelled_as_spoken(time, message):
+    assert get_normaliser("folded-en")(f"at {time}") == get_normaliser("folded-en")(f"at {message}")
 
 
 @pytest.mark.parametrize(("one", "other"), [("F, B, I", "F.B.I."), ("b c", "b, c."), ("a b c", "ABC"), ("T. V.", "tv"),

@@ -9,7 +9,7 @@ import pytest
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.text.rules import get_rule
-from codec_bench.text.tags import REMOVED, SAID, without_tags
+from codec_bench.text.tags import REMOVED, TAG_NOTE, without_tags
 
 
 @pytest.mark.parametrize(
@@ -34,27 +34,27 @@ def test_what_is_a_tag(text, bare, count):
     assert without_tags(bare)[1] == 0
 
 
-def scored(rule, reference, said):
-    return load_answer_metric(f"wer[answer]@{rule}").compute([Answer("1", said, (reference,), {}, "en")])[0]
+def scored(rule, reference, text):
+    return load_answer_metric(f"wer[answer]@{rule}").compute([Answer("1", text, (reference,), {}, "en")])[0]
 
 
 def test_a_published_rule_takes_a_tag_for_words_and_says_so():
-    kept = scored("seed-tts", "[laughs] well then", "well then")
+    retained = scored("seed-tts", "[laughs] well then", "well then")
     assert (
-        kept.value == pytest.approx(1 / 3)
-        and kept.detail["flag"] == SAID
-        and kept.detail["tags"] == 1
-        and kept.detail["flag_from"] == 0.01
+        retained.value == pytest.approx(1 / 3)
+        and retained.detail["flag"] == TAG_NOTE
+        and retained.detail["tags"] == 1
+        and retained.detail["flag_from"] == 0.01
     )
     bare = scored("untagged/seed-tts", "[laughs] well then", "well then")
     assert bare.value == 0 and bare.detail["flag"] == REMOVED and bare.detail["tags"] == 1
-    assert bare.protocol == "wer/answer/untagged/official/seed-tts-eval" != kept.protocol
+    assert bare.protocol == "wer/answer/untagged/official/seed-tts-eval" != retained.protocol
 
 
 def test_tags_of_the_transcript_go_too_and_a_text_without_tags_is_compared_as_before():
     assert scored("untagged/seed-tts", "well then", "[music] well then").value == 0
-    for said in ("well then", "well, [x] now"):
-        plain, untagged = scored("seed-tts", "well then now", said), scored("untagged/seed-tts", "well then now", said)
+    for text in ("well then", "well, [x] now"):
+        plain, untagged = scored("seed-tts", "well then now", text), scored("untagged/seed-tts", "well then now", text)
         assert "flag" not in plain.detail and "flag" not in untagged.detail
     assert scored("untagged/none", "a b c", "a c").value == scored("none", "a b c", "a c").value
 
@@ -73,7 +73,7 @@ def test_a_rule_that_there_is_not_has_no_untagged_form():
 
 
 def test_brackets_alone_take_no_time():
-    begun = time.process_time()
+    start = time.process_time()
     for sign in "[<(":
         assert without_tags((sign + "a ") * 20_000)[1] == 0
-    assert time.process_time() - begun < 2
+    assert time.process_time() - start < 2

@@ -129,9 +129,9 @@ class _Handler(Connection):
         if self.command == "HEAD":
             return None
         cut = served.cuts.pop(0) if served.cuts else len(served.content)
-        piece = served.content[begin : max(begin, cut)]
-        request.sent = len(piece)  # before the client can see the end of it
-        self.wfile.write(piece)
+        segment = served.content[begin : max(begin, cut)]
+        request.sent = len(segment)  # before the client can see the end of it
+        self.wfile.write(segment)
         if cut < len(served.content) or not served.length:
             self.close_connection = True
         return None
@@ -151,9 +151,9 @@ def git_id(content: bytes) -> str:
 
 @pytest.fixture
 def server():
-    made = Server()
-    yield made
-    made.close()
+    built = Server()
+    yield built
+    built.close()
 
 
 @pytest.fixture
@@ -182,8 +182,8 @@ def catalogue(monkeypatch):
     entries = {}
 
     def add(name, **fields):
-        given = {"version": 1, "summary": "A test.", "licence": "MIT", **fields}
-        entries[name] = Checkpoint.model_validate({"name": name, **given})
+        options = {"version": 1, "summary": "A test.", "licence": "MIT", **fields}
+        entries[name] = Checkpoint.model_validate({"name": name, **options})
         return entries[name]
 
     for module in ("find", "verify", "fetch"):
@@ -197,8 +197,8 @@ def catalogue(monkeypatch):
 def serve(server):
     """Puts a file on the server: `serve(path, content, cuts=[...], ...)`."""
 
-    def add(path, content, **how):
-        server.files[path] = Served(content, **how)
+    def add(path, content, **options):
+        server.files[path] = Served(content, **options)
         return server.url + path
 
     return add

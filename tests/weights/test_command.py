@@ -104,6 +104,6 @@ def test_several_names_and_a_wrong_one(run, tmp_path):
 def test_the_table_names_every_checkpoint(run):
     done = run("list")
     assert done.returncode == 0
-    for part in ("encodec-24khz", "hf:owner/model", "CC-BY-NC-4.0", "ours"):
-        assert part in done.stdout
+    for item in ("encodec-24khz", "hf:owner/model", "CC-BY-NC-4.0", "ours"):
+        assert item in done.stdout
     assert run("verify").stderr.strip() == "no weights are on this machine"

@@ -31,14 +31,14 @@ def left_over(target):
 def test_a_file_is_what_the_server_has(server, serve, content, target):
     serve(PATH, content)
     seen = []
-    got = download(server.url + PATH, target, progress=lambda *said: seen.append(said))
+    got = download(server.url + PATH, target, progress=lambda *spoken: seen.append(spoken))
     assert got == digest(content) and target.read_bytes() == content
     assert left_over(target) == ["file.bin"]
     assert seen[-1] == ("file.bin", len(content), len(content))
     assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
 
 
-def test_a_broken_connection_is_taken_up_where_it_broke(server, serve, content, target):
+def test_a_broken_connection_is_resumed_where_it_broke(server, serve, content, target):
     serve(PATH, content, cuts=[300_000, 500_000])
     assert download(server.url + PATH, target, sha256=digest(content), size=len(content)) == digest(content)
     assert target.read_bytes() == content
@@ -91,7 +91,7 @@ def test_a_whole_part_needs_nothing_more(server, serve, content, target):
     assert target.read_bytes() == content and server.sent(PATH) == [0]
 
 
-def test_a_beginning_of_another_file_is_found_out(server, serve, content, target):
+def test_a_beginning_of_another_file_is_detected(server, serve, content, target):
     serve(PATH, content)
     target.with_name("file.bin.part").write_bytes(b"x" * 1000)
     about = {"url": server.url + PATH, "sha256": digest(content), "validator": '"v1"'}
@@ -111,7 +111,7 @@ def test_a_wrong_checksum_says_both_and_leaves_nothing(server, serve, content, t
     assert left_over(target) == []
 
 
-def test_a_wrong_size_is_found_before_anything_is_fetched(server, serve, content, target):
+def test_a_wrong_size_is_detected_before_anything_is_fetched(server, serve, content, target):
     serve(PATH, content)
     with pytest.raises(WrongContent, match=f"has {len(content)} bytes; expected 5"):
         download(server.url + PATH, target, size=5)
@@ -119,7 +119,7 @@ def test_a_wrong_size_is_found_before_anything_is_fetched(server, serve, content
 
 
 @pytest.mark.parametrize(("size", "says"), [(5, "more than 5 bytes"), (800_000, "broke off after 700001 bytes")])
-def test_a_wrong_size_is_found_where_the_server_does_not_say_it(server, serve, content, target, size, says):
+def test_a_wrong_size_is_detected_where_the_server_does_not_declare_it(server, serve, content, target, size, says):
     serve(PATH, content, length=False, ranges=False)
     with pytest.raises(WeightsError, match=says):
         download(server.url + PATH, target, size=size)
@@ -151,7 +151,7 @@ def test_a_refused_connection_is_one_sentence(server, target):
         download(server.url + PATH, target)
 
 
-def test_a_silent_server_is_given_up(target, monkeypatch):
+def test_a_silent_server_is_abandoned(target, monkeypatch):
     import socket
 
     monkeypatch.setattr(module, "TIMEOUT_S", 0.2)

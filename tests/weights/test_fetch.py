@@ -23,13 +23,13 @@ def test_modelscope_takes_over_where_the_hub_fails(server, content, catalogue, m
     monkeypatch.setenv("MODELSCOPE_DOMAIN", server.url)
     server.add_modelscope("iic/asr", {"model.pt": content, "sub/config.yaml": CONFIG, "example.wav": b"x"})
     catalogue("asr", hub="owner/none", modelscope="iic/asr", files=[{"path": "model.pt"}, {"path": "sub/config.yaml"}])
-    said = []
-    found = fetch("asr", tell=said.append)
-    assert any("trying modelscope" in text for text in said)
-    assert found.used == "iic/asr@master" and found.folder == download_folder() / "asr"
-    assert found.path.read_bytes() == content and not (found.folder / "example.wav").exists()
+    messages = []
+    checkpoint = fetch("asr", notify=messages.append)
+    assert any("trying modelscope" in text for text in messages)
+    assert checkpoint.used == "iic/asr@master" and checkpoint.folder == download_folder() / "asr"
+    assert checkpoint.path.read_bytes() == content and not (checkpoint.folder / "example.wav").exists()
     assert states("asr")["model.pt"] == ("same", "what was recorded when it was fetched")
-    assert find("asr") == found
+    assert find("asr") == checkpoint
 
 
 def test_modelscope_says_what_its_files_must_be(server, content, catalogue, monkeypatch, digest):
@@ -45,7 +45,9 @@ def test_modelscope_says_what_its_files_must_be(server, content, catalogue, monk
     assert server.requests[-1].headers["Authorization"] == "Bearer secret"
 
 
-def test_what_is_pinned_for_the_hub_is_not_asked_of_modelscope(server, content, catalogue, monkeypatch, digest, states):
+def test_what_is_pinned_for_the_hub_is_not_queried_from_modelscope(
+    server, content, catalogue, monkeypatch, digest, states
+):
     monkeypatch.setenv("MODELSCOPE_DOMAIN", server.url)
     server.add_modelscope("iic/asr", {"model.pt": content})
     files = [{"path": "model.pt", "sha256": "0" * 64}]
@@ -72,19 +74,19 @@ def test_modelscopes_own_cache_is_used(tmp_path, catalogue, states):
     ):
         (tmp_path / "modelscope" / folder).mkdir(parents=True)
         (tmp_path / "modelscope" / folder / "model.pt").write_bytes(b"x")
-        found = find("asr")
-        assert (found.folder, found.used) == (tmp_path / "modelscope" / folder, used)
+        checkpoint = find("asr")
+        assert (checkpoint.folder, checkpoint.used) == (tmp_path / "modelscope" / folder, used)
         assert states("asr") == {"model.pt": ("unknown", "")}
         shutil.rmtree(tmp_path / "modelscope")
 
 
-def test_a_url_is_fetched_recorded_and_found(plain, content, digest, states):
-    found = fetch("net")
-    assert found.folder == download_folder() / "net" and found.path.read_bytes() == content
-    assert found.used == f"net@sha256:{digest(content)[:12]}" and find("net") == found
+def test_a_url_is_fetched_recorded_and_located(plain, content, digest, states):
+    checkpoint = fetch("net")
+    assert checkpoint.folder == download_folder() / "net" and checkpoint.path.read_bytes() == content
+    assert checkpoint.used == f"net@sha256:{digest(content)[:12]}" and find("net") == checkpoint
     assert states("net") == {"net.pt": ("same", "the catalogue")}
     plain.requests.clear()
-    assert fetch("net") == found and plain.requests == []
+    assert fetch("net") == checkpoint and plain.requests == []
 
 
 def test_an_interrupted_url_is_continued_by_the_same_command(plain, content):
@@ -96,7 +98,7 @@ def test_an_interrupted_url_is_continued_by_the_same_command(plain, content):
     assert plain.sent("/release/net.pt") == [200_000, 0, len(content) - 200_000]
 
 
-def test_a_wrong_checksum_leaves_nothing_that_would_be_taken(plain, content, digest):
+def test_a_wrong_checksum_leaves_nothing_that_would_be_used(plain, content, digest):
     wrong = bytes(reversed(content))
     plain.files["/release/net.pt"].content = wrong
     with pytest.raises(WeightsError) as caught:
@@ -116,19 +118,19 @@ def test_a_mirror_takes_over_where_the_first_address_fails_or_lies(
     for url in (server.url + "/gone/net.pt", lying):
         mirrors = ["hf://copy/repo@abc/deep/net.pt"]
         catalogue("net", files=[{"path": "net.pt", "url": url, "sha256": digest(content), "mirrors": mirrors}])
-        said = []
-        found = fetch("net", tell=said.append)
-        assert found.path.read_bytes() == content and any("trying" in text for text in said)
+        messages = []
+        checkpoint = fetch("net", notify=messages.append)
+        assert checkpoint.path.read_bytes() == content and any("trying" in text for text in messages)
         assert server.requests[-1].headers["Authorization"] == "Bearer secret", "the mirror lies on the hub"
-        shutil.rmtree(found.folder)
+        shutil.rmtree(checkpoint.folder)
 
 
 def test_what_must_be_downloaded_by_hand_says_how(catalogue, server):
     catalogue("drive", files=[{"path": "net.pth"}], homepage="https://example.org/net", manual="Press the button.")
     with pytest.raises(WeightsError, match=r"by hand from https://example\.org/net") as caught:
         fetch("drive")
-    for part in ("Press the button.", "net.pth", str(download_folder() / "drive"), "CODEC_BENCH_WEIGHTS"):
-        assert part in caught.value.hint
+    for item in ("Press the button.", "net.pth", str(download_folder() / "drive"), "CODEC_BENCH_WEIGHTS"):
+        assert item in caught.value.hint
     (download_folder() / "drive").mkdir(parents=True)
     (download_folder() / "drive" / "net.pth").write_bytes(b"x")
     assert find("drive").used == "drive@local" and fetch("drive") == find("drive")
@@ -180,9 +182,9 @@ def test_a_hub_cache_and_a_bare_folder_stand_in_too(hub, content, tmp_path, monk
         fetch("one", mirror=str(bare))
     (bare / "pytorch_model.bin").write_bytes(content)
     (bare / "config.json").write_bytes(CONFIG)
-    found = fetch("one", mirror=str(bare))
-    assert found.files == ("pytorch_model.bin", "config.json")
-    assert find("one", str(bare)).files == found.files
+    checkpoint = fetch("one", mirror=str(bare))
+    assert checkpoint.files == ("pytorch_model.bin", "config.json")
+    assert find("one", str(bare)).files == checkpoint.files
     with pytest.raises(WeightsError, match="there is no folder"):
         fetch("one", mirror=str(tmp_path / "nowhere"), to=tmp_path / "shelf")
 
@@ -201,8 +203,8 @@ def test_a_plain_file_server_stands_in(plain, serve, content, tmp_path, catalogu
         "files": {"m.bin": {"size": len(content), "sha256": digest(content)}},
     }
     serve(f"/shelf/one/{RECORD}", json.dumps(record).encode(), kind="application/json")
-    found = fetch("one", mirror=plain.url + "/shelf")
-    assert found.path.read_bytes() == content and found.used == f"owner/model@{COMMIT}"
+    checkpoint = fetch("one", mirror=plain.url + "/shelf")
+    assert checkpoint.path.read_bytes() == content and checkpoint.used == f"owner/model@{COMMIT}"
     serve("/shelf/net/net.pt", content)
     assert fetch("net", mirror=plain.url + "/shelf").path.read_bytes() == content
     assert plain.sent("/release/net.pt") == []

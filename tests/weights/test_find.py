@@ -21,17 +21,17 @@ def entry(catalogue):
 
 @pytest.fixture
 def folder(tmp_path):
-    made = tmp_path / "given"
-    made.mkdir()
-    (made / "config.json").write_text("{}")
-    (made / "net.bin").write_bytes(b"x")
-    return made
+    built = tmp_path / "given"
+    built.mkdir()
+    (built / "config.json").write_text("{}")
+    (built / "net.bin").write_bytes(b"x")
+    return built
 
 
 def test_a_folder_a_file_and_a_hub_id(entry, folder, tmp_path):
-    found = find("net", str(folder))
-    assert (found.folder, found.used, found.files) == (folder, str(folder), ("net.bin", "config.json"))
-    assert found.path == folder / "net.bin"
+    checkpoint = find("net", str(folder))
+    assert (checkpoint.folder, checkpoint.used, checkpoint.files) == (folder, str(folder), ("net.bin", "config.json"))
+    assert checkpoint.path == folder / "net.bin"
     (folder / "extra.json").write_text("{}")
     assert find("net", str(folder)).files == ("net.bin", "config.json", "extra.json")
     mine = folder / "mine.bin"
@@ -62,8 +62,8 @@ def test_what_is_missing_is_named(entry, folder):
             find("net", text)
     with pytest.raises(WeightsError, match="not on this machine") as caught:
         find("net")
-    for part in ("codec-bench weights fetch net", "hf download owner/net", "CODEC_BENCH_WEIGHTS"):
-        assert part in caught.value.hint
+    for item in ("codec-bench weights fetch net", "hf download owner/net", "CODEC_BENCH_WEIGHTS"):
+        assert item in caught.value.hint
 
 
 def test_a_file_in_a_subfolder_of_a_repository(catalogue, tmp_path):
@@ -76,8 +76,8 @@ def test_a_file_in_a_subfolder_of_a_repository(catalogue, tmp_path):
     (snapshot / "a" / "b" / "net.pt").write_bytes(b"x")
     assert lookup("deep") is None
     (snapshot / "config.json").write_text("{}")
-    found = find("deep")
-    assert found.folder == snapshot and found.path.read_bytes() == b"x"
+    checkpoint = find("deep")
+    assert checkpoint.folder == snapshot and checkpoint.path.read_bytes() == b"x"
 
 
 def test_folders_in_the_variable_come_first_and_in_order(entry, folder, tmp_path, monkeypatch):

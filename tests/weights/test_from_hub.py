@@ -17,19 +17,19 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CONFIG = b'{"a": 1}'
 
 
-def test_a_hub_repository_lands_in_the_hubs_cache_and_is_found_offline(hub, content, monkeypatch, states):
-    said = []
-    found = fetch("one", tell=said.append)
-    assert found.used == f"owner/model@{COMMIT}" and found.files == ("model.safetensors", "config.json")
-    assert found.path.read_bytes() == content
-    assert not (found.folder / "README.md").exists(), "only the entry's files are fetched"
-    assert "licence of the weights: MIT" in said[0] and "700 kB" in said[1]
+def test_a_hub_repository_lands_in_the_hubs_cache_and_is_available_offline(hub, content, monkeypatch, states):
+    messages = []
+    checkpoint = fetch("one", notify=messages.append)
+    assert checkpoint.used == f"owner/model@{COMMIT}" and checkpoint.files == ("model.safetensors", "config.json")
+    assert checkpoint.path.read_bytes() == content
+    assert not (checkpoint.folder / "README.md").exists(), "only the entry's files are fetched"
+    assert "licence of the weights: MIT" in messages[0] and "700 kB" in messages[1]
     hub.close()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert find("one") == found and find("one", "owner/model") == found
+    assert find("one") == checkpoint and find("one", "owner/model") == checkpoint
     by = "what the hub said when it was fetched"
     assert states("one") == {"model.safetensors": ("same", by), "config.json": ("same", by)}
-    assert fetch("one") == found, "what is here needs no network"
+    assert fetch("one") == checkpoint, "what is here needs no network"
 
 
 def test_the_preferred_form_is_fetched_and_the_other_only_without_it(hub, content):
@@ -40,8 +40,8 @@ def test_the_preferred_form_is_fetched_and_the_other_only_without_it(hub, conten
 def test_both_forms_are_not_fetched(hub, content):
     files = {"pytorch_model.bin": content, "model.safetensors": content[::-1], "config.json": CONFIG}
     hub.add_hub("owner/model", files, lfs={"pytorch_model.bin", "model.safetensors"})
-    found = fetch("one")
-    assert found.files[0] == "model.safetensors" and not (found.folder / "pytorch_model.bin").exists()
+    checkpoint = fetch("one")
+    assert checkpoint.files[0] == "model.safetensors" and not (checkpoint.folder / "pytorch_model.bin").exists()
 
 
 def test_an_interrupted_hub_download_is_continued(hub, content, monkeypatch):
@@ -55,28 +55,28 @@ def test_an_interrupted_hub_download_is_continued(hub, content, monkeypatch):
 
 
 def test_a_hub_checkpoint_goes_into_a_folder(hub, content, digest, tmp_path, monkeypatch, states):
-    found = fetch("one", to=tmp_path / "shelf")
-    assert found.folder == tmp_path / "shelf" / "one" and found.path.read_bytes() == content
-    record = json.loads((found.folder / RECORD).read_text())
+    checkpoint = fetch("one", to=tmp_path / "shelf")
+    assert checkpoint.folder == tmp_path / "shelf" / "one" and checkpoint.path.read_bytes() == content
+    record = json.loads((checkpoint.folder / RECORD).read_text())
     assert record["revision"] == COMMIT
     assert record["files"]["model.safetensors"] == {"size": len(content), "sha256": digest(content), "url": None}
     assert lookup("one") is None, "a folder of one's own is used when it is named"
     monkeypatch.setenv("CODEC_BENCH_WEIGHTS", os.pathsep.join((str(tmp_path / "none"), str(tmp_path / "shelf"))))
-    assert find("one") == found
+    assert find("one") == checkpoint
     assert {state for state, _ in states("one").values()} == {"same"}
-    found.path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    checkpoint.path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     assert states("one")["model.safetensors"][0] == "differs"
     assert fetch("one", to=tmp_path / "shelf").path.read_bytes() == content
 
 
-def test_a_corrupted_blob_is_found_and_fetched_again(hub, content, digest):
-    found = fetch("one")
-    blob = found.path.resolve()
+def test_a_corrupted_blob_is_detected_and_fetched_again(hub, content, digest):
+    checkpoint = fetch("one")
+    blob = checkpoint.path.resolve()
     blob.chmod(0o644)
     blob.write_bytes(content[:1000] + bytes([content[1000] ^ 1]) + content[1001:])
     broken = {each.path: each for each in verify("one")}["model.safetensors"]
     assert broken.state == "differs" and digest(content) in broken.reason and digest(blob.read_bytes()) in broken.reason
-    config = (found.folder / "config.json").resolve()
+    config = (checkpoint.folder / "config.json").resolve()
     config.chmod(0o644)
     config.write_bytes(b'{"a": 2}')
     broken = {each.path: each for each in verify("one")}["config.json"]
@@ -144,7 +144,7 @@ def test_the_hubs_progress_bars_are_off_while_it_fetches_into_a_log_and_on_again
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", None)
     enable_progress_bars()
     off = []
-    fetch("one", tell=lambda text: off.append(are_progress_bars_disabled()))
+    fetch("one", notify=lambda text: off.append(are_progress_bars_disabled()))
     assert off[-1] and not are_progress_bars_disabled()
 
 
@@ -170,7 +170,7 @@ def test_without_a_network_it_fails_at_once(hub, monkeypatch):
     assert sum(slept) == 0  # waiting would not help
 
 
-def test_a_full_disk_is_found_out_before(hub, monkeypatch):
+def test_a_full_disk_is_detected_before(hub, monkeypatch):
     from types import SimpleNamespace
 
     monkeypatch.setattr("codec_bench.weights.download.shutil.disk_usage", lambda _: SimpleNamespace(free=1000))

@@ -48,7 +48,7 @@ def entry(sha256, *, config_size=2):
     )  # fmt: skip
 
 
-def test_a_checkpoint_is_found_by_its_digest(package):
+def test_a_checkpoint_is_located_by_its_digest(package):
     assert from_packages.folder_in_a_package(entry(hashlib.sha256(BODY).hexdigest())) == package
 
 
@@ -77,6 +77,9 @@ def test_whisper_tiny_en_of_a_package_is_the_published_one(tmp_path, monkeypatch
     monkeypatch.delenv("CODEC_BENCH_WEIGHTS", raising=False)
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    found = find("whisper-tiny.en")
-    assert found.used == "Systran/faster-whisper-tiny.en@0d3d19a32d3338f10357c0889762bd8d64bbdeba"
-    assert found.identity == f"{found.used}:{files_hash([found.folder / name for name in found.files])}"
+    checkpoint = find("whisper-tiny.en")
+    assert checkpoint.used == "Systran/faster-whisper-tiny.en@0d3d19a32d3338f10357c0889762bd8d64bbdeba"
+    assert (
+        checkpoint.identity
+        == f"{checkpoint.used}:{files_hash([checkpoint.folder / name for name in checkpoint.files])}"
+    )

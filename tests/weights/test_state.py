@@ -43,10 +43,10 @@ def test_an_archive_that_grows_is_refused_before_it_is_unpacked(tmp_path, monkey
     assert path.stat().st_size < 1 << 20
     with monkeypatch.context() as patched:
         patched.setattr(torch, "load", lambda *_a, **_k: pytest.fail("it was unpacked"))
-        begun = time.process_time()
+        start = time.process_time()
         with pytest.raises(WeightsError, match=r"bomb\.pt' have \d+ bytes and would unpack to 2684\d+"):
             load_state(path)
-        assert time.process_time() - begun < 1.0
+        assert time.process_time() - start < 1.0
     folder = tmp_path / "folder"
     folder.mkdir()
     path.rename(folder / "pytorch_model.bin")
@@ -95,9 +95,9 @@ def test_a_word_without_end_is_refused_before_torch_reads_it(tmp_path, monkeypat
 
 def test_a_name_that_is_never_closed_is_refused_before_torch_reads_it(tmp_path, monkeypatch):
     torch.save({"w": torch.zeros(1)}, tmp_path / "x.pt", _use_new_zipfile_serialization=False)
-    whole = (tmp_path / "x.pt").read_bytes()
-    cut = whole.index(b"FloatStorage")
-    (tmp_path / "x.pt").write_bytes(whole[:cut] + b"Long" + b"x" * 20_000)
+    complete = (tmp_path / "x.pt").read_bytes()
+    cut = complete.index(b"FloatStorage")
+    (tmp_path / "x.pt").write_bytes(complete[:cut] + b"Long" + b"x" * 20_000)
     monkeypatch.setattr(torch, "load", lambda *_a, **_k: pytest.fail("torch read it"))
     with pytest.raises(WeightsError, match="a word of more than 2048 characters"):
         load_state(tmp_path / "x.pt")

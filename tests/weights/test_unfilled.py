@@ -21,7 +21,7 @@ from codec_bench.registry import load_attribute
 from codec_bench.weights import load_into, unfilled
 
 PRODUCT = Path(__file__).parents[2] / "codec_bench"
-GIVEN = {"codecs/neural/dac_original.py"}
+OPTIONS = {"codecs/neural/dac_original.py"}
 """Files that fill a network that others build."""
 
 
@@ -29,8 +29,8 @@ class Poisoned(TorchFunctionMode):
     """What a constructor leaves open, or draws, is not a number."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        made = func(*args, **(kwargs or {}))
-        return made.fill_(torch.nan) if func in (torch.empty, torch.rand, torch.randn) else made
+        built = func(*args, **(kwargs or {}))
+        return built.fill_(torch.nan) if func in (torch.empty, torch.rand, torch.randn) else built
 
 
 def clap(half):
@@ -60,10 +60,10 @@ def bicodec():
     return BiCodecNet(SMALL)
 
 
-def chattts(part):
+def chattts(item):
     from codec_bench.networks import chattts
 
-    return getattr(chattts, part)(chattts.SMALL)
+    return getattr(chattts, item)(chattts.SMALL)
 
 
 def dac():
@@ -127,8 +127,8 @@ BUILDS = {
 def held(net):
     """Every tensor of a module by name, those too that are no parameters and no buffers."""
     return {
-        f"{place}.{name}": value
-        for place, module in net.named_modules()
+        f"{index}.{name}": value
+        for index, module in net.named_modules()
         for name, value in {**vars(module), **module._parameters, **module._buffers}.items()
         if isinstance(value, torch.Tensor)
     }
@@ -145,14 +145,14 @@ def test_a_network_without_memory_becomes_the_one_that_is_built_with_it(name, tm
     state = {**deterministic_weights.stand_in(net), **numbers}
     for one in (net, expected):
         load_into(one, state, path=tmp_path)
-    found, expected = held(net), held(expected)
-    assert found.keys() == expected.keys()
+    result, expected = held(net), held(expected)
+    assert result.keys() == expected.keys()
     for tensor, value in expected.items():
-        assert not found[tensor].is_meta and torch.equal(found[tensor], value), tensor  # NaN equals nothing
-    lost = next(iter(state))
-    del state[lost]
+        assert not result[tensor].is_meta and torch.equal(result[tensor], value), tensor  # NaN equals nothing
+    dropped = next(iter(state))
+    del state[dropped]
     for one in (net, unfilled(BUILDS[name])):
-        with pytest.raises(WeightsError, match=f"they lack {lost}$"):
+        with pytest.raises(WeightsError, match=f"they lack {dropped}$"):
             load_into(one, state, path=tmp_path)
 
 
@@ -166,25 +166,25 @@ def poisoned(build):
 @pytest.mark.parametrize("model", ["Paraformer", "BiCifParaformer", "SeacoParaformer", "SenseVoiceSmall"])
 def test_a_network_of_funasr_becomes_the_one_that_is_built_with_memory(model, tmp_path, monkeypatch):
     from codec_bench.features.recognisers import funasr, paraformer, sensevoice
-    from codec_bench.weights import Found
+    from codec_bench.weights import LocalCheckpoint
 
     if model == "SenseVoiceSmall":
         kind, folder = sensevoice.SenseVoice, tiny_funasr.write_sensevoice(tmp_path)
     else:
         predictor = "CifPredictorV2" if model == "Paraformer" else "CifPredictorV3"
         kind, folder = paraformer.Paraformer, tiny_funasr.write_paraformer(tmp_path, model, predictor)
-    found = kind(weights=str(folder))._found
-    assert isinstance(found, Found)
-    made = []
+    result = kind(weights=str(folder))._checkpoint
+    assert isinstance(result, LocalCheckpoint)
+    outputs = []
     for build in (unfilled, poisoned):
         monkeypatch.setattr("codec_bench.weights.unfilled", build)
-        made.append(held(funasr.Recogniser(found, kind.allowed, kind.vocabulary, "cpu").net))
-    assert made[0].keys() == made[1].keys()
-    for tensor, value in made[1].items():
-        assert not made[0][tensor].is_meta and torch.equal(made[0][tensor], value), tensor
+        outputs.append(held(funasr.Recogniser(result, kind.allowed, kind.vocabulary, "cpu").net))
+    assert outputs[0].keys() == outputs[1].keys()
+    for tensor, value in outputs[1].items():
+        assert not outputs[0][tensor].is_meta and torch.equal(outputs[0][tensor], value), tensor
 
 
 def test_every_network_that_a_checkpoint_fills_is_built_without_memory():
     fills = [path for path in PRODUCT.rglob("*.py") if "load_into(" in path.read_text("utf-8")]
     twice = {str(path.relative_to(PRODUCT)) for path in fills if "unfilled(" not in path.read_text("utf-8")}
-    assert len(fills) > 20 and twice == GIVEN
+    assert len(fills) > 20 and twice == OPTIONS

@@ -140,8 +140,15 @@ def settings(code):
     from codec_bench.workers.host import WorkerSettings
 
     def build(**changed):
-        given = {"name": "w", "python": Path(sys.executable), "code": code, "limit_s": 5.0, "start_s": 20.0, **changed}
-        return WorkerSettings(**given)
+        options = {
+            "name": "w",
+            "python": Path(sys.executable),
+            "code": code,
+            "limit_s": 5.0,
+            "start_s": 20.0,
+            **changed,
+        }
+        return WorkerSettings(**options)
 
     return build
 
@@ -180,7 +187,7 @@ def _is_open(number: str) -> bool:
 
 def children(pid: int) -> list[int]:
     """Processes that a process has started and that are not reaped."""
-    found = []
+    results = []
     for threads in Path(f"/proc/{pid}/task").glob("*/children"):
-        found += [int(number) for number in threads.read_text().split()]
-    return found
+        results += [int(number) for number in threads.read_text().split()]
+    return results

@@ -67,7 +67,7 @@ def uv(tmp_path, monkeypatch):
     return file
 
 
-def asked(uv: Path) -> list[list[str]]:
+def requests(uv: Path) -> list[list[str]]:
     log = uv.parent / "asked"
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
@@ -79,21 +79,21 @@ def until(condition, within_s: float = 120.0) -> None:
         time.sleep(0.01)
 
 
-def test_an_environment_is_made_once_and_found_again(cache, uv):
-    told = []
+def test_an_environment_is_built_once_and_reused(cache, uv):
+    messages = []
     assert find_environment(SPEC) is None
-    made = make_environment(SPEC, told.append)
-    assert [line[0:2] for line in asked(uv)] == [["venv", "--relocatable"], ["pip", "install"], ["pip", "check"]]
-    assert "--no-deps" in asked(uv)[1]
-    assert make_environment(SPEC, told.append) == made == find_environment(SPEC)
-    assert len(asked(uv)) == 3 and len(told) == 1 and "'own'" in told[0]
-    assert json.loads((made.folder / MARKER).read_text())["requirements"] == ["a==1", "b==2"]
-    assert sorted(f.name for f in cache.iterdir()) == [made.folder.name, f"{made.folder.name}.lock"]
+    built = make_environment(SPEC, messages.append)
+    assert [line[0:2] for line in requests(uv)] == [["venv", "--relocatable"], ["pip", "install"], ["pip", "check"]]
+    assert "--no-deps" in requests(uv)[1]
+    assert make_environment(SPEC, messages.append) == built == find_environment(SPEC)
+    assert len(requests(uv)) == 3 and len(messages) == 1 and "'own'" in messages[0]
+    assert json.loads((built.folder / MARKER).read_text())["requirements"] == ["a==1", "b==2"]
+    assert sorted(f.name for f in cache.iterdir()) == [built.folder.name, f"{built.folder.name}.lock"]
 
 
 def test_an_environment_without_packages_installs_nothing(cache, uv):
     assert make_environment(EnvSpec("own", ())).python.exists()
-    assert [line[0:2] for line in asked(uv)] == [["venv", "--relocatable"], ["pip", "check"]]
+    assert [line[0:2] for line in requests(uv)] == [["venv", "--relocatable"], ["pip", "check"]]
 
 
 def test_two_lists_are_two_environments(cache, uv):
@@ -107,54 +107,54 @@ def test_two_processes_make_it_once(cache, uv):
     wait.touch()
     command = [sys.executable, "-P", "-c", BUILDER, str(uv)]
     builders = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    until(lambda: len(asked(uv)) == 2)
+    until(lambda: len(requests(uv)) == 2)
     wait.unlink()
     answers = [builder.communicate()[0] for builder in builders]
     assert answers[0] == answers[1] != ""
-    assert [line[0] for line in asked(uv)].count("venv") == 1
+    assert [line[0] for line in requests(uv)].count("venv") == 1
 
 
-def test_a_build_that_was_killed_is_made_anew(cache, uv):
+def test_a_build_that_was_killed_is_rebuilt(cache, uv):
     wait = uv.parent / "wait-install"
     wait.touch()
     builder = subprocess.Popen([sys.executable, "-P", "-c", BUILDER, str(uv)])
-    until(lambda: len(asked(uv)) == 2)
+    until(lambda: len(requests(uv)) == 2)
     builder.kill()
     builder.wait()
     assert find_environment(SPEC) is None
     assert list(cache.glob("*.part"))
     wait.unlink()  # the orphan of the killed one ends as well
-    made = make_environment(SPEC)
-    assert find_environment(SPEC) == made
+    built = make_environment(SPEC)
+    assert find_environment(SPEC) == built
     assert not list(cache.glob("*.part"))
 
 
 @pytest.mark.parametrize("damage", ["marker", "python", "digest", "nonsense"])
-def test_one_that_is_damaged_is_made_anew(cache, uv, damage):
-    made = make_environment(SPEC)
-    marker = made.folder / MARKER
+def test_one_that_is_damaged_is_rebuilt(cache, uv, damage):
+    built = make_environment(SPEC)
+    marker = built.folder / MARKER
     if damage == "marker":
         marker.unlink()
     elif damage == "python":  # as when the interpreter it was made from is removed
-        made.python.unlink()
-        made.python.symlink_to(made.folder / "gone")
+        built.python.unlink()
+        built.python.symlink_to(built.folder / "gone")
     elif damage == "digest":
         marker.write_text(json.dumps({**json.loads(marker.read_text()), "digest": "0"}))
     else:
         marker.write_text("{")
     assert find_environment(SPEC) is None
-    assert make_environment(SPEC) == made
-    assert [line[0] for line in asked(uv)].count("venv") == 2
+    assert make_environment(SPEC) == built
+    assert [line[0] for line in requests(uv)].count("venv") == 2
 
 
 @pytest.mark.parametrize("step", ["venv", "install"])
-def test_a_failure_is_told_with_what_uv_said_last(cache, uv, step):
+def test_a_failure_is_reported_with_what_uv_reported_last(cache, uv, step):
     (uv.parent / f"fail-{step}").touch()
     (uv.parent / f"say-{step}").write_text("".join(f"line {k}\n" for k in range(100)) + "no version of b==2\n")
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as caught:
         make_environment(SPEC)
-    assert "'own'" in told.value.message and told.value.message.endswith("line 99 | no version of b==2")
-    assert "line 50" not in told.value.message
+    assert "'own'" in caught.value.message and caught.value.message.endswith("line 99 | no version of b==2")
+    assert "line 50" not in caught.value.message
     assert find_environment(SPEC) is None
     assert not list(cache.glob("*.part"))
 
@@ -166,9 +166,9 @@ def test_a_list_that_is_not_whole_is_refused(cache, uv):
         "The package `a` requires `c>=2`, but it's not installed\n"
         "The package `a` requires `b>=3`, but `2` is installed\n"
     )
-    with pytest.raises(UserError, match="lacks packages") as told:
+    with pytest.raises(UserError, match="lacks packages") as caught:
         make_environment(SPEC)
-    assert "`c>=2`" in str(told.value) and "b>=3" not in str(told.value)
+    assert "`c>=2`" in str(caught.value) and "b>=3" not in str(caught.value)
     assert find_environment(SPEC) is None
 
 
@@ -188,11 +188,11 @@ def test_a_python_that_is_not_here(cache, uv):
 def test_a_python_that_is_here_is_used(cache, uv):
     (uv.parent / "find-python").write_text("/usr/bin/python-of-that-version\n")
     make_environment(EnvSpec("own", ("a==1",), python=">=3.11"))
-    assert asked(uv)[0] == ["python", "find", "--system", ">=3.11"]
-    assert asked(uv)[1][:4] == ["venv", "--relocatable", "--python", "/usr/bin/python-of-that-version"]
+    assert requests(uv)[0] == ["python", "find", "--system", ">=3.11"]
+    assert requests(uv)[1][:4] == ["venv", "--relocatable", "--python", "/usr/bin/python-of-that-version"]
 
 
-def test_without_uv_one_is_told_what_to_install(cache, monkeypatch):
+def test_without_uv_one_names_what_to_install(cache, monkeypatch):
     monkeypatch.setitem(sys.modules, "uv", None)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(MissingExtra, match=r"codec-bench\[isolated\]"):
@@ -212,25 +212,25 @@ NEEDS_PIP = pytest.mark.skipif(find_spec("pip") is None, reason="pip, which read
 @pytest.fixture
 def settings_of_pip(tmp_path, monkeypatch):
     """Variables in which neither pip nor uv has settings but those of a test."""
-    kept = {
+    retained = {
         k: v
         for k, v in os.environ.items()
         if not k.startswith(("PIP_", "UV_")) and k not in ("SSL_CERT_FILE", "ALL_PROXY")
     }
-    kept.update(XDG_CONFIG_HOME=str(tmp_path / "config"), XDG_CONFIG_DIRS=str(tmp_path / "xdg"))
+    retained.update(XDG_CONFIG_HOME=str(tmp_path / "config"), XDG_CONFIG_DIRS=str(tmp_path / "xdg"))
     monkeypatch.setattr(environment, "_uv_files", lambda variables: [tmp_path / "config" / "uv" / "uv.toml"])
 
     def build(text: str = "", **variables: str) -> dict[str, str]:
         file = tmp_path / "pip.conf"
         file.write_text(text)
         # os.devnull would make pip read no file at all.
-        return {**kept, "PIP_CONFIG_FILE": str(file), **variables}
+        return {**retained, "PIP_CONFIG_FILE": str(file), **variables}
 
     return build
 
 
 @NEEDS_PIP
-def test_uv_is_told_what_pip_is_told(settings_of_pip):
+def test_uv_gets_what_pip_gets(settings_of_pip):
     text = """
 [global]
 index-url = file:///a/simple
@@ -242,9 +242,9 @@ cert = /certificates.pem
 [install]
 trusted-host = one two:8080
 """
-    found, options = pip_settings(settings_of_pip(text))
-    found.pop("ALL_PROXY", None)  # the machine's own pip.conf is read as well
-    assert found == {
+    result, options = pip_settings(settings_of_pip(text))
+    result.pop("ALL_PROXY", None)  # the machine's own pip.conf is read as well
+    assert result == {
         "UV_DEFAULT_INDEX": "file:///a/simple", "UV_INDEX": "file:///b/simple file:///c/simple", "UV_FIND_LINKS": "./x,./y",
         "UV_INSECURE_HOST": "one two:8080", "SSL_CERT_FILE": "/certificates.pem", "UV_INDEX_STRATEGY": "unsafe-best-match",
     }  # fmt: skip
@@ -254,16 +254,16 @@ trusted-host = one two:8080
 @NEEDS_PIP
 def test_pips_variables_win_over_its_files_as_they_do_for_pip(settings_of_pip):
     text = "[global]\nindex-url = file:///a\nno-index = true\n[install]\nindex-url = file:///b\n"
-    found, options = pip_settings(settings_of_pip(text))
-    assert (found["UV_DEFAULT_INDEX"], options) == ("file:///b", ["--no-index"])
-    found, options = pip_settings(settings_of_pip(text, PIP_INDEX_URL="file:///c", PIP_NO_INDEX="0"))
-    assert (found["UV_DEFAULT_INDEX"], options) == ("file:///c", [])
+    result, options = pip_settings(settings_of_pip(text))
+    assert (result["UV_DEFAULT_INDEX"], options) == ("file:///b", ["--no-index"])
+    result, options = pip_settings(settings_of_pip(text, PIP_INDEX_URL="file:///c", PIP_NO_INDEX="0"))
+    assert (result["UV_DEFAULT_INDEX"], options) == ("file:///c", [])
 
 
 def test_pips_variables_count_where_there_is_no_pip(settings_of_pip, monkeypatch):
     monkeypatch.setattr(subprocess, "run", lambda *a, **k: subprocess.CompletedProcess(a, 1, "", "No module named pip"))
-    found = pip_settings(settings_of_pip(PIP_FIND_LINKS="/a /b", PIP_NO_INDEX="1"))
-    assert found == ({"UV_FIND_LINKS": "/a,/b"}, ["--no-index"])
+    result = pip_settings(settings_of_pip(PIP_FIND_LINKS="/a /b", PIP_NO_INDEX="1"))
+    assert result == ({"UV_FIND_LINKS": "/a,/b"}, ["--no-index"])
 
 
 def test_settings_of_uvs_own_win(settings_of_pip, tmp_path):
@@ -278,5 +278,5 @@ def test_the_callers_python_settings_do_not_reach_another_python(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
     monkeypatch.setenv("VIRTUAL_ENV", "/somewhere")
     monkeypatch.setenv("KEPT", "1")
-    found = environment.foreign_variables()
-    assert "PYTHONPATH" not in found and "VIRTUAL_ENV" not in found and found["KEPT"] == "1"
+    result = environment.foreign_variables()
+    assert "PYTHONPATH" not in result and "VIRTUAL_ENV" not in result and result["KEPT"] == "1"

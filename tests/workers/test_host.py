@@ -78,7 +78,7 @@ def test_a_batch_keeps_its_order_and_its_sounds(settings, item, clean, rng):
         assert bytes(reply["audio"]["samples"]) == x.tobytes()
 
 
-def test_worker_code_may_change_what_it_is_given(settings, item, clean):
+def test_worker_code_may_change_what_it_receives(settings, item, clean):
     x = np.ones((1, 5), np.float32)
     (reply,) = clean(ask(settings, item(do="keep", audio={"samples": x, "sample_rate_hz": 8000})))
     assert np.frombuffer(reply["audio"]["samples"], np.float32).tolist() == [2.0] * 5
@@ -97,11 +97,11 @@ def test_a_long_sound_does_not_hold_memory(settings, item, clean):
         for samples in (x, x[:, :100], x[:, :1000], x):
             (reply,) = await host.ask([item(audio={"samples": samples.copy(), "sample_rate_hz": 8000})])
             assert len(reply["audio"]["samples"]) == samples.nbytes
-            sizes.append([os.fstat(memory.handle).st_size for memory in (host._heard, host._said)])
+            sizes.append([os.fstat(memory.handle).st_size for memory in (host._request_memory, host._reply_memory)])
         await host.close()
 
     clean(go())
-    assert sizes[1] == [wire.KEPT_BYTES] * 2
+    assert sizes[1] == [wire.CACHED_BYTES] * 2
     assert sizes[0] == sizes[3] == [x.nbytes] * 2
 
 
@@ -157,14 +157,14 @@ def test_an_answer_that_cannot_be_used_is_the_items_failure(settings, item, clea
         "no rate": "'samples' and 'sample_rate_hz'",
         "three dimensions": "the samples have shape (1, 2, 3)",
     }
-    items = [part for do in reasons for part in (item("good"), item("bad", do=do))]
+    items = [chunk for do in reasons for chunk in (item("good"), item("bad", do=do))]
     replies = clean(ask(settings, *items))
     assert [reply["text"] for reply in replies[::2]] == ["good"] * len(reasons)
     for reply, reason in zip(replies[1::2], reasons.values(), strict=True):
         assert "text" not in reply and reason in reply["error"]
 
 
-def test_numbers_and_sounds_of_other_types_are_taken(settings, item, clean):
+def test_numbers_and_sounds_of_other_types_are_accepted(settings, item, clean):
     numbers, sound, long = clean(ask(settings, *(item(do=d) for d in ("numbers of NumPy", "float64", "long text"))))
     assert numbers["usage"] == {"tokens": 3}
     assert (sound["audio"]["channels"], sound["audio"]["sample_rate_hz"]) == (2, 8000)
@@ -184,9 +184,9 @@ def test_numbers_and_sounds_of_other_types_are_taken(settings, item, clean):
     ],
 )
 def test_a_process_that_fails_is_ended_and_says_why(settings, item, clean, own_temporary, do, changed, reason):
-    with pytest.raises(WorkerEnded) as told:
+    with pytest.raises(WorkerEnded) as caught:
         clean(ask(settings, item(do=do), **changed))
-    assert reason in str(told.value)
+    assert reason in str(caught.value)
     assert not os.listdir(own_temporary)
 
 
@@ -200,9 +200,9 @@ def test_a_process_that_fails_is_ended_and_says_why(settings, item, clean, own_t
     ],
 )
 def test_a_worker_that_does_not_load_says_why(settings, clean, own_temporary, do, changed, reason):
-    with pytest.raises(WorkerEnded) as told:
+    with pytest.raises(WorkerEnded) as caught:
         clean(ask(settings, options={"do": do}, **changed))
-    assert reason in str(told.value)
+    assert reason in str(caught.value)
     assert not os.listdir(own_temporary)
 
 
@@ -216,9 +216,9 @@ def test_a_worker_that_does_not_load_says_why(settings, clean, own_temporary, do
 )
 def test_worker_code_that_is_wrong_is_named(settings, code, clean, text, reason):
     code.write_text(text)
-    with pytest.raises(WorkerEnded) as told:
+    with pytest.raises(WorkerEnded) as caught:
         clean(ask(settings))
-    assert reason in str(told.value)
+    assert reason in str(caught.value)
 
 
 def test_an_interpreter_that_is_not_there(settings, clean, tmp_path, own_temporary):
@@ -233,7 +233,7 @@ def test_an_option_that_load_does_not_take(settings, code, clean):
         clean(ask(settings, options={"sise": 1}))
 
 
-def test_modules_beside_the_code_can_be_imported(settings, code, item, clean):
+def test_modules_next_to_the_code_can_be_imported(settings, code, item, clean):
     (code.parent / "beside.py").write_text("WORD = 'found'\n")
     code.write_text(
         "import beside\ndef load(): pass\ndef answer(state, batch): return [{'text': beside.WORD} for _ in batch]\n"
@@ -261,17 +261,17 @@ async def hanging(settings, item):
     """A host that has been asked what it never answers."""
     host = WorkerHost(settings())
     await host.start()
-    asked = asyncio.create_task(host.ask([item(do="hang")]))
+    requests = asyncio.create_task(host.ask([item(do="hang")]))
     await asyncio.sleep(0.1)
-    return host, asked
+    return host, requests
 
 
 def test_a_cancelled_batch_takes_the_process_with_it(settings, item, clean):
     async def go():
-        host, asked = await hanging(settings, item)
-        asked.cancel()
+        host, requested = await hanging(settings, item)
+        requested.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asked
+            await requested
         assert not host.running
 
     clean(go())
@@ -279,10 +279,10 @@ def test_a_cancelled_batch_takes_the_process_with_it(settings, item, clean):
 
 def test_a_host_that_is_closed_tells_who_waits(settings, item, clean):
     async def go():
-        host, asked = await hanging(settings, item)
+        host, requested = await hanging(settings, item)
         await host.close()
         with pytest.raises(WorkerEnded, match="was closed"):
-            await asked
+            await requested
 
     clean(go())
 
@@ -303,7 +303,7 @@ def test_a_batch_that_fails_is_answered_in_halves(settings, item, code, clean):
     assert replies[-1]["text"] == "[6, 3, 1, 2, 3, 1, 2] [1, 2, 5]"
 
 
-def test_nothing_is_written_beside_the_code(settings, item, code, clean):
+def test_nothing_is_written_next_to_the_code(settings, item, code, clean):
     before = set(code.parent.iterdir())
     clean(ask(settings, item()))
     assert set(code.parent.iterdir()) == before

@@ -29,25 +29,25 @@ def replies(settings, *batches, variables=({},), **changed):
     return go()
 
 
-def test_an_item_that_kills_is_lost_alone(settings, item, clean):
+def test_an_item_that_kills_is_dropped_alone(settings, item, clean):
     (got,) = clean(replies(settings, [item("a"), item("b", do="die"), item("c"), item("d")]))
     assert [r.answer and r.answer["text"] for r in got] == ["a", None, "c", "d"]
     assert "was killed by SIGKILL" in got[1].reason and "last words" in got[1].reason
     assert [r.attempts for r in got] == [2, 2, 2, 2]
 
 
-def test_an_item_that_hangs_is_lost_alone(settings, item, clean):
+def test_an_item_that_hangs_is_dropped_alone(settings, item, clean):
     (got,) = clean(replies(settings, [item("a"), item("b", do="hang"), item("c")], limit_s=1.0))
     assert [r.answer and r.answer["text"] for r in got] == ["a", None, "c"]
     assert "did not answer within 1.0 s" in got[1].reason
 
 
-def test_a_worker_that_dies_once_is_started_again_and_asked_again(settings, item, clean, tmp_path):
+def test_a_worker_that_dies_once_is_started_again_and_queried_again(settings, item, clean, tmp_path):
     (got,) = clean(replies(settings, [item("a", do="die once", mark=str(tmp_path / "died"))]))
     assert (got[0].answer["text"], got[0].attempts) == ("a", 2)
 
 
-def test_a_worker_that_always_dies_is_given_up(settings, item, clean, code):
+def test_a_worker_that_always_dies_is_abandoned(settings, item, clean, code):
     async def go():
         pool = WorkerPool(settings(), [{}])
         await pool.start()
@@ -70,23 +70,23 @@ def test_two_workers_share_the_batches(settings, item, clean):
     assert {r.answer["notes"][0] for (r,) in got} == {"0", "1"}
 
 
-def test_a_worker_that_is_given_up_leaves_its_work_to_the_others(settings, item, clean, monkeypatch):
+def test_a_worker_that_is_abandoned_leaves_its_work_to_the_others(settings, item, clean, monkeypatch):
     monkeypatch.setattr("codec_bench.workers.pool.DEATHS_IN_A_ROW", 2)
 
     async def go():
         pool = WorkerPool(settings(), [{"MARKED": "1"}, {}])
         await pool.start()
         got = [(await pool.ask([item(do="die if marked")]))[0] for _ in range(4)]
-        given_up = [seat.given_up is not None for seat in pool._seats]
+        abandoned = [seat.failure is not None for seat in pool._seats]
         await pool.close()
-        return [r.answer is not None for r in got], given_up
+        return [r.answer is not None for r in got], abandoned
 
-    answered, given_up = clean(go())
-    assert given_up == [True, False]
+    answered, abandoned = clean(go())
+    assert abandoned == [True, False]
     assert answered == [False, True, True, True]  # the first item used up both attempts of the marked worker
 
 
-def test_when_all_are_given_up_answers_come_at_once(settings, item, clean, monkeypatch):
+def test_when_all_are_abandoned_answers_come_at_once(settings, item, clean, monkeypatch):
     monkeypatch.setattr("codec_bench.workers.pool.DEATHS_IN_A_ROW", 2)
 
     async def go():

@@ -24,7 +24,7 @@ def test_every_environment_of_ours_reads_and_has_its_code(name):
     compile(spec.code.read_text("utf-8"), str(spec.code), "exec")
 
 
-def test_a_file_of_ones_own_with_its_code_and_lock_beside_it(tmp_path):
+def test_a_file_of_ones_own_with_its_code_and_lock_next_to_it(tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "lock.txt").write_text(
         "a==1  # via b\n\n# nothing\nb==2 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n"
@@ -67,7 +67,7 @@ def test_the_digest_is_of_what_the_environment_holds(tmp_path):
         "--extra-index-url https://host/simple", "--find-links=./wheels", "--no-binary :all:",
     ],
 )  # fmt: skip
-def test_lines_that_say_one_thing(line):
+def test_lines_that_state_one_thing(line):
     assert pinned([line], "list") == (line,)
 
 
@@ -79,9 +79,9 @@ def test_lines_that_say_one_thing(line):
     ],
 )  # fmt: skip
 def test_lines_that_may_mean_another_thing_tomorrow(line):
-    with pytest.raises(UserError, match="not pinned to one version") as told:
+    with pytest.raises(UserError, match="not pinned to one version") as caught:
         pinned(["a==1", line], "list.txt")
-    assert line in str(told.value) and "list.txt" in str(told.value) and "uv pip compile" in str(told.value)
+    assert line in str(caught.value) and "list.txt" in str(caught.value) and "uv pip compile" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_lines_that_may_mean_another_thing_tomorrow(line):
     ],
 )
 def test_files_that_do_not_fit_are_named(tmp_path, text, says):
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as caught:
         read_env(write(tmp_path, text))
-    assert says in str(told.value) and ("mine" in str(told.value))
+    assert says in str(caught.value) and ("mine" in str(caught.value))
 
 
-def test_an_unknown_name_is_told_the_nearest():
+def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(UnknownName, match="numpy-1"):
         read_env("numpy1")
     with pytest.raises(UserError, match="there is no file"):

@@ -23,8 +23,8 @@ from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import to_signal
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model
-from codec_bench.models.endpoints.retries import GivenUp
-from codec_bench.models.endpoints.sockets import Heard
+from codec_bench.models.endpoints.retries import RequestFailed
+from codec_bench.models.endpoints.sockets import ServiceEvent
 from codec_bench.models.streaming import Stream, StreamingModel
 from codec_bench.types import Audio, Message, Request, Response
 
@@ -37,8 +37,8 @@ class _Line(ABC):
     """What stands for a connection: it takes frames, and iterating gives what the model says."""
 
     def __init__(self) -> None:
-        self._out: asyncio.Queue[Heard | BaseException] = asyncio.Queue()
-        self._out.put_nowait(Heard(ready=True))
+        self._out: asyncio.Queue[ServiceEvent | BaseException] = asyncio.Queue()
+        self._out.put_nowait(ServiceEvent(ready=True))
         self.loop = asyncio.get_running_loop()
         self.instructions = ""
 
@@ -60,7 +60,7 @@ class _Line(ABC):
     def __aiter__(self) -> _Line:
         return self
 
-    async def __anext__(self) -> Heard:
+    async def __anext__(self) -> ServiceEvent:
         item = await self._out.get()
         if isinstance(item, BaseException):
             raise item
@@ -109,7 +109,7 @@ class _Streamed(_Line):
                 samples = _int16(await asyncio.to_thread(stream.step, frame))
                 self._waiting.popleft()
                 if samples:
-                    self._out.put_nowait(Heard(sound=samples))
+                    self._out.put_nowait(ServiceEvent(sound=samples))
             self._there.clear()
             await self._there.wait()
 
@@ -156,7 +156,7 @@ class _Turns(_Line):
             self._answer = None
         if self._speech_s >= INTERRUPTS_S and self.loop.time() < self._playing_until_s:
             self._playing_until_s = 0.0
-            self._out.put_nowait(Heard(stops=True, ended="cut"))
+            self._out.put_nowait(ServiceEvent(stops=True, ended="cut"))
 
     def _quiet(self) -> None:
         self._speech_s = 0.0
@@ -170,7 +170,7 @@ class _Turns(_Line):
     async def _send(self, samples: np.ndarray) -> None:
         try:
             await self._spoken(samples)
-        except GivenUp as trouble:
+        except RequestFailed as trouble:
             self._out.put_nowait(trouble)
         except Exception as error:
             # As in `_Streamed._run`.
@@ -182,10 +182,10 @@ class _Turns(_Line):
         response, sound = await self.cascade.spoken(f"turn-{self._number}", (*system_message, *self._history, turn))
         content = (response.text,) if response.text else (Clip(sound),)
         self._history = (*self._history, turn, Message("assistant", content))
-        signal = _int16(to_signal(sound, self.cascade.heard_hz))
-        self._playing_until_s = max(self._playing_until_s, self.loop.time()) + len(signal) / 2 / self.cascade.heard_hz
+        signal = _int16(to_signal(sound, self.cascade.output_rate_hz))
+        self._playing_until_s = max(self._playing_until_s, self.loop.time()) + len(signal) / 2 / self.cascade.output_rate_hz
         self._out.put_nowait(
-            Heard(
+            ServiceEvent(
                 sound=signal,
                 text=response.text or "",
                 answer=f"answer-{self._number}",
@@ -200,7 +200,7 @@ class InProcess(ABC):
     """A model of this process as `session.hold` wants it; see `session.InTime`."""
 
     rate_hz: int
-    heard_hz: int
+    output_rate_hz: int
     closed: tuple[type[Exception], ...] = ()
 
     def __init__(self, model: Model) -> None:
@@ -227,7 +227,7 @@ class InProcess(ABC):
         """A frame is sent as it is."""
         return samples
 
-    def hear(self, message: Any) -> Heard:
+    def read_message(self, message: Any) -> ServiceEvent:
         """What comes is what was heard."""
         return message
 
@@ -254,7 +254,7 @@ class Streaming(InProcess):
 
     def __init__(self, model: StreamingModel) -> None:
         super().__init__(model)
-        self.rate_hz, self.heard_hz = model.rate_hz, model.heard_hz
+        self.rate_hz, self.output_rate_hz = model.rate_hz, model.output_rate_hz
         self._open = model.open
 
     def line(self) -> _Line:
@@ -273,7 +273,7 @@ class Cascade(InProcess):
         UserError: the model does not take sound, or nobody speaks.
     """
 
-    rate_hz, heard_hz = RATE_HZ, 24_000
+    rate_hz, output_rate_hz = RATE_HZ, 24_000
 
     def __init__(self, model: Model, speaks: Model | None, rule: TurnEnd) -> None:
         super().__init__(model)
@@ -318,7 +318,7 @@ class Cascade(InProcess):
         """The answer to a turn and its sound.
 
         Raises:
-            GivenUp: there is none.
+            RequestFailed: there is none.
         """
         async with self._places:
             request = Request(name, messages, wants="text" if self.speaks is not None else "audio")
@@ -329,17 +329,17 @@ class Cascade(InProcess):
                 read = await self.speaks.ask(Request(name, fields={"text": response.text or ""}, wants="audio"))
                 sound = _there(read, "reading").audio
         if sound is None:
-            raise GivenUp("the model gave no sound")
+            raise RequestFailed("the model gave no sound")
         return response, sound
 
 
-def _failed(error: Exception) -> GivenUp:
-    return GivenUp(f"the model failed: {type(error).__name__}: {error}")
+def _failed(error: Exception) -> RequestFailed:
+    return RequestFailed(f"the model failed: {type(error).__name__}: {error}")
 
 
 def _there(response: Response, label: str) -> Response:
     if response.status != "ok":
-        raise GivenUp(f"the {label} {response.status}: {response.reason}")
+        raise RequestFailed(f"the {label} {response.status}: {response.reason}")
     return response
 
 

@@ -26,8 +26,8 @@ from codec_bench.apps.conversation.script import Script, random_of
 from codec_bench.apps.conversation.user import User, UserEvent
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
-from codec_bench.models.endpoints.sockets import Heard
+from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
+from codec_bench.models.endpoints.sockets import ServiceEvent
 
 FRAME_S = 0.02
 STALLED_S = 0.2
@@ -123,14 +123,14 @@ class InTime(Protocol):
     of this process.
 
     Attributes
-        rate_hz, heard_hz: of the sound that it takes and gives.
+        rate_hz, output_rate_hz: of the sound that it takes and gives.
         closed: what `send` raises on a connection that is closed.
     """
 
     rate_hz: int
 
     @property
-    def heard_hz(self) -> int:
+    def output_rate_hz(self) -> int:
         """As the class says."""
 
     @property
@@ -146,7 +146,7 @@ class InTime(Protocol):
     def frame(self, samples: bytes) -> str | bytes:
         """The message that carries a frame of 16-bit samples."""
 
-    def hear(self, message: Any) -> Heard:
+    def read_message(self, message: Any) -> ServiceEvent:
         """What a message that came says."""
 
     def cut_off(self, item: str, played_s: float) -> str | None:
@@ -165,8 +165,8 @@ async def hold(model: InTime, user: User, name: str, script: Script, *, frame_s:
             too.
     """
     opening = tuple(model.conversation(script.instructions))
-    held = Session(name, model.rate_hz, model.heard_hz, frame_s, events=user.events, opening=opening)
-    playback = Playback(model.heard_hz, script.longest_s)
+    held = Session(name, model.rate_hz, model.output_rate_hz, frame_s, events=user.events, opening=opening)
+    playback = Playback(model.output_rate_hz, script.longest_s)
     try:
         async with model.connected() as socket:
             await _converse(_Line(model, socket, held, playback, script), user, script.longest_s)
@@ -176,7 +176,7 @@ async def hold(model: InTime, user: User, name: str, script: Script, *, frame_s:
         raise UserError(denied.reason, hint=denied.hint) from None
     except TooSlow as slow:
         held.status, held.reason = "refused", str(slow)
-    except (Again, GivenUp) as trouble:
+    except (Again, RequestFailed) as trouble:
         held.status, held.reason = "failed", trouble.reason
     except AudioError as error:
         held.status, held.reason = "failed", error.message
@@ -258,7 +258,7 @@ class _Line:
 
     async def _take(self, message: Any) -> None:
         at_s = max(0.0, self.now_s())
-        event = self.model.hear(message)
+        event = self.model.read_message(message)
         self._check(event)
         self.held.marks_answers |= bool(event.ended or event.answer)
         if event.ready:
@@ -276,7 +276,7 @@ class _Line:
         for name, count in event.usage.items():
             self.held.usage[name] = self.held.usage.get(name, 0.0) + count
 
-    def _play(self, event: Heard, at_s: float) -> None:
+    def _play(self, event: ServiceEvent, at_s: float) -> None:
         if len(event.sound) % 2:
             raise _Over(f"a message holds {len(event.sound)} bytes of sound, which are no 16-bit samples")
         try:
@@ -284,7 +284,7 @@ class _Line:
         except TooMuch:
             raise _Over(f"more sound came than the {self.playback.most_s:g} s of the longest session hold") from None
 
-    def _check(self, event: Heard) -> None:
+    def _check(self, event: ServiceEvent) -> None:
         """Raises `_Over` for a message that came twice, or for sound that came after the end of its answer or behind a
         later one.
         """

@@ -38,7 +38,7 @@ def measure(
     Raises:
         NotApplicable: it has one codebook, or decodes all of them only.
     """
-    clips = material.few[: settings.robust_clips]
+    clips = material.first_clips[: settings.robust_clips]
     spoken = [(texts or {}).get(name) for name in material.ids[: len(clips)]]
     sent = encode(codec, clips)
     count = _codebooks(sent[0])

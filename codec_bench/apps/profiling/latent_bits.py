@@ -41,7 +41,7 @@ def measure(
     """
     if codec.info.latents is None:
         raise NotApplicable("what it sends is discrete already: it has no latents to round")
-    clips = material.few[: settings.robust_clips]
+    clips = material.first_clips[: settings.robust_clips]
     spoken = [(texts or {}).get(name) for name in material.ids[: len(clips)]]
     sent, waves = recode(codec, clips)
     latents = [item for item in sent if isinstance(item, Latents)]

@@ -31,7 +31,7 @@ def measure(codec: Any, material: Material, settings: Settings, speakers: Mappin
     Raises:
         NotApplicable: it has no global part, or there are no two speakers.
     """
-    clips, ids = material.few, material.ids
+    clips, ids = material.first_clips, material.ids
     sent, waves = recode(codec, clips)
     global_side = codec.info.global_side
     if not _has_global(sent[0], global_side):

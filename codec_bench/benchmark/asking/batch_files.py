@@ -13,7 +13,7 @@ from codec_bench.errors import UserError
 from codec_bench.models.endpoints.batches import BatchInterface, Outcome
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.retries import ALIKE, GivenUp
+from codec_bench.models.endpoints.retries import ALIKE, RequestFailed
 from codec_bench.types import Request
 
 _CHANGING = re.compile(r"[0-9a-f-]{8,}|\d+")
@@ -102,7 +102,7 @@ class AnswerFiles:
             path = self._folder / f"{self._entry['mark']}-{number}.jsonl"
             try:
                 await self._interface.fetch(name, path)
-            except GivenUp as end:
+            except RequestFailed as end:
                 raise UserError(end.reason, hint="the same command fetches the answers again") from None
             at = 0
             with path.open("rb") as lines:

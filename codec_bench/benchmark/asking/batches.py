@@ -27,7 +27,7 @@ from codec_bench.benchmark.asking.sending import Answering, asked, checked
 from codec_bench.errors import AnswersPending, UserError, first_of
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
-from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
+from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
 from codec_bench.models.windows import join
 from codec_bench.store.answers import BATCHES, AnswerWriter
 from codec_bench.types import Request, Response
@@ -182,14 +182,16 @@ class Batched:
     async def _seen(self, entry: dict[str, Any]) -> Batch:
         try:
             return await self._interface.look(entry["id"])
-        except GivenUp as end:
+        except RequestFailed as end:
             raise UserError(end.reason, hint="the same command looks again") from None
 
     def _note(self, entry: dict[str, Any], batch: Batch) -> None:
         entry |= {"state": batch.state, "files": list(batch.files)}
         if batch.state in ("cancelled", "failed"):
             became = "was cancelled" if batch.state == "cancelled" else "failed"
-            self._stopped[entry["mark"]] = f"the batch {batch.id} {became}{': ' if batch.said else ''}{batch.said}"
+            self._stopped[entry["mark"]] = (
+                f"the batch {batch.id} {became}{': ' if batch.message else ''}{batch.message}"
+            )
 
     async def _settle(self, entry: dict[str, Any], waits_s: Iterable[float]) -> None:
         """Finds out what became of a submission. An entry whose batch the service does not have is dropped.
@@ -201,7 +203,7 @@ class Batched:
             await asyncio.sleep(wait_s)
             try:
                 found = await self._interface.find(entry["mark"])
-            except GivenUp as end:
+            except RequestFailed as end:
                 raise UserError(end.reason, hint="the same command looks again") from None
             if found is not None:
                 entry |= {"id": found.id, "state": "running"}
@@ -229,7 +231,7 @@ class Batched:
         entry: dict[str, Any] = {"mark": mark, "state": "submitting", "id": None, "keys": file.keys, "files": []}
         try:
             entry["file"] = await self._interface.upload(file.close(), mark)
-        except (GivenUp, UserError) as error:
+        except (RequestFailed, UserError) as error:
             said = error.message if isinstance(error, UserError) else error.reason
             raise UserError(f"the batch was not uploaded: {said}", hint=_NO_BATCHES) from None
         try:
@@ -240,7 +242,7 @@ class Batched:
         except Again as again:
             self._tell(f"{again.reason}; looking whether the batch was taken")
             await self._settle(entry, LOOKS_S)
-        except (GivenUp, Denied) as no:
+        except (RequestFailed, Denied) as no:
             self._entries = [other for other in self._entries if other is not entry]
             self._save()
             hint = no.hint if isinstance(no, Denied) else _NO_BATCHES
@@ -274,7 +276,7 @@ class Batched:
             bodies = [await self._model.ready(body)]
             for part in heard.requests[1:]:
                 bodies.append(await self._model.ready(await asyncio.to_thread(self._model.encode, part)))
-        except GivenUp as end:  # a long sound could not be uploaded
+        except RequestFailed as end:  # a long sound could not be uploaded
             return Response.failed(end.reason)
         if not file.fits(bodies):
             await self._submit(file)

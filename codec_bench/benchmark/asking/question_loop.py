@@ -24,7 +24,7 @@ from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
 from codec_bench.errors import AudioError, RunMismatch, UserError
 from codec_bench.messages import Diagnostic
-from codec_bench.models import takes, told_by
+from codec_bench.models import option_hint, takes
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.store.answers import TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
@@ -262,7 +262,7 @@ class Asking:
         if self._proven or self._empty < MOST_EMPTY:
             return
         name, room = self._model.info.name, request.parameters.get("max_tokens")
-        hint = told_by(self._model, "max_tokens", 4 * (room or 1024))
+        hint = option_hint(self._model, "max_tokens", 4 * (room or 1024))
         if takes(self._model, "reasons") and not self._model.reasons:
             hint = f"--set {name}.reasons=true if it thinks before it answers, or {hint}"
         raise UserError(

@@ -39,7 +39,7 @@ from codec_bench.benchmark.reading.choices import (
 )
 from codec_bench.benchmark.reading.words import plain
 from codec_bench.errors import UserError
-from codec_bench.models import told_by
+from codec_bench.models import option_hint
 from codec_bench.models.base import Model
 from codec_bench.store.draws import ALL_ROTATIONS, GIVEN, ORDER, SHUFFLED, WORDING
 from codec_bench.types import Request
@@ -126,7 +126,7 @@ def check_drawn(repeats: int, decoding: Mapping[str, Any], benchmark: str, model
     if repeats > 1 and decoding.get("temperature") == 0:
         raise UserError(
             f"'{benchmark}' is answered greedily, so that all {repeats} answers of '{model.info.name}' to a question would be the same",
-            hint=f"{told_by(model, 'temperature', 0.7)} draws answers at random; without --repeats each question is asked once",
+            hint=f"{option_hint(model, 'temperature', 0.7)} draws answers at random; without --repeats each question is asked once",
         )
 
 

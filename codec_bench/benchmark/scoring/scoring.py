@@ -38,7 +38,7 @@ from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.store.record import Run
 from codec_bench.store.rows import IGNORED_FORMAT, NO_ANSWER, SOUND, ItemRecord
 from codec_bench.store.statuses import FAILURES, NO_FAILURE
-from codec_bench.text.degenerate_answers import ways_of
+from codec_bench.text.degenerate_answers import find_degeneracies
 from codec_bench.types import SPOKEN, Sample, Score, Status
 
 TRANSCRIPT, TURNS = "transcript", "turns"
@@ -128,7 +128,7 @@ def _no_answer(exchange: Exchange) -> list[Diagnostic]:
     cut = cut_reasoning(answer.text)
     if cut.unfinished or (not cut.text.strip() and answer.reasoning and answer.finish == "length"):
         return [NO_ANSWER[TRUNCATED]]
-    ways = ways_of(
+    ways = find_degeneracies(
         cut.text,
         prompt=asked,
         known=[*question.expected, *choices_of(question.fields).values()],

@@ -58,8 +58,8 @@ def align_coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, ab
 
     Its correlation says how well one delay explains the phases of these bands; it is 0 if there are too few.
     """
-    found = [_coherent(reference, estimate, rate_hz, about) for about in {0, round(about_samples)}]
-    return max(found, key=lambda one: one[1])[0]
+    candidates = [_coherent(reference, estimate, rate_hz, about) for about in {0, round(about_samples)}]
+    return max(candidates, key=lambda one: one[1])[0]
 
 
 def _coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about: int) -> tuple[Alignment, float]:
@@ -78,13 +78,13 @@ def _coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about: 
     coherence = np.minimum(np.abs(cross) ** 2 / np.maximum(power, 1e-30), 0.99)
     counts = coherence > _COHERENT + 3 / len(a)
     weights = np.where(counts, coherence / (1 - coherence), 0.0)
-    said = float(weights.sum())
+    total = float(weights.sum())
     if counts.sum() < _LEAST_HZ * 4 * hop / rate_hz:
         return Alignment(0.0, 0.0), 0.0
     lags = np.fft.irfft(weights * cross / np.maximum(np.abs(cross), 1e-30), 4 * hop * _PARTS)
     best = int(np.abs(lags).argmax())
     parts = best if best < len(lags) // 2 else best - len(lags)
-    return Alignment(about + parts / _PARTS, float(lags[best]) * len(lags) / 2 / said), said
+    return Alignment(about + parts / _PARTS, float(lags[best]) * len(lags) / 2 / total), total
 
 
 def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: int | None) -> Alignment:

@@ -47,7 +47,7 @@ class Batched:
     _worst_by: float = 0.0
 
     def add(
-        self, place: int, alone: tuple[Sent, Audio], together: tuple[Sent, Audio], batch: Sequence[int] = ()
+        self, index: int, alone: tuple[Sent, Audio], together: tuple[Sent, Audio], batch: Sequence[int] = ()
     ) -> None:
         """Compares one clip of one batch with the same clip alone."""
         flips, frames = code_flips(alone[0], together[0])
@@ -58,9 +58,9 @@ class Batched:
             wave = float(np.abs(alone[1].samples - together[1].samples).max(initial=0.0))
         self.frames, self.flips, self.wave = self.frames + frames, self.flips + flips, max(self.wave, wave)
         if flips or wave > WAVE_TOLERANCE:
-            self.differing.add(place)
+            self.differing.add(index)
         if max(wave, float(flips)) > self._worst_by:
-            self.worst, self.worst_batch, self.worst_item = place, batch, together
+            self.worst, self.worst_batch, self.worst_item = index, batch, together
             self._worst_by = max(wave, float(flips))
 
     @property
@@ -104,11 +104,11 @@ def disagreeing(clips: Sequence[Audio], frame_rate_hz: float | None) -> list[Aud
     """
     first, rate = clips[0], clips[0].sample_rate_hz
     frame = max(2, round(rate / frame_rate_hz) if frame_rate_hz else round(_FRAME_S * rate))
-    whole = max(1, min(clip.num_samples for clip in clips) // (2 * frame)) * frame
-    wanted = [first.num_samples, frame + 1, whole, whole + 1, whole - 1, max(1, round(0.37 * first.num_samples))]
-    made = [_cut(clips[n % len(clips)], length) for n, length in enumerate(wanted)]
+    aligned = max(1, min(clip.num_samples for clip in clips) // (2 * frame)) * frame
+    lengths = [first.num_samples, frame + 1, aligned, aligned + 1, aligned - 1, max(1, round(0.37 * first.num_samples))]
+    pieces = [_cut(clips[n % len(clips)], length) for n, length in enumerate(lengths)]
     quiet = Audio(np.zeros((first.channels, max(1, round(0.61 * first.num_samples)))), rate)
-    return [*made, quiet, *clips[1:3]]
+    return [*pieces, quiet, *clips[1:3]]
 
 
 def _cut(clip: Audio, length: int) -> Audio:
@@ -120,7 +120,7 @@ def batches_of(lengths: Sequence[int]) -> list[list[int]]:
     count = len(lengths)
     order = sorted(range(count), key=lambda k: lengths[k])
     pairs = [[order[k], order[-1 - k]] for k in range(count // 2)]
-    inside_out = [place for pair in pairs for place in pair] + order[count // 2 : count - count // 2]
+    inside_out = [index for pair in pairs for index in pair] + order[count // 2 : count - count // 2]
     return [list(range(count)), list(reversed(range(count))), inside_out, *pairs]
 
 
@@ -138,11 +138,11 @@ def one_by_one(codec: Any, clips: Sequence[Audio]) -> list[tuple[Sent, Audio]]:
     return results
 
 
-def is_repeated(codec: Any, clips: Sequence[Audio], place: int, item: tuple[Sent, Audio]) -> bool:
+def is_repeated(codec: Any, clips: Sequence[Audio], index: int, item: tuple[Sent, Audio]) -> bool:
     """Whether the clip at a place of a batch gives the same codes and sound once more."""
     codes, waves = recode(codec, clips)
     again = Batched()
-    again.add(place, item, (codes[place], waves[place]))
+    again.add(index, item, (codes[index], waves[index]))
     return again.exact
 
 
@@ -159,8 +159,8 @@ def try_batches(
         CodecFault: the codec gave something else than as many items of the same lengths.
         Exception: the codec raised it.
     """
-    found = Batched()
+    comparison = Batched()
     for batch in batches:
-        for place, codes, wave in zip(batch, *recode(codec, [clips[k] for k in batch])):
-            found.add(place, alone[place], (codes, wave), batch)
-    return found
+        for index, codes, wave in zip(batch, *recode(codec, [clips[k] for k in batch])):
+            comparison.add(index, alone[index], (codes, wave), batch)
+    return comparison

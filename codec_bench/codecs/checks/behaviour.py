@@ -98,14 +98,14 @@ def settled(
         codec: the codec. clips: as it takes them, chosen to disagree. alone: what `one_by_one` gave for them.
         batches: the places of the clips in each batch.
     """
-    kept = tried("input", lambda: _kept(codec, clips))
+    unchanged = tried("input", lambda: _check_input(codec, clips))
     again = tried("repeatable", lambda: _repeated(codec, clips, alone))
     if again["state"] != "ok":
-        return [kept, again, finding("batch", "not applicable", "the same input does not give the same output")]
+        return [unchanged, again, finding("batch", "not applicable", "the same input does not give the same output")]
     together = tried("batch", lambda: _batch(codec, clips, alone, batches))
     if together["check"] == "repeatable":
-        return [kept, together, finding("batch", "not applicable", "the same batch does not give the same output")]
-    return [kept, again, together]
+        return [unchanged, together, finding("batch", "not applicable", "the same batch does not give the same output")]
+    return [unchanged, again, together]
 
 
 @contextmanager
@@ -158,12 +158,12 @@ def _lengths(codec: Any, clip: Audio) -> dict[str, Any]:
 
 def _files(codec: Any, clip: Audio) -> dict[str, Any]:
     """Whether `decode` opens a file that `encode` has written."""
-    piece = Audio(0.9 * clip.samples[:, : clip.num_samples // 3 + 1], clip.sample_rate_hz)  # not coded before
+    segment = Audio(0.9 * clip.samples[:, : clip.num_samples // 3 + 1], clip.sample_rate_hz)  # not coded before
     with opened_files() as files:
-        codes = encode(codec, [piece])
+        codes = encode(codec, [segment])
     written = {path for path, writes in files if writes}
     with opened_files() as files:
-        decode(codec, codes, [piece])
+        decode(codec, codes, [segment])
     both = written & {path for path, _ in files}
     passed = sorted(path for path in both if os.path.isfile(path) or not os.path.exists(path))  # not /dev/null
     if passed:
@@ -184,14 +184,14 @@ def _silence(codec: Any, clip: Audio) -> dict[str, Any]:
     return finding("digital silence", "suspect" if db > _QUIET_DB else "ok", text, float(db))
 
 
-def _kept(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
+def _check_input(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
     """Whether the codec leaves the audio that it is given as it is."""
     clip = max(clips, key=lambda clip: clip.num_samples)
-    given = deepcopy(clip)
+    passed = deepcopy(clip)
     with preserved_torch_state(codec):
-        codec.encode([given])
-    if not np.array_equal(given.samples, clip.samples):
-        worst = float(np.abs(given.samples - clip.samples).max())
+        codec.encode([passed])
+    if not np.array_equal(passed.samples, clip.samples):
+        worst = float(np.abs(passed.samples - clip.samples).max())
         does = f"encode writes into the audio that it is given, and changes it by up to {worst:.2g}"
         return finding("input", "suspect", f"{does}; it is given copies here, so no other row changes", worst)
     return finding("input", "ok", "encode leaves the audio that it is given as it is", 0.0)
@@ -202,8 +202,8 @@ def _repeated(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Au
 
     def differing(places: Sequence[int]) -> Batched:
         again = Batched()
-        for place, now in zip(places, one_by_one(codec, [clips[place] for place in places])):
-            again.add(place, alone[place], now)
+        for index, now in zip(places, one_by_one(codec, [clips[index] for index in places])):
+            again.add(index, alone[index], now)
         return again
 
     order = range(len(clips))
@@ -212,8 +212,8 @@ def _repeated(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Au
     clips_of = count_of(len(clips), "clip")
     if elsewhere.exact:
         text = f"differs by up to {elsewhere.wave:.2g}" if elsewhere.wave else "gives the same output"
-        found = f"each of {clips_of} {text} the second time, in the opposite order and another thread"
-        return finding("repeatable", "ok", found, elsewhere.wave)
+        detail = f"each of {clips_of} {text} the second time, in the opposite order and another thread"
+        return finding("repeatable", "ok", detail, elsewhere.wave)
     here = differing(order)
     if here.exact:
         text = f"the same input in another thread differs {_differs(elsewhere)}"
@@ -223,37 +223,39 @@ def _repeated(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Au
     return finding("repeatable", "suspect", text, here.wave)
 
 
-def _differs(found: Batched) -> str:
-    codes = f"in {found.flips} of {found.frames} frames of codes" if found.flips else ""
-    wave = f"by up to {found.wave:.2g} (allowed: {WAVE_TOLERANCE:g})" if found.wave > WAVE_TOLERANCE else ""
+def _differs(comparison: Batched) -> str:
+    codes = f"in {comparison.flips} of {comparison.frames} frames of codes" if comparison.flips else ""
+    wave = f"by up to {comparison.wave:.2g} (allowed: {WAVE_TOLERANCE:g})" if comparison.wave > WAVE_TOLERANCE else ""
     return " and ".join(filter(None, (codes, wave)))
 
 
 def _batch(
     codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
 ) -> dict[str, Any]:
-    found = try_batches(codec, clips, alone, batches)
-    what = f"{count_of(len(clips), 'clip')} in {len(batches)} batches of unequal lengths"
-    if found.exact or (found.flips == 1 and found.wave <= WAVE_TOLERANCE):
-        flips = f", and in {count_of(found.flips, 'frame')} of codes" if found.flips else ""
-        text = (
-            f"{what} differ from the same clips alone by at most {found.wave:.2g} (allowed: {WAVE_TOLERANCE:g}){flips}"
-        )
-        return finding("batch", "ok", text, found.wave)
-    if not _is_repeated(codec, clips, found, alone):
-        text = f"{what} differ {_differs(found)}, and neither the batch nor the clip alone comes back the same again"
-        return finding("repeatable", "suspect", text, found.wave)
-    place = found.worst or 0
-    worst = f"the clip of {clips[place].duration_s:.3f} s differs most"
-    text = f"{len(found.differing)} of {what} differ from the same clips alone {_differs(found)}; {worst}"
-    return finding("batch", "suspect", text, found.wave if found.wave > WAVE_TOLERANCE else float(found.flips))
+    comparison = try_batches(codec, clips, alone, batches)
+    compared = f"{count_of(len(clips), 'clip')} in {len(batches)} batches of unequal lengths"
+    if comparison.exact or (comparison.flips == 1 and comparison.wave <= WAVE_TOLERANCE):
+        flips = f", and in {count_of(comparison.flips, 'frame')} of codes" if comparison.flips else ""
+        allowed = f"(allowed: {WAVE_TOLERANCE:g}){flips}"
+        text = f"{compared} differ from the same clips alone by at most {comparison.wave:.2g} {allowed}"
+        return finding("batch", "ok", text, comparison.wave)
+    if not _is_repeated(codec, clips, comparison, alone):
+        again = "and neither the batch nor the clip alone comes back the same again"
+        text = f"{compared} differ {_differs(comparison)}, {again}"
+        return finding("repeatable", "suspect", text, comparison.wave)
+    index = comparison.worst or 0
+    worst = f"the clip of {clips[index].duration_s:.3f} s differs most"
+    text = f"{len(comparison.differing)} of {compared} differ from the same clips alone {_differs(comparison)}; {worst}"
+    return finding(
+        "batch", "suspect", text, comparison.wave if comparison.wave > WAVE_TOLERANCE else float(comparison.flips)
+    )
 
 
-def _is_repeated(codec: Any, clips: Sequence[Audio], found: Batched, alone: Sequence[tuple[Sent, Audio]]) -> bool:
+def _is_repeated(codec: Any, clips: Sequence[Audio], comparison: Batched, alone: Sequence[tuple[Sent, Audio]]) -> bool:
     """Whether the clip that differs most gives the same again, alone and in its batch."""
-    if found.worst is None or found.worst_item is None:
+    if comparison.worst is None or comparison.worst_item is None:
         return True
-    batch = [clips[place] for place in found.worst_batch]
-    return is_repeated(codec, [clips[found.worst]], 0, alone[found.worst]) and is_repeated(
-        codec, batch, list(found.worst_batch).index(found.worst), found.worst_item
+    batch = [clips[index] for index in comparison.worst_batch]
+    return is_repeated(codec, [clips[comparison.worst]], 0, alone[comparison.worst]) and is_repeated(
+        codec, batch, list(comparison.worst_batch).index(comparison.worst), comparison.worst_item
     )

@@ -42,11 +42,11 @@ class Comparing(Checking):
 
 def read_clips(files: Sequence[tuple[str, str]], parts: Sequence[float]) -> list[Audio]:
     """The clips of (id, path), each cut to the part that is kept."""
-    found = []
-    for (_, path), part in zip(files, parts, strict=True):
+    clips = []
+    for (_, path), share in zip(files, parts, strict=True):
         audio = Audio.read(path)
-        found.append(Audio(audio.samples[:, : max(1, int(audio.num_samples * part))], audio.sample_rate_hz))
-    return found
+        clips.append(Audio(audio.samples[:, : max(1, int(audio.num_samples * share))], audio.sample_rate_hz))
+    return clips
 
 
 def compare_batches(codec: Any, request: Request) -> dict[str, Any]:
@@ -58,13 +58,14 @@ def compare_batches(codec: Any, request: Request) -> dict[str, Any]:
     pieces = [ready(clip, codec.info)[0] for clip in read_clips(request.files, request.parts)]
     names = [name for name, _ in request.files]
     odd = disagreeing(pieces[:_PIECES_OF], codec.info.frame_rate_hz)
-    names += [f"{piece.num_samples} samples of {names[0]} or silence" for piece in odd]
+    names += [f"{segment.num_samples} samples of {names[0]} or silence" for segment in odd]
     pieces += odd
     alone = one_by_one(codec, pieces)
-    found = try_batches(codec, pieces, alone, batches_of([piece.num_samples for piece in pieces]))
-    lengths = [piece.duration_s for piece in pieces]
+    comparison = try_batches(codec, pieces, alone, batches_of([segment.num_samples for segment in pieces]))
+    lengths = [segment.duration_s for segment in pieces]
     return {
-        "items": len(pieces), "shortest_s": min(lengths), "longest_s": max(lengths), "relative": None, "wave": found.wave,
-        "frames": found.frames or None, "flips": found.flips if found.frames else None,
-        "worst": names[found.worst or 0], "exact": found.exact,
+        "items": len(pieces), "shortest_s": min(lengths), "longest_s": max(lengths), "relative": None,
+        "wave": comparison.wave,
+        "frames": comparison.frames or None, "flips": comparison.flips if comparison.frames else None,
+        "worst": names[comparison.worst or 0], "exact": comparison.exact,
     }  # fmt: skip

@@ -14,11 +14,11 @@ import numpy as np
 
 WINDOW_S = 0.005
 _LOUD_DB, _LEAST_DB = 20.0, -60.0
-_LOST_DB, _LARGEST_LOSS_DB, _SILENT_DB = 40.0, 30.0, -80.0
+_DROP_DB, _LARGEST_LOSS_DB, _SILENT_DB = 40.0, 30.0, -80.0
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class Dropouts:
     """How much of one clip is lost, in seconds.
 
     Args:
@@ -32,17 +32,17 @@ class Lost:
     at_s: float = 0.0
 
 
-def find_lost(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> Lost:
+def find_dropouts(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> Dropouts:
     """What is lost of a clip `(channels, samples)`; nothing where all of it is silent."""
-    lost, kept = lost_windows(reference, estimate, rate_hz)
-    if not lost.any():
-        return Lost()
-    if not kept.any():
-        return Lost(end_s=reference.shape[1] / rate_hz)
-    places, first, last = np.flatnonzero(lost), kept.argmax(), len(kept) - 1 - kept[::-1].argmax()
+    dropped, present = find_dropped_windows(reference, estimate, rate_hz)
+    if not dropped.any():
+        return Dropouts()
+    if not present.any():
+        return Dropouts(end_s=reference.shape[1] / rate_hz)
+    places, first, last = np.flatnonzero(dropped), present.argmax(), len(present) - 1 - present[::-1].argmax()
     start, end = places[places < first], places[places > last]
     inside = places[(places > first) & (places < last)]
-    return Lost(
+    return Dropouts(
         start_s=float(start[-1] + 1) * WINDOW_S if len(start) else 0.0,
         inside_s=len(inside) * WINDOW_S,
         end_s=reference.shape[1] / rate_hz - float(end[0]) * WINDOW_S if len(end) else 0.0,
@@ -50,13 +50,13 @@ def find_lost(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> Lost
     )
 
 
-def lost_windows(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray]:
+def find_dropped_windows(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray]:
     """Of every window whether it is loud and lost, and whether anything of it is kept: bools `(windows,)`."""
     window = max(1, round(WINDOW_S * rate_hz))
     before, after = _levels_db(reference, window), _levels_db(estimate, window)
     loud = (before > before.max(initial=-np.inf) - _LOUD_DB) & (before > _LEAST_DB)
     usual = float(np.clip(np.median((after - before)[loud]), -_LARGEST_LOSS_DB, 0.0)) if loud.any() else 0.0
-    below = after < np.minimum(before + usual - _LOST_DB, _SILENT_DB)
+    below = after < np.minimum(before + usual - _DROP_DB, _SILENT_DB)
     return loud & below, ~below & (before > _LEAST_DB - _LOUD_DB)
 
 

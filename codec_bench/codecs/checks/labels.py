@@ -32,11 +32,11 @@ class LabelChecks:
 
     def __init__(self) -> None:
         self._seconds = self._sent = self._nominal = self._of_clips = self._tokens = 0.0
-        self._frames = self._frames_said = self._frames_allowed = 0.0
+        self._frames = self._frames_declared = self._frames_allowed = 0.0
         self._rates: set[float] = set()
         self._packets = False
         self._no_bits: str | None = None
-        self._side: list[tuple[float, float]] = []
+        self._side_info: list[tuple[float, float]] = []
         self._codes: dict[tuple[int, int], tuple[int, int, int]] = {}
 
     def add(self, codes: Sent) -> None:
@@ -57,7 +57,7 @@ class LabelChecks:
                 self._span(number, stream)
                 self._tokens += len(stream.values) * stream.frame_rate_hz * seconds
                 self._count_frames(stream.frame_rate_hz, np.asarray(stream.values).shape[1], seconds)
-        self._side.append((seconds, side_bits(codes.side) - max(0.0, codes.side_bits)))
+        self._side_info.append((seconds, side_bits(codes.side) - max(0.0, codes.side_bits)))
 
     def _span(self, number: int, stream: CodeStream) -> None:
         """Keeps the lowest and the highest code of each codebook, and how many frames it has."""
@@ -69,7 +69,9 @@ class LabelChecks:
 
     def _constant(self) -> list[dict[str, Any]]:
         constant = [
-            (*place, low) for place, (low, high, frames) in self._codes.items() if low == high and frames >= _FRAMES
+            (*position, low)
+            for position, (low, high, frames) in self._codes.items()
+            if low == high and frames >= _FRAMES
         ]
         if not constant:
             return []
@@ -81,7 +83,7 @@ class LabelChecks:
     def _count_frames(self, rate_hz: float, frames: int, seconds: float) -> None:
         self._rates.add(rate_hz)
         self._frames += frames
-        self._frames_said += rate_hz * seconds
+        self._frames_declared += rate_hz * seconds
         self._frames_allowed += rate_hz * (_PADDING_S + _RATE_SHARE * seconds) + 2
 
     def findings(self, info: CodecInfo) -> list[dict[str, Any]]:
@@ -111,28 +113,28 @@ class LabelChecks:
         return finding("bitrate label", "suspect" if abs(share) > allowed else "ok", text, share)
 
     def _token_rate(self, info: CodecInfo) -> list[dict[str, Any]]:
-        declared, found = info.tokens_per_s, self._tokens / self._seconds
-        if declared is None or abs(found - declared) <= _RATE_SHARE * declared:
+        declared, measured = info.tokens_per_s, self._tokens / self._seconds
+        if declared is None or abs(measured - declared) <= _RATE_SHARE * declared:
             return []
-        text = f"declared {declared:g} tokens a second, its codes have {found:g}"
-        return [finding("token label", "suspect", text, found / declared - 1 if declared else None)]
+        text = f"declared {declared:g} tokens a second, its codes have {measured:g}"
+        return [finding("token label", "suspect", text, measured / declared - 1 if declared else None)]
 
     def _frame_rate(self, info: CodecInfo) -> list[dict[str, Any]]:
         out = []
         declared = info.frame_rate_hz
         if self._rates and declared and not any(abs(rate - declared) <= 1e-3 * declared for rate in self._rates):
-            said = " and ".join(f"{rate:g}" for rate in sorted(self._rates))
-            out.append(finding("frame rate", "suspect", f"declared {declared:g} Hz, its codes have {said} Hz"))
-        if abs(self._frames - self._frames_said) > self._frames_allowed:
-            text = f"its codes declare {self._frames_said:.0f} frames for the clips, and hold {self._frames:.0f}"
-            out.append(finding("frame rate", "suspect", text, self._frames / max(1.0, self._frames_said)))
+            rates = " and ".join(f"{rate:g}" for rate in sorted(self._rates))
+            out.append(finding("frame rate", "suspect", f"declared {declared:g} Hz, its codes have {rates} Hz"))
+        if abs(self._frames - self._frames_declared) > self._frames_allowed:
+            text = f"its codes declare {self._frames_declared:.0f} frames for the clips, and hold {self._frames:.0f}"
+            out.append(finding("frame rate", "suspect", text, self._frames / max(1.0, self._frames_declared)))
         return out
 
     def _uncounted(self) -> list[dict[str, Any]]:
         """Side information that grows with the clip and is not counted; what every clip has, such as a header, may be
         left out.
         """
-        seconds, bits = np.array(self._side).T
+        seconds, bits = np.array(self._side_info).T
         spread = seconds - seconds.mean()
         if not (spread @ spread) > 0:
             return []
@@ -144,9 +146,9 @@ class LabelChecks:
         return [finding("side information", "suspect", text, growth)]
 
 
-def side_bits(side: Mapping[str, Any]) -> float:
+def side_bits(side_info: Mapping[str, Any]) -> float:
     """The bits that the values of `Codes.side` take up as they are."""
-    return 8.0 * sum(map(_bytes, side.values()))
+    return 8.0 * sum(map(_bytes, side_info.values()))
 
 
 def _bytes(value: Any) -> int:

@@ -54,7 +54,7 @@ class Material:
         yield from _fill(window, batch_s)
 
     @cached_property
-    def few(self) -> list[Audio]:
+    def first_clips(self) -> list[Audio]:
         """The first clips as the codec takes them, one piece of each.
 
         Raises:
@@ -73,11 +73,11 @@ class Material:
     @property
     def ids(self) -> list[str]:
         """The ids of the clips of `few`."""
-        return [name for name, _ in self.files if name not in self.unreadable][: len(self.few)]
+        return [name for name, _ in self.files if name not in self.unreadable][: len(self.first_clips)]
 
     def cut(self, count: int, seconds: float) -> list[Audio]:
         """The first `count` pieces, each cut to at most this many seconds."""
-        clips = self.few[:count]
+        clips = self.first_clips[:count]
         return [Audio(c.samples[:, : max(1, round(seconds * c.sample_rate_hz))], c.sample_rate_hz) for c in clips]
 
     def exactly(self, seconds: float) -> Audio:
@@ -85,8 +85,10 @@ class Material:
 
         The clips are repeated if they are too short.
         """
-        first = self.few[0]
-        fitting = [c for c in self.few if (c.sample_rate_hz, c.channels) == (first.sample_rate_hz, first.channels)]
+        first = self.first_clips[0]
+        fitting = [
+            c for c in self.first_clips if (c.sample_rate_hz, c.channels) == (first.sample_rate_hz, first.channels)
+        ]
         samples = np.concatenate([c.samples for c in fitting], axis=1)
         length = max(1, round(seconds * first.sample_rate_hz))
         samples = np.tile(samples, (1, -(-length // samples.shape[1])))

@@ -45,16 +45,16 @@ def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]
     except Exception as error:  # own code may raise anything; that is the finding
         return [finding("contract", "failed", sentence(error))], "the codec failed"
     signals, labels = SignalChecks(), LabelChecks()
-    for place, (codes, wave) in enumerate(alone):
+    for index, (codes, wave) in enumerate(alone):
         labels.add(codes)
-        if place < len(_PIECES_S):
-            signals.add(f"piece {place + 1}", pieces[place], wave)
-    found = signals.findings(pieces[0].sample_rate_hz) + labels.findings(codec.info)
-    found += settled(codec, pieces, alone, _BATCHES)
+        if index < len(_PIECES_S):
+            signals.add(f"piece {index + 1}", pieces[index], wave)
+    findings = signals.findings(pieces[0].sample_rate_hz) + labels.findings(codec.info)
+    findings += settled(codec, pieces, alone, _BATCHES)
     try:
-        return found, pack([alone[k][0] for k in _SENT], [alone[k][1] for k in _SENT])
+        return findings, pack([alone[k][0] for k in _SENT], [alone[k][1] for k in _SENT])
     except CannotSend as reason:
-        return found, str(reason)
+        return findings, str(reason)
 
 
 def _pieces(codec: Any, clips: Sequence[Audio]) -> list[Audio]:

@@ -20,7 +20,7 @@ from codec_bench.codecs.adapt import recode, sentence
 from codec_bench.codecs.checks import State, finding
 from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_waves
 from codec_bench.codecs.checks.batching import Batched, is_repeated
-from codec_bench.codecs.checks.dropouts import Lost, find_lost
+from codec_bench.codecs.checks.dropouts import Dropouts, find_dropouts
 from codec_bench.codecs.checks.signals import (
     AGREE_SAMPLES,
     COHERENT,
@@ -28,7 +28,7 @@ from codec_bench.codecs.checks.signals import (
     TURNED_OVER,
     agreeing,
     count_of,
-    describe_lost,
+    describe_dropouts,
     flat_top,
     least_delay,
     level_db,
@@ -56,7 +56,7 @@ _LOUDER_DB, _BALANCE_DB = 12.0, 6.0
 """How much louder a piece at -30 dB may come back, and a channel than another with the same sound."""
 _FRAMES, _PARTS, _LONG_S = 10, (0.37, 0.81), (0.7, 1.0, 1.3)
 """Clips for the end of the sound: whole frames up to so many, parts of a frame, and seconds."""
-_LOST_DB = -20.0
+_DROP_DB = -20.0
 _SHOWN = 4
 """So many kinds of sound are named."""
 
@@ -69,27 +69,27 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
             be compared.
     """
     info = codec.info
-    found: dict[str, dict[str, Any]] = {}
+    by_check: dict[str, dict[str, Any]] = {}
     untold: list[str] = []
     folded: list[str] = []
     kinds = [(rate, channels) for channels in info.channels for rate in sorted(set(info.sample_rates_hz))]
     for rate, channels in kinds:
-        said = f"{rate} Hz, {count_of(channels, 'channel')}"
+        signal_format = f"{rate} Hz, {count_of(channels, 'channel')}"
         first = steady and (rate, channels) == kinds[0]
         looked = _looked_at(codec, clips, rate, channels, untold, folded, alone=first)
         try:
             for check, text, value in looked:
-                found.setdefault(check, finding(check, "suspect", f"at {said}: {text}", value))
+                by_check.setdefault(check, finding(check, "suspect", f"at {signal_format}: {text}", value))
         except MemoryError:
             raise
         except Exception as error:  # a codec of the caller's own may raise anything
-            found.setdefault("every rate", finding("every rate", "failed", f"at {said}: {sentence(error)}"))
+            by_check.setdefault("every rate", finding("every rate", "failed", f"at {signal_format}: {sentence(error)}"))
     notes = []
-    if folded and "channels" not in found:
+    if folded and "channels" not in by_check:
         text = f"both channels come back as one sound at {first_of(folded, _SHOWN)}, below 16 kbit/s for each"
         notes = [finding("channels", "not applicable", text)]
-    if found:
-        return [*found.values(), *notes]
+    if by_check:
+        return [*by_check.values(), *notes]
     text = f"{count_of(len(kinds), 'kind')} of sound (rates and channels) of 5 s, loud, quiet and short, come back as they should"
     if untold:
         text += f"; the delay could not be told at {first_of(untold, _SHOWN, '; ')}"
@@ -115,33 +115,37 @@ def _looked_at(
     length = round(_SHORT_S * rate)
     start = max(0, min(int(np.abs(sound[0, : places[0][1]]).argmax()) - length // 2, places[0][1] - length))
     short = sound[:, start : start + length]
-    given = [Audio(x, rate) for x in (sound, short, short * 10 ** (_QUIET_DB / 20))]
-    codes, made = recode(codec, given)
+    tried = [Audio(x, rate) for x in (sound, short, short * 10 ** (_QUIET_DB / 20))]
+    codes, outputs = recode(codec, tried)
     if alone:
         together = Batched()
-        by_itself = recode(codec, given[:1])
+        by_itself = recode(codec, tried[:1])
         item = by_itself[0][0], by_itself[1][0]
-        together.add(0, item, (codes[0], made[0]))
+        together.add(0, item, (codes[0], outputs[0]))
         if not together.exact and not (
-            is_repeated(codec, given[:1], 0, item) and is_repeated(codec, given, 0, (codes[0], made[0]))
+            is_repeated(codec, tried[:1], 0, item) and is_repeated(codec, tried, 0, (codes[0], outputs[0]))
         ):
             yield "repeatable", "a batch with a clip of 5 s comes back otherwise the second time", together.wave
         elif not together.exact:
             yield "batch", "a clip of 5 s in a batch with short ones differs from the clip alone", together.wave
-    pieces = [(sound[:, a:b], made[0].samples[:, a:b]) for a, b in places]
-    quiet = given[2].samples, made[2].samples
+    pieces = [(sound[:, a:b], outputs[0].samples[:, a:b]) for a, b in places]
+    quiet = tried[2].samples, outputs[2].samples
     silent = list(_missing([*pieces, quiet]))
     yield from silent
     spoken = sound.copy()
     spoken[:, slice(*places[_TONES])] = 0
-    if not silent and (lost := find_lost(spoken, made[0].samples, rate)) != Lost():
-        yield "dropouts", f"a clip of 5 s loses {describe_lost(lost)}", lost.start_s + lost.inside_s + lost.end_s
+    if not silent and (dropouts := find_dropouts(spoken, outputs[0].samples, rate)) != Dropouts():
+        yield (
+            "dropouts",
+            f"a clip of 5 s loses {describe_dropouts(dropouts)}",
+            dropouts.start_s + dropouts.inside_s + dropouts.end_s,
+        )
     if not (yield from _delayed([*pieces, quiet], places, rate)):
         untold.append(f"{rate} Hz, {count_of(channels, 'channel')}")
     yield from _levels([pieces[0], quiet], rate)
     if channels > 1:
         yield from _between_channels(*pieces[_BOTH], rate)
-    tops = [flat_top(*pieces[place]) for place in _SPEECH]
+    tops = [flat_top(*pieces[index]) for index in _SPEECH]
     if any(tops):
         yield "clipping", f"samples at full scale come back cut at {max(tops):.2g}", max(tops)
     if channels == 2:
@@ -150,26 +154,26 @@ def _looked_at(
             yield from crossed
         elif crossed and crossed[0][2] > _FOLDS_DB:
             folded.append(f"{rate} Hz")
-    in_long = short, made[0].samples[:, start : start + length]
-    yield from _unlike(in_long, *[(a.samples, b.samples) for a, b in zip(given[1:], made[1:])])
+    in_long = short, outputs[0].samples[:, start : start + length]
+    yield from _find_mismatches(in_long, *[(a.samples, b.samples) for a, b in zip(tried[1:], outputs[1:])])
 
 
 def _sound(clips: Sequence[Audio], rate: int, channels: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
     """The sound `(channels, samples)`, and where its four pieces lie."""
-    heard = [to_rate(Audio(clip.samples[:1], clip.sample_rate_hz), rate) for clip in (clips[0], clips[-1])]
-    speech = [np.resize(loudest(clip, _SPEECH_S).samples[0], round(_SPEECH_S * rate)) for clip in heard]
+    resampled = [to_rate(Audio(clip.samples[:1], clip.sample_rate_hz), rate) for clip in (clips[0], clips[-1])]
+    speech = [np.resize(loudest(clip, _SPEECH_S).samples[0], round(_SPEECH_S * rate)) for clip in resampled]
     one, other = (_FULL * x / max(1e-6, float(np.abs(x).max())) for x in speech)
     t = np.arange(round(_TONES_S * rate)) / rate
     tones = 0.3 * np.sin(2 * np.pi * (100 * t + (0.4 * rate - 100) * t**2 / (2 * _TONES_S)))
     tones[:: len(tones) // _CLICKS] = _FULL
     gap = np.zeros(round(_GAP_S * rate))
     parts = [(one, (1, 0)), (tones, (1, 1)), (other, (0, 1)), (one, (1, 1))]
-    made, places, at = [], [], 0
-    for part, where in parts:
-        made += [np.outer(where if channels == 2 else np.ones(channels), part), np.outer(np.ones(channels), gap)]
-        places.append((at, at + len(part)))
-        at += len(part) + len(gap)
-    return np.concatenate(made, axis=1).astype(np.float32), places
+    chunks, places, at = [], [], 0
+    for chunk, where in parts:
+        chunks += [np.outer(where if channels == 2 else np.ones(channels), chunk), np.outer(np.ones(channels), gap)]
+        places.append((at, at + len(chunk)))
+        at += len(chunk) + len(gap)
+    return np.concatenate(chunks, axis=1).astype(np.float32), places
 
 
 def _missing(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, str, float]]:
@@ -189,15 +193,15 @@ def _delayed(
 ) -> Generator[tuple[str, str, float], None, bool]:
     """Pieces of speech that are turned over, late, or ever later; returns whether that can be told of all."""
     short = round(0.4 * rate)
-    found = []
+    alignments = []
     for number in (*_SPEECH, len(pieces) - 1):
         a, b = pieces[number]
         loud = loudest_at(a, short)
-        found.append(_place(a, b, rate))
-        if found[-1].correlation == 0.0:
-            found[-1] = _place(a[:, loud : loud + short], b[:, loud : loud + short], rate)
-    lags = [one.delay_samples for one in found if one.correlation]
-    if len(lags) < len(found):
+        alignments.append(_align(a, b, rate))
+        if alignments[-1].correlation == 0.0:
+            alignments[-1] = _align(a[:, loud : loud + short], b[:, loud : loud + short], rate)
+    lags = [one.delay_samples for one in alignments if one.correlation]
+    if len(lags) < len(alignments):
         return False
     drift = lags[2] - lags[0]
     between = (places[2][0] - places[0][0]) / (places[3][0] - places[0][0])
@@ -208,19 +212,21 @@ def _delayed(
             f"the sound is {100 * per_second:+.3f} % later with time: {drift:+.1f} samples over 4 s",
             per_second,
         )
-    elif len(agreeing(found)) == len(found) and abs(np.median(lags)) >= max(1.0, least_delay(found, rate)):
+    elif len(agreeing(alignments)) == len(alignments) and abs(np.median(lags)) >= max(
+        1.0, least_delay(alignments, rate)
+    ):
         yield "hidden delay", f"{np.median(lags):+.2f} samples in all of {len(lags)} pieces", float(np.median(lags))
-    turned = [(number, one) for number, one in enumerate(found) if one.correlation <= -COHERENT]
+    turned = [(number, one) for number, one in enumerate(alignments) if one.correlation <= -COHERENT]
     agreed = agreeing([one for _, one in turned])
     if len(agreed) == 1:  # the two halves of the piece must say the same
         number, one = next(each for each in turned if each[1] is agreed[0])
         a, b = pieces[(*_SPEECH, len(pieces) - 1)[number]]
         half = a.shape[1] // 2
-        halves = [_place(a[:, part], b[:, part], rate) for part in (slice(half), slice(half, None))]
+        halves = [_align(a[:, section], b[:, section], rate) for section in (slice(half), slice(half, None))]
         agreed = agreed if len(agreeing([h for h in (one, *halves) if h.correlation < 0])) == 3 else []
     if agreed:
         worst = min(one.correlation for one in agreed)
-        yield "polarity", f"the waveform is turned over in {len(agreed)} of {len(found)} pieces", worst
+        yield "polarity", f"the waveform is turned over in {len(agreed)} of {len(alignments)} pieces", worst
     return True
 
 
@@ -246,22 +252,22 @@ def _between_channels(a: np.ndarray, b: np.ndarray, rate: int) -> Iterator[tuple
         if abs(change) > _BALANCE_DB:
             yield "channels", f"channel {channel + 1} comes back {change:+.1f} dB from channel 1", change
             continue
-        found = [
-            align_waves(b[:1, part], b[channel : channel + 1, part], rate, round(_LONGEST_DELAY_S * rate))
-            for part in (slice(half), slice(half, None))
+        alignments = [
+            align_waves(b[:1, section], b[channel : channel + 1, section], rate, round(_LONGEST_DELAY_S * rate))
+            for section in (slice(half), slice(half, None))
         ]
-        lags = [one.delay_samples for one in found]
-        if abs(lags[0] - lags[1]) > AGREE_SAMPLES or min(abs(one.correlation) for one in found) < TURNED_OVER:
+        lags = [one.delay_samples for one in alignments]
+        if abs(lags[0] - lags[1]) > AGREE_SAMPLES or min(abs(one.correlation) for one in alignments) < TURNED_OVER:
             continue
-        if all(one.correlation < 0 for one in found):
+        if all(one.correlation < 0 for one in alignments):
             text = f"channel {channel + 1} is turned over, and channel 1 is not"
-            yield "polarity", text, float(np.mean([one.correlation for one in found]))
-        elif abs(np.mean(lags)) >= least_delay(found, rate):
+            yield "polarity", text, float(np.mean([one.correlation for one in alignments]))
+        elif abs(np.mean(lags)) >= least_delay(alignments, rate):
             text = f"channel {channel + 1} is {np.mean(lags):+.2f} samples later than channel 1"
             yield "hidden delay", text, float(np.mean(lags))
 
 
-def _place(a: np.ndarray, b: np.ndarray, rate: int) -> Alignment:
+def _align(a: np.ndarray, b: np.ndarray, rate: int) -> Alignment:
     """How much later a piece is; the correlation is 0 if that cannot be told."""
     near = align_coherent(a, b, rate, 0.0)
     if abs(near.correlation) >= COHERENT:
@@ -272,7 +278,9 @@ def _place(a: np.ndarray, b: np.ndarray, rate: int) -> Alignment:
 
 def _crossed(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, str, float]]:
     """Sounds of one channel that come back in the other."""
-    leaks = [_db(rms(pieces[place][1][1 - own]), rms(pieces[place][1][own])) for place, own in ((0, 0), (2, 1))]
+    leaks = [
+        _db(rms(pieces[index][1][1 - channel]), rms(pieces[index][1][channel])) for index, channel in ((0, 0), (2, 1))
+    ]
     worst = max(leaks)
     if worst > -_FOLDS_DB:
         yield "channels", "a sound in one of two channels comes back in the other", worst
@@ -282,7 +290,7 @@ def _crossed(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[
         yield "channels", f"a sound in one of two channels leaks into the other at {worst:+.0f} dB", worst
 
 
-def _unlike(*same: tuple[np.ndarray, np.ndarray]) -> Iterator[tuple[str, str, float]]:
+def _find_mismatches(*same: tuple[np.ndarray, np.ndarray]) -> Iterator[tuple[str, str, float]]:
     """A sound that comes back otherwise by itself than in a longer clip, or worse at full scale than at -30 dB."""
     in_long, alone, quiet = (_snr_db(a, b) for a, b in same)
     snr = f"signal to noise is {in_long:.0f} dB in a clip of 5 s"
@@ -305,22 +313,24 @@ def both_ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
     rate = clip.sample_rate_hz
     hop = max(2, round(rate / (codec.info.frame_rate_hz or 50.0)))
     lengths = [k * hop for k in range(1, _FRAMES + 1)]
-    lengths += [round((k + part) * hop) for k in (2, 5) for part in _PARTS] + [round(s * rate) for s in _LONG_S]
+    lengths += [round((k + share) * hop) for k in (2, 5) for share in _PARTS] + [round(s * rate) for s in _LONG_S]
     loudest_frame = loudest_at(clip.samples, hop)
-    given = [_from(clip, loudest_frame + hop - length, length) for length in sorted(set(lengths))]
-    given.append(_from(clip, loudest_frame, _FRAMES * hop))
-    made = recode(codec, given)[1]
-    usual = float(np.clip(np.median([_db(rms(b.samples), rms(a.samples)) for a, b in zip(given, made)]), _LOST_DB, 0.0))
-    at_start = find_lost(given[-1].samples, made[-1].samples, rate).start_s
+    clips = [_from(clip, loudest_frame + hop - length, length) for length in sorted(set(lengths))]
+    clips.append(_from(clip, loudest_frame, _FRAMES * hop))
+    outputs = recode(codec, clips)[1]
+    usual = float(
+        np.clip(np.median([_db(rms(b.samples), rms(a.samples)) for a, b in zip(clips, outputs)]), _DROP_DB, 0.0)
+    )
+    at_start = find_dropouts(clips[-1].samples, outputs[-1].samples, rate).start_s
     cut: list[tuple[float, float]] = []
-    for a, b in zip(given[:-1], made):
+    for a, b in zip(clips[:-1], outputs):
         tail = a.num_samples % hop or min(hop, a.num_samples)
-        lost_s = find_lost(a.samples, b.samples, rate).end_s
+        dropped_s = find_dropouts(a.samples, b.samples, rate).end_s
         quieter = _db(rms(b.samples[:, -tail:]), rms(a.samples[:, -tail:])) - usual
-        is_silent = lost_s >= a.duration_s and a.num_samples > hop  # that is a matter of the check `silence`
-        if (lost_s or quieter < _LOST_DB) and a.duration_s > at_start and not is_silent:
-            cut.append((a.duration_s, max(lost_s, tail / rate)))
-    count, longest_s = len(given) - 1, max(lengths) / rate
+        is_silent = dropped_s >= a.duration_s and a.num_samples > hop  # that is a matter of the check `silence`
+        if (dropped_s or quieter < _DROP_DB) and a.duration_s > at_start and not is_silent:
+            cut.append((a.duration_s, max(dropped_s, tail / rate)))
+    count, longest_s = len(clips) - 1, max(lengths) / rate
     listed = []
     if at_start:
         text = f"a clip that begins with loud sound loses its first {1000 * at_start:.3g} ms"

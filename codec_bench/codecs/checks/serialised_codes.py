@@ -140,32 +140,34 @@ def from_bytes(content: bytes) -> Sent:
         packets.append(joined[at : at + length])
         at += length
     streams = [CodeStream(arrays[f"stream {n}"], *facts) for n, facts in enumerate(head["streams"])]
-    side = {key: tuple(value) if key in head["tuples"] else value for key, value in head["side"].items()}
+    side_info = {key: tuple(value) if key in head["tuples"] else value for key, value in head["side"].items()}
     for name, array in arrays.items():
         kind, _, key = name.partition(" ")
         if kind == "bytes":
-            side[key] = array.tobytes()
+            side_info[key] = array.tobytes()
         elif kind == "side":
-            side[key] = array if array.ndim else array[()]
+            side_info[key] = array if array.ndim else array[()]
     if "latents" in arrays:
-        return Latents(arrays["latents"], head["latent_rate_hz"], head["num_samples"], head["sample_rate_hz"], side)
+        return Latents(
+            arrays["latents"], head["latent_rate_hz"], head["num_samples"], head["sample_rate_hz"], side_info
+        )
     return Codes(
-        tuple(streams), head["num_samples"], head["sample_rate_hz"], tuple(packets), head["side_bits"], side
+        tuple(streams), head["num_samples"], head["sample_rate_hz"], tuple(packets), head["side_bits"], side_info
     )  # fmt: skip
 
 
 def _is_plain(value: Any) -> bool:
     """Whether JSON gives a value back as it was."""
     if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_plain(part) for key, part in value.items())
+        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
     return type(value) in _PLAIN or (isinstance(value, list) and all(map(_is_plain, value)))
 
 
-def _array(value: Any, what: str) -> np.ndarray:
+def _array(value: Any, name: str) -> np.ndarray:
     array = np.asarray(value) if isinstance(value, np.ndarray | np.generic) else None
     if array is None or array.dtype.kind not in "biuf":
         kind = type(value).__name__ if array is None else f"array of {array.dtype}"
-        raise CannotSend(f"{what} cannot be sent as bytes: {kind}")
+        raise CannotSend(f"{name} cannot be sent as bytes: {kind}")
     return array
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_envelopes, align_waves, quick_size
-from codec_bench.codecs.checks.dropouts import Lost, find_lost
+from codec_bench.codecs.checks.dropouts import Dropouts, find_dropouts
 from codec_bench.types import Audio
 
 DELAY = "hidden delay"
@@ -56,7 +56,7 @@ class SignalChecks:
         self._waves: list[Alignment] = []
         self._bands: list[Alignment] = []
         self._envelopes: list[tuple[float, float]] = []
-        self._lost: list[tuple[str, Lost]] = []
+        self._dropout_list: list[tuple[str, Dropouts]] = []
         self._clipped = self._samples = self._beyond = self._full = 0
         self._silent: list[str] = []
         self._levels: list[float] = []
@@ -86,8 +86,8 @@ class SignalChecks:
             self._silent.append(name)
             return
         rate = reference.sample_rate_hz
-        if (lost := find_lost(a, b, rate)) != Lost():
-            self._lost.append((name, lost))
+        if (dropouts := find_dropouts(a, b, rate)) != Dropouts():
+            self._dropout_list.append((name, dropouts))
         if reference.duration_s < _SHORTEST_S:
             return
         self._levels.append(level_db(a, b, rate))
@@ -103,17 +103,19 @@ class SignalChecks:
 
     def findings(self, sample_rate_hz: int) -> list[dict[str, Any]]:
         """The findings over all clips."""
-        found = [self._polarity(), self._delay(sample_rate_hz), self._clipping(), self._silence(), self._level()]
-        return [*found, self._constant(), self._dropouts()]
+        all_findings = [self._polarity(), self._delay(sample_rate_hz), self._clipping(), self._silence(), self._level()]
+        return [*all_findings, self._constant(), self._dropouts()]
 
     def _dropouts(self) -> dict[str, Any]:
         """Sound that is lost at the start, inside or at the end of clips; all of a clip is a matter of `silence`."""
-        if not self._lost:
+        if not self._dropout_list:
             return finding("dropouts", "ok", "no loud part of a clip comes back as silence", 0.0)
-        seconds = sum(lost.start_s + lost.inside_s + lost.end_s for _, lost in self._lost)
-        name, lost = max(self._lost, key=lambda one: one[1].start_s + one[1].inside_s + one[1].end_s)
-        text = f"loud sound comes back as silence in {count_of(len(self._lost), 'clip')}, {seconds:.3g} s in all"
-        return finding("dropouts", "suspect", f"{text}; '{name}' loses {describe_lost(lost)}", seconds)
+        seconds = sum(dropouts.start_s + dropouts.inside_s + dropouts.end_s for _, dropouts in self._dropout_list)
+        name, dropouts = max(self._dropout_list, key=lambda one: one[1].start_s + one[1].inside_s + one[1].end_s)
+        text = (
+            f"loud sound comes back as silence in {count_of(len(self._dropout_list), 'clip')}, {seconds:.3g} s in all"
+        )
+        return finding("dropouts", "suspect", f"{text}; '{name}' loses {describe_dropouts(dropouts)}", seconds)
 
     def _polarity(self) -> dict[str, Any]:
         clear = [wave for wave in self._waves if abs(wave.correlation) > TURNED_OVER]
@@ -134,12 +136,12 @@ class SignalChecks:
     def _delay(self, rate: int) -> dict[str, Any]:
         waves = [wave for wave in self._waves if abs(wave.correlation) >= CORRELATED]
         bands = [band for band in self._bands if abs(band.correlation) >= COHERENT]
-        for measured, how in ((waves, ""), (bands, ", by the bands that are kept")):
+        for measured, basis in ((waves, ""), (bands, ", by the bands that are kept")):
             agreed = agreeing(measured)
             if len(agreed) < 2 or 2 * len(agreed) < len(self._waves):
                 continue
             lag = float(np.median([one.delay_samples for one in agreed]))
-            text = f"{lag:+.2f} samples ({1000 * lag / rate:+.2f} ms), the median of {len(agreed)} clips{how}"
+            text = f"{lag:+.2f} samples ({1000 * lag / rate:+.2f} ms), the median of {len(agreed)} clips{basis}"
             late = abs(lag) >= least_delay(agreed, rate, rough=measured is bands)
             return finding(DELAY, "suspect" if late else "ok", text, lag)
         if len(waves) == len(self._waves) == 1:
@@ -228,15 +230,15 @@ def least_delay(agreed: Sequence[Alignment], rate_hz: int, *, rough: bool = Fals
     return _CLEAR_DELAY_SAMPLES if clear else _DELAY_SAMPLES
 
 
-def describe_lost(lost: Lost) -> str:
+def describe_dropouts(dropouts: Dropouts) -> str:
     """What is lost of a clip, such as `the last 20 ms`."""
     parts = []
-    if lost.start_s:
-        parts.append(f"the first {1000 * lost.start_s:.3g} ms")
-    if lost.inside_s:
-        parts.append(f"{1000 * lost.inside_s:.3g} ms from {lost.at_s:.3g} s on")
-    if lost.end_s:
-        parts.append(f"the last {1000 * lost.end_s:.3g} ms")
+    if dropouts.start_s:
+        parts.append(f"the first {1000 * dropouts.start_s:.3g} ms")
+    if dropouts.inside_s:
+        parts.append(f"{1000 * dropouts.inside_s:.3g} ms from {dropouts.at_s:.3g} s on")
+    if dropouts.end_s:
+        parts.append(f"the last {1000 * dropouts.end_s:.3g} ms")
     return " and ".join(parts)
 
 
@@ -282,9 +284,9 @@ def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
     return top if is_cut and top < _FLAT_BELOW * level.max(initial=0.0) else 0.0
 
 
-def count_of(count: int, what: str) -> str:
+def count_of(count: int, noun: str) -> str:
     """`1 clip`, `2 clips`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _envelope(samples: np.ndarray, hop: int) -> np.ndarray:

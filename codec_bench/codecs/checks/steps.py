@@ -125,12 +125,12 @@ class Checking:
     def sections(self, name: str) -> dict[str, dict[str, Any]]:
         """Runs a step and gives its sections as JSON values; those of a step that fails say why."""
         try:
-            found = {section: {"state": "ok", **values} for section, values in self.step(name).items()}
+            results = {section: {"state": "ok", **values} for section, values in self.step(name).items()}
         except NotApplicable as reason:
-            found = all_of(self._request, name, "not applicable", str(reason))
+            results = all_of(self._request, name, "not applicable", str(reason))
         except Exception as error:  # own code may raise anything: its section has failed, and the other steps go on
-            found = all_of(self._request, name, "failed", sentence(error))
-        plain: dict[str, dict[str, Any]] = json.loads(json.dumps(found, default=_plain))
+            results = all_of(self._request, name, "failed", sentence(error))
+        plain: dict[str, dict[str, Any]] = json.loads(json.dumps(results, default=_plain))
         return plain
 
     def step(self, name: str) -> dict[str, dict[str, Any]]:
@@ -173,11 +173,11 @@ class Checking:
 
     def _corpus(self) -> dict[str, dict[str, Any]]:
         looks, labels, shapes = SignalChecks(), LabelChecks(), OneShape(self._codec.info.name)
-        for name, piece, codes, out in self._recoded():
+        for name, segment, codes, out in self._recoded():
             shapes.add(codes)
             labels.add(codes)
-            looks.add(name, piece, out)
-        rate_hz = self._material.few[0].sample_rate_hz
+            looks.add(name, segment, out)
+        rate_hz = self._material.first_clips[0].sample_rate_hz
         return {"findings": {"findings": [*looks.findings(rate_hz), *labels.findings(self._codec.info)]}}
 
     def _recoded(self) -> Iterator[tuple[str, Audio, Sent, Audio]]:

@@ -14,7 +14,7 @@ import numpy as np
 from codec_bench.codecs.adapt import recode
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import WAVE_TOLERANCE
-from codec_bench.codecs.checks.dropouts import WINDOW_S, lost_windows
+from codec_bench.codecs.checks.dropouts import WINDOW_S, find_dropped_windows
 from codec_bench.errors import UserError
 from codec_bench.process_state import end_if_forked
 from codec_bench.types import Audio, Sent
@@ -61,30 +61,30 @@ def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
     """Feeds a clip step by step, and then silence until the decoder has given all of it, for a second at most."""
     process = os.getpid()
     with stream as running:
-        made, process = Streamed(int(running.step_samples)), os.getpid()
-        for start in range(0, clip.num_samples, made.step_samples):
-            piece = Audio(clip.samples[:, start : start + made.step_samples], clip.sample_rate_hz)
+        streamed, process = Streamed(int(running.step_samples)), os.getpid()
+        for start in range(0, clip.num_samples, streamed.step_samples):
+            segment = Audio(clip.samples[:, start : start + streamed.step_samples], clip.sample_rate_hz)
             begin = perf_counter()
-            sent = running.encode(piece)
+            sent = running.encode(segment)
             middle = perf_counter()
             out = running.decode(sent)
             end_if_forked(process)  # before the next step forks again
-            made.encode_s.append(middle - begin)
-            made.decode_s.append(perf_counter() - middle)
+            streamed.encode_s.append(middle - begin)
+            streamed.decode_s.append(perf_counter() - middle)
             end_if_forked(process)
-            made.codes.append(sent)
-            made.waves.append(out.samples)
-        made.missing_samples = clip.num_samples - sum(wave.shape[1] for wave in made.waves)
-        silence = Audio(np.zeros((clip.channels, made.step_samples)), clip.sample_rate_hz)
+            streamed.codes.append(sent)
+            streamed.waves.append(out.samples)
+        streamed.missing_samples = clip.num_samples - sum(wave.shape[1] for wave in streamed.waves)
+        silence = Audio(np.zeros((clip.channels, streamed.step_samples)), clip.sample_rate_hz)
         late = [np.zeros((clip.channels, 0), np.float32)]
-        for _ in range(-(-round(_LATEST_S * clip.sample_rate_hz) // made.step_samples)):
-            if sum(wave.shape[1] for wave in late) >= made.missing_samples:
+        for _ in range(-(-round(_LATEST_S * clip.sample_rate_hz) // streamed.step_samples)):
+            if sum(wave.shape[1] for wave in late) >= streamed.missing_samples:
                 break
-            made.late_codes.append(running.encode(silence))
-            late.append(running.decode(made.late_codes[-1]).samples)
+            streamed.late_codes.append(running.encode(silence))
+            late.append(running.decode(streamed.late_codes[-1]).samples)
             end_if_forked(process)
-        made.owed = np.concatenate(late, axis=1)
-    return made
+        streamed.owed = np.concatenate(late, axis=1)
+    return streamed
 
 
 def check_stream(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
@@ -97,22 +97,24 @@ def check_stream(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
         seconds = float(np.clip(_STEPS * int(running.step_samples) / rate, _LEAST_S, _LONGEST_S))
     speech = np.concatenate([clip.samples for clip in clips if clip.channels == clips[0].channels], axis=1)
     clip = Audio(np.take(speech, np.arange(round(seconds * rate)), axis=1, mode="wrap"), rate)
-    whole = recode(codec, [clip])[1][0].samples
-    return compare_stream(clip, whole, stream_clip(codec.streaming(), clip))
+    decoded = recode(codec, [clip])[1][0].samples
+    return compare_stream(clip, decoded, stream_clip(codec.streaming(), clip))
 
 
-def compare_stream(clip: Audio, whole: np.ndarray, made: Streamed) -> dict[str, Any]:
-    """Whether a stream gave all of a clip, and the same as decoding it as a whole did (`whole`)."""
-    joined = np.concatenate([*made.waves, made.owed], axis=1)[:, : clip.num_samples]
+def compare_stream(clip: Audio, decoded: np.ndarray, streamed: Streamed) -> dict[str, Any]:
+    """Whether a stream gave all of a clip, and the same as decoding it as a whole did (`decoded`)."""
+    joined = np.concatenate([*streamed.waves, streamed.owed], axis=1)[:, : clip.num_samples]
     full = np.pad(joined, ((0, 0), (0, clip.num_samples - joined.shape[1])))
-    starts = np.arange(0, clip.num_samples, made.step_samples)
+    starts = np.arange(0, clip.num_samples, streamed.step_samples)
     rate = clip.sample_rate_hz
-    silent = np.flatnonzero(lost_windows(clip.samples, full, rate)[0]) * WINDOW_S * rate // made.step_samples
-    if len(lost := np.unique(silent)):
-        first_s = lost[0] * made.step_samples / rate
-        text = f"{len(lost)} of {len(starts)} steps come back as silence, the first at {first_s:.3g} s"
-        return finding("stream", "suspect", text, float(len(lost)))
-    differs = np.maximum.reduceat(np.abs(full - whole).max(axis=0), starts)
+    silent = (
+        np.flatnonzero(find_dropped_windows(clip.samples, full, rate)[0]) * WINDOW_S * rate // streamed.step_samples
+    )
+    if len(silent_steps := np.unique(silent)):
+        first_s = silent_steps[0] * streamed.step_samples / rate
+        text = f"{len(silent_steps)} of {len(starts)} steps come back as silence, the first at {first_s:.3g} s"
+        return finding("stream", "suspect", text, float(len(silent_steps)))
+    differs = np.maximum.reduceat(np.abs(full - decoded).max(axis=0), starts)
     steps, worst = int((differs > WAVE_TOLERANCE).sum()), float(differs.max())
     text = f"{steps} of {len(starts)} steps differ from the whole signal, by up to {worst:.2g}"
     return finding("stream", "suspect" if steps > _STEP_SHARE * len(starts) else "ok", text, worst)

@@ -54,15 +54,15 @@ class Aac(RatedCodec):
         count = packets_for(samples.shape[1] + DELAY_SAMPLES, _FRAME)
         target_bits = self.bitrate_bps * count * _FRAME / rate_hz
         tries: dict[float, tuple[int, list[bytes]]] = {}  # by the ratio of the bits spent to the target
-        asked = self.bitrate_bps
+        target_bps = self.bitrate_bps
         for _ in range(_TRIES):
-            packets = Encoder("aac", "fltp", _FRAME, asked, {"aac_coder": "fast"}).encode(samples, rate_hz, count)
+            packets = Encoder("aac", "fltp", _FRAME, target_bps, {"aac_coder": "fast"}).encode(samples, rate_hz, count)
             spent = 8 * sum(map(len, packets)) / target_bits
-            tries.setdefault(spent, (asked, packets))
+            tries.setdefault(spent, (target_bps, packets))
             if abs(spent - 1) <= _TOLERANCE:
                 break
-            asked = _next_request({ratio: request for ratio, (request, _) in tries.items()}, spent)
-            asked = min(asked, 6 * rate_hz * samples.shape[0])
+            target_bps = _next_request({ratio: request for ratio, (request, _) in tries.items()}, spent)
+            target_bps = min(target_bps, 6 * rate_hz * samples.shape[0])
         return tries[min(tries, key=lambda ratio: abs(ratio - 1))][1]
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:

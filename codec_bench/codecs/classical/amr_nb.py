@@ -59,8 +59,8 @@ class Amr(RatedCodec):
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """The decoded signal without its delay, with the concealment that the standard describes of what is missing."""
         check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], self._frame_bytes)
-        whole = [_header(self.missing) if packet is None else self._header + packet for packet in packets]
-        return decode_packets(self.decoder, whole, rate_hz=rate_hz, channels=channels)[:, self._delay_samples :]
+        framed = [_header(self.missing) if packet is None else self._header + packet for packet in packets]
+        return decode_packets(self.decoder, framed, rate_hz=rate_hz, channels=channels)[:, self._delay_samples :]
 
 
 def _header(frame_type: int) -> bytes:

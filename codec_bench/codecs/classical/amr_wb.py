@@ -53,12 +53,12 @@ class AmrWb(Amr):
         library = _encoder()
         state, out = library.E_IF_init(), ctypes.create_string_buffer(_LONGEST_BYTES)
         try:
-            return [self._frame(library, state, piece, out) for piece in pcm.reshape(count, _FRAME)]
+            return [self._frame(library, state, segment, out) for segment in pcm.reshape(count, _FRAME)]
         finally:
             library.E_IF_exit(state)
 
-    def _frame(self, library: Any, state: int, piece: np.ndarray, out: Any) -> bytes:
-        size = library.E_IF_encode(state, self._mode, piece.ctypes.data, out, 0)
+    def _frame(self, library: Any, state: int, segment: np.ndarray, out: Any) -> bytes:
+        size = library.E_IF_encode(state, self._mode, segment.ctypes.data, out, 0)
         return out.raw[1:size]
 
 

@@ -182,9 +182,9 @@ class BitstreamCodec(Codec):
         assert coder is not None
         if coder.packet_bytes is not None:
             check_packet_sizes(self.info.name, packets, coder.packet_bytes)
-        told: dict[str, Any] = {"extradata": coder.extradata, "options": coder.options}
+        options: dict[str, Any] = {"extradata": coder.extradata, "options": coder.options}
         name = coder.decoder or coder.encoder.name
-        return decode_packets(name, packets, rate_hz=rate_hz, channels=channels, **told)[:, coder.delay_samples :]
+        return decode_packets(name, packets, rate_hz=rate_hz, channels=channels, **options)[:, coder.delay_samples :]
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """As `decode_one`, with None for each packet that did not arrive: the decoder conceals it.
@@ -224,11 +224,11 @@ class BitstreamCodec(Codec):
             for item in codes
         ]  # fmt: skip
 
-    def conceal(self, codes: Sequence[Codes], lost: Sequence[np.ndarray]) -> list[Audio]:
+    def conceal(self, codes: Sequence[Codes], dropped: Sequence[np.ndarray]) -> list[Audio]:
         """Audio of each item of which some packets did not arrive, by the decoder's own concealment."""
         arrived = [
             [None if missing else packet for packet, missing in zip(item.packets, gone, strict=True)]
-            for item, gone in zip(codes, lost, strict=True)
+            for item, gone in zip(codes, dropped, strict=True)
         ]
         return [
             self._as_long(item, self.decode_gaps(packets, item.num_samples, item.sample_rate_hz, item.side["channels"]))

@@ -41,9 +41,9 @@ class _G711Stream(CodecStream):
     def __init__(self, codec: G711) -> None:
         self._codec = codec
 
-    def encode(self, piece: Audio) -> Codes:
+    def encode(self, segment: Audio) -> Codes:
         """The packets of this piece."""
-        (codes,) = self._codec.encode([piece])
+        (codes,) = self._codec.encode([segment])
         return codes
 
     def decode(self, codes: Codes) -> Audio:

@@ -56,7 +56,7 @@ class Lc3(RatedCodec):
         pieces = np.ascontiguousarray(padded.T, np.float32).reshape(count, frame * channels)
         with _coder("Encoder", rate_hz, channels) as coder:
             size = coder.get_frame_bytes(self.bitrate_bps)
-            return [coder.encode(piece.tobytes(), size) for piece in pieces]
+            return [coder.encode(segment.tobytes(), size) for segment in pieces]
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """The decoded signal without its delay."""
@@ -80,8 +80,8 @@ def _missing(coder: Any, size: int) -> Any:
     """
     channels = coder.num_channels
     out = (ctypes.c_float * (channels * coder.get_frame_samples()))()
-    for place, held in enumerate(coder._Decoder__decoders):
-        samples = ctypes.byref(out, place * ctypes.sizeof(ctypes.c_float))
+    for index, held in enumerate(coder._Decoder__decoders):
+        samples = ctypes.byref(out, index * ctypes.sizeof(ctypes.c_float))
         if coder.lib.lc3_decode(held, None, size // channels, _FLOATS, samples, channels) < 0:
             raise UserError("liblc3 refuses to conceal a frame")
     return out

@@ -14,7 +14,7 @@ from codec_bench.decoding.decode import opened_sound
 from codec_bench.errors import UserError
 
 _RATES_HZ = (8000, 16000, 22050, 24000, 32000, 44100, 48000)
-_PIECE = 16384  # libsndfile holds what it is given at once on its stack
+_BLOCK = 16384  # libsndfile holds what it is given at once on its stack
 
 
 class Vorbis(BitstreamCodec):
@@ -55,8 +55,8 @@ def _encoded(samples: np.ndarray, rate_hz: int, quality: float) -> tuple[bytes, 
     level = 1 - quality / 10
     facts = {"format": "OGG", "subtype": "VORBIS", "compression_level": level}
     with soundfile.SoundFile(file, "w", rate_hz, samples.shape[0], **facts) as out:
-        for start in range(0, samples.shape[1], _PIECE):
-            out.write(np.clip(samples[:, start : start + _PIECE].T, -1, 1))
+        for start in range(0, samples.shape[1], _BLOCK):
+            out.write(np.clip(samples[:, start : start + _BLOCK].T, -1, 1))
     with opened_sound(file.getvalue()) as container:
         stream = container.streams.audio[0]
         packets = [bytes(packet) for packet in container.demux(stream) if packet.size]

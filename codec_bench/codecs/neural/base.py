@@ -57,8 +57,8 @@ class PublishedCodec(Codec):
         """
         from codec_bench.weights import lookup
 
-        found = [lookup(name.format(**options)) for name in cls.checkpoints]
-        return str(found[0].folder) if found[0] and all(found) else None
+        checkpoints = [lookup(name.format(**options)) for name in cls.checkpoints]
+        return str(checkpoints[0].folder) if checkpoints[0] and all(checkpoints) else None
 
     @classmethod
     def published(cls, **options: Any) -> PublishedWeights:
@@ -169,17 +169,17 @@ class NeuralCodec(PublishedCodec):
         """
         for audio in batch:
             check_input(audio, self.info)
-        heard = [self._heard(audio.num_samples) for audio in batch]
+        input_samples = [self._input_samples(audio.num_samples) for audio in batch]
         values: list[np.ndarray] = [np.empty(0)] * len(batch)
         with computing(self._device, "float32"):
-            for groups in self._sent_together(self._encoder_passes(heard)):
-                lengths = [[heard[k] for k in group] for group in groups]
-                given = [self._inputs([batch[k].samples for k in g], own) for g, own in zip(groups, lengths)]
-                found = self._computed(given, [partial(self._encoded, samples=own) for own in lengths])
-                for group, items in zip(groups, found):
+            for groups in self._sent_together(self._encoder_passes(input_samples)):
+                lengths = [[input_samples[k] for k in group] for group in groups]
+                inputs = [self._inputs([batch[k].samples for k in g], counts) for g, counts in zip(groups, lengths)]
+                outputs = self._computed(inputs, [partial(self._encoded, samples=counts) for counts in lengths])
+                for group, items in zip(groups, outputs):
                     for k, item in zip(group, items):
                         values[k] = item[:, : self._frames(batch[k].num_samples)]
-        return [self._made(value, audio) for value, audio in zip(values, batch)]
+        return [self._to_codes(value, audio) for value, audio in zip(values, batch)]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
         """Audio of each item, cut to its length.
@@ -194,14 +194,14 @@ class NeuralCodec(PublishedCodec):
         with computing(self._device, "float32"):
             for groups in self._sent_together(self._decoder_passes([value.shape[1] for value in values])):
                 frames = [[values[k].shape[1] for k in group] for group in groups]
-                given = [(stack([values[k] for k in g], max(own)),) for g, own in zip(groups, frames)]
-                found = self._computed(given, [partial(self._decoded, frames=own) for own in frames])
-                for group, items in zip(groups, found):
+                inputs = [(stack([values[k] for k in g], max(counts)),) for g, counts in zip(groups, frames)]
+                outputs = self._computed(inputs, [partial(self._decoded, frames=counts) for counts in frames])
+                for group, items in zip(groups, outputs):
                     for k, wave in zip(group, items):
                         waves[k] = self._cut(wave, codes[k])
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
-    def _made(self, values: np.ndarray, audio: Audio) -> Any:
+    def _to_codes(self, values: np.ndarray, audio: Audio) -> Any:
         """What an item is sent as, made of its codes `(codebooks, frames)`."""
         return one_stream(values, audio, self.info, self.cardinality)
 
@@ -213,7 +213,7 @@ class NeuralCodec(PublishedCodec):
         """Frames of an item of so many samples: here the last one may be filled up."""
         return -(-num_samples // self._hop)
 
-    def _heard(self, num_samples: int) -> int:
+    def _input_samples(self, num_samples: int) -> int:
         """Samples of an item as its encoder hears it: here as many as it has."""
         return num_samples
 
@@ -231,17 +231,17 @@ class NeuralCodec(PublishedCodec):
         return self._in_shape(self._waves, inputs, frames)
 
     def _computed(
-        self, given: Sequence[Sequence[np.ndarray]], runs: Sequence[Callable[[list[Any]], Any]]
+        self, inputs: Sequence[Sequence[np.ndarray]], runs: Sequence[Callable[[list[Any]], Any]]
     ) -> list[np.ndarray]:
         """The result of each pass.
 
         Args:
-            given: what each pass is given. runs: compute each pass from its inputs on the device.
+            inputs: what each pass is given. runs: compute each pass from its inputs on the device.
         """
         from codec_bench.networks.transfer import fetched, sent
 
-        there = iter(sent([array for arrays in given for array in arrays], self._device))
-        return fetched([run([*islice(there, len(arrays))]) for run, arrays in zip(runs, given, strict=True)])
+        there = iter(sent([array for arrays in inputs for array in arrays], self._device))
+        return fetched([run([*islice(there, len(arrays))]) for run, arrays in zip(runs, inputs, strict=True)])
 
     def _inputs(self, waves: Sequence[np.ndarray], samples: Sequence[int]) -> Sequence[np.ndarray]:
         """What one pass of the encoder is given: here the waves, with zeros after each item's end.
@@ -331,8 +331,8 @@ def of_transformers(
 
     if weights in (RANDOM, RANDOM_FULL):
         return random_net(reduced=weights == RANDOM), weights
-    found = find(checkpoint, weights)
-    return load_pretrained(class_of(model), str(found.folder), facts), found.used
+    stored = find(checkpoint, weights)
+    return load_pretrained(class_of(model), str(stored.folder), facts), stored.used
 
 
 def stack(items: Sequence[np.ndarray], length: int) -> np.ndarray:

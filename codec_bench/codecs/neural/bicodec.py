@@ -83,9 +83,9 @@ class BiCodec(PublishedCodec):
             for group in passes([len(wave) for wave in waves], self._device):
                 stacked, lengths = padded([waves[k] for k in group], self._device)
                 clips, _ = padded([reference_clip(waves[k]) for k in group], self._device)
-                found = self._in_shape_of_waves(self._encoded, stacked, lengths, self._speech.step, [clips])
-                for k, length, own, who in zip(group, lengths, *fetched(found)):
-                    out[k] = _codes(own[None, : _frames(length)], who[None], batch[k])
+                outputs = self._in_shape_of_waves(self._encoded, stacked, lengths, self._speech.step, [clips])
+                for k, length, semantic, who in zip(group, lengths, *fetched(outputs)):
+                    out[k] = _codes(semantic[None, : _frames(length)], who[None], batch[k])
         return out
 
     def _encoded(self, waves: Any, clips: Any, lengths: Sequence[int]) -> Any:
@@ -105,17 +105,17 @@ class BiCodec(PublishedCodec):
         with computing(self._device, "float32"):
             for group in passes([item.num_samples for item in codes], self._device):
                 frames = [codes[k].streams[0].values.shape[1] for k in group]
-                said, speaker = (self._tensor([codes[k].streams[place].values for k in group]) for place in (0, 1))
-                decoded = self._in_shape(self._decoded, [said], frames, [speaker])
+                semantic, speaker = (self._tensor([codes[k].streams[index].values for k in group]) for index in (0, 1))
+                decoded = self._in_shape(self._decoded, [semantic], frames, [speaker])
                 for k, count, (wave,) in zip(group, frames, decoded.cpu().numpy()):
                     waves[k] = _fitted(wave[: count * _HOP], codes[k].num_samples)
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
-    def _decoded(self, said: Any, speaker: Any, frames: Sequence[int]) -> Any:
+    def _decoded(self, semantic: Any, speaker: Any, frames: Sequence[int]) -> Any:
         """Waves `(items, 1, samples)` of both kinds of codes."""
         from codec_bench.networks.ragged import ragged_lengths
 
-        return self._net.decode(said, speaker, ragged_lengths(frames, self._device))[:, None]
+        return self._net.decode(semantic, speaker, ragged_lengths(frames, self._device))[:, None]
 
     def _tensor(self, items: Sequence[np.ndarray]) -> Any:
         """Codes `(1, count)` of each item as int64 `(items, longest)`."""
@@ -160,9 +160,9 @@ def _fitted(wave: np.ndarray, num_samples: int) -> np.ndarray:
     return np.pad(wave[:num_samples], (0, max(0, num_samples - wave.size)))
 
 
-def _codes(said: np.ndarray, speaker: np.ndarray, audio: Audio) -> Codes:
+def _codes(semantic: np.ndarray, speaker: np.ndarray, audio: Audio) -> Codes:
     streams = (
-        CodeStream(np.ascontiguousarray(said), _CODEWORDS, _RATE_HZ / _HOP, "semantic"),
+        CodeStream(np.ascontiguousarray(semantic), _CODEWORDS, _RATE_HZ / _HOP, "semantic"),
         CodeStream(np.ascontiguousarray(speaker), _SPEAKER_ENTRIES, 0.0, "speaker"),
     )
     return Codes(streams, audio.num_samples, audio.sample_rate_hz)
@@ -196,15 +196,15 @@ def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
             f"the weights '{weights}' are one file; BiCodec has two checkpoints",
             hint="give the folder that holds BiCodec/model.safetensors and wav2vec2-large-xlsr-53",
         )
-    found, found_speech = find_all(("spark-bicodec", "spark-wav2vec2-xlsr-53"), weights)
-    _check_settings(found.folder / "config.yaml")
+    checkpoint, speech_checkpoint = find_all(("spark-bicodec", "spark-wav2vec2-xlsr-53"), weights)
+    _check_settings(checkpoint.folder / "config.yaml")
     config = PUBLISHED
     speech = unfilled(lambda: SpeechEncoder(config.speech))
-    state = bicodec_net.renamed_speech(load_state(found_speech.path), config.speech.layers)
-    load_into(speech, state, path=found_speech.path)
+    state = bicodec_net.renamed_speech(load_state(speech_checkpoint.path), config.speech.layers)
+    load_into(speech, state, path=speech_checkpoint.path)
     net = unfilled(lambda: bicodec_net.BiCodecNet(config))
-    load_into(net, bicodec_net.renamed(load_state(found.path)), path=found.path)
-    return speech.to(device), net.to(device), found.used
+    load_into(net, bicodec_net.renamed(load_state(checkpoint.path)), path=checkpoint.path)
+    return speech.to(device), net.to(device), checkpoint.used
 
 
 def _random_nets() -> tuple[Any, Any]:
@@ -243,8 +243,8 @@ def _check_settings(path: Path) -> None:
     if not path.is_file():
         return
     document = load_yaml(path)
-    given = document if isinstance(document, dict) else {}
-    wrong = {key: given[key] for key, value in _SETTINGS.items() if key in given and given[key] != value}
+    settings = document if isinstance(document, dict) else {}
+    wrong = {key: settings[key] for key, value in _SETTINGS.items() if key in settings and settings[key] != value}
     if wrong:
         says = ", ".join(f"{key} {got} (expected {_SETTINGS[key]})" for key, got in wrong.items())
         raise WeightsError(f"the weights in '{path.parent}' are another model's: '{path}' says {says}")

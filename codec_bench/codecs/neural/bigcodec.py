@@ -62,7 +62,7 @@ class BigCodec(NeuralCodec):
     def _frames(self, num_samples: int) -> int:
         return num_samples // _HOP + 1
 
-    def _heard(self, num_samples: int) -> int:
+    def _input_samples(self, num_samples: int) -> int:
         return _HOP * self._frames(num_samples)
 
     def _search(self, waves: Any, samples: Sequence[int]) -> Any:
@@ -93,11 +93,11 @@ def _load(weights: str | None) -> tuple[Any, Any, str]:
 
     if weights in (RANDOM, RANDOM_FULL):
         return *_random_nets(Shape(**(_SMALL if weights == RANDOM else {}))), weights
-    found = find("bigcodec", weights)
+    checkpoint = find("bigcodec", weights)
     encoder, decoder = (unfilled(partial(half, Shape())) for half in (BigCodecEncoder, BigCodecDecoder))
     for net, key in ((encoder, "CodecEnc"), (decoder, "generator")):
-        load_into(net, fold_weight_norm(load_state(found.path, key=key)), path=found.path)
-    return encoder, decoder, found.used
+        load_into(net, fold_weight_norm(load_state(checkpoint.path, key=key)), path=checkpoint.path)
+    return encoder, decoder, checkpoint.used
 
 
 def _random_nets(shape: Any) -> tuple[Any, Any]:

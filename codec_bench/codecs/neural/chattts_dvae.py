@@ -71,7 +71,7 @@ class ChatTtsDvae(NeuralCodec):
     def _frames(self, num_samples: int) -> int:
         return (1 + max(num_samples, _SHORTEST) // _HOP) // 2
 
-    def _heard(self, num_samples: int) -> int:
+    def _input_samples(self, num_samples: int) -> int:
         return max(num_samples, _SHORTEST)
 
     def _search(self, waves: Any, samples: Sequence[int]) -> Any:
@@ -89,8 +89,8 @@ class ChatTtsDvae(NeuralCodec):
         return self._vocos(mels, None if lengths is None else 2 * lengths)[:, None]
 
     def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
-        own = super()._cut(wave, item)[:, : (2 * self._frames(item.num_samples) - 1) * _HOP]
-        return np.pad(own, ((0, 0), (0, item.num_samples - own.shape[1])))
+        trimmed = super()._cut(wave, item)[:, : (2 * self._frames(item.num_samples) - 1) * _HOP]
+        return np.pad(trimmed, ((0, 0), (0, item.num_samples - trimmed.shape[1])))
 
 
 def _load(weights: str | None, device: str, bound_first: bool) -> tuple[Any, Any, str]:
@@ -115,9 +115,9 @@ def _load(weights: str | None, device: str, bound_first: bool) -> tuple[Any, Any
         ("chattts-dvae", partial(chattts_net.Dvae, bound_first=bound_first)),
         ("chattts-vocos", chattts_net.Vocos),
     ):
-        found = find(name, weights)
+        checkpoint = find(name, weights)
         net = unfilled(build)
-        load_into(net, chattts_net.renamed(load_state(found.path)), path=found.path)
-        loaded.append((net.to(device), found.used))
+        load_into(net, chattts_net.renamed(load_state(checkpoint.path)), path=checkpoint.path)
+        loaded.append((net.to(device), checkpoint.used))
     (dvae, used), (vocos, _) = loaded
     return dvae, vocos, used

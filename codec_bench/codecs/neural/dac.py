@@ -113,7 +113,7 @@ class Dac(NeuralCodec):
             causal=False,
         )
 
-    def _heard(self, num_samples: int) -> int:
+    def _input_samples(self, num_samples: int) -> int:
         return self._frames(num_samples) * self._hop
 
     def _search(self, waves: Any, samples: Sequence[int]) -> Any:
@@ -133,9 +133,9 @@ class Dac(NeuralCodec):
 
         # The 16 and 24 kHz decoders make 8 samples fewer than the encoder took (their stride of 5 is odd): an item that
         # ends less than 8 samples before a multiple of the hop ends in up to 8 zeros.
-        own = min(item.num_samples, decoded_samples(self._net.decoder, self._frames(item.num_samples)))
+        count = min(item.num_samples, decoded_samples(self._net.decoder, self._frames(item.num_samples)))
         samples = np.zeros((1, item.num_samples), np.float32)
-        samples[:, :own] = wave[:, :own]
+        samples[:, :count] = wave[:, :count]
         return samples
 
 
@@ -149,12 +149,12 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
     facts = _MODELS[model]
     if weights in (RANDOM, RANDOM_FULL):
         return _random_net(facts, reduced=weights == RANDOM), weights
-    found = find(f"dac-{model}", weights)
+    checkpoint = find(f"dac-{model}", weights)
     if facts.latent is not None:
         from codec_bench.codecs.neural.dac_original import load_original
 
-        return load_original(unfilled(lambda: _empty_net(facts)), found.path), found.used
-    return load_pretrained(DacModel, str(found.folder), facts.config), found.used
+        return load_original(unfilled(lambda: _empty_net(facts)), checkpoint.path), checkpoint.used
+    return load_pretrained(DacModel, str(checkpoint.folder), facts.config), checkpoint.used
 
 
 def _empty_net(facts: _Model, **sizes: int) -> Any:

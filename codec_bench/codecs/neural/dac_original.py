@@ -19,7 +19,7 @@ _ENCODER = {"0": "conv1", "5": "snake1", "6": "conv2"}
 _ENCODER_BLOCK = {"0": "res_unit1", "1": "res_unit2", "2": "res_unit3", "3": "snake1", "4": "conv1"}
 _DECODER = {"0": "conv1", "5": "snake1", "6": "conv2"}
 _DECODER_BLOCK = {"0": "snake1", "1": "conv_t1", "2": "res_unit1", "3": "res_unit2", "4": "res_unit3"}
-_PLACE = re.compile(
+_TENSOR_NAME = re.compile(
     r"^(?P<side>encoder\.block|decoder\.model)\.(?P<place>\d+)(\.block\.(?P<part>\d+))?(\.block\.(?P<layer>\d+))?\.(?P<leaf>[a-z_]+)$"
 )
 
@@ -48,7 +48,7 @@ def renamed(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ours(name: str) -> str:
-    match = _PLACE.match(name)
+    match = _TENSOR_NAME.match(name)
     if match is None:
         return name
     encoder = match["side"].startswith("encoder")

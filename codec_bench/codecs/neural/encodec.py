@@ -148,8 +148,8 @@ class Encodec(PublishedCodec):
         lengths = [wave.shape[1] for wave in waves]
         groups = _groups(lengths, short=_SHORT_FRAMES * _HOP)
         there = sent([stack([waves[k] for k in g], max(lengths[k] for k in g)) for g in groups], self._device)
-        found = [self._encoded(own, [lengths[k] for k in group]) for group, own in zip(groups, there)]
-        for group, codes in zip(groups, fetched(found)):
+        outputs = [self._encoded(tensors, [lengths[k] for k in group]) for group, tensors in zip(groups, there)]
+        for group, codes in zip(groups, fetched(outputs)):
             for k, item in zip(group, codes):
                 values[k] = item[:, : _frames(lengths[k])]
         return [self._codes(item, audio) for item, audio in zip(values, batch)]
@@ -183,9 +183,11 @@ class Encodec(PublishedCodec):
         lengths = [value.shape[1] for value in values]
         groups = _groups(lengths, short=_SHORT_FRAMES)
         there = sent([stack([values[k] for k in g], max(lengths[k] for k in g)) for g in groups], self._device)
-        decoded = fetched([self._decoded(own, [lengths[k] for k in group]) for group, own in zip(groups, there)])
-        for group, own in zip(groups, decoded):
-            for k, wave in zip(group, own):
+        decoded = fetched(
+            [self._decoded(tensors, [lengths[k] for k in group]) for group, tensors in zip(groups, there)]
+        )
+        for group, tensors in zip(groups, decoded):
+            for k, wave in zip(group, tensors):
                 waves[k] = wave[:, : codes[k].num_samples]
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
@@ -226,15 +228,15 @@ class Encodec(PublishedCodec):
         pieces = [audio.samples[:, o : o + _CHUNK] for audio in batch for o in range(0, audio.num_samples, _STRIDE)]
         values: list[np.ndarray] = [np.empty(0)] * len(pieces)
         scales = np.zeros(len(pieces), np.float32)
-        groups = _equal([piece.shape[1] for piece in pieces], _CHUNKS_AT_ONCE)
-        found, volumes = [], []
+        groups = _equal([segment.shape[1] for segment in pieces], _CHUNKS_AT_ONCE)
+        nearest, volumes = [], []
         for waves in sent([np.stack([pieces[k] for k in group]) for group in groups], self._device):
             volume = waves.mean(dim=1, keepdim=True).pow(2).mean(dim=2, keepdim=True).sqrt() + 1e-8
-            found.append(in_rows(lambda pieces: self._nearest(self._net.encoder(pieces)), [waves / volume]))
+            nearest.append(in_rows(lambda pieces: self._nearest(self._net.encoder(pieces)), [waves / volume]))
             volumes.append(volume.flatten())
-        here = fetched([*found, *volumes])
-        for group, codes, own in zip(groups, here, here[len(groups) :]):
-            scales[group] = own
+        here = fetched([*nearest, *volumes])
+        for group, codes, levels in zip(groups, here, here[len(groups) :]):
+            scales[group] = levels
             for k, item in zip(group, codes):
                 values[k] = item
         out, start = [], 0
@@ -249,16 +251,16 @@ class Encodec(PublishedCodec):
 
         frames = [_chunk_frames(item.num_samples) for item in codes]
         pieces = [
-            piece
+            segment
             for item, counts in zip(codes, frames)
-            for piece in np.split(item.streams[0].values, np.cumsum(counts)[:-1], axis=1)
+            for segment in np.split(item.streams[0].values, np.cumsum(counts)[:-1], axis=1)
         ]
         scales = np.concatenate([item.side["scales"] for item in codes])
         decoded: list[Any] = [None] * len(pieces)
-        groups = _equal([piece.shape[1] for piece in pieces], _CHUNKS_AT_ONCE)
+        groups = _equal([segment.shape[1] for segment in pieces], _CHUNKS_AT_ONCE)
         there = sent([np.stack([pieces[k] for k in g]) for g in groups] + [scales[g] for g in groups], self._device)
-        for group, own, levels in zip(groups, there, there[len(groups) :]):
-            for k, wave in zip(group, self._chunks(own, levels)):
+        for group, rows, levels in zip(groups, there, there[len(groups) :]):
+            for k, wave in zip(group, self._chunks(rows, levels)):
                 decoded[k] = wave
         out, start = [], 0
         for item, counts in zip(codes, frames):
@@ -275,9 +277,9 @@ class Encodec(PublishedCodec):
 
     def _codes(self, values: np.ndarray, audio: Audio, scales: np.ndarray | None = None) -> Codes:
         codes = one_stream(values, audio, self.info, _CARDINALITY)
-        side: dict[str, Any] = {} if scales is None else {"scales": scales.copy()}
+        side_info: dict[str, Any] = {} if scales is None else {"scales": scales.copy()}
         side_bits = 0.0 if scales is None else float(_SCALE_BITS * len(scales))
-        return replace(codes, side_bits=side_bits, side=side)
+        return replace(codes, side_bits=side_bits, side=side_info)
 
     def _check(self, item: Codes) -> None:
         counts = _chunk_frames(item.num_samples) if self._chunked else [_frames(item.num_samples)]
@@ -321,9 +323,9 @@ def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
     if weights == RANDOM:
         net, used = _random_net(EncodecModel, EncodecConfig(**_MODELS[model])), RANDOM
     else:
-        found = find(f"encodec-{model}", weights)
-        net = load_pretrained(EncodecModel, str(found.folder), {**_MODELS[model], "codebook_size": _CARDINALITY})
-        used = found.used
+        checkpoint = find(f"encodec-{model}", weights)
+        net = load_pretrained(EncodecModel, str(checkpoint.folder), {**_MODELS[model], "codebook_size": _CARDINALITY})
+        used = checkpoint.used
     # Weights with a gradient are what torch's counter of operations stumbles over: it wants to follow them, here
     # without one.
     net = net.eval().requires_grad_(False).to(device)

@@ -53,11 +53,11 @@ class EncodecStream(CodecStream):
         self._encoder, self._decoder = CarriedHalf(net.encoder), CarriedHalf(net.decoder)
         self._held = np.zeros((1, 0), np.float32)
 
-    def encode(self, piece: Audio) -> Codes:
+    def encode(self, segment: Audio) -> Codes:
         """The codes that this piece completes, for `num_samples` samples; none while the first 2240 samples come in.
 
         Args:
-            piece: a multiple of 320 samples; any other number of them, or a piece without samples, ends the signal.
+            segment: a multiple of 320 samples; any other number of them, or a piece without samples, ends the signal.
 
         Raises:
             UserError: a rate or channel count that the model does not take, a piece after the last, or an end before
@@ -66,12 +66,12 @@ class EncodecStream(CodecStream):
         from codec_bench.kernels.rvq.dispatch import search
         from codec_bench.networks.transfer import sent
 
-        begun = self._encoder.started or self._held.shape[1] > 0
-        if piece.num_samples or not begun:
-            check_input(piece, self._info)
+        is_started = self._encoder.started or self._held.shape[1] > 0
+        if segment.num_samples or not is_started:
+            check_input(segment, self._info)
         self._refuse_more(self._encoder)
-        last = piece.num_samples % _HOP > 0 or piece.num_samples == 0
-        wave = np.concatenate([self._held, piece.samples], axis=1)
+        last = segment.num_samples % _HOP > 0 or segment.num_samples == 0
+        wave = np.concatenate([self._held, segment.samples], axis=1)
         if not last and not self._encoder.started and wave.shape[1] < _FIRST_FRAMES * _HOP:
             self._held = wave
             return self._codes(np.zeros((self._codebooks, 0), np.int64), 0)

@@ -44,7 +44,7 @@ _MODELS = {
 }
 _SMALL: dict[str, Any] = {"filters": 4, "dimension": 32}
 # Settings of encoder and decoder in `config.yaml`, each with the only value that this network can have.
-_SIDE = {
+_CODER_SETTINGS = {
     "channels": 1,
     "activation": "ELU",
     "activation_params": {"alpha": 1.0},
@@ -187,16 +187,16 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
 
     if weights in (RANDOM, RANDOM_FULL):
         return _random_net(Shape(_MODELS[model], **(_SMALL if weights == RANDOM else {}))), weights
-    found = find(f"funcodec-{model}", weights)
-    shape = Shape(**_sizes(found.path.with_name("config.yaml"), model))
+    checkpoint = find(f"funcodec-{model}", weights)
+    shape = Shape(**_sizes(checkpoint.path.with_name("config.yaml"), model))
     net = unfilled(lambda: FunCodecNet(shape))
-    state = load_state(found.path)
+    state = load_state(checkpoint.path)
     # Beside the codec the file holds what it was trained with: discriminators, spectra, the codebooks' running
     # averages.
     parts = {name: value for name, value in state.items() if name.startswith(("encoder.", "decoder.", "quantizer."))}
     averages = [f"quantizer.rq.model.{name}" for name in ("inited", "cluster_size", "embed_avg")]
-    load_into(net, parts, path=found.path, unused=averages)
-    return net, found.used
+    load_into(net, parts, path=checkpoint.path, unused=averages)
+    return net, checkpoint.used
 
 
 def _sizes(path: Path, model: str) -> dict[str, Any]:
@@ -208,23 +208,25 @@ def _sizes(path: Path, model: str) -> dict[str, Any]:
     from codec_bench.config import load_yaml
 
     document = load_yaml(path)
-    given = document if isinstance(document, dict) else {}
+    settings = document if isinstance(document, dict) else {}
     wrong = [
-        f"{key} {given.get(key)!r} (expected {name!r})" for key, name in _CLASSES.items() if given.get(key) != name
+        f"{key} {settings.get(key)!r} (expected {name!r})"
+        for key, name in _CLASSES.items()
+        if settings.get(key) != name
     ]
     parts: tuple[tuple[str, dict[str, Any], bool], ...] = (
-        ("encoder_conf", _SIDE, True),
-        ("decoder_conf", _SIDE, True),
+        ("encoder_conf", _CODER_SETTINGS, True),
+        ("decoder_conf", _CODER_SETTINGS, True),
         ("quantizer_conf", _QUANTIZER, False),  # its other settings matter only for training
         ("model_conf", _MODEL, False),
     )
-    for part, known, closed in parts:
-        for key, value in {**_UNSAID[part], **(given.get(part) or {})}.items():
+    for section, known, closed in parts:
+        for key, value in {**_UNSAID[section], **(settings.get(section) or {})}.items():
             if key in known and value != known[key]:
-                wrong.append(f"{part}.{key} {value!r} (expected {known[key]!r})")
+                wrong.append(f"{section}.{key} {value!r} (expected {known[key]!r})")
             elif closed and key not in known and key not in _SIZES:
-                wrong.append(f"{part}.{key} {value!r} (an unknown setting)")
-    encoder, decoder = (given.get(part) or {} for part in ("encoder_conf", "decoder_conf"))
+                wrong.append(f"{section}.{key} {value!r} (an unknown setting)")
+    encoder, decoder = (settings.get(section) or {} for section in ("encoder_conf", "decoder_conf"))
     sizes = {key: encoder.get(key, usual) for key, (_, usual) in _SIZES.items()}
     for key, (_, usual) in _SIZES.items():
         if key != "dimension" and decoder.get(key, usual) != sizes[key]:  # the decoder is given the quantiser's

@@ -76,7 +76,7 @@ class HiggsAudioV2(NeuralCodec):
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
         return equal_lengths(lengths)
 
-    def _heard(self, num_samples: int) -> int:
+    def _input_samples(self, num_samples: int) -> int:
         return self._frames(num_samples) * self._hop
 
     def _encoded(self, inputs: Sequence[Any], samples: Sequence[int]) -> Any:
@@ -154,8 +154,8 @@ class _Latents:
         import torch
 
         net = self._net
-        heard = torch.nn.functional.pad(self._resample(waves)[:, 0], (160, 160))
-        layers = net.semantic_model(heard, output_hidden_states=True).hidden_states
+        padded = torch.nn.functional.pad(self._resample(waves)[:, 0], (160, 160))
+        layers = net.semantic_model(padded, output_hidden_states=True).hidden_states
         features = torch.stack(layers, dim=1).mean(dim=1)[:, :: net.config.semantic_downsample_factor]
         both = torch.cat([net.acoustic_encoder(waves), net.encoder_semantic(features.transpose(1, 2))], dim=1)
         return net.fc(both.transpose(1, 2)).transpose(1, 2)

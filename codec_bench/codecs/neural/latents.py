@@ -23,7 +23,7 @@ class CausalLatents(NeuralCodec):
         """Refused: there are no codes."""
         raise UserError(f"{self.info.name} has no codes; its latents are vectors")
 
-    def _made(self, values: np.ndarray, audio: Audio) -> Latents:
+    def _to_codes(self, values: np.ndarray, audio: Audio) -> Latents:
         assert self.info.frame_rate_hz is not None, "a continuous codec has a frame rate"
         return Latents(np.ascontiguousarray(values), self.info.frame_rate_hz, audio.num_samples, audio.sample_rate_hz)
 
@@ -35,7 +35,7 @@ class CausalLatents(NeuralCodec):
         if got != shape:
             raise UserError(f"{self.info.name}: latents are {got}; {item.num_samples} samples have {shape}")
 
-    def _heard(self, num_samples: int) -> int:
+    def _input_samples(self, num_samples: int) -> int:
         return self._frames(num_samples) * self._hop
 
     def _read_quantiser(self, net: Any) -> Any:

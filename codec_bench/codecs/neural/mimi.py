@@ -102,7 +102,7 @@ class Mimi(NeuralCodec):
             lookahead_s=0.0,
         )
 
-    def _heard(self, num_samples: int) -> int:
+    def _input_samples(self, num_samples: int) -> int:
         return _frames(num_samples) * _FRAME
 
     def _search(self, waves: Any, samples: Sequence[int]) -> Any:
@@ -122,7 +122,7 @@ class Mimi(NeuralCodec):
         if not self._stream:
             return self._parts().waves(latents)
         state = self._state()
-        return torch.cat([state.waves(piece) for piece in latents.split(1, dim=-1)], dim=-1)
+        return torch.cat([state.waves(segment) for segment in latents.split(1, dim=-1)], dim=-1)
 
     @contextmanager
     def streaming(self) -> Iterator[CodecStream]:
@@ -135,7 +135,7 @@ class Mimi(NeuralCodec):
         if not self._stream:
             return self._parts().latents(waves)
         state = self._state()
-        return torch.cat([state.latents(piece) for piece in waves.split(_FRAME, dim=-1)], dim=-1)
+        return torch.cat([state.latents(segment) for segment in waves.split(_FRAME, dim=-1)], dim=-1)
 
     def _parts(self) -> Any:
         from codec_bench.networks.mimi import MimiParts
@@ -158,23 +158,23 @@ class _MimiStream(CodecStream):
         self._encoder, self._decoder = codec._state(), codec._state()
         self._ended = False
 
-    def encode(self, piece: Audio) -> Codes:
+    def encode(self, segment: Audio) -> Codes:
         """The codes of the next frame or frames. An incomplete frame ends the stream.
 
         Raises:
             UserError: a rate or channel count that the model does not take, no samples, or a piece after the last.
         """
         codec = self._codec
-        check_input(piece, codec.info)
+        check_input(segment, codec.info)
         if self._ended:
             raise UserError(
                 f"{codec.info.name}: the stream has ended: the piece before was no multiple of {_FRAME} samples"
             )
-        self._ended = piece.num_samples % _FRAME > 0
+        self._ended = segment.num_samples % _FRAME > 0
         with computing(codec._device, "float32"):
-            wave = stack([piece.samples], _frames(piece.num_samples) * _FRAME)
+            wave = stack([segment.samples], _frames(segment.num_samples) * _FRAME)
             (values,) = codec._computed([(wave,)], [lambda there: codec._nearest(self._encoder.latents(there[0]))[0]])
-        return one_stream(values, piece, codec.info, _CARDINALITY)
+        return one_stream(values, segment, codec.info, _CARDINALITY)
 
     def decode(self, codes: Codes) -> Audio:
         """The samples of the next frame or frames, `codes.num_samples` of them.
@@ -185,8 +185,8 @@ class _MimiStream(CodecStream):
         codec = self._codec
         check_stream(codes, codec.info, (codec._codebooks, _frames(codes.num_samples)), _CARDINALITY)
         with computing(codec._device, "float32"):
-            given = (codes.streams[0].values[None],)
-            (wave,) = codec._computed([given], [lambda there: self._decoder.waves(codec._lookup(there[0]))])
+            inputs = (codes.streams[0].values[None],)
+            (wave,) = codec._computed([inputs], [lambda there: self._decoder.waves(codec._lookup(there[0]))])
         return Audio(wave[0, :, : codes.num_samples], codes.sample_rate_hz)
 
 

@@ -160,9 +160,9 @@ class Snac(PublishedCodec):
         with self._batch.of(lengths, self._device):
             return self._net.quantizer(self._net.encoder(waves))[1]
 
-    def _decoded(self, *given: Any) -> Any:
+    def _decoded(self, *inputs: Any) -> Any:
         """Waves `(items, 1, samples)` of the codes of each level, the noise of each block, and lengths in samples."""
-        *there, lengths = given
+        *there, lengths = inputs
         levels, noise = there[: len(self._strides)], there[len(self._strides) :]
         with self._batch.of(lengths, self._device, noise):
             return self._net.decoder(self._net.quantizer.from_codes(levels))
@@ -217,11 +217,11 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
         raise MissingExtra(f"the codec 'snac-{model}'", "snac", "codecs") from error
     facts = {**_MODELS[model], **(_SMALL if weights == RANDOM else {})}
     if weights not in (RANDOM, RANDOM_FULL):
-        found = find(f"snac-{model}", weights)
-        _check_config(found.folder / found.files[1], facts)
+        checkpoint = find(f"snac-{model}", weights)
+        _check_config(checkpoint.folder / checkpoint.files[1], facts)
         net = unfilled(lambda: _built(facts))
-        load_into(net, fold_weight_norm(load_state(found.path)), path=found.path)
-        return net.eval(), found.used
+        load_into(net, fold_weight_norm(load_state(checkpoint.path)), path=checkpoint.path)
+        return net.eval(), checkpoint.used
     with seeded():
         net = _built(facts)
     with seeded():

@@ -88,11 +88,11 @@ def _load(weights: str | None) -> tuple[Any, str]:
 
     if weights in (RANDOM, RANDOM_FULL):
         return _random_net(Shape(**(_SMALL if weights == RANDOM else {}))), weights
-    found = find("speechtokenizer", weights)
+    checkpoint = find("speechtokenizer", weights)
     net = unfilled(lambda: SpeechTokenizerNet(Shape()))
-    state = without(load_state(found.path), starts=_UNUSED, ends=_UNUSED_ENDS)
-    load_into(net, fold_weight_norm(state), path=found.path)
-    return net, found.used
+    state = without(load_state(checkpoint.path), starts=_UNUSED, ends=_UNUSED_ENDS)
+    load_into(net, fold_weight_norm(state), path=checkpoint.path)
+    return net, checkpoint.used
 
 
 def _random_net(shape: Any) -> Any:

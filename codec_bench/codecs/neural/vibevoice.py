@@ -59,8 +59,8 @@ class VibeVoice(CausalLatents):
     def _inputs(self, waves: Sequence[np.ndarray], samples: Sequence[int]) -> Sequence[np.ndarray]:
         return super()._inputs([wave * _factor(wave) for wave in waves], samples)
 
-    def _made(self, values: np.ndarray, audio: Audio) -> Latents:
-        return replace(super()._made(values, audio), side={"factor": float(_factor(audio.samples))})
+    def _to_codes(self, values: np.ndarray, audio: Audio) -> Latents:
+        return replace(super()._to_codes(values, audio), side={"factor": float(_factor(audio.samples))})
 
     def _search(self, waves: Any, samples: Sequence[int]) -> Any:
         return self._net.encoder(waves).latents.transpose(1, 2)

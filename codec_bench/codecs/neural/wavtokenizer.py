@@ -93,12 +93,12 @@ def _load(frame_rate_hz: int, checkpoint: str, weights: str | None) -> tuple[Any
     window = _WINDOW_HOPS * _RATE_HZ // frame_rate_hz
     if weights in (RANDOM, RANDOM_FULL):
         return _random_net(Shape(ratios, window, **(_SMALL if weights == RANDOM else {}))), weights
-    found = find(checkpoint, weights)
+    stored = find(checkpoint, weights)
     net = unfilled(lambda: WavTokenizerNet(Shape(ratios, window)))
-    state = without(load_state(found.path, key="state_dict"), starts=_UNUSED, ends=_UNUSED_ENDS)
+    state = without(load_state(stored.path, key="state_dict"), starts=_UNUSED, ends=_UNUSED_ENDS)
     parts = {name: value for name, value in state.items() if name.startswith(_PARTS)}
-    load_into(net, fold_weight_norm(parts), path=found.path)
-    return net, found.used
+    load_into(net, fold_weight_norm(parts), path=stored.path)
+    return net, stored.used
 
 
 def _random_net(shape: Any) -> Any:

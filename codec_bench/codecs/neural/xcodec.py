@@ -95,7 +95,7 @@ class Xcodec(NeuralCodec):
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
         return equal_lengths(lengths)
 
-    def _heard(self, num_samples: int) -> int:
+    def _input_samples(self, num_samples: int) -> int:
         return self._frames(num_samples) * _HOP
 
     def _encoded(self, inputs: Sequence[Any], samples: Sequence[int]) -> Any:

@@ -124,11 +124,11 @@ class Xcodec2(NeuralCodec):
         return equal_lengths(frames)
 
     def _inputs(self, waves: Sequence[np.ndarray], samples: Sequence[int]) -> Sequence[np.ndarray]:
-        heard = [self._at_encoders_rate(item, count) for item, count in zip(waves, samples)]
-        made = self._features(heard, sampling_rate=_ENCODER_HZ, return_tensors="np")
-        needed = [np.ascontiguousarray(made[name]) for name in ("input_values", "input_features")]
+        resampled = [self._at_encoders_rate(item, count) for item, count in zip(waves, samples)]
+        features = self._features(resampled, sampling_rate=_ENCODER_HZ, return_tensors="np")
+        needed = [np.ascontiguousarray(features[name]) for name in ("input_values", "input_features")]
         # The network would have to wait for the device to see that a mask hides nothing.
-        mask = np.ascontiguousarray(made["input_features_mask"])
+        mask = np.ascontiguousarray(features["input_features_mask"])
         return needed if mask.all() else [*needed, mask]
 
     def _encoded(self, inputs: Sequence[Any], samples: Sequence[int]) -> Any:
@@ -145,7 +145,7 @@ class Xcodec2(NeuralCodec):
             return num_samples // self._facts.hop + 1
         return -(-num_samples // self._facts.hop)
 
-    def _heard(self, num_samples: int) -> int:
+    def _input_samples(self, num_samples: int) -> int:
         return self._frames(num_samples) * self._facts.hop
 
     def _at_encoders_rate(self, wave: np.ndarray, samples: int) -> np.ndarray:
@@ -153,8 +153,8 @@ class Xcodec2(NeuralCodec):
         if self._facts.rate_hz == _ENCODER_HZ:
             return wave[0]
         count = samples * _ENCODER_HZ // self._facts.rate_hz
-        heard = resample(wave, self._facts.rate_hz, _ENCODER_HZ)[0, :count]
-        return np.pad(heard, (0, count - len(heard)))
+        resampled = resample(wave, self._facts.rate_hz, _ENCODER_HZ)[0, :count]
+        return np.pad(resampled, (0, count - len(resampled)))
 
 
 def _random_net(facts: _Model, *, reduced: bool) -> Any:

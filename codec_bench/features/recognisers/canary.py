@@ -14,7 +14,7 @@ import numpy as np
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import Result
 from codec_bench.features.recognisers.parakeet import EUROPEAN, masked, spectrograms
-from codec_bench.features.recognisers.pieces import RATE_HZ, Heard, PiecewiseRecogniser
+from codec_bench.features.recognisers.pieces import RATE_HZ, PiecewiseRecogniser, Transcript
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind, parts_of
 from codec_bench.networks.precision import computing
 
@@ -74,41 +74,41 @@ class Canary(PiecewiseRecogniser):
             return f"{self.name} does not know the language '{language}'"
         return super().refusal(signal, language)
 
-    def hear(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Heard]:
+    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Transcript]:
         """The text of each piece."""
         from codec_bench.networks.transfer import sent
 
         (prompts,) = sent([np.asarray([self._prompt(str(code)) for code in languages], np.int64)], self.device)
         mels, counts = spectrograms(self._extractor, pieces, self.device)
         with computing(self.device, self._precision):
-            made = masked(self._generated, mels, counts, [prompts])
+            generated = masked(self._generated, mels, counts, [prompts])
         end = self._net.config.eos_token_id
-        heard = []
-        for tokens, code in zip(made[:, prompts.shape[1] :].tolist(), languages):
+        transcripts = []
+        for tokens, code in zip(generated[:, prompts.shape[1] :].tolist(), languages):
             last = tokens.index(end) if end in tokens else None
             text = self._tokenizer.decode(tokens[:last], skip_special_tokens=True).strip()
             fault = "" if last is not None else f"the recogniser's text did not end within {MAX_TOKENS} tokens"
-            heard.append(Heard(text, str(code), fault))
-        return heard
+            transcripts.append(Transcript(text, str(code), fault))
+        return transcripts
 
-    def _generated(self, given: Mapping[str, Any], prompts: Any) -> Any:
+    def _generated(self, inputs: Mapping[str, Any], prompts: Any) -> Any:
         """The tokens that follow the prompts, and these."""
         return self._net.generate(
-            **given, decoder_input_ids=prompts, max_new_tokens=MAX_TOKENS, **GREEDY,
+            **inputs, decoder_input_ids=prompts, max_new_tokens=MAX_TOKENS, **GREEDY,
             decoder_start_token_id=self._net.config.decoder_start_token_id,
         )  # fmt: skip
 
     def _prompt(self, language: str) -> list[int]:
         """The tokens that tell the decoder what to write. They are equally many for all languages."""
-        told = {"type": "text", "source_language": language, "target_language": language, "punctuation": True}
+        prompt = {"type": "text", "source_language": language, "target_language": language, "punctuation": True}
         ids: list[int] = self._tokenizer.apply_chat_template(
-            [{"role": "user", "content": [{"type": "audio"}, told]}],
+            [{"role": "user", "content": [{"type": "audio"}, prompt]}],
             tokenize=True,
             add_generation_prompt=True,
             return_dict=False,
         )
         return ids
 
-    def result(self, parts: Sequence[Heard], language: str | None) -> Result:
+    def result(self, parts: Sequence[Transcript], language: str | None) -> Result:
         """The result of a signal from what was heard in its pieces, in order."""
         return {**super().result(parts, language), "language": language, "language_detected": False}

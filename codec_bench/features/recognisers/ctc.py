@@ -17,7 +17,7 @@ import numpy as np
 
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import Word
-from codec_bench.features.recognisers.pieces import RATE_HZ, Heard, PiecewiseRecogniser
+from codec_bench.features.recognisers.pieces import RATE_HZ, PiecewiseRecogniser, Transcript
 from codec_bench.features.recognisers.transformers_checkpoint import config_of, parts_of
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
@@ -127,23 +127,23 @@ class Ctc(PiecewiseRecogniser):
         logits: torch.Tensor = self._net(waves, attention_mask=mask.long()).logits
         return logits
 
-    def hear(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Heard]:
+    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Transcript]:
         """The letters of each piece."""
         logits, frames = self.logits(pieces)
         best = logits.argmax(dim=-1).cpu().numpy()
         texts = self._tokenizer.batch_decode([ids[:count] for ids, count in zip(best, frames)])
-        return [Heard(text) for text in texts]
+        return [Transcript(text) for text in texts]
 
-    def words(self, piece: np.ndarray) -> list[Word]:
+    def words(self, segment: np.ndarray) -> list[Word]:
         """As `PiecewiseRecogniser.words`: a word lasts from the first frame of its first letter to the last one of its
         last letter.
         """
-        logits, (count,) = self.logits([piece])
+        logits, (count,) = self.logits([segment])
         ids = logits[0, :count].argmax(dim=-1).cpu().numpy()
-        found = self._tokenizer.decode(ids, output_word_offsets=True).word_offsets
+        offsets = self._tokenizer.decode(ids, output_word_offsets=True).word_offsets
         frame_s = math.prod(stride for _, stride in self._convolutions) / RATE_HZ
         return [
-            (one["word"], float(one["start_offset"] * frame_s), float(one["end_offset"] * frame_s)) for one in found
+            (one["word"], float(one["start_offset"] * frame_s), float(one["end_offset"] * frame_s)) for one in offsets
         ]
 
 

@@ -21,11 +21,11 @@ LIBRARY = "libcublas.so.12"
 PACKAGE = "nvidia-cublas-cu12"
 
 
-def load_cublas(what: str, otherwise: str | None = None) -> str:
+def load_cublas(purpose: str, otherwise: str | None = None) -> str:
     """Loads cuBLAS 12 into this process: the system's if the loader finds one, else that of the package.
 
     Args:
-        what: needs it, for the message.
+        purpose: needs it, for the message.
         otherwise: what can be done without it, for the message.
 
     Returns:
@@ -36,11 +36,11 @@ def load_cublas(what: str, otherwise: str | None = None) -> str:
     """
     if sys.platform != "linux":
         return ""
-    for place in (LIBRARY, *map(str, _of_the_package())):
+    for library in (LIBRARY, *map(str, _of_the_package())):
         with suppress(OSError):
-            ctypes.CDLL(place, mode=ctypes.RTLD_GLOBAL)
-            return place
-    raise MissingExtra(f"{what}, which computes with {LIBRARY},", PACKAGE, "gpu", otherwise)
+            ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+            return library
+    raise MissingExtra(f"{purpose}, which computes with {LIBRARY},", PACKAGE, "gpu", otherwise)
 
 
 def _of_the_package() -> list[Path]:

@@ -33,7 +33,7 @@ from codec_bench.networks.kaldi import HOP, RATE_HZ, WINDOW, analysis_window, fi
 if TYPE_CHECKING:
     import torch
 
-    from codec_bench.weights import Found
+    from codec_bench.weights import LocalCheckpoint
 
 FULL_SCALE = 32_768.0
 FRAMES_AT_ONCE = 8_192
@@ -47,10 +47,10 @@ _FRONT_END = {"fs": RATE_HZ, "window": "hamming", "frame_length": 25, "frame_shi
 _STATE_ENTRIES = ("state_dict", "model_state_dict", "model")
 
 
-def require(what: str) -> None:
+def require(purpose: str) -> None:
     """Raises MissingExtra if FunASR is not installed. It is not imported, because that takes ten seconds."""
     if importlib.util.find_spec("funasr") is None:
-        raise MissingExtra(what, "funasr", "asr")
+        raise MissingExtra(purpose, "funasr", "asr")
 
 
 @cache
@@ -82,19 +82,23 @@ class Recogniser:
     """
 
     def __init__(
-        self, found: Found, allowed: Mapping[str, Sequence[str | None]], vocabulary: tuple[str, str], device: str
+        self,
+        checkpoint: LocalCheckpoint,
+        allowed: Mapping[str, Sequence[str | None]],
+        vocabulary: tuple[str, str],
+        device: str,
     ) -> None:
         from codec_bench.weights import unfilled
 
-        config = _configuration(found.folder, allowed)
+        config = _configuration(checkpoint.folder, allowed)
         registered = tables()
         try:
             wave = registered.frontend_classes[config["frontend"]](
-                **{**(config.get("frontend_conf") or {}), "cmvn_file": str(found.folder / "am.mvn")}
+                **{**(config.get("frontend_conf") or {}), "cmvn_file": str(checkpoint.folder / "am.mvn")}
             )
             argument, file = vocabulary
             self.tokenizer = registered.tokenizer_classes[config["tokenizer"]](
-                **{**(config.get("tokenizer_conf") or {}), argument: str(found.folder / file)}
+                **{**(config.get("tokenizer_conf") or {}), argument: str(checkpoint.folder / file)}
             )
             size = (
                 len(self.tokenizer.token_list)
@@ -109,12 +113,12 @@ class Recogniser:
         except Exception as error:  # a broken configuration raises whatever FunASR's classes meet
             reason = str(error).split("\n")[0]
             raise WeightsError(
-                f"the configuration in '{found.folder}' builds no model of FunASR: {type(error).__name__}: {reason}"
+                f"the configuration in '{checkpoint.folder}' builds no model of FunASR: {type(error).__name__}: {reason}"
             ) from error
-        _load(net, found.path)
+        _load(net, checkpoint.path)
         self.net = net.to(device).eval()
         self.kind = config["model"]
-        self.front = FrontEnd(wave, found.folder, device)
+        self.front = FrontEnd(wave, checkpoint.folder, device)
 
 
 class FunasrFeature(Feature):
@@ -144,7 +148,7 @@ class FunasrFeature(Feature):
 
         super().__init__(device, weights)
         require(f"the recogniser '{model}'")
-        self._found = find(model, weights)
+        self._checkpoint = find(model, weights)
         self._recogniser: Recogniser | None = None
 
     def load(self) -> None:
@@ -153,7 +157,7 @@ class FunasrFeature(Feature):
 
     def _loaded(self) -> Recogniser:
         if self._recogniser is None:
-            self._recogniser = Recogniser(self._found, self.allowed, self.vocabulary, self.device)
+            self._recogniser = Recogniser(self._checkpoint, self.allowed, self.vocabulary, self.device)
         return self._recogniser
 
 
@@ -230,8 +234,8 @@ class FrontEnd:
         frames = (signal * FULL_SCALE).unfold(0, WINDOW, HOP)
         noise = self._noise_for(len(frames))
         parts = zip(frames.split(FRAMES_AT_ONCE), noise.split(FRAMES_AT_ONCE))
-        dithered = (part + added * self._wave.dither for part, added in parts)
-        bands = torch.cat([filter_bank(part, self._window, self._bands) for part in dithered])
+        dithered = (samples + added * self._wave.dither for samples, added in parts)
+        bands = torch.cat([filter_bank(samples, self._window, self._bands) for samples in dithered])
         # Every six frames, seven frames around the middle one are joined. At the ends, the first and last are repeated.
         joined, step, count = self._wave.lfr_m, self._wave.lfr_n, len(bands)
         middle = torch.arange(0, count, step, device=bands.device)[:, None]

@@ -115,26 +115,26 @@ class Paraformer(funasr.FunasrFeature):
         self.load()
         reasons = [funasr.why_not(signal) for signal in signals]
         pieces, owners = [], []
-        for place, (signal, reason) in enumerate(zip(signals, reasons)):
+        for index, (signal, reason) in enumerate(zip(signals, reasons)):
             step = CHUNK_SAMPLES if self.point == CHUNK else max(1, signal.size)
             for start in range(0, signal.size if reason is None else 0, step):
-                piece = signal[start : start + step]
-                if piece.size >= funasr.WINDOW:
-                    pieces.append(piece)
-                    owners.append(place)
-        heard: list[list[int]] = [[] for _ in pieces]
+                segment = signal[start : start + step]
+                if segment.size >= funasr.WINDOW:
+                    pieces.append(segment)
+                    owners.append(index)
+        tokens_of: list[list[int]] = [[] for _ in pieces]
         most = round(self.batch_s * self.rate_hz)
         for group in passes(
-            [piece.size for piece in pieces], self.device, most=most, most_on_cpu=most, slack=funasr.SIMILAR
+            [segment.size for segment in pieces], self.device, most=most, most_on_cpu=most, slack=funasr.SIMILAR
         ):
-            for place, tokens in zip(group, self._recognise([pieces[place] for place in group])):
-                heard[place] = tokens
+            for index, tokens in zip(group, self._recognise([pieces[index] for index in group])):
+                tokens_of[index] = tokens
         results: list[Result | Unavailable] = []
-        for place, reason in enumerate(reasons):
+        for index, reason in enumerate(reasons):
             if reason is not None:
                 results.append(Unavailable(reason))
                 continue
-            parts = [tokens for tokens, owner in zip(heard, owners) if owner == place]
+            parts = [tokens for tokens, owner in zip(tokens_of, owners) if owner == index]
             text = "".join(self._text(tokens) for tokens in parts)
             results.append({"transcript": text, "tokens": np.asarray([*chain(*parts)], np.int64)})
         return results
@@ -146,8 +146,8 @@ class Paraformer(funasr.FunasrFeature):
         places, logits, counts = self._logits(signals)
         special = {net.sos, net.eos, net.blank_id}
         best = logits.argmax(dim=-1).tolist() if places else []
-        for place, row, count in zip(places, best, counts):
-            tokens[place] = [token for token in row[:count] if token not in special]
+        for index, row, count in zip(places, best, counts):
+            tokens[index] = [token for token in row[:count] if token not in special]
         return tokens
 
     def _logits(self, signals: Sequence[np.ndarray]) -> tuple[list[int], Any, list[int]]:
@@ -161,21 +161,21 @@ class Paraformer(funasr.FunasrFeature):
             with torch.autocast(torch.device(self.device).type, enabled=False):
                 features, lengths = front(signals)
             # FunASR makes its masks from lengths on the CPU; of lengths on a device it would ask for the values.
-            encoded, own = net.encode(features, lengths)
-            real = torch.arange(encoded.shape[1], device=self.device) < own[:, None]
+            encoded, real_counts = net.encode(features, lengths)
+            real = torch.arange(encoded.shape[1], device=self.device) < real_counts[:, None]
             encoded = encoded.float() * real[:, :, None]
             with torch.autocast(torch.device(self.device).type, enabled=False):
                 embedded, counts = integrate_and_fire(net.predictor, encoded, lengths)
-            places = [place for place, count in enumerate(counts) if count]
-            counts = [counts[place] for place in places]
+            places = [index for index, count in enumerate(counts) if count]
+            counts = [counts[index] for index in places]
             if not places:
                 return [], None, []
             if len(places) < len(signals):
                 lengths, (here,) = lengths[places], sent([np.asarray(places, np.int64)], self.device)
-                embedded, encoded, own = embedded[here], encoded[here], own[here]
+                embedded, encoded, real_counts = embedded[here], encoded[here], real_counts[here]
             decoded, *_ = net.decoder(
                 encoded[:, : int(lengths.max())],
-                own,
+                real_counts,
                 embedded,
                 torch.tensor(counts),
             )
@@ -225,12 +225,12 @@ def integrate_and_fire(predictor: Any, encoded: torch.Tensor, lengths: torch.Ten
     token = np.cumsum(ends, axis=1) - ends  # the token that a frame belongs to
     share = np.zeros((items, max([1, *counts]), frames), np.float32)
     item_at, frame_at = np.indices((items, frames))
-    for row, part in (
+    for row, shares in (
         (token, np.where(ends, tailed.numpy() - over, tailed.numpy())),
         (token + 1, np.where(ends, over, 0)),
     ):
         inside = row[:, :frames] < np.asarray(counts)[:, None]
-        share[item_at[inside], row[:, :frames][inside], frame_at[inside]] += part[:, :frames][inside]
+        share[item_at[inside], row[:, :frames][inside], frame_at[inside]] += shares[:, :frames][inside]
     return sent([share], encoded.device)[0] @ encoded, counts
 
 
@@ -259,6 +259,6 @@ def _ends_summed(weights: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     import torch
 
     sums = torch.cumsum(weights, dim=1, dtype=torch.float64).float()
-    whole = torch.floor(sums)
-    ends = torch.diff(whole, dim=1, prepend=torch.zeros((len(whole), 1))) > 0
-    return ends.numpy(), (sums - whole).numpy()
+    whole_sums = torch.floor(sums)
+    ends = torch.diff(whole_sums, dim=1, prepend=torch.zeros((len(whole_sums), 1))) > 0
+    return ends.numpy(), (sums - whole_sums).numpy()

@@ -19,7 +19,7 @@ import numpy as np
 
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import Word
-from codec_bench.features.recognisers.pieces import RATE_HZ, Heard, PiecewiseRecogniser
+from codec_bench.features.recognisers.pieces import RATE_HZ, PiecewiseRecogniser, Transcript
 from codec_bench.features.recognisers.transformers_checkpoint import check_kind, parts_of
 from codec_bench.networks.precision import computing
 
@@ -52,7 +52,7 @@ CHECKPOINTS = {
     "parakeet-tdt-0.6b-v3": Checkpoint("parakeet_tdt", EUROPEAN),
 }
 """The recognisers. Their weights have the same names in the catalogue."""
-ASKED_EVERY = 16
+CHECKED_EVERY = 16
 """After how many steps of a transducer the host asks whether all items have ended."""
 FRAMES_PER_S, FRAMES_UNIT = 100, 8
 """Of a spectrogram, and how many of them are one of the encoder's."""
@@ -129,9 +129,9 @@ class Parakeet(PiecewiseRecogniser):
         """The samples of two frames: the front end divides by their variance."""
         return 2 * int(self._extractor.hop_length)
 
-    def hear(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Heard]:
+    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Transcript]:
         """The text of each piece. The language is not told to the network."""
-        return self._hear_frames(pieces) if self._kind == "parakeet_ctc" else self._transduce(pieces)
+        return self._transcribe_frames(pieces) if self._kind == "parakeet_ctc" else self._transduce(pieces)
 
     def logits(self, pieces: Sequence[np.ndarray]) -> tuple[torch.Tensor, list[int]]:
         """One pass of a CTC network.
@@ -143,24 +143,24 @@ class Parakeet(PiecewiseRecogniser):
 
         mels, counts = spectrograms(self._extractor, pieces, self.device)
         with computing(self.device, self._precision):
-            logits = masked(lambda given: self._net(**given).logits, mels, counts)
+            logits = masked(lambda inputs: self._net(**inputs).logits, mels, counts)
         return logits.float(), _subsampled(self._net, torch.tensor(counts)).tolist()
 
-    def _hear_frames(self, pieces: Sequence[np.ndarray]) -> list[Heard]:
+    def _transcribe_frames(self, pieces: Sequence[np.ndarray]) -> list[Transcript]:
         logits, frames = self.logits(pieces)
         best = logits.argmax(dim=-1).cpu().tolist()
         return [
-            Heard(self._tokenizer.decode(ids[:count], group_tokens=True, skip_special_tokens=True).strip())
+            Transcript(self._tokenizer.decode(ids[:count], group_tokens=True, skip_special_tokens=True).strip())
             for ids, count in zip(best, frames)
         ]
 
-    def _transduce(self, pieces: Sequence[np.ndarray]) -> list[Heard]:
-        heard = []
+    def _transduce(self, pieces: Sequence[np.ndarray]) -> list[Transcript]:
+        transcripts = []
         for tokens, reached, count in self._written(pieces):
             text = self._text(tokens)
             fault = "" if reached >= count else f"the recogniser did not come to the end of {count} frames"
-            heard.append(Heard(text, fault=fault))
-        return heard
+            transcripts.append(Transcript(text, fault=fault))
+        return transcripts
 
     def _text(self, tokens: Sequence[Token]) -> str:
         ids = [token.id for token in tokens]
@@ -170,21 +170,21 @@ class Parakeet(PiecewiseRecogniser):
         """What a transducer writes for each piece: the tokens, how many frames it has gone on, and how many there are."""
         import torch
 
-        def written(given: Mapping[str, torch.Tensor]) -> torch.Tensor:
-            encoded = self._net.get_audio_features(**given).pooler_output
-            frames = _subsampled(self._net, given["attention_mask"].sum(1))
+        def written(inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+            encoded = self._net.get_audio_features(**inputs).pooler_output
+            frames = _subsampled(self._net, inputs["attention_mask"].sum(1))
             return torch.cat(transduced(self._net, encoded, frames), 1)
 
         mels, counts = spectrograms(self._extractor, pieces, self.device)
         with computing(self.device, self._precision):
-            found = masked(written, mels, counts).cpu().tolist()
+            rows = masked(written, mels, counts).cpu().tolist()
         skipped = {self._net.config.blank_token_id, self._net.config.pad_token_id}
-        for row, count in zip(found, _subsampled(self._net, torch.tensor(counts)).tolist()):
+        for row, count in zip(rows, _subsampled(self._net, torch.tensor(counts)).tolist()):
             tokens, places = row[: len(row) // 2], row[len(row) // 2 :]
             steps = zip(tokens, places, places[1:])
             yield [Token(*step) for step in steps if step[0] not in skipped], places[-1], count
 
-    def words(self, piece: np.ndarray) -> list[Word]:
+    def words(self, segment: np.ndarray) -> list[Word]:
         """As `PiecewiseRecogniser.words`: from the first frame of a word's first token to the last one of its last
         token.
 
@@ -192,18 +192,18 @@ class Parakeet(PiecewiseRecogniser):
         says; a mark of punctuation makes no word longer.
         """
         if self._kind == "parakeet_ctc":
-            logits, (count,) = self.logits([piece])
+            logits, (count,) = self.logits([segment])
             tokens = _runs(logits[0, :count].argmax(dim=-1).tolist(), self._net.config.pad_token_id)
         else:
-            ((tokens, _, _),) = self._written([piece])
+            ((tokens, _, _),) = self._written([segment])
         frame_s = self._extractor.hop_length * self._net.config.encoder_config.subsampling_factor / RATE_HZ
         return [(text, begin * frame_s, end * frame_s) for text, begin, end in self._joined(tokens)]
 
     def _joined(self, tokens: Sequence[Token]) -> Iterator[tuple[str, int, int]]:
         """The words that tokens make, with their frames. A token that begins with the mark of a space begins a word."""
         words: list[list[Token]] = []
-        for token, piece in zip(tokens, self._tokenizer.convert_ids_to_tokens([token.id for token in tokens])):
-            if not words or piece.startswith(SPACE):
+        for token, token_text in zip(tokens, self._tokenizer.convert_ids_to_tokens([token.id for token in tokens])):
+            if not words or token_text.startswith(SPACE):
                 words.append([])
             words[-1].append(token)
         for word in words:
@@ -216,8 +216,7 @@ def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[t
     """The tokens that a token-and-duration transducer writes, greedily, for all items together.
 
     An item ends after its last frame, or after as many steps as the model allows for that number of frames, so what it
-    writes does not depend on the others. The host asks every `ASKED_EVERY` steps whether all have ended, and waits for
-    nothing else.
+    writes does not depend on the others. The host checks every `CHECKED_EVERY` steps whether all have ended.
 
     Args:
         net: transformers' `ParakeetForTDT`. encoded: the projected output of its encoder, `(items, frames, width)`.
@@ -233,32 +232,32 @@ def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[t
 
     config, decoder = net.config, net.decoder
     items = torch.arange(len(frames), device=frames.device)
-    place = torch.zeros_like(frames)
+    position = torch.zeros_like(frames)
     most = config.max_symbols_per_step * frames
     (durations,) = sent([np.asarray(config.durations, np.int64)], frames.device)
     token = torch.full_like(frames, config.blank_token_id)
-    output, states = _told(decoder, token, None)
+    output, states = _predict(decoder, token, None)
     written: list[torch.Tensor] = []
-    begun: list[torch.Tensor] = []
+    starts: list[torch.Tensor] = []
     while True:
-        active = (place < frames) & (len(written) < most)
-        if len(written) % ASKED_EVERY == 0 and not active.any():
+        active = (position < frames) & (len(written) < most)
+        if len(written) % CHECKED_EVERY == 0 and not active.any():
             break
-        here = encoded[items, place.clamp(max=encoded.shape[1] - 1)]
+        here = encoded[items, position.clamp(max=encoded.shape[1] - 1)]
         logits = net.joint(decoder_hidden_states=output, encoder_hidden_states=here)
         token = logits[:, : config.vocab_size].argmax(-1)
         step = durations[logits[:, config.vocab_size :].argmax(-1)]
         blank = token == config.blank_token_id
         step = torch.where(blank & (step == 0), 1, step)
         written.append(torch.where(active, token, config.blank_token_id))
-        begun.append(place)
-        place = place + torch.where(active, step, 0)
+        starts.append(position)
+        position = position + torch.where(active, step, 0)
         speaks = active & ~blank
-        told, moved = _told(decoder, token, states)
-        output = torch.where(speaks[:, None], told, output)
+        predicted, moved = _predict(decoder, token, states)
+        output = torch.where(speaks[:, None], predicted, output)
         states = tuple(torch.where(speaks[None, :, None], new, old) for new, old in zip(moved, states))
     end = torch.full_like(frames, config.blank_token_id)
-    return torch.stack([*written, end], 1), torch.stack([*begun, place], 1)
+    return torch.stack([*written, end], 1), torch.stack([*starts, position], 1)
 
 
 def _runs(best: Sequence[int], blank: int) -> list[Token]:
@@ -272,7 +271,7 @@ def _runs(best: Sequence[int], blank: int) -> list[Token]:
     return out
 
 
-def _told(decoder: Any, token: torch.Tensor, states: Any) -> tuple[torch.Tensor, Any]:
+def _predict(decoder: Any, token: torch.Tensor, states: Any) -> tuple[torch.Tensor, Any]:
     """The output `(items, width)` and the states of the network that is told what was written, after one more token."""
     outputs, moved = decoder.lstm(decoder.embedding(token[:, None]), states)
     return decoder.decoder_projector(outputs)[:, 0], moved
@@ -292,10 +291,10 @@ def spectrograms(extractor: Any, pieces: Sequence[np.ndarray], device: str) -> t
     from codec_bench.networks.transfer import sent
 
     mels, counts = [], []
-    for piece in pieces:
-        made = extractor(piece, sampling_rate=RATE_HZ, return_tensors="pt")
-        mels.append(made["input_features"][0])
-        counts.append(int(made["attention_mask"].sum()))
+    for segment in pieces:
+        features = extractor(segment, sampling_rate=RATE_HZ, return_tensors="pt")
+        mels.append(features["input_features"][0])
+        counts.append(int(features["attention_mask"].sum()))
     (there,) = sent([torch.nn.utils.rnn.pad_sequence(mels, batch_first=True).numpy()], device)
     return there.transpose(1, 2), counts
 
@@ -313,8 +312,8 @@ def masked(
     from codec_bench.networks.ragged import inside
 
     def run(mels: torch.Tensor, *rest: Any) -> Any:
-        *others, own = rest
-        mask = inside(own, mels.shape[2], mels.device)
+        *others, frame_counts = rest
+        mask = inside(frame_counts, mels.shape[2], mels.device)
         return forward({"input_features": mels.transpose(1, 2).contiguous(), "attention_mask": mask}, *others)
 
     return in_shape(run, [mels], counts, still, steps_per_s=FRAMES_PER_S, unit=FRAMES_UNIT)

@@ -22,7 +22,7 @@ RATE_HZ = 16_000
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Transcript:
     """What was heard in one piece.
 
     Args:
@@ -103,7 +103,7 @@ class PiecewiseRecogniser(Feature):
         """The number of samples from which a piece has something to be heard in. The network is loaded."""
 
     @abstractmethod
-    def hear(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Heard]:
+    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Transcript]:
         """What is heard in each piece `(samples,)`, of at least `shortest` samples, in the language given for it or
         None.
         """
@@ -123,36 +123,41 @@ class PiecewiseRecogniser(Feature):
             languages: base code of each signal's language, None where it is not known.
         """
         self.load()
-        given = list(languages) if languages is not None else [None] * len(signals)
+        codes = list(languages) if languages is not None else [None] * len(signals)
         results: dict[int, Result | Unavailable] = {}
         pieces: list[tuple[int, np.ndarray]] = []
-        for place, signal in enumerate(signals):
-            if (reason := self.refusal(signal, given[place])) is not None:
-                results[place] = Unavailable(reason)
+        for position, signal in enumerate(signals):
+            if (reason := self.refusal(signal, codes[position])) is not None:
+                results[position] = Unavailable(reason)
             else:
-                pieces += [(place, piece) for _, piece in self._pieces(np.asarray(signal, np.float32))]
-        heard: dict[int, Heard] = {}
+                pieces += [(position, segment) for _, segment in self._pieces(np.asarray(signal, np.float32))]
+        transcripts: dict[int, Transcript] = {}
         longest = max((signal.size for signal in signals), default=0)
         budget = len(signals) * min(longest, round(self.whole_s * self.rate_hz))
         for indices in passes(
-            [piece.size for _, piece in pieces],
+            [segment.size for _, segment in pieces],
             self.device,
             most=budget,
             most_on_cpu=min(budget, EIGHT_SECONDS * self.rate_hz // RATE_HZ),
         ):
             some = [pieces[index] for index in indices]
-            heard.update(zip(indices, self.hear([piece for _, piece in some], [given[place] for place, _ in some])))
-        by_place: dict[int, list[Heard]] = {}
-        for index, (place, _) in enumerate(pieces):
-            by_place.setdefault(place, []).append(heard[index])
-        for place, parts in by_place.items():
-            results[place] = self.result(parts, given[place])
-        return [results[place] for place in range(len(signals))]
+            transcripts.update(
+                zip(
+                    indices,
+                    self.transcribe([segment for _, segment in some], [codes[position] for position, _ in some]),
+                )
+            )
+        by_place: dict[int, list[Transcript]] = {}
+        for index, (position, _) in enumerate(pieces):
+            by_place.setdefault(position, []).append(transcripts[index])
+        for position, parts in by_place.items():
+            results[position] = self.result(parts, codes[position])
+        return [results[position] for position in range(len(signals))]
 
-    def result(self, parts: Sequence[Heard], language: str | None) -> Result:
+    def result(self, parts: Sequence[Transcript], language: str | None) -> Result:
         """The result of a signal from what was heard in its pieces, in order."""
         result: Result = {"transcript": joined(parts)}
-        if fault := next((part.fault for part in parts if part.fault), ""):
+        if fault := next((transcript.fault for transcript in parts if transcript.fault), ""):
             result["fault"] = fault
         return result
 
@@ -162,12 +167,12 @@ class PiecewiseRecogniser(Feature):
         if (reason := self.refusal(signal, None)) is not None:
             raise Unavailable(reason)
         out: list[Word] = []
-        for start, piece in self._pieces(np.asarray(signal, np.float32)):
+        for start, segment in self._pieces(np.asarray(signal, np.float32)):
             at_s = start / self.rate_hz
-            out += [(text, round(at_s + begin, 3), round(at_s + end, 3)) for text, begin, end in self.words(piece)]
+            out += [(text, round(at_s + begin, 3), round(at_s + end, 3)) for text, begin, end in self.words(segment)]
         return out
 
-    def words(self, piece: np.ndarray) -> list[Word]:
+    def words(self, segment: np.ndarray) -> list[Word]:
         """The words of one piece with their times in it, if `times_words`."""
         raise NotImplementedError
 
@@ -183,6 +188,6 @@ class PiecewiseRecogniser(Feature):
                 yield start, signal[start:end]
 
 
-def joined(parts: Sequence[Heard], *, between: str = " ") -> str:
+def joined(parts: Sequence[Transcript], *, between: str = " ") -> str:
     """One transcript from the texts of the pieces, in order, with a space or nothing between them."""
-    return between.join(part.text for part in parts if part.text)
+    return between.join(transcript.text for transcript in parts if transcript.text)

@@ -91,10 +91,10 @@ class Pocketsphinx(Feature):
 
     def _transcript(self, signal: np.ndarray) -> str:
         pcm = np.clip(np.rint(np.asarray(signal, np.float32) * 32768.0), -32768, 32767).astype(np.int16)
-        heard = (self._hear(pcm[start:end]) for start, end in windows(pcm))
-        return " ".join(words for words in heard if words)
+        texts = (self._decode(pcm[start:end]) for start, end in windows(pcm))
+        return " ".join(words for words in texts if words)
 
-    def _hear(self, pcm: np.ndarray) -> str:
+    def _decode(self, pcm: np.ndarray) -> str:
         if not pcm.any():
             return ""
         decoder = self._loaded()
@@ -110,15 +110,19 @@ class Pocketsphinx(Feature):
         pcm = np.clip(np.rint(np.asarray(signal, np.float32) * 32768.0), -32768, 32767).astype(np.int16)
         out: list[Word] = []
         for start, end in windows(pcm):
-            if not self._hear(pcm[start:end]):
+            if not self._decode(pcm[start:end]):
                 continue
             at_s = start / self.rate_hz
-            for part in self._decoder.seg():
-                word = part.word.partition("(")[0]
+            for word_segment in self._decoder.seg():
+                word = word_segment.word.partition("(")[0]
                 if word and word[0] not in "<[+":  # silence, noise, and the marks of a sentence's ends
                     # A frame of the decoder is 10 ms.
                     out.append(
-                        (word, round(at_s + part.start_frame / 100, 3), round(at_s + (part.end_frame + 1) / 100, 3))
+                        (
+                            word,
+                            round(at_s + word_segment.start_frame / 100, 3),
+                            round(at_s + (word_segment.end_frame + 1) / 100, 3),
+                        )
                     )
         return out
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import Result
-from codec_bench.features.recognisers.pieces import RATE_HZ, Heard, PiecewiseRecogniser, joined
+from codec_bench.features.recognisers.pieces import RATE_HZ, PiecewiseRecogniser, Transcript, joined
 from codec_bench.features.recognisers.speech_windows import UNSPACED
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind, parts_of
 from codec_bench.networks.precision import computing
@@ -83,21 +83,21 @@ class Qwen3Asr(PiecewiseRecogniser):
             return f"{self.name} does not know the language '{language}'"
         return super().refusal(signal, language)
 
-    def hear(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Heard]:
+    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Transcript]:
         """The text of each piece."""
-        inputs = self._collated([self._prompt(piece, code) for piece, code in zip(pieces, languages)])
+        inputs = self._collated([self._prompt(segment, code) for segment, code in zip(pieces, languages)])
         config = self._net.generation_config
         with computing(self.device, self._precision):
-            made = self._net.generate(**inputs, max_new_tokens=MAX_TOKENS, **GREEDY)
+            generated = self._net.generate(**inputs, max_new_tokens=MAX_TOKENS, **GREEDY)
         ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
         return [
-            self._heard(tokens, code, set(ends))
-            for tokens, code in zip(made[:, inputs["input_ids"].shape[1] :].tolist(), languages)
+            self._transcript(tokens, code, set(ends))
+            for tokens, code in zip(generated[:, inputs["input_ids"].shape[1] :].tolist(), languages)
         ]
 
-    def _prompt(self, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
+    def _prompt(self, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
         """The inputs of one piece, as a batch of one."""
-        inputs: Any = self._processor.apply_transcription_request(piece, language=language)
+        inputs: Any = self._processor.apply_transcription_request(segment, language=language)
         return inputs
 
     def _collated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -114,19 +114,19 @@ class Qwen3Asr(PiecewiseRecogniser):
             longest = max(row[key].shape[-1] for row in rows)
             missing = [longest - row[key].shape[-1] for row in rows]
             sides = [(count, 0) if on_the_left else (0, count) for count in missing]
-            parts = [torch.nn.functional.pad(row[key], side, value=value) for row, side in zip(rows, sides)]
+            parts = [torch.nn.functional.pad(row[key], amounts, value=value) for row, amounts in zip(rows, sides)]
             batch.append(torch.cat(parts).numpy())
         return dict(zip(padding, sent(batch, self.device)))
 
-    def _heard(self, tokens: list[int], language: str | None, ends: set[int]) -> Heard:
-        last = next((place for place, token in enumerate(tokens) if token in ends), None)
+    def _transcript(self, tokens: list[int], language: str | None, ends: set[int]) -> Transcript:
+        last = next((index for index, token in enumerate(tokens) if token in ends), None)
         parsed = self._processor.decode(tokens[:last], return_format="parsed")
         fault = "" if last is not None else f"the recogniser's text did not end within {MAX_TOKENS} tokens"
-        return Heard(parsed["transcription"], language or _code(parsed["language"]), fault)
+        return Transcript(parsed["transcription"], language or _code(parsed["language"]), fault)
 
-    def result(self, parts: Sequence[Heard], language: str | None) -> Result:
+    def result(self, parts: Sequence[Transcript], language: str | None) -> Result:
         """The result of a signal from what was heard in its pieces, in order."""
-        spoken = next((part.language for part in parts if part.language), "")
+        spoken = next((transcript.language for transcript in parts if transcript.language), "")
         result = super().result(parts, language)
         if spoken in UNSPACED:
             result["transcript"] = joined(parts, between="")

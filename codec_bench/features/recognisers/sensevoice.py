@@ -97,15 +97,15 @@ class SenseVoice(funasr.FunasrFeature):
         results: list[Any] = [
             None if reason is None else Unavailable(reason) for reason in map(funasr.why_not, signals)
         ]
-        places = [place for place, result in enumerate(results) if result is None]
+        places = [index for index, result in enumerate(results) if result is None]
         most = round(self.batch_s * self.rate_hz)
         for group in passes(
-            [signals[place].size for place in places], self.device, most=most, most_on_cpu=most, slack=funasr.SIMILAR
+            [signals[index].size for index in places], self.device, most=most, most_on_cpu=most, slack=funasr.SIMILAR
         ):
             some = [places[n] for n in group]
-            heard = self._recognise([signals[place] for place in some], [languages[place] for place in some])
-            for place, tokens in zip(some, heard):
-                results[place] = self._result(tokens)
+            recognised = self._recognise([signals[index] for index in some], [languages[index] for index in some])
+            for index, tokens in zip(some, recognised):
+                results[index] = self._result(tokens)
         return results
 
     def _recognise(self, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[list[int]]:
@@ -115,8 +115,8 @@ class SenseVoice(funasr.FunasrFeature):
         logits, lengths = self._logits(signals, languages)
         tokens = []
         for best, length in zip(logits.argmax(dim=-1).cpu(), lengths.tolist()):
-            found = torch.unique_consecutive(best[:length])
-            tokens.append(found[found != self._loaded().net.blank_id].tolist())
+            collapsed = torch.unique_consecutive(best[:length])
+            tokens.append(collapsed[collapsed != self._loaded().net.blank_id].tolist())
         return tokens
 
     def _logits(self, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> tuple[Any, Any]:
@@ -153,8 +153,8 @@ class SenseVoice(funasr.FunasrFeature):
     def _result(self, tokens: Sequence[int]) -> Result:
         text = self._loaded().tokenizer.decode(list(tokens))
         tags = _TAG.findall(text)
-        said = {
-            what: next((tag for tag in tags if tag in known), "")
-            for what, known in (("language", LANGUAGES), ("emotion", EMOTIONS), ("event", EVENTS))
+        labels = {
+            label: next((tag for tag in tags if tag in known), "")
+            for label, known in (("language", LANGUAGES), ("emotion", EMOTIONS), ("event", EVENTS))
         }
-        return {"transcript": _TAG.sub("", text).strip(), "tokens": np.asarray(tokens, np.int64), **said}
+        return {"transcript": _TAG.sub("", text).strip(), "tokens": np.asarray(tokens, np.int64), **labels}

@@ -89,8 +89,8 @@ def speech(signal: np.ndarray) -> list[tuple[int, int]]:
         return []
     from faster_whisper.vad import VadOptions, get_speech_timestamps
 
-    found = get_speech_timestamps(np.ascontiguousarray(signal, np.float32), VadOptions(**VAD))
-    return [(int(part["start"]), int(part["end"])) for part in found]
+    stretches = get_speech_timestamps(np.ascontiguousarray(signal, np.float32), VadOptions(**VAD))
+    return [(int(stretch["start"]), int(stretch["end"])) for stretch in stretches]
 
 
 def grouped(spans: Sequence[tuple[int, int]], longest: int) -> list[list[tuple[int, int]]]:

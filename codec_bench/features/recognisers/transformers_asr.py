@@ -19,7 +19,7 @@ import numpy as np
 
 from codec_bench.errors import MissingExtra, WeightsError, optional_package
 from codec_bench.features.base import Result
-from codec_bench.features.recognisers.pieces import RATE_HZ, Heard, PiecewiseRecogniser, joined
+from codec_bench.features.recognisers.pieces import RATE_HZ, PiecewiseRecogniser, Transcript, joined
 from codec_bench.features.recognisers.speech_windows import UNSPACED
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind
 from codec_bench.networks.precision import computing
@@ -54,7 +54,7 @@ class Family:
     languages: tuple[str, ...]
     ask: Callable[[Any, np.ndarray, str | None], Mapping[str, Any]]
     whole_s: float
-    told: bool = False
+    takes_language: bool = False
     writes: Literal["text", "frames", "transducer", "steps", "codes"] = "text"
     needs: tuple[str, str] | None = None
     longer: int = 1
@@ -63,46 +63,46 @@ class Family:
     mended: Callable[[Any], Any] = lambda net: net
 
 
-def _heard_in(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
-    inputs: Any = processor(piece, language=language, sampling_rate=RATE_HZ, return_tensors="pt")
+def _language_inputs(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
+    inputs: Any = processor(segment, language=language, sampling_rate=RATE_HZ, return_tensors="pt")
     return {key: value for key, value in inputs.items() if key != "audio_chunk_index"}
 
 
-def _requested(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
-    inputs: Any = processor.apply_transcription_request(piece, language=language)
+def _requested(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
+    inputs: Any = processor.apply_transcription_request(segment, language=language)
     return inputs
 
 
-def _written_down(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
+def _written_down(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
     """For recognisers that say who spoke and when, and are told no language."""
-    inputs: Any = processor.apply_transcription_request(piece, return_tensors="pt")
+    inputs: Any = processor.apply_transcription_request(segment, return_tensors="pt")
     return inputs
 
 
-def _heard_alone(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
-    inputs: Any = processor(piece, sampling_rate=RATE_HZ, return_tensors="pt")
+def _audio_inputs(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
+    inputs: Any = processor(segment, sampling_rate=RATE_HZ, return_tensors="pt")
     return inputs
 
 
-def _prompted(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
+def _prompted(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
     """For Nemotron 3.5, which is told a language by the name of a place where it is spoken, or by the code alone."""
     known = processor.prompt_dictionary
     spoken = (name for name in known if name == language or name.startswith(f"{language}-"))
-    inputs: Any = processor(piece, language=next(spoken, "auto"), sampling_rate=RATE_HZ, return_tensors="pt")
+    inputs: Any = processor(segment, language=next(spoken, "auto"), sampling_rate=RATE_HZ, return_tensors="pt")
     return inputs
 
 
-def _framed(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
+def _framed(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
     """For Kyutai's recognisers, whose processor adds the silence at both ends."""
-    inputs: Any = processor(audio=piece, sampling_rate=24_000, return_tensors="pt")
+    inputs: Any = processor(audio=segment, sampling_rate=24_000, return_tensors="pt")
     return {"input_values": inputs["input_values"]}
 
 
-def _stepped(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
+def _stepped(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
     """For Voxtral Realtime, whose tokenizer adds silence at both ends, and before the text a token of padding for each
     step of it.
     """
-    inputs: Any = processor(piece, sampling_rate=RATE_HZ, return_tensors="pt")
+    inputs: Any = processor(segment, sampling_rate=RATE_HZ, return_tensors="pt")
     return {**inputs, "num_delay_tokens": processor.num_delay_tokens}
 
 
@@ -111,9 +111,9 @@ def _words_alone(processor: Any, text: str) -> str:
     return str(processor.extract_transcription(text))
 
 
-def _without_noise(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
+def _without_noise(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
     """For VibeVoice ASR, which by itself adds noise to what it hears, so that no two transcripts would be alike."""
-    return {**_written_down(processor, piece, language), "sample": False}
+    return {**_written_down(processor, segment, language), "sample": False}
 
 
 def _masked_adaptor(net: Any) -> Any:
@@ -150,17 +150,18 @@ NEMOTRON = (
 FAMILIES = {
     "cohere-transcribe-03-2026": Family(
         "cohere_asr", "CohereAsrForConditionalGeneration",
-        ("ar", "de", "el", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "vi", "zh"), _heard_in, 35.0, told=True,
+        ("ar", "de", "el", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "vi", "zh"), _language_inputs, 35.0,
+        takes_language=True,
     ),
     "fun-asr-nano-2512": Family(
         "fun_asr_nano", "FunAsrNanoForConditionalGeneration", ("zh", "en", "ja"), _requested, 30.0,
         clean=lambda processor, text: processor._strip_assistant_prefix_and_quotes(text), mended=_masked_adaptor,
     ),
     "granite-speech-5.0-470m-turboctc": Family(
-        "granite_speech5_ctc", "GraniteSpeech5ForCTC", ("en",), _heard_alone, 60.0, writes="frames",
+        "granite_speech5_ctc", "GraniteSpeech5ForCTC", ("en",), _audio_inputs, 60.0, writes="frames",
     ),
     "nemotron-speech-streaming-en-0.6b": Family(
-        "nemotron_asr_streaming", "NemotronAsrStreamingForRNNT", ("en",), _heard_alone, 60.0, writes="transducer",
+        "nemotron_asr_streaming", "NemotronAsrStreamingForRNNT", ("en",), _audio_inputs, 60.0, writes="transducer",
     ),
     "nemotron-3.5-asr-streaming-0.6b": Family(
         "nemotron3_5_asr", "Nemotron3_5AsrForRNNT", NEMOTRON, _prompted, 60.0, writes="transducer",
@@ -234,8 +235,8 @@ class TransformersRecogniser(PiecewiseRecogniser):
     @classmethod
     def protocol_id(cls, model: str, point: str | None = None) -> str:
         """As for every recogniser in pieces, with the length that this one hears whole."""
-        told = super().protocol_id(model, point)
-        return told.replace(cls.decoding_id(), f"greedy/whole-to-{FAMILIES[model].whole_s:g}s", 1)
+        protocol = super().protocol_id(model, point)
+        return protocol.replace(cls.decoding_id(), f"greedy/whole-to-{FAMILIES[model].whole_s:g}s", 1)
 
     @classmethod
     def languages_of(cls, model: str) -> tuple[str, ...]:
@@ -273,36 +274,36 @@ class TransformersRecogniser(PiecewiseRecogniser):
 
     def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
         """Why a signal cannot be transcribed, or None."""
-        if language is None and self._family.told:
+        if language is None and self._family.takes_language:
             return f"{self.name} must be told the language, and the sample has none"
         if language is not None and self.languages and language not in self.languages:
             return f"{self.name} does not know the language '{language}'"
         return super().refusal(signal, language)
 
-    def hear(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Heard]:
+    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Transcript]:
         """The text of each piece."""
-        rows = [self._family.ask(self._processor, piece, code) for piece, code in zip(pieces, languages)]
+        rows = [self._family.ask(self._processor, segment, code) for segment, code in zip(pieces, languages)]
         inputs = self._collated(rows)
         with computing(self.device, self._precision):
             if self._family.writes == "text":
-                made = self._net.generate(**inputs, max_new_tokens=self._most, **GREEDY)
+                generated = self._net.generate(**inputs, max_new_tokens=self._most, **GREEDY)
             elif self._family.writes == "frames":
-                made = self._net.generate(**inputs)
+                generated = self._net.generate(**inputs)
             elif self._family.writes in ("steps", "codes"):
                 steps = self._own_steps if self._family.writes == "steps" else self._own_codes
                 return [self._joined(*of_one) for of_one in zip(steps(rows, inputs), languages)]
             else:
-                made = self._net.generate(**inputs, max_length=max(self._most_tokens(row) for row in rows))
-                own = self._own_tokens(rows, made)
-                return [self._joined(*of_one, group_tokens=False) for of_one in zip(own, languages)]
+                generated = self._net.generate(**inputs, max_length=max(self._most_tokens(row) for row in rows))
+                tokens_of = self._own_tokens(rows, generated)
+                return [self._joined(*of_one, group_tokens=False) for of_one in zip(tokens_of, languages)]
         prompt = inputs.get("decoder_input_ids", inputs.get("input_ids"))
         skipped = 0 if prompt is None else prompt.shape[1]
-        heard = self._heard if self._family.writes == "text" else self._merged
-        return [heard(tokens[skipped:], code) for tokens, code in zip(made.tolist(), languages)]
+        transcript_of = self._transcript if self._family.writes == "text" else self._merged
+        return [transcript_of(tokens[skipped:], code) for tokens, code in zip(generated.tolist(), languages)]
 
-    def _own_tokens(self, rows: Sequence[Mapping[str, Any]], made: Any) -> Iterator[list[int]]:
+    def _own_tokens(self, rows: Sequence[Mapping[str, Any]], generated: Any) -> Iterator[list[int]]:
         """What a transducer wrote in each piece's own frames."""
-        for row, tokens, steps in zip(rows, made.sequences.tolist(), made.durations.tolist()):
+        for row, tokens, steps in zip(rows, generated.sequences.tolist(), generated.durations.tolist()):
             frames = self._net.encoder._get_subsampling_output_length(row["attention_mask"].sum(-1)).item()
             starts = accumulate(steps[:-1], initial=0)
             yield [token for token, start in zip(tokens[: self._most_tokens(row)], starts) if start < frames]
@@ -311,8 +312,8 @@ class TransformersRecogniser(PiecewiseRecogniser):
         """What was written after each piece's own steps, until its end, without the tokens of the silence before it."""
         before, ends = inputs["input_ids"].shape[1], self._ends()
         counts = [-(-row["input_features"].shape[-1] // self._net.config.audio_length_per_tok) for row in rows]
-        made = self._net.generate(**inputs, **GREEDY, max_new_tokens=max(counts) - before)
-        for tokens, count in zip(made.tolist(), counts):
+        generated = self._net.generate(**inputs, **GREEDY, max_new_tokens=max(counts) - before)
+        for tokens, count in zip(generated.tolist(), counts):
             yield list(takewhile(lambda token: token not in ends, tokens[before:count]))
 
     def _own_codes(self, rows: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> Iterator[list[int]]:
@@ -326,11 +327,11 @@ class TransformersRecogniser(PiecewiseRecogniser):
         size = self._net.config.frame_size
         frames = [row["input_values"].shape[-1] // size for row in rows]
         values = torch.cat([inputs["input_values"][..., :size], inputs["input_values"]], dim=-1)
-        made = self._net.generate(
+        generated = self._net.generate(
             input_values=values, audio_window_size=max(frames) + 1, max_new_tokens=max(frames), cache_implementation="dynamic",
             **GREEDY,
         )  # fmt: skip
-        for tokens, count in zip(made.tolist(), frames):
+        for tokens, count in zip(generated.tolist(), frames):
             yield tokens[1 : 1 + count]
 
     def _most_tokens(self, row: Mapping[str, Any]) -> int:
@@ -352,13 +353,13 @@ class TransformersRecogniser(PiecewiseRecogniser):
             value = self._processor.tokenizer.pad_token_id if key == "input_ids" else 0
             if parts[0].ndim > 1:  # all dimensions but that of time are alike
                 time = next(
-                    (axis for axis in range(1, parts[0].ndim) if len({part.shape[axis] for part in parts}) > 1), 1
+                    (axis for axis in range(1, parts[0].ndim) if len({array.shape[axis] for array in parts}) > 1), 1
                 )
-                longest = max(part.shape[time] for part in parts)
+                longest = max(array.shape[time] for array in parts)
                 behind = [0, 0] * (parts[0].ndim - 1 - time)
-                missing = [longest - part.shape[time] for part in parts]
+                missing = [longest - array.shape[time] for array in parts]
                 sides = [[*behind, *((count, 0) if left else (0, count))] for count in missing]
-                parts = [torch.nn.functional.pad(part, side, value=value) for part, side in zip(parts, sides)]
+                parts = [torch.nn.functional.pad(array, padding, value=value) for array, padding in zip(parts, sides)]
             batch[key] = torch.cat(parts).numpy()
         return {**same, **dict(zip(batch, sent(list(batch.values()), self.device)))}
 
@@ -367,22 +368,22 @@ class TransformersRecogniser(PiecewiseRecogniser):
         ends = self._net.generation_config.eos_token_id
         return set(ends if isinstance(ends, list) else [ends])
 
-    def _heard(self, tokens: list[int], language: str | None) -> Heard:
+    def _transcript(self, tokens: list[int], language: str | None) -> Transcript:
         tokenizer, ends = self._processor.tokenizer, self._ends()
-        last = next((place for place, token in enumerate(tokens) if token in ends), None)
+        last = next((index for index, token in enumerate(tokens) if token in ends), None)
         text = tokenizer.decode(tokens[:last], skip_special_tokens=True)
         fault = "" if last is not None else f"the recogniser's text did not end within {self._most} tokens"
-        return Heard(self._family.clean(self._processor, str(text)).strip(), language or "", fault)
+        return Transcript(self._family.clean(self._processor, str(text)).strip(), language or "", fault)
 
-    def _merged(self, tokens: list[int], language: str | None) -> Heard:
+    def _merged(self, tokens: list[int], language: str | None) -> Transcript:
         """The text of the tokens of frames, of which equal neighbours are one."""
         return self._joined(tokens, language, group_tokens=True)
 
-    def _joined(self, tokens: list[int], language: str | None, **options: bool) -> Heard:
+    def _joined(self, tokens: list[int], language: str | None, **options: bool) -> Transcript:
         text = self._processor.tokenizer.decode(tokens, skip_special_tokens=True, **options)
-        return Heard(str(text).strip(), language or "")
+        return Transcript(str(text).strip(), language or "")
 
-    def result(self, parts: Sequence[Heard], language: str | None) -> Result:
+    def result(self, parts: Sequence[Transcript], language: str | None) -> Result:
         """The result of a signal from what was heard in its pieces, in order."""
         result = super().result(parts, language)
         if language in UNSPACED:

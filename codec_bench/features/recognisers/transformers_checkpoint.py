@@ -37,9 +37,9 @@ def check_kind(name: str, folder: Path, kind: str) -> None:
     Raises:
         WeightsError: it is of another kind, or says none.
     """
-    found = config_of(folder)["model_type"]
-    if found != kind:
-        raise WeightsError(f"the weights in '{folder}' are of the kind '{found}'; {name} needs '{kind}'")
+    model_type = config_of(folder)["model_type"]
+    if model_type != kind:
+        raise WeightsError(f"the weights in '{folder}' are of the kind '{model_type}'; {name} needs '{kind}'")
 
 
 def parts_of(folder: Path, rate_hz: int, extractor: str, tokenizer: str, **options: Any) -> tuple[Any, Any]:

@@ -25,7 +25,7 @@ from codec_bench.features.recognisers.whisper_checkpoint import (
     Backend,
     Facts,
     Tokens,
-    bands_said,
+    declared_bands,
     exact_point,
     facts_of,
     folder_of,
@@ -198,14 +198,14 @@ class Whisper(PreparedFeature):
         self._net, self._read = net, tokens
 
     def _network(self, tokens: Tokens) -> WhisperNetwork:
-        given = (self.name, self._folder, self.device, self.compute_type, tokens)
+        options = (self.name, self._folder, self.device, self.compute_type, tokens)
         if self.by == "torch":
             from codec_bench.features.recognisers.whisper_torch import TorchWhisper
 
-            return TorchWhisper(*given)
+            return TorchWhisper(*options)
         from codec_bench.features.recognisers.whisper_ct2 import CTranslate2Whisper
 
-        return CTranslate2Whisper(*given)
+        return CTranslate2Whisper(*options)
 
     def _try(self, net: WhisperNetwork) -> None:
         """Encodes one silent window: a library that is missing or too old for the device is found before any item is."""
@@ -235,14 +235,14 @@ class Whisper(PreparedFeature):
         return self._read
 
     def _check(self, net: WhisperNetwork) -> None:
-        said = bands_said(self._folder, net.n_mels)
+        declared = declared_bands(self._folder, net.n_mels)
         wrong = []
         if net.n_mels != self.facts.n_mels:
             wrong.append(f"they take {net.n_mels} mel bands (expected {self.facts.n_mels})")
         if net.multilingual != self.facts.multilingual:
             wrong.append(f"they know {'several languages' if net.multilingual else 'English only'}")
-        if said != net.n_mels:
-            wrong.append(f"preprocessor_config.json says {said} mel bands, the network has {net.n_mels}")
+        if declared != net.n_mels:
+            wrong.append(f"preprocessor_config.json says {declared} mel bands, the network has {net.n_mels}")
         if wrong:
             raise WeightsError(f"the weights in '{self._folder}' are not those of {self.name}: {'; '.join(wrong)}")
 
@@ -254,23 +254,23 @@ class Whisper(PreparedFeature):
         """
         from codec_bench.networks.log_mel import laid_out
 
-        given = list(languages) if languages is not None else [None] * len(signals)
-        spoken = [self._language(code) for code in given]
+        language_codes = list(languages) if languages is not None else [None] * len(signals)
+        spoken = [self._language(code) for code in language_codes]
         refused = [_refusal(signal, code) for signal, code in zip(signals, spoken)]
         codes = [None if isinstance(code, Unavailable) else code for code in spoken]
         cut = [
-            (item, part)
+            (item, window)
             for item, signal in enumerate(signals)
             if refused[item] is None
-            for part in parts(np.asarray(signal, np.float32), self.windows)
-            if part.size >= FRAME_SAMPLES
+            for window in parts(np.asarray(signal, np.float32), self.windows)
+            if window.size >= FRAME_SAMPLES
         ]
         return _Batch(
             refused,
             codes,
             items=[item for item, _ in cut],
-            frames=[part.size // FRAME_SAMPLES for _, part in cut],
-            laid=laid_out([part for _, part in cut], self.device),
+            frames=[window.size // FRAME_SAMPLES for _, window in cut],
+            laid=laid_out([window for _, window in cut], self.device),
         )
 
     def compute(
@@ -282,7 +282,7 @@ class Whisper(PreparedFeature):
 
     def compute_prepared(self, batch: _Batch) -> list[Result | Unavailable]:
         """One transcript per signal."""
-        by_item, codes = self._heard(batch)
+        by_item, codes = self._decode_windows(batch)
         return [
             batch.refused[item] or self._result(windows, codes[item] or "", detected=batch.codes[item] is None)
             for item, windows in enumerate(by_item)
@@ -299,7 +299,7 @@ class Whisper(PreparedFeature):
         batch = self.prepare([signal])
         if (refused := batch.refused[0]) is not None:
             raise refused
-        ((windows,), (code,)) = self._heard(batch)
+        ((windows,), (code,)) = self._decode_windows(batch)
         out: list[Word] = []
         for number, window in enumerate(windows):
             if self._tokens.text(window.tokens).strip():
@@ -314,7 +314,7 @@ class Whisper(PreparedFeature):
                 )
         return [word for word in out if any(map(str.isalnum, word[0]))]
 
-    def _heard(self, batch: _Batch) -> tuple[list[list[_Window]], list[str | None]]:
+    def _decode_windows(self, batch: _Batch) -> tuple[list[list[_Window]], list[str | None]]:
         """The decoded windows of each signal, and the languages that they were decoded in."""
         from codec_bench.networks.log_mel import log_mels_of
         from codec_bench.networks.precision import computing
@@ -373,11 +373,11 @@ class Whisper(PreparedFeature):
                     codes[window.item] = language
         languages = [code for window in windows if (code := codes[window.item]) is not None]  # every one is known now
         prompts = [self._tokens.prompt(language) for language in languages]
-        for window, found in zip(windows, self._loaded.decode(encoded, prompts)):
+        for window, result in zip(windows, self._loaded.decode(encoded, prompts)):
             window.tokens, window.log_probability, window.no_speech = (
-                found.tokens,
-                found.log_probability,
-                found.no_speech,
+                result.tokens,
+                result.log_probability,
+                result.no_speech,
             )
 
     def _encode(self, windows: list[_Window]) -> Any:

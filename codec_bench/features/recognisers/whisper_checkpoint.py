@@ -83,9 +83,9 @@ def window_bytes(facts: Facts, compute_type: str) -> int:
     In the decoder it is the keys and values of every layer, for the encoder's frames and for the tokens. In the encoder
     it is the attention of every head over all frames, and what the layers hold of a frame. The larger of both counts.
     """
-    kept = 2 * facts.decoder_layers * (ENCODED_FRAMES + _TOKENS) * facts.width
+    caches = 2 * facts.decoder_layers * (ENCODED_FRAMES + _TOKENS) * facts.width
     attention = facts.width // _HEAD * ENCODED_FRAMES**2
-    return (2 if compute_type in _HALVES else 4) * max(kept, attention + 8 * ENCODED_FRAMES * facts.width)
+    return (2 if compute_type in _HALVES else 4) * max(caches, attention + 8 * ENCODED_FRAMES * facts.width)
 
 
 class Point(NamedTuple):
@@ -107,24 +107,24 @@ def parse_point(model: str, point: str | None) -> Point:
     types = COMPUTE_TYPES["ct2"]
     kinds: dict[str, Sequence[str]] = {"backend": tuple(COMPUTE_TYPES), "windows": WINDOWS, "compute_type": types}
     chosen: dict[str, str | None] = {"backend": None, "windows": "30s", "compute_type": "float32"}
-    given: set[str] = set()
+    kinds_seen: set[str] = set()
     for option in point.split("+") if point is not None else ():
-        kind = next((name for name, options in kinds.items() if option in options and name not in given), None)
+        kind = next((name for name, options in kinds.items() if option in options and name not in kinds_seen), None)
         if kind is None:
             known = f"{' or '.join(COMPUTE_TYPES)}; windows {', '.join(WINDOWS)}; compute types {', '.join(types)}"
             raise UserError(
                 f"{model} has no '@{point}'" + (f": '{option}'" if option != point else ""),
                 hint=f"at most one of each, joined by +: {known}",
             )
-        given.add(kind)
+        kinds_seen.add(kind)
         chosen[kind] = option
-    found = Point(**chosen)  # type: ignore[arg-type]
-    if found.backend is not None and found.compute_type not in COMPUTE_TYPES[found.backend]:
+    parsed = Point(**chosen)  # type: ignore[arg-type]
+    if parsed.backend is not None and parsed.compute_type not in COMPUTE_TYPES[parsed.backend]:
         raise UserError(
-            f"{model}@{found.backend} does not compute in {found.compute_type}",
-            hint=f"it computes in {', '.join(COMPUTE_TYPES[found.backend])}",
+            f"{model}@{parsed.backend} does not compute in {parsed.compute_type}",
+            hint=f"it computes in {', '.join(COMPUTE_TYPES[parsed.backend])}",
         )
-    return found
+    return parsed
 
 
 def protocol_id(model: str, point: str | None = None) -> str:
@@ -154,10 +154,10 @@ def exact_point(model: str, point: str | None, weights: str | None, *, gpu: bool
     backend, _, compute_type = parse_point(model, point)
     if backend is not None:
         return str(point)
-    wanted: list[Backend] = ["torch", "ct2"] if gpu else ["ct2", "torch"]
-    able = [one for one in wanted if compute_type in COMPUTE_TYPES[one] and _layout(weights) in (None, one)]
-    found = next((one for one in able if _is_here(model, one, weights)), (able or wanted[-1:])[0])
-    return f"{found}+{point}" if point is not None else found
+    preferred: list[Backend] = ["torch", "ct2"] if gpu else ["ct2", "torch"]
+    able = [one for one in preferred if compute_type in COMPUTE_TYPES[one] and _layout(weights) in (None, one)]
+    chosen = next((one for one in able if _is_here(model, one, weights)), (able or preferred[-1:])[0])
+    return f"{chosen}+{point}" if point is not None else chosen
 
 
 def _layout(weights: str | None) -> Backend | None:
@@ -167,7 +167,7 @@ def _layout(weights: str | None) -> Backend | None:
     path = Path(weights).expanduser()
     folder = path.parent if path.is_file() else path
     converted = (folder / "model.bin").is_file()
-    if any(any(folder.glob(kept)) for kept in ("model*.safetensors", "pytorch_model*.bin")):
+    if any(any(folder.glob(pattern)) for pattern in ("model*.safetensors", "pytorch_model*.bin")):
         return None if converted else "torch"
     return "ct2" if converted else None
 
@@ -214,17 +214,19 @@ def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
             )
         path = path.parent
     if path is not None and path.is_dir() and not (path / "model.bin").is_file():
-        kept = sorted(file.name for kind in ("*.safetensors", "*.pt", "pytorch_model*.bin") for file in path.glob(kind))
-        if kept:
+        checkpoints = sorted(
+            file.name for kind in ("*.safetensors", "*.pt", "pytorch_model*.bin") for file in path.glob(kind)
+        )
+        if checkpoints:
             raise WeightsError(
-                f"the weights folder '{weights}' has a checkpoint that is not converted to CTranslate2 ({kept[0]})",
+                f"the weights folder '{weights}' has a checkpoint that is not converted to CTranslate2 ({checkpoints[0]})",
                 hint=f"convert it: ct2-transformers-converter --model {path} --output_dir {path.name}-ct2 "
                 f"--copy_files tokenizer.json preprocessor_config.json; or name {model}@torch, which reads it as it is",
             )
     return find(model, weights if path is None else str(path)).folder
 
 
-def bands_said(folder: Path, otherwise: int) -> int:
+def declared_bands(folder: Path, otherwise: int) -> int:
     """The number of mel bands in preprocessor_config.json; `otherwise` for older checkpoints, which lack that file."""
     path = folder / "preprocessor_config.json"
     if not path.is_file():
@@ -264,22 +266,22 @@ class Tokens:
         try:
             tokenizer = tokenizers.Tokenizer.from_file(str(path))
             languages = {code: tokenizer.token_to_id(f"<|{code}|>") for code in (*LANGUAGES, "yue")}
-            whole = Tokenizer(tokenizer, multilingual, task="transcribe", language="en")
-            suppressed = list(get_suppressed_tokens(whole, [-1]))
+            loaded = Tokenizer(tokenizer, multilingual, task="transcribe", language="en")
+            suppressed = list(get_suppressed_tokens(loaded, [-1]))
             ids = {
-                "<|startoftranscript|>": whole.sot,
-                "<|endoftext|>": whole.eot,
-                "<|transcribe|>": whole.transcribe,
-                "<|notimestamps|>": whole.no_timestamps,
-                "<|nospeech|>": whole.no_speech,
+                "<|startoftranscript|>": loaded.sot,
+                "<|endoftext|>": loaded.eot,
+                "<|transcribe|>": loaded.transcribe,
+                "<|notimestamps|>": loaded.no_timestamps,
+                "<|nospeech|>": loaded.no_speech,
             }
         except Exception as error:  # the parser raises bare Exceptions, and a missing token breaks the sorting
             reason = " ".join(str(error).split())
             raise WeightsError(f"'{path}' is not a Whisper's tokeniser: {type(error).__name__}: {reason}") from error
-        lacking = [token for token, place in ids.items() if place is None]
+        lacking = [token for token, index in ids.items() if index is None]
         if lacking:
             raise WeightsError(f"'{path}' is not a Whisper's tokeniser: it has no {lacking[0]}")
-        known = {code: place for code, place in languages.items() if place is not None}
+        known = {code: index for code, index in languages.items() if index is not None}
         start, end, transcribe, no_timestamps, no_speech = ids.values()
         return cls(tokenizer, start, end, transcribe, no_timestamps, no_speech, known, multilingual, suppressed)
 

@@ -115,12 +115,12 @@ class CTranslate2Whisper(WhisperNetwork):
         from faster_whisper.transcribe import WhisperModel
 
         tokenizer = Tokenizer(self.tokens.tokenizer, self.multilingual, task="transcribe", language=language)
-        own = SimpleNamespace(model=self.model, tokens_per_second=TOKENS_PER_S, frames_per_second=FRAMES_PER_S)
-        own.find_alignment = partial(WhisperModel.find_alignment, own)
+        view = SimpleNamespace(model=self.model, tokens_per_second=TOKENS_PER_S, frames_per_second=FRAMES_PER_S)
+        view.find_alignment = partial(WhisperModel.find_alignment, view)
         start = round(begin_s * FRAMES_PER_S)
         end_s = begin_s + frames / FRAMES_PER_S
         segment: dict[str, Any] = {"seek": start, "start": begin_s, "end": end_s, "tokens": list(tokens)}
-        WhisperModel.add_word_timestamps(own, [[segment]], tokenizer, encoded, frames, *PUNCTUATION, before_s)
+        WhisperModel.add_word_timestamps(view, [[segment]], tokenizer, encoded, frames, *PUNCTUATION, before_s)
         return [(word["word"].strip(), float(word["start"]), float(word["end"])) for word in segment["words"]]
 
     def decode(self, encoded: Any, prompts: Sequence[Sequence[int]]) -> list[Decoded]:
@@ -135,8 +135,8 @@ class CTranslate2Whisper(WhisperNetwork):
             suppress_blank=True,
             suppress_tokens=self.tokens.suppressed,
         )
-        written = [list(found.sequences_ids[0]) for found in decoded]
+        written = [list(result.sequences_ids[0]) for result in decoded]
         return [
-            Decoded(tokens, found.scores[0] * len(tokens), found.no_speech_prob)
-            for tokens, found in zip(written, decoded)
+            Decoded(tokens, result.scores[0] * len(tokens), result.no_speech_prob)
+            for tokens, result in zip(written, decoded)
         ]

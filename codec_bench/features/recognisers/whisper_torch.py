@@ -101,8 +101,8 @@ class TorchWhisper(WhisperNetwork):
         codes, ids = zip(*self.tokens.languages.items())
         starts = torch.full((encoded.shape[0], 1), self.tokens.start, device=encoded.device)
         logits = self._net.logits(self._net.step(starts, self._net.begin(encoded, 1))[:, 0])
-        found = logits[:, sent([np.asarray(ids, np.int64)], encoded.device)[0]].argmax(1)
-        return [codes[place] for place in found.tolist()]
+        best = logits[:, sent([np.asarray(ids, np.int64)], encoded.device)[0]].argmax(1)
+        return [codes[index] for index in best.tolist()]
 
     def decode(self, encoded: torch.Tensor, prompts: Sequence[Sequence[int]]) -> list[Decoded]:
         """The most probable token at each step, for each window."""
@@ -110,10 +110,10 @@ class TorchWhisper(WhisperNetwork):
 
         from codec_bench.networks.transfer import sent
 
-        (given,) = sent([np.asarray([list(prompt) for prompt in prompts], np.int64)], encoded.device)
+        (prompt_ids,) = sent([np.asarray([list(prompt) for prompt in prompts], np.int64)], encoded.device)
         most, start = most_tokens(prompts[0]), prompts[0].index(self.tokens.start)
-        written = self._net.begin(encoded, given.shape[1] + most)
-        out = self._net.step(given, written)
+        written = self._net.begin(encoded, prompt_ids.shape[1] + most)
+        out = self._net.step(prompt_ids, written)
         nothing = self._net.logits(out[:, start]).softmax(1, torch.float32)[:, self.tokens.no_speech]
         texts = [_Text() for _ in prompts]
         alive, unseen = list(texts), []
@@ -131,9 +131,9 @@ class TorchWhisper(WhisperNetwork):
                 if rows <= STAY * len(alive):
                     ended = [row for row, text in enumerate(alive) if text.ended]
                     stay = [*going, *ended[: rows - len(going)]]
-                    (kept,) = sent([np.asarray(stay, np.int64)], encoded.device)
-                    written.keep(kept)
-                    best, alive = best[kept], [alive[row] for row in stay]
+                    (remaining,) = sent([np.asarray(stay, np.int64)], encoded.device)
+                    written.keep(remaining)
+                    best, alive = best[remaining], [alive[row] for row in stay]
             out = self._net.step(best[:, None], written)
         return [Decoded(text.tokens, text.log_probability, silent) for text, silent in zip(texts, nothing.tolist())]
 

@@ -29,7 +29,7 @@ LOUDNESS_DBFS = -30.0
 FULL_SCALE = 32_767
 HIDDEN, LAYERS = 256, 3
 VAD_MODE, VAD_WINDOW = 3, 480  # webrtcvad's strictest mode, on 30 ms
-VAD_AVERAGED, VAD_KEPT = 8, 6  # windows
+VAD_AVERAGED, VAD_VOICED = 8, 6  # windows
 FRAMES_AT_ONCE = 8_192
 PARTIALS_AT_ONCE = 64
 """How many frames and partials are computed at a time. It bounds the memory of the spectra (30 MB) and of the recurrent
@@ -82,29 +82,29 @@ class Ge2e(Feature):
     def _embeddings(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         results: list[Result | Unavailable] = [Unavailable(Diagnostic("signal_silent")) for _ in signals]
         usable: dict[int, np.ndarray] = {}
-        for place, signal in enumerate(signals):
+        for index, signal in enumerate(signals):
             if not signal.size or not signal.any():
                 continue
             signal = self._prepared(signal)
             if not signal.size:
-                results[place] = Unavailable(Diagnostic("no_speech_heard"))
+                results[index] = Unavailable(Diagnostic("no_speech_heard"))
                 continue
-            usable[place] = signal
+            usable[index] = signal
         places: list[int] = []
         mels: list[torch.Tensor] = []
-        for (place, signal), mel in zip(usable.items(), mel_spectrograms([*usable.values()], self.device)):
+        for (index, signal), mel in zip(usable.items(), mel_spectrograms([*usable.values()], self.device)):
             starts = partial_starts(signal.size)
-            places += [place] * len(starts)
+            places += [index] * len(starts)
             mels += [mel[start : start + PARTIAL_FRAMES] for start in starts]
         embedded = self._embed(mels)
         owner = np.asarray(places)
-        for place in dict.fromkeys(places):
-            mean = embedded[owner == place].mean(axis=0)
+        for index in dict.fromkeys(places):
+            mean = embedded[owner == index].mean(axis=0)
             norm = float(np.linalg.norm(mean))
             if not math.isfinite(norm) or norm == 0.0:
-                results[place] = Unavailable(Diagnostic("no_voice_heard"))
+                results[index] = Unavailable(Diagnostic("no_voice_heard"))
             else:
-                results[place] = {"embedding": mean / np.float32(norm)}
+                results[index] = {"embedding": mean / np.float32(norm)}
         return results
 
     def _prepared(self, signal: np.ndarray) -> np.ndarray:
@@ -138,8 +138,8 @@ class Ge2e(Feature):
             check_archive(self._path)
             try:
                 state = torch.load(self._path, map_location="cpu", weights_only=True)["model_state"]
-                wanted = {key: state[key] for key in net.state_dict()}
-                net.load_state_dict(wanted)
+                used = {key: state[key] for key in net.state_dict()}
+                net.load_state_dict(used)
             except Exception as error:  # a broken file raises anything from KeyError to UnpicklingError
                 raise WeightsError(
                     f"the weights in '{self._path}' are not those of a GE2E encoder: {type(error).__name__}: {error}"
@@ -215,14 +215,14 @@ def spoken(signal: np.ndarray) -> np.ndarray:
     detector = _webrtcvad.create()
     _webrtcvad.init(detector)
     _webrtcvad.set_mode(detector, VAD_MODE)
-    heard = [
+    voiced = [
         _webrtcvad.process(detector, RATE_HZ, window.tobytes(), VAD_WINDOW) for window in pcm.reshape(-1, VAD_WINDOW)
     ]
     before = (VAD_AVERAGED - 1) // 2
-    sums = np.convolve(heard, np.ones(VAD_AVERAGED)) if heard else np.zeros(0)
+    sums = np.convolve(voiced, np.ones(VAD_AVERAGED)) if voiced else np.zeros(0)
     # A window is speech if more than half of those around it are: three before it to four after it.
-    mask = sums[VAD_AVERAGED - 1 - before :][: len(heard)] > VAD_AVERAGED / 2
-    return signal[np.repeat(binary_dilation(mask, np.ones(VAD_KEPT + 1)), VAD_WINDOW)]
+    mask = sums[VAD_AVERAGED - 1 - before :][: len(voiced)] > VAD_AVERAGED / 2
+    return signal[np.repeat(binary_dilation(mask, np.ones(VAD_VOICED + 1)), VAD_WINDOW)]
 
 
 def partial_starts(num_samples: int) -> list[int]:

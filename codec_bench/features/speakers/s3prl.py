@@ -95,16 +95,16 @@ class S3prl(Feature):
         self.load()
         results: list[Result | Unavailable] = [Unavailable(Diagnostic("signal_silent")) for _ in signals]
         by_length: dict[int, list[int]] = {}
-        for place, signal in enumerate(signals):
+        for index, signal in enumerate(signals):
             if signal.size and np.ptp(signal) > 0:
-                by_length.setdefault(signal.size, []).append(place)
+                by_length.setdefault(signal.size, []).append(index)
         groups = [*by_length.values()]
-        for places, embeddings in zip(groups, self._embed([[signals[place] for place in g] for g in groups])):
-            for place, embedding in zip(places, embeddings, strict=True):
+        for places, embeddings in zip(groups, self._embed([[signals[index] for index in g] for g in groups])):
+            for index, embedding in zip(places, embeddings, strict=True):
                 if embedding.size and np.isfinite(embedding).all():
-                    results[place] = {self.result: embedding}
+                    results[index] = {self.result: embedding}
                 else:
-                    results[place] = Unavailable(Diagnostic("upstream_not_finite"))
+                    results[index] = Unavailable(Diagnostic("upstream_not_finite"))
         return results
 
     def _embed(self, groups: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:

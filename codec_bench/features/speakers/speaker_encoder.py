@@ -38,8 +38,8 @@ class SpeakerEncoder(EncoderFeature):
 
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
         super().__init__(device, weights, parse_precision(self.name, point, BY_WEIGHTS))
-        found = find(self.name, weights)
-        self._path, self._folder = found.path, found.folder
+        checkpoint = find(self.name, weights)
+        self._path, self._folder = checkpoint.path, checkpoint.folder
         self.protocol = type(self).protocol + suffix(self._precision)
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:

@@ -48,28 +48,28 @@ class Prices:
     until: Date | None = None
 
     @classmethod
-    def parse(cls, given: Mapping[str, Any] | None) -> Prices:
+    def parse(cls, listed: Mapping[str, Any] | None) -> Prices:
         """Reads the `prices` of a model's config.
 
         Raises:
             UserError: a name is unknown, a price is not a number of at least 0, or a day is not written as 2026-11-22.
         """
-        day, until = (_day(name, (given or {}).get(name)) for name in ("date", "until"))
-        source = None if not given or given.get("source") is None else str(given["source"])
-        given = {part: price for part, price in (given or {}).items() if part not in ("date", "until", "source")}
-        for part, price in given.items():
-            if part not in NUMBERS:
-                raise UserError(f"there is no price of '{part}'", hint=f"known: {', '.join(NUMBERS)}")
+        day, until = (_day(name, (listed or {}).get(name)) for name in ("date", "until"))
+        source = None if not listed or listed.get("source") is None else str(listed["source"])
+        listed = {kind: price for kind, price in (listed or {}).items() if kind not in ("date", "until", "source")}
+        for kind, price in listed.items():
+            if kind not in NUMBERS:
+                raise UserError(f"there is no price of '{kind}'", hint=f"known: {', '.join(NUMBERS)}")
             number = isinstance(price, (int, float)) and not isinstance(price, bool)
             if price is not None and not (number and 0 <= price < math.inf):
                 raise UserError(
-                    f"the price of '{part}' is {price!r}; expected a finite number of at least 0, in US dollars"
+                    f"the price of '{kind}' is {price!r}; expected a finite number of at least 0, in US dollars"
                 )
-        return cls(**given, date=day, until=until, source=source)
+        return cls(**listed, date=day, until=until, source=source)
 
-    def counts(self, part: str) -> bool:
+    def counts(self, kind: str) -> bool:
         """Whether there is a price of this part."""
-        return getattr(self, part) is not None
+        return getattr(self, kind) is not None
 
     @property
     def words(self) -> str:
@@ -79,16 +79,16 @@ class Prices:
             "characters": "USD a million characters",
             "audio_tokens_s": "tokens a second of sent sound",
         }
-        told = [
-            f"{part.replace('_', ' ')} {getattr(self, part):g} USD a million tokens"
-            if part in TOKENS
-            else f"{getattr(self, part):g} {units[part]}"
-            for part in NUMBERS
-            if self.counts(part)
+        priced = [
+            f"{kind.replace('_', ' ')} {getattr(self, kind):g} USD a million tokens"
+            if kind in TOKENS
+            else f"{getattr(self, kind):g} {units[kind]}"
+            for kind in NUMBERS
+            if self.counts(kind)
         ]
         looked_up = f"looked up on {self.date}" if self.date is not None else "of an unknown day"
         until = f"until {self.until}" if self.until is not None else ""
-        return "; ".join(filter(None, (*told, looked_up, until, self.source)))
+        return "; ".join(filter(None, (*priced, looked_up, until, self.source)))
 
     @property
     def known(self) -> bool:
@@ -142,11 +142,11 @@ class Prices:
         """
         sides = (("input", sent, self.input, self.audio_input), ("output", came, self.output, self.audio_output))
         return tuple(
-            side
-            for side, sounded, price, audio_price in sides
+            direction
+            for direction, sounded, price, audio_price in sides
             if sounded
-            and not usage.get(f"audio_{side}_tokens")
-            and usage.get(f"{side}_tokens")
+            and not usage.get(f"audio_{direction}_tokens")
+            and usage.get(f"{direction}_tokens")
             and None not in (price, audio_price)
             and price != audio_price
         )
@@ -158,8 +158,10 @@ class Prices:
             usage: as for `cost`. unsplit: as `unsplit` gives it.
         """
         return sum(
-            usage[f"{side}_tokens"] * abs((getattr(self, side) or 0.0) - (getattr(self, f"audio_{side}") or 0.0)) / 1e6
-            for side in unsplit
+            usage[f"{direction}_tokens"]
+            * abs((getattr(self, direction) or 0.0) - (getattr(self, f"audio_{direction}") or 0.0))
+            / 1e6
+            for direction in unsplit
         )
 
     def sent(self, request: Request) -> dict[str, float]:
@@ -186,14 +188,14 @@ class Prices:
             return None
         total = (self.audio_minute or 0.0) * usage.get("sent_audio_s", 0.0) / 60
         total += (self.characters or 0.0) * usage.get("characters", 0.0) / 1e6
-        for side, price, audio_price in (
+        for direction, price, audio_price in (
             ("input", self.input, self.audio_input),
             ("output", self.output, self.audio_output),
         ):
-            tokens = usage.get(f"{side}_tokens", 0.0)
-            audio = min(tokens, usage.get(f"audio_{side}_tokens", 0.0))
+            tokens = usage.get(f"{direction}_tokens", 0.0)
+            audio = min(tokens, usage.get(f"audio_{direction}_tokens", 0.0))
             each_audio = audio_price if audio_price is not None else price
-            if side in unsplit:
+            if direction in unsplit:
                 price = each_audio = max(price or 0.0, each_audio or 0.0)
             total += ((tokens - audio) * (price or 0.0) + audio * (each_audio or 0.0)) / 1e6
         return total
@@ -214,20 +216,20 @@ class Prices:
     def missing(self, usage: Mapping[str, float], *, today: Date | None = None) -> tuple[str, ...]:
         """What is missing to say what an answer cost: names of prices, or of counts that the service did not report."""
         if self.until is not None and (today or Date.today()) > self.until:
-            return tuple(part for part in PARTS if self.counts(part))
+            return tuple(kind for kind in PARTS if self.counts(kind))
         if (self.counts("audio_minute") or self.counts("characters")) and not any(map(self.counts, TOKENS)):
             return ()
         out = []
-        for side in ("input", "output"):
-            tokens = usage.get(f"{side}_tokens")
+        for direction in ("input", "output"):
+            tokens = usage.get(f"{direction}_tokens")
             if tokens is None:
-                out.append(f"{side}_tokens")
+                out.append(f"{direction}_tokens")
                 continue
-            audio = min(tokens, usage.get(f"audio_{side}_tokens", 0.0))
-            if tokens > audio and not self.counts(side):
-                out.append(side)
-            if audio and not self.counts(side) and not self.counts(f"audio_{side}"):
-                out.append(f"audio_{side}")
+            audio = min(tokens, usage.get(f"audio_{direction}_tokens", 0.0))
+            if tokens > audio and not self.counts(direction):
+                out.append(direction)
+            if audio and not self.counts(direction) and not self.counts(f"audio_{direction}"):
+                out.append(f"audio_{direction}")
         return tuple(out)
 
 
@@ -248,15 +250,15 @@ def openai_usage(reported: Any) -> dict[str, float]:
     if not isinstance(reported, Mapping):
         return {}
     out: dict[str, float] = {}
-    for side, names in (
+    for direction, names in (
         ("input", ("prompt_tokens", "input_tokens")),
         ("output", ("completion_tokens", "output_tokens")),
     ):
         for name in names:
-            _put(out, f"{side}_tokens", reported.get(name))
+            _put(out, f"{direction}_tokens", reported.get(name))
             details = reported.get(f"{name}_details") or reported.get(f"{name.replace('tokens', 'token')}_details")
             if isinstance(details, Mapping):
-                _put(out, f"audio_{side}_tokens", details.get("audio_tokens"))
+                _put(out, f"audio_{direction}_tokens", details.get("audio_tokens"))
                 _put(out, "reasoning_tokens", details.get("reasoning_tokens"))
     return out
 

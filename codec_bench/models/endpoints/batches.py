@@ -21,7 +21,7 @@ from codec_bench.models.endpoints.bodies import named
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.remote import HttpModel, JsonModel
 from codec_bench.models.endpoints.replies import read_json
-from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
+from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Batch:
 
     id: str
     state: State
-    said: str = ""
+    message: str = ""
     files: tuple[str, ...] = ()
 
 
@@ -119,13 +119,13 @@ class BatchInterface(ABC):
         """Makes a batch of an uploaded file.
 
         Raises:
-            Again: it is not known whether there is a batch now. GivenUp, Denied: there is none.
+            Again: it is not known whether there is a batch now. RequestFailed, Denied: there is none.
         """
         path, body = self.submission(file, mark)
-        made = await self.client.send_once("POST", path, read_json, json=body)
+        created = await self.client.send_once("POST", path, read_json, json=body)
         try:
-            return self.batch(made)
-        except GivenUp as end:  # a batch was made, and its name is not known
+            return self.batch(created)
+        except RequestFailed as end:  # a batch was made, and its name is not known
             raise Again(end.reason) from None
 
     async def find(self, mark: str) -> Batch | None:
@@ -156,7 +156,7 @@ class BatchInterface(ABC):
         """What the service's description of a batch says.
 
         Raises:
-            GivenUp: it has no name.
+            RequestFailed: it has no name.
         """
 
     @abstractmethod
@@ -188,11 +188,11 @@ class BatchInterface(ABC):
                     return self._model.read_body(outcome.body, {"served": served})
                 raise self.client.error(outcome.status or 500, _text(outcome.body), {})
             except Again as again:
-                raise GivenUp(again.reason) from None
+                raise RequestFailed(again.reason) from None
             except Denied as denied:
                 if denied.final:
                     raise UserError(denied.reason, hint=denied.hint) from None
-                raise GivenUp(denied.reason) from None
+                raise RequestFailed(denied.reason) from None
 
         return await self._model.concluded(request, read(), share=self.share)
 
@@ -216,7 +216,7 @@ class BatchableModel(JsonModel):
             body: the reply. about: further fields of the response.
 
         Raises:
-            Again, GivenUp: the reply holds no answer.
+            Again, RequestFailed: the reply holds no answer.
         """
 
     async def ready(self, body: Any) -> bytes:
@@ -234,17 +234,17 @@ async def download(client: Client, path: str, target: Path) -> None:
     """Writes the body of a reply to a file.
 
     Raises:
-        GivenUp: the service does not give it, or it is longer than `MAX_FILE_BYTES`.
+        RequestFailed: the service does not give it, or it is longer than `MAX_FILE_BYTES`.
     """
 
     async def read(response: aiohttp.ClientResponse, _began: float) -> None:
         size = 0
         with target.open("wb") as file:
-            async for part in response.content.iter_any():
-                size += len(part)
+            async for chunk in response.content.iter_any():
+                size += len(chunk)
                 if size > MAX_FILE_BYTES:
-                    raise GivenUp(f"the file of answers is longer than {MAX_FILE_BYTES >> 30} GiB")
-                file.write(part)
+                    raise RequestFailed(f"the file of answers is longer than {MAX_FILE_BYTES >> 30} GiB")
+                file.write(chunk)
 
     await client.send("GET", path, read)
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from codec_bench.models.audio_payloads import Base64
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.retries import GivenUp
+from codec_bench.models.endpoints.retries import RequestFailed
 
 T = TypeVar("T")
 UNEXPECTED = (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError)
@@ -32,11 +32,11 @@ def text_of(body: Any, name: str) -> str:
     """A text that a reply must hold, such as the name of what was made.
 
     Raises:
-        GivenUp: there is none, so that the reply cannot be of the interface that was asked.
+        RequestFailed: there is none, so that the reply cannot be of the interface that was asked.
     """
     value = named(body, name)
     if value is None:
-        raise GivenUp(f"the reply has no '{name}': {clean(str(body))}")
+        raise RequestFailed(f"the reply has no '{name}': {clean(str(body))}")
     return value
 
 
@@ -66,15 +66,15 @@ def json_bytes(body: Any) -> bytes:
     coded: dict[str, bytes] = {}
     mark = secrets.token_hex(16)
 
-    def without_sounds(part: Any) -> Any:
-        if isinstance(part, Mapping):
-            return {key: without_sounds(value) for key, value in part.items()}
-        if isinstance(part, (list, tuple)):
-            return [without_sounds(value) for value in part]
-        if isinstance(part, Base64):
-            coded[f"{mark}{len(coded)}."] = part.encode("ascii")
+    def without_sounds(node: Any) -> Any:
+        if isinstance(node, Mapping):
+            return {key: without_sounds(value) for key, value in node.items()}
+        if isinstance(node, (list, tuple)):
+            return [without_sounds(value) for value in node]
+        if isinstance(node, Base64):
+            coded[f"{mark}{len(coded)}."] = node.encode("ascii")
             return next(reversed(coded))
-        return part
+        return node
 
     text = json.dumps(without_sounds(body), ensure_ascii=False).encode("utf-8", "replace")
     pieces = []
@@ -84,20 +84,20 @@ def json_bytes(body: Any) -> bytes:
     return b"".join([*pieces, text])
 
 
-def understood(read: Callable[[Any], T], body: Any, what: str = "reply") -> T:
+def understood(read: Callable[[Any], T], body: Any, subject: str = "reply") -> T:
     """Reads a reply that is valid JSON.
 
     Args:
         read: takes the reply apart.
         body: the reply.
-        what: what the reply is called in the message.
+        subject: what the reply is called in the message.
 
     Raises:
-        GivenUp: `read` does not find what it expects.
+        RequestFailed: `read` does not find what it expects.
     """
     try:
         return read(body)
     except UNEXPECTED as error:
-        raise GivenUp(
-            f"the {what} does not have the expected layout ({type(error).__name__}: {error}): {clean(str(body))}"
+        raise RequestFailed(
+            f"the {subject} does not have the expected layout ({type(error).__name__}: {error}): {clean(str(body))}"
         ) from None

@@ -28,10 +28,10 @@ from codec_bench.models.endpoints.replies import error_of, read_bytes, read_json
 from codec_bench.models.endpoints.retries import (
     Again,
     Denied,
-    GivenUp,
     Patience,
     Persistence,
     Reply,
+    RequestFailed,
     is_crowded,
     is_temporary,
 )
@@ -116,7 +116,7 @@ class Client(Persistence):
                 (name of the file, bytes or path, type) of a form; `headers=`.
 
         Raises:
-            GivenUp: the service gave no answer.
+            RequestFailed: the service gave no answer.
             UserError: the first request of all was denied, or the service could not be reached.
         """
         url = self._url(path)
@@ -124,7 +124,7 @@ class Client(Persistence):
 
         async def noting(response: aiohttp.ClientResponse, began: float) -> T:
             named = (response.headers.get(name) for name in _REQUEST_IDS)
-            request_id[:] = [clean(found, self._secrets) for found in named if found][:1]
+            request_id[:] = [clean(header, self._secrets) for header in named if header][:1]
             return await read(response, began)
 
         reply = await self.insist(lambda: self._attempt(method, url, noting, body))
@@ -137,7 +137,7 @@ class Client(Persistence):
 
         Raises:
             Again: there is no answer; the service may have acted on the request all the same.
-            GivenUp, Denied: the service did not act on the request.
+            RequestFailed, Denied: the service did not act on the request.
         """
         try:
             async with asyncio.timeout(self.patience.timeout_s):
@@ -161,7 +161,7 @@ class Client(Persistence):
         try:
             async with asyncio.timeout(LOOK_S), self._open().get(url, allow_redirects=False) as response:
                 return await read_json(response) if response.status == 200 else None
-        except (aiohttp.ClientError, TimeoutError, Again, GivenUp):
+        except (aiohttp.ClientError, TimeoutError, Again, RequestFailed):
             return None
 
     def clean(self, text: str) -> str:
@@ -189,7 +189,7 @@ class Client(Persistence):
                     return await read(response, began)
         except aiohttp.ClientError as error:
             raise self._broken(error) from None
-        except (Again, GivenUp) as trouble:  # the service may have repeated the request and its key
+        except (Again, RequestFailed) as trouble:  # the service may have repeated the request and its key
             trouble.reason = self.clean(trouble.reason)
             raise
 
@@ -203,39 +203,41 @@ class Client(Persistence):
         import aiohttp
         from aiohttp.http_exceptions import ContentEncodingError
 
-        said = self.clean(str(error)) or type(error).__name__
+        message = self.clean(str(error)) or type(error).__name__
         if isinstance(error, (aiohttp.ClientConnectorSSLError, aiohttp.ClientConnectorCertificateError)):
-            return Again(f"no secure connection to {self.base_url}: {said}", lost=True, hint=_of_tls(said))
+            return Again(
+                f"no secure connection to {self.base_url}: {message}", disconnected=True, hint=_of_tls(message)
+            )
         if isinstance(error, aiohttp.ClientConnectorError):
-            said = self.clean(error.os_error.strerror or str(error.os_error))
-            return Again(f"nothing answers at {self.base_url}: {said}", lost=True)
+            message = self.clean(error.os_error.strerror or str(error.os_error))
+            return Again(f"nothing answers at {self.base_url}: {message}", disconnected=True)
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return Again(f"nothing answers at {self.base_url}: no connection within {CONNECT_S:g} s", lost=True)
+            return Again(f"nothing answers at {self.base_url}: no connection within {CONNECT_S:g} s", disconnected=True)
         if isinstance(error, aiohttp.ServerTimeoutError):
             return Again(f"no complete answer within {self.patience.timeout_s:g} s", slow=True)
         if isinstance(error, (aiohttp.ClientResponseError, aiohttp.InvalidURL)) or isinstance(
             error.__cause__, ContentEncodingError
         ):
-            return Again(f"the reply of {self.base_url} cannot be read: {said}")
-        return Again(f"the connection to {self.base_url} broke: {said}")
+            return Again(f"the reply of {self.base_url} cannot be read: {message}")
+        return Again(f"the connection to {self.base_url} broke: {message}")
 
     def error(
         self, status: int, text: str, headers: Mapping[str, str], url: yarl.URL | None = None
-    ) -> Again | GivenUp | Denied:
+    ) -> Again | RequestFailed | Denied:
         """The exception for a reply that is not a success.
 
         Args:
             status: of HTTP. text: the body. headers: of the reply. url: what was asked.
         """
-        said, codes = error_of(text)
-        said = self.clean(said).removeprefix(f"{status}: ")
-        reason = f"{self.base_url} answered {status}" + (f": {said}" if said else "")
+        message, codes = error_of(text)
+        message = self.clean(message).removeprefix(f"{status}: ")
+        reason = f"{self.base_url} answered {status}" + (f": {message}" if message else "")
         if codes & _QUOTA:
             return Denied(reason, "the account has no credit left or is not active", final=True)
         if any("api_key" in code.lower() for code in codes):
             return Denied(reason, self._advice(401), final=True)
         if status in (400, 413, 415, 422):
-            return GivenUp(reason, refused=True, said=text)
+            return RequestFailed(reason, refused=True, message=text)
         if is_temporary(status):
             crowded = is_crowded(status)
             return Again(reason, wait_s=wait_of(headers, text), crowded=crowded, daily=crowded and is_daily(text))
@@ -318,9 +320,9 @@ def sent_by(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield sent
 
 
-def _of_tls(said: str) -> str:
+def _of_tls(message: str) -> str:
     """What to do about a connection that could not be made secure."""
-    if "certificate" in said.lower():
+    if "certificate" in message.lower():
         return "the certificate is not trusted here: name the file of the authority that signed it in SSL_CERT_FILE"
     return "does the service speak TLS? If it does not, base_url begins with http://"
 

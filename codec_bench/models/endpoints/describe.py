@@ -49,7 +49,7 @@ async def describe(client: Client, model: str, *, vendor: bool) -> dict[str, Any
     """
     if vendor:
         one = await client.look(f"{client.base_url}/models/{model}")
-        return _found(model=_facts(one, _OF_VENDOR))
+        return _drop_empty(model=_facts(one, _OF_VENDOR))
     root = _root(client.base_url)
     first, second, info, version = await asyncio.gather(
         client.look(f"{client.base_url}/models"), client.look(f"{client.base_url}/models"),
@@ -60,10 +60,10 @@ async def describe(client: Client, model: str, *, vendor: bool) -> dict[str, Any
     facts = same | _facts(info, _OF_MODEL)
     # A proxy lists a name of its own, and says nothing of the model behind it.
     alias = {"alias": model} if set(facts) == {"id"} else {}
-    return _found(model=facts, server=_facts(version, ("version",)) | alias)
+    return _drop_empty(model=facts, server=_facts(version, ("version",)) | alias)
 
 
-def _found(**parts: dict[str, Any]) -> dict[str, Any]:
+def _drop_empty(**parts: dict[str, Any]) -> dict[str, Any]:
     return {name: facts for name, facts in parts.items() if facts}
 
 
@@ -78,8 +78,8 @@ def _facts(body: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """The plain values of these names, as they may be recorded."""
     if not isinstance(body, Mapping):
         return {}
-    found = {name: body[name] for name in names if isinstance(body.get(name), (str, int))}
-    return {name: clean(value) if isinstance(value, str) else value for name, value in found.items()}
+    facts = {name: body[name] for name in names if isinstance(body.get(name), (str, int))}
+    return {name: clean(value) if isinstance(value, str) else value for name, value in facts.items()}
 
 
 def _root(url: str) -> str:

@@ -59,13 +59,13 @@ def wait_of(headers: Mapping[str, str], body: str = "") -> float | None:
     milliseconds = parse_duration(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000.0
-    said = headers.get("retry-after", "")
-    seconds = parse_duration(said)
+    header = headers.get("retry-after", "")
+    seconds = parse_duration(header)
     if seconds is not None:
         return seconds
-    if said:
+    if header:
         with suppress(ValueError, TypeError, OverflowError):
-            date = parsedate_to_datetime(said)
+            date = parsedate_to_datetime(header)
             # RFC 9110 5.6.7: dates of HTTP are in UTC.
             date = date if date.tzinfo else date.replace(tzinfo=UTC)
             if (seconds := date.timestamp() - time.time()) > 0:
@@ -80,8 +80,8 @@ def is_daily(body: str) -> bool:
 
 def most_at_once(headers: Mapping[str, str]) -> int | None:
     """The most requests at once that the service states; None if it states none."""
-    said = headers.get("maximum-concurrent-requests", "").strip()
-    return int(said) if said.isdecimal() and 0 < int(said) < _EPOCH_S else None
+    header = headers.get("maximum-concurrent-requests", "").strip()
+    return int(header) if header.isdecimal() and 0 < int(header) < _EPOCH_S else None
 
 
 def _reset(headers: Mapping[str, str]) -> float | None:
@@ -101,11 +101,11 @@ def _in_body(body: str) -> float | None:
         delays = [value for value in _values(parse_json(body), "retryDelay") if isinstance(value, str)]
     except ValueError:
         delays = []
-    for said in delays:
-        if (seconds := parse_duration(said)) is not None:
+    for delay in delays:
+        if (seconds := parse_duration(delay)) is not None:
             return seconds
-    found = _IN_WORDS.search(body)
-    return parse_duration(found[1].replace(" ", "")) if found else None
+    match = _IN_WORDS.search(body)
+    return parse_duration(match[1].replace(" ", "")) if match else None
 
 
 def _values(body: Any, name: str) -> Iterator[Any]:
@@ -115,8 +115,8 @@ def _values(body: Any, name: str) -> Iterator[Any]:
             yield body[name]
         body = list(body.values())
     if isinstance(body, list):
-        for part in body:
-            yield from _values(part, name)
+        for node in body:
+            yield from _values(node, name)
 
 
 _OBJECTS = re.compile(
@@ -157,94 +157,94 @@ class Lesson:
     instead: str | None = None
 
 
-def lesson_of(said: str, sent: Iterable[str]) -> Lesson | None:
+def lesson_of(message: str, sent: Iterable[str]) -> Lesson | None:
     """Which parameter a service refuses to be told; None if its refusal has another cause.
 
     Args:
-        said: the body of the refusal.
+        message: the body of the refusal.
         sent: the names of the parameters that were sent.
     """
-    said = said[:_LONGEST]
-    if not _OBJECTS.search(said) or _TOO_LONG.search(said):
+    message = message[:_LONGEST]
+    if not _OBJECTS.search(message) or _TOO_LONG.search(message):
         return None
-    named = _named(said)
+    named = _named(message)
     # The longest name first: `max_tokens` is in no word boundary of `max_completion_tokens`, but dotted names hold
     # others.
     for name in sorted(sent, key=len, reverse=True):
         last = name.rpartition(".")[2]
         spellings = {last, _snake(last), _snake(last).replace("_", " ")}
-        if spellings & named or any(re.search(rf"(?i)(?<!\w){re.escape(one)}(?!\w)", said) for one in spellings):
-            instead = _INSTEAD.search(said)
+        if spellings & named or any(re.search(rf"(?i)(?<!\w){re.escape(one)}(?!\w)", message) for one in spellings):
+            instead = _INSTEAD.search(message)
             other = instead[1] if instead and instead[1] != last else None
             return Lesson(name, other)
     return None
 
 
 def mistake_of(
-    said: str, *, name: str, model: str, audio_as: str | None = None, others: Iterable[str] = ()
+    message: str, *, name: str, model: str, audio_as: str | None = None, others: Iterable[str] = ()
 ) -> str | None:
     """The setting that mends what a service refuses, as a hint; None if the refusal may be of this question alone.
 
     Args:
-        said: the body of the refusal.
+        message: the body of the refusal.
         name: the name of the model on the command line. model: its name at the service.
         audio_as: the form in which audio is sent, for models that have several.
         others: names in the body beside the question, such as `modalities`.
     """
-    said = said[:_LONGEST]
-    if _NO_ACCOUNT.search(said):
+    message = message[:_LONGEST]
+    if _NO_ACCOUNT.search(message):
         return "the account is in arrears or not active"
-    if _UNKNOWN_KEY.search(said):
+    if _UNKNOWN_KEY.search(message):
         return _CHECK_KEY
-    if _NO_MODEL.search(said):
+    if _NO_MODEL.search(message):
         return f"is the name '{model}' right? --set {name}.model=NAME"
-    if _NO_AUDIO.search(said):
+    if _NO_AUDIO.search(message):
         if audio_as is None:
             return "does this model take audio?"
         other = "audio_url" if audio_as != "audio_url" else "input_audio"
         return f"does this model take audio? If it does, it may want it in another form: --set {name}.audio_as={other}"
-    if _OBJECTS.search(said) and not _TOO_LONG.search(said):
+    if _OBJECTS.search(message) and not _TOO_LONG.search(message):
         for other in others:
-            if re.search(rf"(?<![\w]){re.escape(other)}(?![\w])", said):
+            if re.search(rf"(?<![\w]){re.escape(other)}(?![\w])", message):
                 return (
                     f"the service does not take '{other}' as it is set; --set {name}.{other}=VALUE (null leaves it out)"
                 )
     return None
 
 
-def cause_of(said: str) -> str:
+def cause_of(message: str) -> str:
     """What a service probably means that refuses question after question in the same words, as a hint."""
-    if _TOO_LONG.search(said[:_LONGEST]):
+    if _TOO_LONG.search(message[:_LONGEST]):
         return (
             "the questions are longer than the model takes: --set NAME.limit_s=SECONDS cuts their audio, or serve the model "
             "with a longer context"
         )
-    if _UNKNOWN_KEY.search(said[:_LONGEST]):
+    if _UNKNOWN_KEY.search(message[:_LONGEST]):
         return _CHECK_KEY
     return "is a setting of the model wrong?"
 
 
-def _named(said: str) -> set[str]:
+def _named(message: str) -> set[str]:
     """The parameters that an error names in a field of its own (`param`, or pydantic's `loc`)."""
     try:
-        body = parse_json(said)
+        body = parse_json(message)
     except ValueError:
         return set()
-    found: set[str] = set()
+    names: set[str] = set()
     level = [body]
     while level:
         inner: list[object] = []
-        for part in level:
-            if isinstance(part, dict):
-                if isinstance(part.get("param"), str):
-                    found.add(part["param"].rpartition(".")[2])
-                if isinstance(part.get("loc"), list):
-                    found |= {str(step) for step in part["loc"]}
-                inner += part.values()
-            elif isinstance(part, list):
-                inner += part
+        for node in level:
+            if isinstance(node, dict):
+                if isinstance(node.get("param"), str):
+                    names.add(node["param"].rpartition(".")[2])
+                if isinstance(node.get("loc"), list):
+                    names |= {str(step) for step in node["loc"]}
+                inner += node.values()
+            elif isinstance(node, list):
+                inner += node
         level = inner
-    return found
+    return names
 
 
 def _snake(name: str) -> str:

@@ -23,7 +23,7 @@ from codec_bench.models.endpoints.gemini_files import GeminiFiles
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.remote import JSON
 from codec_bench.models.endpoints.replies import read_json
-from codec_bench.models.endpoints.retries import GivenUp
+from codec_bench.models.endpoints.retries import RequestFailed
 from codec_bench.types import Audio, Request, Response, Sound
 
 BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
@@ -37,7 +37,7 @@ NAMES = {
 }
 INLINE_BYTES = 20_000_000
 """The documentation said 20 MB for years and says 100 MB since 2026; the smaller number holds for every model."""
-PLACE = "codec-bench-sound:"
+SOUND_PREFIX = "codec-bench-sound:"
 ROLES = {"user": "user", "assistant": "model"}
 CATEGORIES = ("HARASSMENT", "HATE_SPEECH", "SEXUALLY_EXPLICIT", "DANGEROUS_CONTENT")
 BLOCKED = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY"}
@@ -50,9 +50,9 @@ class LongBody(bytes):
 
     def __new__(cls, body: bytes, sounds: Mapping[str, bytes]) -> LongBody:
         """The body, with its sounds by the digests of their content."""
-        made = super().__new__(cls, body)
-        made.sounds = sounds
-        return made
+        instance = super().__new__(cls, body)
+        instance.sounds = sounds
+        return instance
 
 
 class Gemini(BatchableModel):
@@ -78,8 +78,8 @@ class Gemini(BatchableModel):
     def __init__(
         self, info: ModelInfo, *, safety: str | None = "BLOCK_NONE", inline_bytes: int = INLINE_BYTES, **connection: Any
     ) -> None:
-        own = {"base_url": BASE_URL, "key_env": "GEMINI_API_KEY", "key_header": "x-goog-api-key", "rename": NAMES}
-        super().__init__(info, **{**own, **connection})
+        defaults = {"base_url": BASE_URL, "key_env": "GEMINI_API_KEY", "key_header": "x-goog-api-key", "rename": NAMES}
+        super().__init__(info, **{**defaults, **connection})
         self.safety, self.inline_bytes = safety, int(inline_bytes)
         self._files: GeminiFiles | None = None
         self._files_lock = asyncio.Lock()
@@ -142,10 +142,13 @@ class Gemini(BatchableModel):
         turns = [m for m in request.messages if m.role != "system"]
         body: dict[str, Any] = {
             "contents": [
-                {"role": ROLES[m.role], "parts": [self._part(part, sounds) for part in m.content]} for m in turns
+                {"role": ROLES[m.role], "parts": [self._content_part(item, sounds) for item in m.content]}
+                for m in turns
             ]
         }
-        system = [self._part(part, sounds) for m in request.messages if m.role == "system" for part in m.content]
+        system = [
+            self._content_part(item, sounds) for m in request.messages if m.role == "system" for item in m.content
+        ]
         if system:
             body["systemInstruction"] = {"parts": system}
         if request.wants == "audio" and "responseModalities" not in config:
@@ -158,22 +161,22 @@ class Gemini(BatchableModel):
             ]
         return body
 
-    def _part(self, part: str | Sound, sounds: dict[str, bytes] | None) -> dict[str, Any]:
-        if isinstance(part, str):
-            return {"text": part}
+    def _content_part(self, item: str | Sound, sounds: dict[str, bytes] | None) -> dict[str, Any]:
+        if isinstance(item, str):
+            return {"text": item}
         if sounds is not None:
-            data = wav_file(part)
+            data = wav_file(item)
             digest = hashlib.sha256(self.model.encode() + data).hexdigest()[:32]
             sounds[digest] = data
-            return {"fileData": {"mimeType": "audio/wav", "fileUri": f"{PLACE}{digest}"}}
-        return {"inlineData": {"mimeType": "audio/wav", "data": wav_base64(part)}}
+            return {"fileData": {"mimeType": "audio/wav", "fileUri": f"{SOUND_PREFIX}{digest}"}}
+        return {"inlineData": {"mimeType": "audio/wav", "data": wav_base64(item)}}
 
     async def _uploaded(self, body: LongBody) -> bytes:
         """The body with the addresses of its sounds, which are uploaded first."""
         files, sent = await self._store(), bytes(body)
         for digest, data in body.sounds.items():
             stored = await files.sound(data, digest)
-            sent = sent.replace(f"{PLACE}{digest}".encode(), stored.uri.encode())
+            sent = sent.replace(f"{SOUND_PREFIX}{digest}".encode(), stored.uri.encode())
         return sent
 
     async def _store(self) -> GeminiFiles:
@@ -190,19 +193,19 @@ class Gemini(BatchableModel):
         if blocked:
             return Response.refused(Diagnostic("prompt_blocked", message=clean(str(blocked))), **about)
         if not body.get("candidates"):
-            raise GivenUp(f"the reply holds no answer: {clean(str(body))}")
+            raise RequestFailed(f"the reply holds no answer: {clean(str(body))}")
         candidate = body["candidates"][0]
         finish = candidate.get("finishReason")
         about["finish"] = {"STOP": "stop", "MAX_TOKENS": "length"}.get(finish, finish)
         parts = (candidate.get("content") or {}).get("parts") or []
-        text = "".join(part.get("text") or "" for part in parts if not part.get("thought"))
+        text = "".join(item.get("text") or "" for item in parts if not item.get("thought"))
         if finish in BLOCKED:
-            said = clean(str(candidate.get("finishMessage") or ""))
-            reason = f"the service stopped the answer: {finish}" + (f" ({said})" if said else "")
+            message = clean(str(candidate.get("finishMessage") or ""))
+            reason = f"the service stopped the answer: {finish}" + (f" ({message})" if message else "")
             return Response.refused(reason, text=text or None, **about)
-        sounds = [part["inlineData"] for part in parts if part.get("inlineData")]
+        sounds = [item["inlineData"] for item in parts if item.get("inlineData")]
         notes: list[str] = [] if text or sounds else [EMPTY]
-        if reasoning := "".join(part.get("text") or "" for part in parts if part.get("thought")):
+        if reasoning := "".join(item.get("text") or "" for item in parts if item.get("thought")):
             notes.append(f"{len(reasoning)} characters of reasoning are not part of the answer")
             about["reasoning"] = reasoning
         try:

@@ -88,11 +88,11 @@ class GeminiBatches(BatchInterface):
         about = body.get("metadata") if isinstance(body.get("metadata"), Mapping) else {}
         state = str(about.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
         error = body.get("error")
-        said = clean(str(error.get("message") or "")) if isinstance(error, Mapping) else ""
+        message = clean(str(error.get("message") or "")) if isinstance(error, Mapping) else ""
         places = (body.get("response"), about.get("output"), about.get("dest"))
-        file = named(next((place for place in places if isinstance(place, Mapping)), {}), "responsesFile")
-        found = STATES.get(state, "failed" if said else "running")
-        return Batch(id, found, said, (file,) if file is not None else ())
+        file = named(next((location for location in places if isinstance(location, Mapping)), {}), "responsesFile")
+        status = STATES.get(state, "failed" if message else "running")
+        return Batch(id, status, message, (file,) if file is not None else ())
 
     async def fetch(self, file: str, target: Path) -> None:
         """As `BatchInterface.fetch`."""

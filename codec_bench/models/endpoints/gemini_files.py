@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from codec_bench.models.endpoints.bodies import named, text_of
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.replies import read_bytes, read_json
-from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
+from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
 
 if TYPE_CHECKING:
     import aiohttp
@@ -71,7 +71,7 @@ class GeminiFiles:
             data: the file. digest: of its content, in letters and digits; the file at the service is named after it.
 
         Raises:
-            GivenUp: the service does not take it.
+            RequestFailed: the service does not take it.
         """
         self._in_use[digest] = self._in_use.get(digest, 0) + 1
         async with self._locks.setdefault(digest, asyncio.Lock()):
@@ -100,7 +100,7 @@ class GeminiFiles:
 
     async def delete(self, name: str) -> None:
         """Deletes a file. One that is gone already is no error, since every file is gone after 48 hours."""
-        with suppress(Again, GivenUp, Denied):
+        with suppress(Again, RequestFailed, Denied):
             await self._client.send_once("DELETE", f"/{self._version}/{name}", read_bytes_of)
 
     async def close(self) -> None:
@@ -112,19 +112,19 @@ class GeminiFiles:
 
     async def _placed(self, content: bytes, name: str) -> Stored:
         """A sound under a name, found or uploaded; under a name of the service's choice if it does not take this one."""
-        found = await self._find(name)
-        if found is not None:
-            return found
+        stored = await self._find(name)
+        if stored is not None:
+            return stored
         try:
             return await self._uploaded(content, "audio/wav", name)
-        except GivenUp:  # another process may have uploaded it meanwhile
+        except RequestFailed:  # another process may have uploaded it meanwhile
             return await self._find(name) or await self._uploaded(content, "audio/wav", None)
 
     async def _find(self, name: str) -> Stored | None:
         """The file with a name, if it stays for some hours; None if there is none."""
         try:
             body = await self._client.send_once("GET", f"/{self._version}/files/{name}", read_json)
-        except (Again, GivenUp, Denied):
+        except (Again, RequestFailed, Denied):
             return None
         if named(body, "state") == "FAILED" or self._until_s(body) - time() < SPARE_S:
             await self.delete(f"files/{name}")
@@ -138,7 +138,9 @@ class GeminiFiles:
             "X-Goog-Upload-Header-Content-Length": str(size), "X-Goog-Upload-Header-Content-Type": kind,
         }  # fmt: skip
         about = {"file": {"name": f"files/{name}", "displayName": name}} if name is not None else {"file": {}}
-        began = await self._client.send("POST", f"/upload/{self._version}/files", self._place, json=about, headers=head)
+        began = await self._client.send(
+            "POST", f"/upload/{self._version}/files", self._upload_path, json=about, headers=head
+        )
         sent = {
             "Content-Length": str(size), "X-Goog-Upload-Offset": "0",
             "X-Goog-Upload-Command": "upload, finalize",
@@ -147,37 +149,37 @@ class GeminiFiles:
         body = reply.value.get("file") if isinstance(reply.value, dict) else None
         return await self._active(body)
 
-    async def _place(self, response: aiohttp.ClientResponse, _began: float) -> str:
+    async def _upload_path(self, response: aiohttp.ClientResponse, _began: float) -> str:
         """Where to send the content: a path of the same service, since the key is sent with it."""
         await read_bytes(response)
         url = response.headers.get("x-goog-upload-url", "")
         here, there = urlsplit(self._client.base_url), urlsplit(url)
         if (here.scheme, here.netloc) != (there.scheme, there.netloc):
-            raise GivenUp("the service gave no address of its own for the upload")
+            raise RequestFailed("the service gave no address of its own for the upload")
         return url.removeprefix(f"{here.scheme}://{here.netloc}")
 
     def _until_s(self, body: Any) -> float:
         """When the service deletes a file; by its documentation if it does not say."""
-        said = named(body, "expirationTime")
+        expires = named(body, "expirationTime")
         with suppress(ValueError):
-            return datetime.fromisoformat(said).timestamp() if said else time() + LIFE_S
+            return datetime.fromisoformat(expires).timestamp() if expires else time() + LIFE_S
         return time() + LIFE_S
 
     async def _active(self, body: Any) -> Stored:
         """The file, once the service has read it in.
 
         Raises:
-            GivenUp: the service cannot read it, or does not say so for minutes.
+            RequestFailed: the service cannot read it, or does not say so for minutes.
         """
         for _ in range(LOOKS):
             state = named(body, "state")
             if state in (None, "ACTIVE"):
                 return Stored(text_of(body, "name"), text_of(body, "uri"), self._until_s(body))
             if state == "FAILED":
-                raise GivenUp("the service cannot read the uploaded sound", refused=True)
+                raise RequestFailed("the service cannot read the uploaded sound", refused=True)
             await asyncio.sleep(LOOK_EVERY_S)
             body = (await self._client.send("GET", f"/{self._version}/{text_of(body, 'name')}", read_json)).value
-        raise GivenUp(f"the service has not read in an uploaded file after {LOOKS * LOOK_EVERY_S:.0f} s")
+        raise RequestFailed(f"the service has not read in an uploaded file after {LOOKS * LOOK_EVERY_S:.0f} s")
 
 
 async def read_bytes_of(response: aiohttp.ClientResponse, _began: float) -> bytes:

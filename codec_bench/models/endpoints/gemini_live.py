@@ -18,8 +18,8 @@ from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
 from codec_bench.models.endpoints.gemini import NAMES, ROLES
 from codec_bench.models.endpoints.openai_chat import Written
-from codec_bench.models.endpoints.retries import Again, GivenUp
-from codec_bench.models.endpoints.sockets import Heard, SocketModel, Step
+from codec_bench.models.endpoints.retries import Again, RequestFailed
+from codec_bench.models.endpoints.sockets import ServiceEvent, SocketModel, Step
 from codec_bench.types import Message, Request
 
 SERVICE = "google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
@@ -48,8 +48,8 @@ class GeminiLive(SocketModel):
 
     def __init__(self, info: ModelInfo, *, voice: str | None = None, **connection: Any) -> None:
         rename = {name: there for name, there in NAMES.items() if name != "stop"}
-        own = {"base_url": BASE_URL, "key_env": "GEMINI_API_KEY", "key_header": "x-goog-api-key", "rename": rename}
-        super().__init__(info, **{**own, **connection, "rate_hz": RATE_HZ})
+        defaults = {"base_url": BASE_URL, "key_env": "GEMINI_API_KEY", "key_header": "x-goog-api-key", "rename": rename}
+        super().__init__(info, **{**defaults, **connection, "rate_hz": RATE_HZ})
         self.voice = voice
 
     def encode(self, request: Request) -> list[str]:
@@ -68,15 +68,15 @@ class GeminiLive(SocketModel):
         data = b64encode(samples).decode("ascii")
         return f'{{"realtimeInput":{{"audio":{{"mimeType":"audio/pcm;rate={RATE_HZ}","data":"{data}"}}}}}}'
 
-    def heard(self, event: Mapping[str, Any]) -> Heard:
-        """As `SocketModel.heard`. Answers have no names here."""
+    def read_event(self, event: Mapping[str, Any]) -> ServiceEvent:
+        """As `SocketModel.read_event`. Answers have no names here."""
         content = event.get("serverContent") or {}
         parts = (content.get("modelTurn") or {}).get("parts") or ()
-        sounds = [part["inlineData"] for part in parts if part.get("inlineData")]
+        sounds = [item["inlineData"] for item in parts if item.get("inlineData")]
         for sound in sounds:
-            _check_rate(str(sound.get("mimeType") or ""), self.heard_hz)
+            _check_rate(str(sound.get("mimeType") or ""), self.output_rate_hz)
         reported = event.get("usageMetadata")
-        return Heard(
+        return ServiceEvent(
             ready="setupComplete" in event,
             sound=b"".join(from_base64(sound["data"]) for sound in sounds),
             text=(content.get("outputTranscription") or {}).get("text") or "",
@@ -104,15 +104,15 @@ class GeminiLive(SocketModel):
     def _turns(self, request: Request) -> list[dict[str, Any]]:
         """The written turns, and then the sounds of the last one, which end it."""
         turns = [m for m in request.messages if m.role != "system"]
-        sounds = [pcm16_base64(part) for part in turns[-1].content if not isinstance(part, str)]
+        sounds = [pcm16_base64(item) for item in turns[-1].content if not isinstance(item, str)]
         written = [turn for m in turns if (turn := _written(m)) is not None]
         out: list[dict[str, Any]] = []
         if written:
             out.append({"clientContent": {"turns": written, "turnComplete": not sounds}})
         if sounds:
             kind = f"audio/pcm;rate={RATE_HZ}"
-            heard = [{"audio": {"mimeType": kind, "data": sound}} for sound in sounds]
-            out += [{"realtimeInput": part} for part in ({"activityStart": {}}, *heard, {"activityEnd": {}})]
+            audio = [{"audio": {"mimeType": kind, "data": sound}} for sound in sounds]
+            out += [{"realtimeInput": item} for item in ({"activityStart": {}}, *audio, {"activityEnd": {}})]
         return out
 
     def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
@@ -122,16 +122,16 @@ class GeminiLive(SocketModel):
         if event.get("usageMetadata"):
             written.usage = gemini_usage(_as_usual(event["usageMetadata"]))
         content = event.get("serverContent") or {}
-        for part in (content.get("modelTurn") or {}).get("parts") or ():
-            if part.get("thought"):
-                written.reasoning.append(part.get("text") or "")
+        for item in (content.get("modelTurn") or {}).get("parts") or ():
+            if item.get("thought"):
+                written.reasoning.append(item.get("text") or "")
                 continue
             if written.first_s is None:
                 written.first_s = time.monotonic() - began
-            if part.get("text"):
-                written.text.append(part["text"])
-            if part.get("inlineData"):
-                written.audio.append(part["inlineData"]["data"])
+            if item.get("text"):
+                written.text.append(item["text"])
+            if item.get("inlineData"):
+                written.audio.append(item["inlineData"]["data"])
         if (content.get("outputTranscription") or {}).get("text"):
             written.transcript.append(content["outputTranscription"]["text"])
         if content.get("interrupted"):
@@ -148,15 +148,15 @@ def _check_rate(kind: str, rate_hz: int) -> None:
     """Checks that the type of a sound states the rate that is expected, or none.
 
     Raises:
-        GivenUp: it states another one.
+        RequestFailed: it states another one.
     """
     stated = kind.partition("rate=")[2].partition(";")[0]
     if stated and stated != str(rate_hz):
-        raise GivenUp(f"the service speaks at {stated} Hz; expected {rate_hz} Hz")
+        raise RequestFailed(f"the service speaks at {stated} Hz; expected {rate_hz} Hz")
 
 
 def _written(message: Message) -> dict[str, Any] | None:
-    parts = [{"text": part} for part in message.content if isinstance(part, str)]
+    parts = [{"text": text} for text in message.content if isinstance(text, str)]
     return {"role": ROLES[message.role], "parts": parts} if parts else None
 
 

@@ -128,7 +128,7 @@ class JsonEndpoint(JsonModel):
         """
         sounds = {id(clip): wav_base64(clip) for clip in clips_of(request)}
         turns = [
-            {"role": m.role, "text": "".join(part for part in m.content if isinstance(part, str))}
+            {"role": m.role, "text": "".join(text for text in m.content if isinstance(text, str))}
             for m in request.messages
         ]
         words = {
@@ -147,10 +147,10 @@ class JsonEndpoint(JsonModel):
         if self.reply == "sound":
             return [await read_sound(response)]
         pieces = [await read_json(response)] if self.reply == "json" else _pieces(await read_bytes(response))
-        for piece in pieces:
-            said = at(piece, self.error_path) if self.error_path else None
-            if said:
-                raise Again(f"the service reported an error in its answer: {clean(str(said))}")
+        for document in pieces:
+            problem = at(document, self.error_path) if self.error_path else None
+            if problem:
+                raise Again(f"the service reported an error in its answer: {clean(str(problem))}")
         return pieces
 
     def _response(self, pieces: list[Any]) -> Response:
@@ -169,10 +169,10 @@ class JsonEndpoint(JsonModel):
 
     def _audio(self, pieces: list[Any], path: str) -> Audio | None:
         parts = []
-        for piece in pieces:
-            sound = at(piece, path)
-            said = at(piece, self.rate_path) if self.rate_path else None
-            rate = int(said) if said else self.audio_rate_hz
+        for document in pieces:
+            sound = at(document, path)
+            declared = at(document, self.rate_path) if self.rate_path else None
+            rate = int(declared) if declared else self.audio_rate_hz
             if isinstance(sound, list) and sound:
                 parts.append(Audio(np.asarray(sound, dtype=np.float32).reshape(-1), rate))
             elif sound:
@@ -215,27 +215,27 @@ def _compiled(body: Any, name: str) -> Any:
 
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
 
-    def made(part: Any, where: str) -> Any:
-        if isinstance(part, Mapping):
-            inner = {key: made(value, f"{where}.{key}") for key, value in part.items()}
+    def compile_node(node: Any, where: str) -> Any:
+        if isinstance(node, Mapping):
+            inner = {key: compile_node(value, f"{where}.{key}") for key, value in node.items()}
             return lambda values: {k: v for k, make in inner.items() if (v := make(values)) is not None}
-        if isinstance(part, list):
-            several = [made(value, f"{where}.{at}") for at, value in enumerate(part)]
+        if isinstance(node, list):
+            several = [compile_node(value, f"{where}.{at}") for at, value in enumerate(node)]
             return lambda values: [v for make in several if (v := make(values)) is not None]
-        if not isinstance(part, str):
-            return lambda values: part
-        whole = _EXPRESSION.fullmatch(part.strip())
+        if not isinstance(node, str):
+            return lambda values: node
+        match = _EXPRESSION.fullmatch(node.strip())
         try:
-            if whole:
-                render = environment.compile_expression(whole[1], undefined_to_none=False)
+            if match:
+                render = environment.compile_expression(match[1], undefined_to_none=False)
             else:
-                template = environment.from_string(part)
+                template = environment.from_string(node)
         except (TemplateError, RecursionError, ValueError) as error:
             raise UserError(f"the model '{name}': {where} is not a valid template: {error}") from None
 
         def fill(values: Mapping[str, Any]) -> Any:
             try:
-                value = render(**values) if whole else template.render(values)
+                value = render(**values) if match else template.render(values)
                 if isinstance(value, StrictUndefined):
                     str(value)
                 return value
@@ -247,4 +247,4 @@ def _compiled(body: Any, name: str) -> Any:
 
         return fill
 
-    return made(body, "body")
+    return compile_node(body, "body")

@@ -23,7 +23,7 @@ def parse_json(text: str | bytes) -> Any:
     while level:
         if depth > DEEPEST:
             raise ValueError(f"it has more than {DEEPEST} levels")
-        inner = [part for part in level if isinstance(part, (dict, list))]
-        level = [value for part in inner for value in (part.values() if isinstance(part, dict) else part)]
+        inner = [node for node in level if isinstance(node, (dict, list))]
+        level = [value for node in inner for value in (node.values() if isinstance(node, dict) else node)]
         depth += 1
     return body

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from codec_bench.errors import UserError
 
 LONGEST_REASON = 300
-PART = 8
+MASKED_LENGTH = 8
 """A part of a key with so many characters is a secret too."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{1,63}")
 # Keys that a service may repeat in an error: the word after `Bearer`, and words with the prefixes of known vendors.
@@ -88,11 +88,11 @@ def masked(text: str, secrets: Sequence[str]) -> str:
     """
     hidden: set[int] = set()
     for secret in secrets:
-        for part in {secret[at : at + PART] for at in range(len(secret) - PART + 1)}:
-            at = text.find(part)
+        for fragment in {secret[at : at + MASKED_LENGTH] for at in range(len(secret) - MASKED_LENGTH + 1)}:
+            at = text.find(fragment)
             while at >= 0:
-                hidden.update(range(at, at + PART))
-                at = text.find(part, at + 1)
+                hidden.update(range(at, at + MASKED_LENGTH))
+                at = text.find(fragment, at + 1)
     if not hidden:
         return text
     runs = itertools.groupby(range(len(text)), hidden.__contains__)

@@ -146,9 +146,9 @@ class OpenAiSpeech(JsonModel):
             return f"the model '{self.info.name}' speaks the field 'text', and the prompt does not fill it"
         for name in NEEDED:
             if request.fields.get(name) is not None and self.fields.get(name) is None:
-                what = name.replace("_", " ")
-                told = f"--set {self.info.name}.fields.{name}=NAME says how an endpoint calls it that takes one"
-                return f"the model '{self.info.name}' takes no {what} ({told})"
+                field = name.replace("_", " ")
+                option_hint = f"--set {self.info.name}.fields.{name}=NAME says how an endpoint calls it that takes one"
+                return f"the model '{self.info.name}' takes no {field} ({option_hint})"
         return super().check(request)
 
     async def answer(self, request: Request, body: bytes) -> Response:
@@ -189,7 +189,7 @@ class OpenAiSpeech(JsonModel):
             return await read_sound(response), None
         first_s: float | None = None
         parts = []
-        async for part in parts_of(response):
+        async for chunk in parts_of(response):
             first_s = time.monotonic() - began if first_s is None else first_s
-            parts.append(part)
+            parts.append(chunk)
         return b"".join(parts), first_s

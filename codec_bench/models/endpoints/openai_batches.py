@@ -24,7 +24,7 @@ from codec_bench.models.endpoints.batches import (
 from codec_bench.models.endpoints.bodies import named, text_of
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.replies import read_json
-from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
+from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
 
 STATES: Mapping[str, State] = {
     "completed": "ended", "expired": "expired", "cancelled": "cancelled", "failed": "failed",
@@ -78,8 +78,8 @@ class OpenAiBatches(BatchInterface):
         files = tuple(name for name in (named(body, "output_file_id"), named(body, "error_file_id")) if name)
         errors = body.get("errors")
         listed = errors.get("data") if isinstance(errors, Mapping) else None
-        said = [str(one.get("message") or one.get("code")) for one in listed or () if isinstance(one, Mapping)]
-        return Batch(id, state, clean(first_of(said, 3, "; ")), files)
+        messages = [str(one.get("message") or one.get("code")) for one in listed or () if isinstance(one, Mapping)]
+        return Batch(id, state, clean(first_of(messages, 3, "; ")), files)
 
     async def fetch(self, file: str, target: Path) -> None:
         """As `BatchInterface.fetch`."""
@@ -104,5 +104,5 @@ class OpenAiBatches(BatchInterface):
         """As `BatchInterface.delete`."""
         try:
             await self.client.send_once("DELETE", f"/files/{file}", read_json)
-        except (Again, GivenUp, Denied):
+        except (Again, RequestFailed, Denied):
             return

@@ -24,7 +24,7 @@ from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_batches import OpenAiBatches
 from codec_bench.models.endpoints.remote import JSON, check_choice
 from codec_bench.models.endpoints.replies import error_of, read_events, read_json
-from codec_bench.models.endpoints.retries import Again, GivenUp
+from codec_bench.models.endpoints.retries import Again, RequestFailed
 from codec_bench.types import Message, Request, Response, Sound
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Written:
             began: when the attempt began (`time.monotonic`).
 
         Raises:
-            Again, GivenUp: the body is an error and not an answer.
+            Again, RequestFailed: the body is an error and not an answer.
         """
         if body.get("error"):
             raise trouble_within(body, {"400", "413", "422", "BadRequestError"})
@@ -78,25 +78,25 @@ class Written:
             self.usage = openai_usage(body["usage"])
         # Text and sound of one answer may come as two choices; of two texts the first is the answer.
         for choice in body.get("choices") or ():
-            part, index = choice.get("message") or choice.get("delta") or {}, choice.get("index") or 0
-            if self.speaker is None and part.get("content"):
+            delta, index = choice.get("message") or choice.get("delta") or {}, choice.get("index") or 0
+            if self.speaker is None and delta.get("content"):
                 self.speaker = index
-            if index != (self.speaker or 0) and part.get("content") and not part.get("audio"):
+            if index != (self.speaker or 0) and delta.get("content") and not delta.get("audio"):
                 continue
-            self._add_part(part, began)
+            self._add_part(delta, began)
             self.finish = choice.get("finish_reason") or self.finish
 
-    def _add_part(self, part: Mapping[str, Any], began: float) -> None:
-        content = part.get("content")
+    def _add_part(self, delta: Mapping[str, Any], began: float) -> None:
+        content = delta.get("content")
         if isinstance(content, list):
-            thoughts = [piece for piece in content if piece.get("type") in ("reasoning", "thinking")]
-            self.reasoning += [piece.get("text") or _thinking(piece.get("thinking")) for piece in thoughts]
-            self.refusal += "".join(piece.get("refusal") or "" for piece in content)
-            content = "".join(piece.get("text") or "" for piece in content if piece not in thoughts)
-        self.tools += len(part.get("tool_calls") or ())
-        audio = part.get("audio") or {}
-        self.reasoning.append(_thinking(part.get("reasoning_content") or part.get("reasoning")))
-        self.refusal += part.get("refusal") or ""
+            thoughts = [block for block in content if block.get("type") in ("reasoning", "thinking")]
+            self.reasoning += [block.get("text") or _thinking(block.get("thinking")) for block in thoughts]
+            self.refusal += "".join(block.get("refusal") or "" for block in content)
+            content = "".join(block.get("text") or "" for block in content if block not in thoughts)
+        self.tools += len(delta.get("tool_calls") or ())
+        audio = delta.get("audio") or {}
+        self.reasoning.append(_thinking(delta.get("reasoning_content") or delta.get("reasoning")))
+        self.refusal += delta.get("refusal") or ""
         if content:
             self.text.append(content)
         if audio.get("transcript"):
@@ -184,7 +184,7 @@ class OpenAiChat(BatchableModel):
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
         """As `BatchableModel.read_body`."""
         written = Written()
-        understood(lambda body: written.add(_whole(body), 0.0), body)
+        understood(lambda body: written.add(_check_complete(body), 0.0), body)
         written.first_s = None
         return self._response(written, **served_by(about, model=written.model, revision=written.revision))
 
@@ -200,17 +200,17 @@ class OpenAiChat(BatchableModel):
         return body
 
     def _turn(self, message: Message) -> dict[str, Any]:
-        texts = [part for part in message.content if isinstance(part, str)]
+        texts = [item for item in message.content if isinstance(item, str)]
         if len(texts) == len(message.content):  # some servers take plain text only as one string
             return {"role": message.role, "content": "".join(texts)}
-        return {"role": message.role, "content": [self._part(part) for part in message.content]}
+        return {"role": message.role, "content": [self._content_part(item) for item in message.content]}
 
-    def _part(self, part: str | Sound) -> dict[str, Any]:
-        if isinstance(part, str):
-            return {"type": "text", "text": part}
+    def _content_part(self, item: str | Sound) -> dict[str, Any]:
+        if isinstance(item, str):
+            return {"type": "text", "text": item}
         if self.audio_as == "audio_url":
-            return {"type": "audio_url", "audio_url": {"url": data_uri(part)}}
-        data = data_uri(part) if self.audio_as == "input_audio_uri" else wav_base64(part)
+            return {"type": "audio_url", "audio_url": {"url": data_uri(item)}}
+        data = data_uri(item) if self.audio_as == "input_audio_uri" else wav_base64(item)
         return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
 
     async def _read(self, response: aiohttp.ClientResponse, began: float) -> Written:
@@ -228,7 +228,7 @@ class OpenAiChat(BatchableModel):
             async for event in read_events(response):
                 yield event
             return
-        yield _whole(await read_json(response))
+        yield _check_complete(await read_json(response))
 
     def _response(self, written: Written, **about: Any) -> Response:
         about |= {"usage": written.usage, "finish": written.finish, "first_s": written.first_s}
@@ -263,20 +263,20 @@ class OpenAiChat(BatchableModel):
         return Response(text=text, audio=audio, notes=tuple(notes), **about)
 
 
-def _thinking(said: Any) -> str:
+def _thinking(thinking: Any) -> str:
     """A text of reasoning, which some services send as a list of parts."""
-    parts = said if isinstance(said, list) else [said]
-    return "".join(part.get("text") or "" if isinstance(part, Mapping) else part or "" for part in parts)
+    parts = thinking if isinstance(thinking, list) else [thinking]
+    return "".join(block.get("text") or "" if isinstance(block, Mapping) else block or "" for block in parts)
 
 
-def _whole(body: Any) -> Mapping[str, Any]:
+def _check_complete(body: Any) -> Mapping[str, Any]:
     """A complete reply.
 
     Raises:
-        GivenUp: it holds neither an answer nor an error.
+        RequestFailed: it holds neither an answer nor an error.
     """
     if not isinstance(body, dict) or not (body.get("choices") or body.get("error")):
-        raise GivenUp(f"the reply holds no answer: {clean(str(body))}")
+        raise RequestFailed(f"the reply holds no answer: {clean(str(body))}")
     return body
 
 
@@ -286,6 +286,6 @@ def trouble_within(body: Mapping[str, Any], refusals: set[str]) -> Exception:
     Args:
         body: the reply. refusals: the codes of errors that mean that the service refuses this request.
     """
-    said, codes = error_of(json.dumps(body))
-    reason = Diagnostic("service_error_in_answer", message=clean(said))
-    return GivenUp(reason, refused=True, said=json.dumps(body)) if codes & refusals else Again(reason)
+    message, codes = error_of(json.dumps(body))
+    reason = Diagnostic("service_error_in_answer", message=clean(message))
+    return RequestFailed(reason, refused=True, message=json.dumps(body)) if codes & refusals else Again(reason)

@@ -17,7 +17,7 @@ from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.bodies import named, understood
 from codec_bench.models.endpoints.remote import JSON, JsonModel
 from codec_bench.models.endpoints.replies import read_json
-from codec_bench.models.endpoints.retries import GivenUp
+from codec_bench.models.endpoints.retries import RequestFailed
 from codec_bench.types import Request, Response
 
 SIMILARITIES = "similarities"
@@ -66,8 +66,10 @@ class OpenAiEmbeddings(JsonModel):
         reply = await self.client.send("POST", self.path, read_json, content=body, headers=JSON)
         of_text, *others = understood(_embeddings, reply.value)
         if len(others) != len(request.fields["texts"]):
-            wanted = 1 + len(request.fields["texts"])
-            raise GivenUp(f"the reply has {1 + len(others)} embeddings for {wanted} texts", attempts=reply.attempts)
+            expected = 1 + len(request.fields["texts"])
+            raise RequestFailed(
+                f"the reply has {1 + len(others)} embeddings for {expected} texts", attempts=reply.attempts
+            )
         return Response(
             text=json.dumps({SIMILARITIES: [float(of_text @ other) for other in others]}),
             usage={"output_tokens": 0.0, **openai_usage(reply.value.get("usage"))},  # nothing is written
@@ -79,12 +81,12 @@ class OpenAiEmbeddings(JsonModel):
 
 def _embeddings(body: Any) -> np.ndarray:
     """The embeddings of a reply `(texts, dimensions)` in the order of the texts, each of length 1."""
-    given = sorted(body["data"], key=lambda one: one["index"])
-    if [one["index"] for one in given] != list(range(len(given))):
+    rows = sorted(body["data"], key=lambda one: one["index"])
+    if [one["index"] for one in rows] != list(range(len(rows))):
         raise ValueError("the embeddings are not numbered from 0 on")
-    found = np.array([one["embedding"] for one in given], np.float64)
-    lengths = np.linalg.norm(found, axis=-1, keepdims=True)
-    if found.ndim != 2 or not np.isfinite(found).all() or not (lengths > 0).all():
+    vectors = np.array([one["embedding"] for one in rows], np.float64)
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    if vectors.ndim != 2 or not np.isfinite(vectors).all() or not (lengths > 0).all():
         raise ValueError("the embeddings are not lists of finite numbers of which one is not 0")
-    made: np.ndarray = found / lengths
-    return made
+    normalised: np.ndarray = vectors / lengths
+    return normalised

@@ -25,7 +25,7 @@ from codec_bench.models.endpoints.bodies import named
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.openai_realtime import trouble_of
 from codec_bench.models.endpoints.retries import Again
-from codec_bench.models.endpoints.sockets import NOT_TOLD, Heard, SocketModel, Step
+from codec_bench.models.endpoints.sockets import UNSUPPORTED, ServiceEvent, SocketModel, Step
 from codec_bench.types import Audio, Message, Request
 
 if TYPE_CHECKING:
@@ -58,18 +58,18 @@ class OpenAiLive(SocketModel):
     checked: ClassVar[str] = "the types of the package openai 3.54; 2026-11-22"
     sound_last: ClassVar[bool] = True
     changes_answers: ClassVar[tuple[str, ...]] = ("voice",)
-    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(("max_tokens", *NOT_TOLD))
+    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(("max_tokens", *UNSUPPORTED))
 
     def __init__(self, info: ModelInfo, *, voice: str | None = "marin", **connection: Any) -> None:
-        own = {"base_url": "wss://api.openai.com/v1/live/sessions", "key_env": "OPENAI_API_KEY"}
-        super().__init__(info, **{**own, **connection, "rate_hz": RATE_HZ})
+        defaults = {"base_url": "wss://api.openai.com/v1/live/sessions", "key_env": "OPENAI_API_KEY"}
+        super().__init__(info, **{**defaults, **connection, "rate_hz": RATE_HZ})
         self.voice = voice
 
     def encode(self, request: Request) -> list[str]:
         """The start of the session, and then the sounds of the last turn in pieces, as JSON."""
         self.named_parameters(request)  # notes what cannot be told
-        sounds = [part for m in request.messages for part in m.content if not isinstance(part, str)]
-        pieces = [_append(piece) for sound in sounds for piece in pcm16_pieces(sound, PIECE_S)]
+        sounds = [item for m in request.messages for item in m.content if not isinstance(item, str)]
+        pieces = [_append(chunk) for sound in sounds for chunk in pcm16_pieces(sound, PIECE_S)]
         return [self._start(request), *pieces]
 
     def _start(self, request: Request) -> str:
@@ -95,8 +95,8 @@ class OpenAiLive(SocketModel):
         """As `SocketModel.frame`."""
         return _append(b64encode(samples).decode("ascii"))
 
-    def heard(self, event: Mapping[str, Any]) -> Heard:
-        """As `SocketModel.heard`.
+    def read_event(self, event: Mapping[str, Any]) -> ServiceEvent:
+        """As `SocketModel.read_event`.
 
         The session is a stream without turns: the service itself stops when it is interrupted.
         """
@@ -104,10 +104,10 @@ class OpenAiLive(SocketModel):
         if kind == "error":
             raise trouble_of(event["error"])
         if kind == "session.started":
-            return Heard(ready=True, model=named(event["session"], "model"))
+            return ServiceEvent(ready=True, model=named(event["session"], "model"))
         if kind == "session.output_audio.delta":
-            return Heard(sound=from_base64(event["delta"]))
-        return Heard(text=event["delta"]) if kind == "session.output_transcript.delta" else Heard()
+            return ServiceEvent(sound=from_base64(event["delta"]))
+        return ServiceEvent(text=event["delta"]) if kind == "session.output_transcript.delta" else ServiceEvent()
 
     def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
         """As `SocketModel.enter`."""
@@ -148,8 +148,8 @@ class OpenAiLive(SocketModel):
         try:
             await socket.send(events[0])
             await _first(listener, started.wait())
-            for piece in events[1:]:
-                await self._send(socket, piece, listener, spoke)
+            for chunk in events[1:]:
+                await self._send(socket, chunk, listener, spoke)
             spoke.question_s = spoke.sent_s
             while not spoke.is_over():
                 await self._send(socket, _SILENCE, listener, spoke)
@@ -165,13 +165,13 @@ class OpenAiLive(SocketModel):
             with suppress(asyncio.CancelledError, Exception):
                 await listener
 
-    async def _send(self, socket: ClientConnection, piece: str, listener: asyncio.Task[None], spoke: _Spoke) -> None:
+    async def _send(self, socket: ClientConnection, chunk: str, listener: asyncio.Task[None], spoke: _Spoke) -> None:
         """Sends a piece of sound and waits as long as it lasts."""
         if listener.done():
             await listener  # raises what went wrong
             spoke.ended = True
             return
-        await socket.send(piece)
+        await socket.send(chunk)
         spoke.sent_s += PIECE_S
         await asyncio.sleep(PIECE_S * PACE)
 

@@ -33,8 +33,8 @@ from codec_bench.models.endpoints.error_texts import is_daily, wait_of
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.remote import check_choice
-from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
-from codec_bench.models.endpoints.sockets import NOT_TOLD, Heard, SocketModel, Step
+from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
+from codec_bench.models.endpoints.sockets import UNSUPPORTED, ServiceEvent, SocketModel, Step
 from codec_bench.types import Message, Request
 
 RATE_HZ = 24_000
@@ -58,7 +58,7 @@ class OpenAiRealtime(SocketModel):
     checked: ClassVar[str] = "the types of the package openai 3.54; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = ("layout", "voice")
     # A session has a limit and nothing else of how answers are decoded.
-    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(NOT_TOLD)
+    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(UNSUPPORTED)
 
     def __init__(
         self,
@@ -73,8 +73,8 @@ class OpenAiRealtime(SocketModel):
         self.layout, self.voice = layout, voice
         self.turn_detection = dict(turn_detection or {"type": "server_vad"})
         rename = {"max_tokens": "max_response_output_tokens" if layout == "beta" else "max_output_tokens"}
-        own = {"base_url": "wss://api.openai.com/v1/realtime", "key_env": "OPENAI_API_KEY", "rename": rename}
-        super().__init__(info, **{**own, **connection, "rate_hz": QWEN_HZ if layout == "qwen" else RATE_HZ})
+        defaults = {"base_url": "wss://api.openai.com/v1/realtime", "key_env": "OPENAI_API_KEY", "rename": rename}
+        super().__init__(info, **{**defaults, **connection, "rate_hz": QWEN_HZ if layout == "qwen" else RATE_HZ})
 
     def socket_headers(self) -> Mapping[str, str]:
         """As `SocketModel.socket_headers`."""
@@ -126,13 +126,13 @@ class OpenAiRealtime(SocketModel):
         return {"type": "session.update", "session": session}
 
     def _item(self, message: Message) -> dict[str, Any]:
-        said = "text" if self.layout == "beta" else "output_text"
-        text = "input_text" if message.role == "user" else said
+        kind = "text" if self.layout == "beta" else "output_text"
+        text = "input_text" if message.role == "user" else kind
         parts = [
-            {"type": text, "text": part}
-            if isinstance(part, str)
-            else {"type": "input_audio", "audio": pcm16_base64(part)}
-            for part in message.content
+            {"type": text, "text": item}
+            if isinstance(item, str)
+            else {"type": "input_audio", "audio": pcm16_base64(item)}
+            for item in message.content
         ]
         return {"type": "message", "role": message.role, "content": parts}
 
@@ -166,8 +166,8 @@ class OpenAiRealtime(SocketModel):
         """As `SocketModel.frame`."""
         return f'{{"type":"input_audio_buffer.append","audio":"{b64encode(samples).decode("ascii")}"}}'
 
-    def heard(self, event: Mapping[str, Any]) -> Heard:
-        """As `SocketModel.heard`.
+    def read_event(self, event: Mapping[str, Any]) -> ServiceEvent:
+        """As `SocketModel.read_event`.
 
         What is played stops when the service hears speech, unless `turn_detection` says that nothing interrupts.
         """
@@ -178,21 +178,21 @@ class OpenAiRealtime(SocketModel):
             raise trouble_of(event["error"])
         if kind == "session.updated":
             _check_rate(event.get("session"))
-            return Heard(ready=True, model=named(event.get("session"), "model"))
+            return ServiceEvent(ready=True, model=named(event.get("session"), "model"))
         if kind == "input_audio_buffer.speech_started":
-            return Heard(stops=self.turn_detection.get("interrupt_response") is not False, id=about["id"])
+            return ServiceEvent(stops=self.turn_detection.get("interrupt_response") is not False, id=about["id"])
         if kind in ("response.output_audio.delta", "response.audio.delta"):
-            return Heard(sound=from_base64(event["delta"]), **about)
+            return ServiceEvent(sound=from_base64(event["delta"]), **about)
         if kind.startswith("response.") and kind.endswith(("text.delta", "transcript.delta")):
-            return Heard(text=event["delta"], **about)
+            return ServiceEvent(text=event["delta"], **about)
         if kind != "response.done":
-            return Heard(id=about["id"])
+            return ServiceEvent(id=about["id"])
         response, written = event["response"], Written()
         cut = response.get("status") == "cancelled"
         if not cut:
             self._finish(response, written)
         about["answer"] = about["answer"] or str(response.get("id") or "")
-        return Heard(ended="cut" if cut else "whole", usage=openai_usage(response.get("usage")), **about)
+        return ServiceEvent(ended="cut" if cut else "whole", usage=openai_usage(response.get("usage")), **about)
 
     def cut_off(self, item: str, played_s: float) -> str | None:
         """As `SocketModel.cut_off`."""
@@ -216,12 +216,12 @@ def _check_rate(session: Any) -> None:
     """Checks that a session speaks at the rate that was asked for.
 
     Raises:
-        GivenUp: it states another one.
+        RequestFailed: it states another one.
     """
     for name in ("audio", "output", "format", "rate"):
         session = session.get(name) if isinstance(session, Mapping) else None
     if session not in (None, RATE_HZ):
-        raise GivenUp(f"the service speaks at {session} Hz; expected {RATE_HZ} Hz", said="")
+        raise RequestFailed(f"the service speaks at {session} Hz; expected {RATE_HZ} Hz", message="")
 
 
 def trouble_of(error: Mapping[str, Any]) -> Exception:
@@ -236,7 +236,9 @@ def trouble_of(error: Mapping[str, Any]) -> Exception:
         return Denied(reason, "is the key right?", final=True)
     if "model_not_found" in kind:
         return Denied(reason, "is the name of the model right?")
-    return GivenUp(reason, refused=True, said=json.dumps(error)) if "invalid_request" in kind else Again(reason)
+    return (
+        RequestFailed(reason, refused=True, message=json.dumps(error)) if "invalid_request" in kind else Again(reason)
+    )
 
 
 PIECE_S = 10.0
@@ -255,13 +257,13 @@ class OpenAiLiveTranscription(SocketModel):
 
     checked: ClassVar[str] = "the types of the package openai 3.54; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = ("languages",)
-    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(("max_tokens", *NOT_TOLD))
+    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(("max_tokens", *UNSUPPORTED))
 
     def __init__(
         self, info: ModelInfo, *, languages: Mapping[str, str | None] | None = None, **connection: Any
     ) -> None:
-        own = {"base_url": "wss://api.openai.com/v1/realtime?intent=transcription", "key_env": "OPENAI_API_KEY"}
-        super().__init__(info, **{**own, **connection, "rate_hz": RATE_HZ})
+        defaults = {"base_url": "wss://api.openai.com/v1/realtime?intent=transcription", "key_env": "OPENAI_API_KEY"}
+        super().__init__(info, **{**defaults, **connection, "rate_hz": RATE_HZ})
         self.languages = dict(languages or {})
 
     def check(self, request: Request) -> str | None:
@@ -277,11 +279,11 @@ class OpenAiLiveTranscription(SocketModel):
         if language is not None and self.languages.get(language, language) is not None:
             transcription["languages"] = [self.languages.get(language, language)]
         pcm = {"type": "audio/pcm", "rate": RATE_HZ}
-        heard = {"format": pcm, "transcription": transcription, "turn_detection": None}
-        session = {"type": "transcription", "audio": {"input": heard}}
+        audio_input = {"format": pcm, "transcription": transcription, "turn_detection": None}
+        session = {"type": "transcription", "audio": {"input": audio_input}}
         appends = [
-            {"type": "input_audio_buffer.append", "audio": piece}
-            for piece in pcm16_pieces(request.fields["audio"], PIECE_S)
+            {"type": "input_audio_buffer.append", "audio": chunk}
+            for chunk in pcm16_pieces(request.fields["audio"], PIECE_S)
         ]
         events = [{"type": "session.update", "session": session}, *appends, {"type": "input_audio_buffer.commit"}]
         return [json.dumps(event) for event in events]

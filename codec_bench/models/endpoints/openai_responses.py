@@ -21,7 +21,7 @@ from codec_bench.models.endpoints.openai_batches import OpenAiBatches
 from codec_bench.models.endpoints.openai_chat import trouble_within
 from codec_bench.models.endpoints.remote import JSON, check_choice
 from codec_bench.models.endpoints.replies import read_json
-from codec_bench.models.endpoints.retries import GivenUp
+from codec_bench.models.endpoints.retries import RequestFailed
 from codec_bench.types import Message, Request, Response, Sound
 
 if TYPE_CHECKING:
@@ -81,21 +81,21 @@ class OpenAiResponses(BatchableModel):
         return understood(lambda body: self._response(body, about), body)
 
     def _turn(self, message: Message) -> dict[str, Any]:
-        texts = [part for part in message.content if isinstance(part, str)]
+        texts = [item for item in message.content if isinstance(item, str)]
         if len(texts) == len(message.content):  # earlier answers are taken as plain text only
             return {"type": "message", "role": message.role, "content": "".join(texts)}
         parts = [{"type": "input_text", "text": p} if isinstance(p, str) else self._sound(p) for p in message.content]
         return {"type": "message", "role": message.role, "content": parts}
 
-    def _sound(self, part: Sound) -> dict[str, Any]:
+    def _sound(self, sound: Sound) -> dict[str, Any]:
         if self.audio_as == "audio_url":
-            return {"type": "input_audio", "audio_url": data_uri(part)}
-        return {"type": "input_audio", "input_audio": {"data": wav_base64(part), "format": "wav"}}
+            return {"type": "input_audio", "audio_url": data_uri(sound)}
+        return {"type": "input_audio", "input_audio": {"data": wav_base64(sound), "format": "wav"}}
 
     def _response(self, body: Mapping[str, Any], about: dict[str, Any]) -> Response:
         parts = [p for item in body["output"] if item.get("type") == "message" for p in item.get("content") or ()]
-        text = "".join(part.get("text") or "" for part in parts if part.get("type") == "output_text")
-        refusal = "".join(part.get("refusal") or "" for part in parts if part.get("type") == "refusal")
+        text = "".join(content.get("text") or "" for content in parts if content.get("type") == "output_text")
+        refusal = "".join(content.get("refusal") or "" for content in parts if content.get("type") == "refusal")
         why = (body.get("incomplete_details") or {}).get("reason") if body.get("status") == "incomplete" else None
         about = {**about, "usage": openai_usage(body.get("usage")), "finish": FINISHES.get(why, why) if why else "stop"}
         if refusal:
@@ -115,9 +115,9 @@ def _check(body: Any) -> None:
     """Checks that a reply holds an answer.
 
     Raises:
-        Again, GivenUp: it holds an error, or nothing.
+        Again, RequestFailed: it holds an error, or nothing.
     """
     if isinstance(body, Mapping) and body.get("error"):
         raise trouble_within(body, {"invalid_request_error", "invalid_prompt"})
     if not isinstance(body, Mapping) or not isinstance(body.get("output"), list):
-        raise GivenUp(f"the reply holds no answer: {clean(str(body))}")
+        raise RequestFailed(f"the reply holds no answer: {clean(str(body))}")

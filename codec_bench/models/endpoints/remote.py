@@ -30,12 +30,12 @@ from codec_bench.models.endpoints.retries import (
     MOST_REQUESTS,
     REPEATS,
     TOO_OFTEN,
-    GivenUp,
     Patience,
     Persistence,
     Repeats,
+    RequestFailed,
 )
-from codec_bench.models.windows import Heard, hear, join
+from codec_bench.models.windows import WindowedRequest, join, split_windows
 from codec_bench.types import Request, Response
 
 _MOST = 1_000_000
@@ -157,9 +157,9 @@ class RemoteModel(Model):
         """Parameters of requests that the service could not be told, each with the reason."""
         return self._untold
 
-    def set_waiting(self, tell: Callable[[str], None], *, patient: bool = False) -> None:
+    def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:
         """As `Model.set_waiting`."""
-        self.client.tell = tell
+        self.client.notify = notify
         if patient:
             self.client.patience = replace(self.client.patience, stops_s=None)
 
@@ -189,18 +189,18 @@ class RemoteModel(Model):
             return Response.refused(refusal, attempts=0)
         # A thread is worth what it costs where sounds are read and encoded, and not for words.
         silent = next(clips_of(request), None) is None
-        heard, body = self.prepared(request) if silent else await asyncio.to_thread(self.prepared, request)
-        if isinstance(heard, Response):
-            return heard
+        windowed, body = self.prepared(request) if silent else await asyncio.to_thread(self.prepared, request)
+        if isinstance(windowed, Response):
+            return windowed
         answers: list[Response] = []
-        for part in heard.requests:
+        for window in windowed.requests:
             if answers:
-                body = await asyncio.to_thread(self.encode, part)
-            answers.append(await self.concluded(part, self._instructed(part, body)))
+                body = await asyncio.to_thread(self.encode, window)
+            answers.append(await self.concluded(window, self._instructed(window, body)))
             if answers[-1].status != "ok":
                 break
         try:
-            return join(answers, heard)
+            return join(answers, windowed)
         except UserError as error:
             return Response.failed(error.message)
 
@@ -228,20 +228,20 @@ class RemoteModel(Model):
             body: what `encode` made of it.
 
         Raises:
-            GivenUp: the service gave no answer.
+            RequestFailed: the service gave no answer.
             AudioError: the audio of the answer cannot be read.
             UserError: as `ask`.
         """
 
     def named_parameters(self, request: Request) -> dict[str, Any]:
         """The generation parameters under the service's names: those of the model, replaced by those of the request."""
-        given = {name: value for name, value in request.parameters.items() if value is not None}
+        parameters = {name: value for name, value in request.parameters.items() if value is not None}
         if not self.reasons:
-            given.pop("reasoning_tokens", None)
-        elif "max_tokens" in given:
-            given["max_tokens"] += given.get("reasoning_tokens", REASONING_TOKENS)
+            parameters.pop("reasoning_tokens", None)
+        elif "max_tokens" in parameters:
+            parameters["max_tokens"] += parameters.get("reasoning_tokens", REASONING_TOKENS)
         out = dict(self.parameters)
-        for name, value in given.items():
+        for name, value in parameters.items():
             called = self.called(name)
             if called is not None:
                 put(out, called, value)
@@ -257,15 +257,15 @@ class RemoteModel(Model):
         # Vendors of closed models set no penalty of their own and refuse to hear of one.
         return None if name == "repetition_penalty" and is_vendor(self.base_url) else name
 
-    def prepared(self, request: Request) -> tuple[Heard | Response, Any]:
+    def prepared(self, request: Request) -> tuple[WindowedRequest | Response, Any]:
         """The requests that the model is given in place of one, with what `encode` makes of the first; or why there are
         none.
         """
         try:
-            heard = hear(request, self.info, self.rate_hz)
+            windowed = split_windows(request, self.info, self.rate_hz)
         except UserError as error:
             return Response.failed(error.message, attempts=0), None
-        return heard, self.encode(heard.requests[0])
+        return windowed, self.encode(windowed.requests[0])
 
     async def concluded(self, request: Request, answer: Awaitable[Response], *, share: float = 1.0) -> Response:
         """An answer as it is recorded: a response for every error, with what it cost and without the key.
@@ -283,14 +283,14 @@ class RemoteModel(Model):
     async def _checked(self, request: Request, answer: Awaitable[Response]) -> Response:
         try:
             response = await answer
-        except GivenUp as end:
+        except RequestFailed as end:
             make = Response.refused if end.refused else Response.failed
             return make(end.reason, text=end.text, attempts=end.attempts, finish=end.code)
         except AudioError as error:
             return Response.failed(error.message)
         except UNEXPECTED as error:  # a value of another type than the service documents
-            said = clean(f"{type(error).__name__}: {error}")
-            return Response.failed(Diagnostic("unexpected_layout", message=said))
+            error_text = clean(f"{type(error).__name__}: {error}")
+            return Response.failed(Diagnostic("unexpected_layout", message=error_text))
         if response.status == "ok" and request.wants == "audio" and response.audio is None:
             reason = Diagnostic("no_audio_in_answer")
             return replace(response, status="failed", reason=reason, text=response.text or None, notes=())
@@ -305,12 +305,12 @@ class RemoteModel(Model):
         for _ in range(len(request.parameters) + 1):
             try:
                 return await self.answer(request, body)
-            except GivenUp as end:
+            except RequestFailed as end:
                 if not end.refused or self.client.answered:
                     raise
                 if not self._learn(end, request):
                     hint = mistake_of(
-                        end.said,
+                        end.message,
                         name=self.info.name,
                         model=self.model,
                         audio_as=self.audio_as,
@@ -320,7 +320,7 @@ class RemoteModel(Model):
                         raise UserError(end.reason, hint=hint) from None
                     raise
                 if (repeats := REPEATS.get()) is not None and not repeats.take():
-                    raise GivenUp(end.reason, attempts=MOST_REQUESTS, code=TOO_OFTEN) from None
+                    raise RequestFailed(end.reason, attempts=MOST_REQUESTS, code=TOO_OFTEN) from None
             body = await asyncio.to_thread(self.encode, request)
         return await self.answer(request, body)
 
@@ -328,11 +328,11 @@ class RemoteModel(Model):
         """The names in a body that the model's options set."""
         return [*self.parameters, *(name for name in ("modalities", "voice") if name in self.changes_answers)]
 
-    def _learn(self, end: GivenUp, request: Request) -> bool:
+    def _learn(self, end: RequestFailed, request: Request) -> bool:
         """Learns from a refusal which parameter the service does not take; returns whether it was one."""
         called = {name: self.called(name) for name in request.parameters}
         sent = {there: name for name, there in called.items() if there is not None}
-        lesson = lesson_of(end.said, sent)
+        lesson = lesson_of(end.message, sent)
         if lesson is None:
             return False
         name = sent[lesson.parameter]
@@ -345,10 +345,12 @@ class RemoteModel(Model):
         """The response without the key, which a service may repeat in its answer."""
         hide = partial(masked, secrets=self.key.secrets())
         shown: dict[str, Any] = {
-            name: hide(said) for name in ("text", "reason", "finish", "reasoning") if (said := getattr(response, name))
+            name: hide(shown_text)
+            for name in ("text", "reason", "finish", "reasoning")
+            if (shown_text := getattr(response, name))
         }
         notes = tuple(map(hide, response.notes))
-        served = {name: hide(clean(said)) for name, said in response.served.items()}
+        served = {name: hide(clean(shown_text)) for name, shown_text in response.served.items()}
         if shown.get("text", response.text) != response.text:
             notes = (*notes, "the service repeated its key in the answer; it was masked")
         return replace(response, **shown, notes=notes, served=served)

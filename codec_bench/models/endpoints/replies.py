@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.retries import Again, GivenUp
+from codec_bench.models.endpoints.retries import Again, RequestFailed
 
 if TYPE_CHECKING:
     import aiohttp
@@ -31,13 +31,13 @@ def error_of(text: str) -> tuple[str, set[str]]:
         return text, set()
     error = body.get("error")
     inner: dict[str, Any] = error if isinstance(error, dict) else body
-    given = inner.get("details")
-    details = [d for d in given if isinstance(d, dict)] if isinstance(given, list) else []
+    listed = inner.get("details")
+    details = [d for d in listed if isinstance(d, dict)] if isinstance(listed, list) else []
     codes = {str(d[key]) for d in [inner, *details] for key in ("code", "type", "reason", "status") if d.get(key)}
     for key in ("message", "detail", "error", "msg"):
         if inner.get(key):
-            said = inner[key]
-            return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False), codes
+            message = inner[key]
+            return message if isinstance(message, str) else json.dumps(message, ensure_ascii=False), codes
     return text, codes
 
 
@@ -45,23 +45,23 @@ async def parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     """The pieces of the body as they arrive.
 
     Raises:
-        GivenUp: the body is longer than `MAX_BYTES`.
+        RequestFailed: the body is longer than `MAX_BYTES`.
     """
     size = 0
-    async for part in response.content.iter_any():
-        size += len(part)
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
         if size > MAX_BYTES:
-            raise GivenUp(f"the reply is longer than {MAX_BYTES >> 20} MiB")
-        yield part
+            raise RequestFailed(f"the reply is longer than {MAX_BYTES >> 20} MiB")
+        yield chunk
 
 
 async def read_bytes(response: aiohttp.ClientResponse) -> bytes:
     """The complete body.
 
     Raises:
-        GivenUp: the body is longer than `MAX_BYTES`.
+        RequestFailed: the body is longer than `MAX_BYTES`.
     """
-    return b"".join([part async for part in parts_of(response)])
+    return b"".join([chunk async for chunk in parts_of(response)])
 
 
 def is_text(response: aiohttp.ClientResponse) -> bool:
@@ -81,13 +81,13 @@ async def read_sound(response: aiohttp.ClientResponse) -> bytes:
     """The complete body of a reply that is a sound.
 
     Raises:
-        Again: it is a page, such as that of a proxy. GivenUp: it is another text, or too long.
+        Again: it is a page, such as that of a proxy. RequestFailed: it is another text, or too long.
     """
     data = await read_bytes(response)
     # Some services name the wrong type; a sound has bytes that are in no text.
     if is_text(response) and not _is_binary(data[:4096]):
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
-        trouble = Again if kind == "text/html" else GivenUp
+        trouble = Again if kind == "text/html" else RequestFailed
         raise trouble(f"expected audio, got {clean(kind)}: {clean(data.decode('utf-8', 'replace'))}")
     return data
 
@@ -103,9 +103,9 @@ async def read_json(response: aiohttp.ClientResponse, _began: float = 0.0) -> An
         return parse_json(body)
     except ValueError:
         kind = response.headers.get("content-type", "no content type")
-        said = clean(body.decode("utf-8", "replace")) or "nothing"
-        got = f"JSON that is damaged or cut off ({clean(kind)})" if "json" in kind and said[0] in "{[" else clean(kind)
-        raise Again(f"expected JSON, got {got}: {said}") from None
+        text = clean(body.decode("utf-8", "replace")) or "nothing"
+        got = f"JSON that is damaged or cut off ({clean(kind)})" if "json" in kind and text[0] in "{[" else clean(kind)
+        raise Again(f"expected JSON, got {got}: {text}") from None
 
 
 class EventLines:
@@ -153,15 +153,15 @@ async def read_events(response: aiohttp.ClientResponse) -> AsyncIterator[Any]:
 
     Raises:
         Again: an event is not JSON, or the reply is not a stream of events.
-        GivenUp: the stream is longer than `MAX_BYTES`.
+        RequestFailed: the stream is longer than `MAX_BYTES`.
     """
     kind = response.headers.get("content-type", "")
     if "text/event-stream" not in kind:
-        said = clean((await read_bytes(response)).decode("utf-8", "replace"))
-        raise Again(f"expected a stream of events, got {clean(kind) or 'no content type'}: {said}")
+        text = clean((await read_bytes(response)).decode("utf-8", "replace"))
+        raise Again(f"expected a stream of events, got {clean(kind) or 'no content type'}: {text}")
     lines, done = EventLines(), False
-    async for part in parts_of(response):  # read to the end, so that the connection can be reused
-        for event in lines.feed(part):
+    async for chunk in parts_of(response):  # read to the end, so that the connection can be reused
+        for event in lines.feed(chunk):
             done = done or event.strip() == "[DONE]"
             if not done:
                 yield _parsed(event)

@@ -83,16 +83,16 @@ class Gate:
                 await self._sleep(pause)
             if (places is not None and places.take(self)) or self._free(places is not None) > 0:
                 break
-            place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             if places is None:
-                self._waiting.append(place)
+                self._waiting.append(slot)
             else:
-                self._waiting_to_hold.append(place)
-                places.wait(self, place)
+                self._waiting_to_hold.append(slot)
+                places.wait(self, slot)
             try:
-                await place
+                await slot
             except asyncio.CancelledError:
-                if place.done() and not place.cancelled():
+                if slot.done() and not slot.cancelled():
                     self._wake()  # gives the place to the next request
                 raise
         self.busy += 1
@@ -144,9 +144,9 @@ class Gate:
         woken = 0
         for waiting, holds in ((self._waiting, False), (self._waiting_to_hold, True)):
             while waiting and self._free(holds) > woken:
-                place = waiting.popleft()
-                if not place.done():
-                    place.set_result(None)
+                slot = waiting.popleft()
+                if not slot.done():
+                    slot.set_result(None)
                     woken += 1
 
 
@@ -158,9 +158,9 @@ class Places:
         self._waiting: list[tuple[Gate, asyncio.Future[None]]] = []
         self._over = False
 
-    def wait(self, gate: Gate, place: asyncio.Future[None]) -> None:
+    def wait(self, gate: Gate, slot: asyncio.Future[None]) -> None:
         """Lets a further request of the question, which waits at a gate, go on with the next place that is held there."""
-        self._waiting.append((gate, place))
+        self._waiting.append((gate, slot))
 
     def hold(self, gate: Gate) -> None:
         """Holds one more place, unless the question is over: a request may end after it."""
@@ -169,9 +169,9 @@ class Places:
         gate.held += 1
         self._at.append(gate)
         self._waiting = [one for one in self._waiting if not one[1].done()]
-        place = next((place for at, place in self._waiting if at is gate), None)
-        if place is not None:  # nobody else gives this question a place while it holds them all
-            place.set_result(None)
+        slot = next((slot for at, slot in self._waiting if at is gate), None)
+        if slot is not None:  # nobody else gives this question a place while it holds them all
+            slot.set_result(None)
 
     def take(self, gate: Gate) -> bool:
         """Takes a place that is held there for a further request of the same question; whether there was one."""
@@ -222,7 +222,7 @@ GONE = 8
 ALIKE = 8
 _SHOWN = 160  # characters of what a service says, on the line of the progress
 _CHANGING = re.compile(r"[0-9a-f-]{8,}|\d+")
-KEPT = "what was answered is kept, and the same command goes on with the rest"
+RESUME_HINT = "what was answered is kept, and the same command goes on with the rest"
 
 
 class Again(Exception):
@@ -243,16 +243,22 @@ class Again(Exception):
         wait_s: float | None = None,
         crowded: bool = False,
         slow: bool = False,
-        lost: bool = False,
+        disconnected: bool = False,
         daily: bool = False,
         hint: str | None = None,
     ) -> None:
         super().__init__(reason)
-        self.reason, self.wait_s, self.crowded, self.slow, self.lost = reason, wait_s, crowded, slow, lost
+        self.reason, self.wait_s, self.crowded, self.slow, self.disconnected = (
+            reason,
+            wait_s,
+            crowded,
+            slow,
+            disconnected,
+        )
         self.daily, self.hint = daily, hint
 
 
-class GivenUp(Exception):
+class RequestFailed(Exception):
     """There will be no answer to a request: the service refuses it (`refused`), or every attempt failed.
 
     `said` is what the service sent with its refusal, unread. `code` is `TOO_OFTEN` or None.
@@ -265,11 +271,11 @@ class GivenUp(Exception):
         refused: bool = False,
         text: str | None = None,
         attempts: int = 1,
-        said: str = "",
+        message: str = "",
         code: str | None = None,
     ) -> None:
         super().__init__(reason)
-        self.reason, self.refused, self.text, self.attempts, self.said = reason, refused, text, attempts, said
+        self.reason, self.refused, self.text, self.attempts, self.message = reason, refused, text, attempts, message
         self.code = code
 
 
@@ -354,20 +360,20 @@ class Persistence:
         self.gate = Gate(concurrency, clock=clock, sleep=sleep)
         self.answered = 0
         self._clock, self._sleep, self._rng = clock, sleep, rng or random.Random()
-        self._given_up = 0
+        self._failures = 0
         self._alike, self._alike_count = "", 0
         self._good_at: float | None = None
-        self.tell: Callable[[str], None] = lambda sentence: None
+        self.notify: Callable[[str], None] = lambda sentence: None
 
     async def insist(self, attempt: Callable[[], Awaitable[T]]) -> Reply[T]:
         """Awaits `attempt()` until it returns.
 
         Args:
-            attempt: raises `Again` if another attempt may succeed, `GivenUp` if none will, and `Denied` if the service
+            attempt: raises `Again` if another attempt may succeed, `RequestFailed` if none will, and `Denied` if the service
                 denies access.
 
         Raises:
-            GivenUp: there is no answer; the reason is that of the last attempt.
+            RequestFailed: there is no answer; the reason is that of the last attempt.
             UserError: every other request would fail too.
         """
         began, attempts, timeouts, repeats = self._clock(), 0, 0, REPEATS.get() or Repeats()
@@ -378,7 +384,7 @@ class Persistence:
                 return await self._once(attempt, attempts)
             except Again as again:
                 timeouts += again.slow
-                tries = 1 if self._given_up >= GONE else self.patience.attempts
+                tries = 1 if self._failures >= GONE else self.patience.attempts
                 spent = attempts >= tries or timeouts >= TIMEOUTS
                 wait = self._wait_s(again, attempts)
                 if (again.crowded or not spent) and not repeats.take():
@@ -390,17 +396,19 @@ class Persistence:
                 if spent:
                     raise self._end(again, attempts) from None
                 if not (again.crowded or self.answered):
-                    self.tell(f"no answer yet, next try in {max(1, round(wait))} s; {_brief(again.reason)}")
-            except GivenUp as given_up:
-                given_up.attempts = attempts
-                if given_up.refused and not self.answered:
-                    self._count(given_up.reason, cause_of(given_up.reason))
+                    self.notify(f"no answer yet, next try in {max(1, round(wait))} s; {_brief(again.reason)}")
+            except RequestFailed as failure:
+                failure.attempts = attempts
+                if failure.refused and not self.answered:
+                    self._count(failure.reason, cause_of(failure.reason))
                 raise
             except Denied as denied:
                 if denied.final or not self.answered:
-                    raise UserError(denied.reason, hint=denied.hint + (f"; {KEPT}" if self.answered else "")) from None
-                self._count(denied.reason, f"{denied.hint}; {KEPT}")
-                raise GivenUp(denied.reason, attempts=attempts) from None
+                    raise UserError(
+                        denied.reason, hint=denied.hint + (f"; {RESUME_HINT}" if self.answered else "")
+                    ) from None
+                self._count(denied.reason, f"{denied.hint}; {RESUME_HINT}")
+                raise RequestFailed(denied.reason, attempts=attempts) from None
             await self._sleep(wait)
 
     def _throttled(self, again: Again, wait: float, began: float) -> bool:
@@ -415,12 +423,12 @@ class Persistence:
             if again.daily or wait > limit_s or silent_s > limit_s:
                 why = f"the quota of the day is used up: {again.reason}" if again.daily else again.reason
                 asks = f", and asks to wait {wait:.0f} s" if again.wait_s is not None and wait > limit_s else ""
-                raise UserError(f"{why}{asks}", hint=f"{KEPT}; --wait waits for as long as it takes")
+                raise UserError(f"{why}{asks}", hint=f"{RESUME_HINT}; --wait waits for as long as it takes")
         places = int(self.gate.limit)
         slots = f"{places} slot{'s' if places != 1 else ''}"
         # Before the first answer it is not known that the service will ever take a request.
-        said = "" if self.answered else f"; {_brief(again.reason)}"
-        self.tell(f"rate limited, next try in {max(1, round(wait))} s, {slots}{said}")
+        detail = "" if self.answered else f"; {_brief(again.reason)}"
+        self.notify(f"rate limited, next try in {max(1, round(wait))} s, {slots}{detail}")
         return limit_s is not None and now - began + wait > self.patience.throttled_s
 
     def _count(self, reason: str, hint: str) -> None:
@@ -445,7 +453,7 @@ class Persistence:
                 value = await attempt()
             outcome = "good"
             self.answered += 1
-            self._given_up = self._alike_count = 0
+            self._failures = self._alike_count = 0
             self._good_at = self._clock()
             return Reply(value, self._clock() - began, number)
         except TimeoutError:
@@ -472,13 +480,13 @@ class Persistence:
         return self._rng.uniform(0.0, longest)
 
     def _end(self, again: Again, attempts: int, code: str | None = None) -> Exception:
-        self._given_up += 1
-        if again.lost and not self.answered:
+        self._failures += 1
+        if again.disconnected and not self.answered:
             return UserError(again.reason, hint=again.hint or "is the server running, and is base_url right?")
         sent = f"; the question was sent {MOST_REQUESTS} times" if code is not None else ""
-        return GivenUp(again.reason + sent, attempts=attempts, code=code)
+        return RequestFailed(again.reason + sent, attempts=attempts, code=code)
 
 
-def _brief(said: str) -> str:
+def _brief(text: str) -> str:
     """What a service said, for the line of the progress."""
-    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -4,7 +4,7 @@ attempts.
 Conventions
     A request is a list of messages. The first `opening` of them are sent at once, and the others when the service has
     said that the session is ready. Audio that arrives is samples without a header. A conversation in time
-    (`conversation`, `frame`, `hear`) is a session to which sound is sent at the speed of speech, and in which the
+    (`conversation`, `frame`, `read_message`) is a session to which sound is sent at the speed of speech, and in which the
     service finds the ends of turns. `apps/conversation` holds its clock.
 """
 
@@ -29,7 +29,7 @@ from codec_bench.models.endpoints.keys import check_headers, check_url, clean
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.remote import RemoteModel
 from codec_bench.models.endpoints.replies import MAX_BYTES, error_of
-from codec_bench.models.endpoints.retries import Again, Denied, GivenUp, Persistence, is_crowded, is_temporary
+from codec_bench.models.endpoints.retries import Again, Denied, Persistence, RequestFailed, is_crowded, is_temporary
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 CONNECT_S = 15.0
 Step = Literal["", "ready", "done"]
 # What a session cannot be told of how answers are decoded.
-NOT_TOLD = ("reasoning_tokens", "temperature", "repetition_penalty", "top_p", "stop", "seed")
+UNSUPPORTED = ("reasoning_tokens", "temperature", "repetition_penalty", "top_p", "stop", "seed")
 # websockets logs the headers of its handshake, and the key is one of them. This logger writes nothing.
 _SILENT = logging.Logger("codec_bench.models.endpoints.sockets", logging.CRITICAL + 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ServiceEvent:
     """What one message of a service says in a conversation in time.
 
     Args:
         ready: whether sound may be sent from now on.
-        sound: 16-bit samples of the answer at `heard_hz`. text: words of it.
+        sound: 16-bit samples of the answer at `output_rate_hz`. text: words of it.
         answer: what the service calls the answer, and `item` the turn of the conversation that holds it; empty if it
         has no names.
         stops: whether what was sent and not yet played must not be played, because the user was heard to speak.
@@ -74,7 +74,7 @@ class SocketModel(RemoteModel):
 
     opening: ClassVar[int | None] = None
     """How many messages are sent before the service says that the session is ready; None for all."""
-    heard_hz: ClassVar[int] = 24_000
+    output_rate_hz: ClassVar[int] = 24_000
     """Sample rate of spoken answers."""
     sound_last: ClassVar[bool] = False
     """Whether sound is taken in the last turn only."""
@@ -104,7 +104,7 @@ class SocketModel(RemoteModel):
     def check(self, request: Request) -> str | None:
         """Why the model does not take a request; None if it does."""
         turns = [m for m in request.messages if m.role != "system"]
-        if self.sound_last and any(not isinstance(part, str) for m in turns[:-1] for part in m.content):
+        if self.sound_last and any(not isinstance(item, str) for m in turns[:-1] for item in m.content):
             return f"the model '{self.info.name}' takes sound in the last turn only"
         return super().check(request)
 
@@ -125,7 +125,7 @@ class SocketModel(RemoteModel):
         """Adds a message of the service to the answer; says whether the session is ready, or the answer complete.
 
         Raises:
-            Again, GivenUp, Denied: the message is an error.
+            Again, RequestFailed, Denied: the message is an error.
         """
 
     async def answer(self, request: Request, body: list[str]) -> Response:
@@ -147,7 +147,7 @@ class SocketModel(RemoteModel):
         spoken = "".join(written.text or written.transcript)
         if not written.audio or request.wants == "text":
             return Response(text=spoken, notes=(note if spoken else (EMPTY,)), **about)
-        sound = audio_of(from_pieces(written.audio), "pcm", self.heard_hz)
+        sound = audio_of(from_pieces(written.audio), "pcm", self.output_rate_hz)
         return Response(text=spoken or None, audio=sound, notes=note, **about)
 
     async def talk(self, socket: ClientConnection, events: list[str], began: float) -> Written:
@@ -158,7 +158,7 @@ class SocketModel(RemoteModel):
                 (`time.monotonic`).
 
         Raises:
-            Again, GivenUp, Denied: there is no answer.
+            Again, RequestFailed, Denied: there is no answer.
         """
         written = Written()
         for event in events[: self.opening]:
@@ -179,7 +179,7 @@ class SocketModel(RemoteModel):
         """An open connection, for as long as the `with` block lasts.
 
         Raises:
-            Again, GivenUp, Denied: the service cannot be reached, turns the connection down or breaks it; without the
+            Again, RequestFailed, Denied: the service cannot be reached, turns the connection down or breaks it; without the
                 key.
         """
         from websockets import exceptions
@@ -202,8 +202,8 @@ class SocketModel(RemoteModel):
         except OSError as error:
             if isinstance(error, TimeoutError):  # the time limit of the attempt or of the handshake
                 raise
-            raise Again(f"nothing answers at {self.base_url}: {clean(str(error))}", lost=True) from None
-        except (Again, GivenUp) as trouble:
+            raise Again(f"nothing answers at {self.base_url}: {clean(str(error))}", disconnected=True) from None
+        except (Again, RequestFailed) as trouble:
             trouble.reason = clean(trouble.reason, self._secrets)
             raise
 
@@ -229,11 +229,11 @@ class SocketModel(RemoteModel):
         """The message that carries a frame of sound: 16-bit samples at `rate_hz`."""
         raise NotImplementedError
 
-    def heard(self, event: Mapping[str, Any]) -> Heard:
+    def read_event(self, event: Mapping[str, Any]) -> ServiceEvent:
         """What a message of the service says during a conversation in time.
 
         Raises:
-            Again, GivenUp, Denied: the message is an error.
+            Again, RequestFailed, Denied: the message is an error.
         """
         raise NotImplementedError
 
@@ -245,9 +245,9 @@ class SocketModel(RemoteModel):
         """
         return None
 
-    def hear(self, message: str | bytes) -> Heard:
-        """Reads one message of a conversation in time; as `heard`."""
-        return self._read(message, self.heard)
+    def read_message(self, message: str | bytes) -> ServiceEvent:
+        """Reads one message of a conversation in time; as `read_event`."""
+        return self._read(message, self.read_event)
 
     async def _attempt(self, events: list[str]) -> Written:
         began = time.monotonic()
@@ -267,11 +267,11 @@ class SocketModel(RemoteModel):
         return understood(read, event, "event")
 
     def _error(self, status: int, body: bytes) -> Exception:
-        said = clean(error_of(body.decode("utf-8", "replace"))[0], self._secrets)
-        reason = f"{self.base_url} answered {status}" + (f": {said}" if said else "")
+        message = clean(error_of(body.decode("utf-8", "replace"))[0], self._secrets)
+        reason = f"{self.base_url} answered {status}" + (f": {message}" if message else "")
         if is_temporary(status):
             crowded = is_crowded(status)
-            return Again(reason, wait_s=wait_of({}, said), crowded=crowded, daily=crowded and is_daily(said))
+            return Again(reason, wait_s=wait_of({}, message), crowded=crowded, daily=crowded and is_daily(message))
         hint = f"is the key in the environment variable {self.key.env} right, and the model's name?"
         return Denied(
             reason,

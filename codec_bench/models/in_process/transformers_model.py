@@ -17,7 +17,7 @@ from codec_bench.models.in_process.families import family_of
 from codec_bench.models.in_process.families.base import Family, Loading, Row, Settings, Template, one_limit
 from codec_bench.models.in_process.families.checkpoint import codec_of, locate, parse_dtype, read_config
 from codec_bench.types import Request, Response
-from codec_bench.weights.find import Found
+from codec_bench.weights.find import LocalCheckpoint
 
 
 class TransformersModel(BatchModel):
@@ -71,16 +71,16 @@ class TransformersModel(BatchModel):
         if not isinstance(batch_s, (int, float)) or isinstance(batch_s, bool) or batch_s <= 0:
             raise UserError(f"the model '{info.name}' has batch_s={batch_s!r}; expected a number of seconds over 0")
         self.info, self.batch_s = info, float(batch_s)
-        self._asked_device = str(device)
+        self._requested_device = str(device)
         self._weights, self._revision, self._dtype = str(weights), revision, dtype
-        self._how: dict[str, Any] = {
+        self._loading_options: dict[str, Any] = {
             "template": template, "system": system, "reasoning_end": reasoning_end, "speaker": speaker,
             "trust": bool(trust_remote_code),
         }  # fmt: skip
         self._defaults = Settings.parse(parameters or {})
         self.reasons = reasoning_end is not None
         self.draws = "audio" in info.outputs
-        self._place: Found | None = None
+        self._checkpoint: LocalCheckpoint | None = None
         self._family: Family | None = None
 
     def choose_device(self) -> str:
@@ -89,7 +89,7 @@ class TransformersModel(BatchModel):
         Raises:
             UserError: there is no such device.
         """
-        return _resolved(self.info.name, self._asked_device)
+        return _resolved(self.info.name, self._requested_device)
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -98,11 +98,11 @@ class TransformersModel(BatchModel):
         Raises:
             WeightsError: the weights are not on this machine.
         """
-        found = self._found()
-        codec = codec_of(found.folder)
+        checkpoint = self._find_checkpoint()
+        codec = codec_of(checkpoint.folder)
         return {
             "kind": type(self).__name__,
-            "weights": found.identity,
+            "weights": checkpoint.identity,
             **({} if codec is None else {"codec": codec.identity}),
             "dtype": self._computes_in(),
             "transformers": version("transformers"),
@@ -110,7 +110,7 @@ class TransformersModel(BatchModel):
             "limit_s": self.info.limit_s,
             "window_s": self.info.window_s,
             "parameters": {field: getattr(self._defaults, field) for field in Settings.__slots__} | {"stop": list(self._defaults.stop)},
-            **self._how,
+            **self._loading_options,
         }  # fmt: skip
 
     async def start(self) -> None:
@@ -129,11 +129,16 @@ class TransformersModel(BatchModel):
     def _loaded(self) -> Family:
         if self._family is not None:
             return self._family
-        found = self._found()
-        config = read_config(found.folder)
+        checkpoint = self._find_checkpoint()
+        config = read_config(checkpoint.folder)
         speaks = "audio" in self.info.outputs
         loading = Loading(
-            found.folder, config["model_type"], self.device, self._computes_in(), speaks=speaks, **self._how
+            checkpoint.folder,
+            config["model_type"],
+            self.device,
+            self._computes_in(),
+            speaks=speaks,
+            **self._loading_options,
         )
         family = family_of(loading.model_type)(loading)
         placed(f"the model '{self.info.name}'", self.device, family.load)
@@ -152,32 +157,32 @@ class TransformersModel(BatchModel):
         family = self._loaded()
         answers: dict[int, Response] = {}
         groups: defaultdict[Hashable, list[tuple[int, Row, Settings]]] = defaultdict(list)
-        for place, request in enumerate(batch):
+        for index, request in enumerate(batch):
             try:
                 settings = Settings.parse(one_limit(request.parameters, self.reasons), self._defaults)
                 row = family.prepare(request)
             except UserError as error:
-                answers[place] = Response.refused(str(error))
+                answers[index] = Response.refused(str(error))
             except (ValueError, TypeError, KeyError, IndexError) as error:  # raised by processors and templates
-                answers[place] = Response.failed(
+                answers[index] = Response.failed(
                     Diagnostic("processor_refused", type=type(error).__name__, message=error)
                 )
             else:
                 alone = settings.sampled or not family.together
-                groups[settings, row.wants, row.group, place if alone else None].append((place, row, settings))
+                groups[settings, row.wants, row.group, index if alone else None].append((index, row, settings))
         for members in groups.values():
             responses = family.answer([row for _, row, _ in members], members[0][2])
-            for (place, _, _), response in zip(members, responses, strict=True):
-                answers[place] = response
-        return [answers[place] for place in range(len(batch))]
+            for (index, _, _), response in zip(members, responses, strict=True):
+                answers[index] = response
+        return [answers[index] for index in range(len(batch))]
 
-    def _found(self) -> Found:
-        if self._place is None:
-            self._place = locate(self.info.name, self._weights, self._revision)
-        return self._place
+    def _find_checkpoint(self) -> LocalCheckpoint:
+        if self._checkpoint is None:
+            self._checkpoint = locate(self.info.name, self._weights, self._revision)
+        return self._checkpoint
 
     def _computes_in(self) -> str:
-        return parse_dtype(self.info.name, self._dtype, self.device, read_config(self._found().folder))
+        return parse_dtype(self.info.name, self._dtype, self.device, read_config(self._find_checkpoint().folder))
 
 
 def _resolved(name: str, device: str) -> str:
@@ -185,7 +190,7 @@ def _resolved(name: str, device: str) -> str:
 
     if device == "auto":
         return "cuda:0" if torch.cuda.is_available() else "cpu"
-    known = ["cpu", *(f"cuda:{place}" for place in range(torch.cuda.device_count()))]
+    known = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
     chosen = "cuda:0" if device == "cuda" else device
     if chosen not in known:
         raise UserError(f"the model '{name}' has device={device!r}", hint=f"expected one of {', '.join(known)}")

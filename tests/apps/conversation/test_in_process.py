@@ -73,7 +73,7 @@ class Repeats(StreamingModel):
     """Says what it heard 0.5 s ago, at half the level."""
 
     identity = MappingProxyType({"kind": "repeats"})
-    rate_hz = heard_hz = 24_000
+    rate_hz = output_rate_hz = 24_000
 
     def __init__(self, takes_s=0.0, fails_at=None):
         self.info, self.takes_s, self.fails_at = ModelInfo("repeats"), takes_s, fails_at
@@ -99,7 +99,7 @@ class Waits(StreamingModel):
     """Speaks for 3 s, 0.80 s after the user has stopped; marks no turns."""
 
     identity = MappingProxyType({"kind": "waits"})
-    rate_hz = heard_hz = 24_000
+    rate_hz = output_rate_hz = 24_000
 
     def __init__(self, stall_at=None):
         self.info, self.stall_at = ModelInfo("waits"), stall_at

@@ -24,7 +24,7 @@ def test_fewer_codebooks_have_the_quality_of_fewer_bits(measured, files):
     assert [point["bps"] for point in found["points"]] == [128000.0, 256000.0]
     codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Coarse")
     ratios = []
-    for clip in Material(files, codec).few[:2]:
+    for clip in Material(files, codec).first_clips[:2]:
         sample = clip.samples[0].astype(float)
         held = np.floor((np.round(sample * 32767) + 32768) / 256)
         error = (held * 256 + 128 - 32768) / 32767 - sample
@@ -92,7 +92,7 @@ def test_first_codebooks_of_a_network_are_those_of_the_smaller_operating_point()
 def test_an_exchanged_level_is_that_of_the_other_clip(files, name):
     codec = load_codec(f"tests/apps/profiling/assets/odd_codecs.py:{name}")
     material = Material(files, codec)
-    loud, soft = material.few[0], Audio(0.05 * material.few[1].samples, 16000)
+    loud, soft = material.first_clips[0], Audio(0.05 * material.first_clips[1].samples, 16000)
     (a, b) = codec.encode([loud, soft])
     out = codec.decode([speaker_swap.exchange_voice(a, b, codec.info.global_side)])[0]
     assert np.abs(out.samples).max() == pytest.approx(np.abs(soft.samples).max(), abs=1 / 255)
@@ -113,7 +113,7 @@ def test_similarity_is_to_the_clip_whose_sound_it_is(files, name):
 def test_the_voice_of_bicodec_is_exchanged(files):
     codec = load_codec("spark-bicodec", weights="random")
     material = Material(files, codec)
-    one, other = material.few[:2]
+    one, other = material.first_clips[:2]
     a, b = codec.encode([one, other])
     said, speaker = b.streams  # made-up weights hear the same speaker in every clip
     b = replace(b, streams=(said, replace(speaker, values=4095 - speaker.values)))

@@ -57,9 +57,9 @@ def test_the_curve_is_that_of_a_plain_loop(files):
     files = files[2:]  # not those of the range
     codec, found = blocks(), measured(blocks(), files)
     held = {sample.id: sample.audio for sample in open_source("embedded")}
-    ranges = [Material([(name, held[name])], codec).few[0] for name in RANGE_CLIPS]
+    ranges = [Material([(name, held[name])], codec).first_clips[0] for name in RANGE_CLIPS]
     seen = np.concatenate([item.values for item in codec.encode(ranges)], axis=1)
-    clips = Material(files, codec).few[:2]
+    clips = Material(files, codec).first_clips[:2]
     for point in found["points"]:
         ratios = []
         for clip, item in zip(clips, codec.encode(clips)):

@@ -18,7 +18,7 @@ from codec_bench.models import audio_payloads as sounds
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.cache import ResponseCache
-from codec_bench.models.windows import hear
+from codec_bench.models.windows import split_windows
 from codec_bench.types import Audio, Request
 
 WORDINGS = [f"Wording {n}." for n in range(20)]
@@ -60,7 +60,7 @@ def test_each_sound_is_decoded_converted_and_encoded_once(calls, rotated, tmp_pa
     def sent(question):
         request = PROMPT.render(question)
         key = cache.key_of({}, request)
-        heard = hear(request, INFO, 8_000)
+        heard = split_windows(request, INFO, 8_000)
         return key, [sounds.wav_base64(clip) for part in heard.requests for clip in clips_of(part)]
 
     with ThreadPoolExecutor(4) as threads:
@@ -69,7 +69,7 @@ def test_each_sound_is_decoded_converted_and_encoded_once(calls, rotated, tmp_pa
     assert calls == {"decode_bytes": 3, "prepare": 3, "wav_bytes": 3 * len(found[0][1])} and len(found[0][1]) > 1
     assert len({key for key, _ in found}) == (12 if rotated else 60) or rotated
     each = {question.draw_of: sent(question)[1] for question in drawn}
-    plain = {one.id: [sounds.wav_base64(c) for r in hear(PROMPT.render(one), INFO, 8_000).requests for c in clips_of(r)] for one in questions()}  # fmt: skip
+    plain = {one.id: [sounds.wav_base64(c) for r in split_windows(PROMPT.render(one), INFO, 8_000).requests for c in clips_of(r)] for one in questions()}  # fmt: skip
     assert each == plain, "the same sounds as without sharing"
 
 

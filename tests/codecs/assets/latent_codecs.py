@@ -44,8 +44,8 @@ class _Stream(CodecStream):
     def __init__(self, codec: Blocks) -> None:
         self._codec = codec
 
-    def encode(self, piece: Audio) -> Latents:
-        return self._codec._one(piece)
+    def encode(self, segment: Audio) -> Latents:
+        return self._codec._one(segment)
 
     def decode(self, codes: Latents) -> Audio:
         return self._codec.decode([codes])[0]
@@ -76,16 +76,16 @@ class Infinite(Blocks):
     """Gives latents that are not finite."""
 
     def _one(self, audio: Audio) -> Latents:
-        made = super()._one(audio)
-        made.values[0, 0] = np.inf
-        return made
+        built = super()._one(audio)
+        built.values[0, 0] = np.inf
+        return built
 
 
 class Leaking(Blocks):
     """Latents depend on the rest of the batch."""
 
     def encode(self, batch: Sequence[Audio]) -> list[Latents]:
-        made = super().encode(batch)
-        for item in made:
+        outputs = super().encode(batch)
+        for item in outputs:
             item.values[...] *= 1 + 0.01 * len(batch)
-        return made
+        return outputs

@@ -23,7 +23,7 @@ STARTS = 2
 
 
 @pytest.mark.parametrize("codec", ["aptx-hd-48k", "opus-24k", "g722"])
-def test_a_codec_is_checked_in_three_seconds_of_cpu_beside_its_own(codec, monkeypatch):
+def test_a_codec_is_checked_in_three_seconds_of_cpu_next_to_its_own(codec, monkeypatch):
     own_s = 0.0
 
     def timed(call):
@@ -40,19 +40,19 @@ def test_a_codec_is_checked_in_three_seconds_of_cpu_beside_its_own(codec, monkey
     for name in ("encode", "decode"):
         monkeypatch.setattr(steps.Watched, name, timed(getattr(steps.Watched, name)))
     files = tuple((s.id, s.audio) for s in list(open_source("embedded"))[::_APART][:CLIPS])
-    asked = tuple(steps.Request.SECTIONS)
+    requested = tuple(steps.Request.SECTIONS)
     began = time.process_time()
-    checking = steps.Checking(steps.Request(codec, files, "cpu", Limits(), asked), lambda: None)
-    for step in asked:
+    checking = steps.Checking(steps.Request(codec, files, "cpu", Limits(), requested), lambda: None)
+    for step in requested:
         assert {section["state"] for section in checking.sections(step).values()} == {"ok"}
-    beside_s = time.process_time() - began - own_s
+    extra_s = time.process_time() - began - own_s
     assert own_s > 0.1, "the codec was timed"
     before = os.times()
     imports = "import codec_bench.engine.worker, codec_bench.codecs.checks.steps, av"
     subprocess.run([sys.executable, "-c", imports], check=True)
     after = os.times()
     start_s = after.children_user + after.children_system - before.children_user - before.children_system
-    assert beside_s + STARTS * start_s < MOST_S
+    assert extra_s + STARTS * start_s < MOST_S
 
 
 def test_transforms_are_of_lengths_that_are_quick_and_not_much_longer():

@@ -33,16 +33,16 @@ def moved(samples, by):
 
 @pytest.mark.parametrize("by", [-13.0, 0.0, 0.5, 27.25, -0.75])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_delay_is_found_in_both_directions_and_between_samples(by, sign):
+def test_a_delay_is_detected_in_both_directions_and_between_samples(by, sign):
     noise = np.random.default_rng(0).standard_normal((1, 4000))
-    found = align_waves(noise, sign * moved(noise, by), 16000, 100)
-    assert found.delay_samples == pytest.approx(by, abs=0.01)
-    assert found.correlation == pytest.approx(sign, abs=0.02)
+    measured = align_waves(noise, sign * moved(noise, by), 16000, 100)
+    assert measured.delay_samples == pytest.approx(by, abs=0.01)
+    assert measured.correlation == pytest.approx(sign, abs=0.02)
 
 
 def test_silence_has_no_alignment():
-    found = align_waves(np.zeros((1, 100)), np.zeros((1, 100)), 16000, 10)
-    assert (found.delay_samples, found.correlation) == (0.0, 0.0)
+    measured = align_waves(np.zeros((1, 100)), np.zeros((1, 100)), 16000, 10)
+    assert (measured.delay_samples, measured.correlation) == (0.0, 0.0)
 
 
 def test_a_low_voice_with_a_turned_phase_is_neither_late_nor_turned_over(clips):
@@ -57,16 +57,16 @@ def test_a_low_voice_with_a_turned_phase_is_neither_late_nor_turned_over(clips):
     assert {f["check"] for f in checks.findings(16000) if f["state"] != "ok"} == set()
 
 
-def test_a_delay_is_found_where_the_waveform_is_not_kept(clips):
+def test_a_delay_is_detected_where_the_waveform_is_not_preserved(clips):
     checks, rng = SignalChecks(), np.random.default_rng(1)
     for clip in clips:
         level = np.convolve(np.abs(clip.samples[0]), np.ones(160) / 160, mode="same")
         noise = np.pad(level, (800, 0))[: level.size] * rng.standard_normal(level.size)  # its level alone, 50 ms late
         checks.add("x", clip, Audio(noise, clip.sample_rate_hz))
-    found = {f["check"]: f for f in checks.findings(16000)}
-    assert found["hidden delay"]["state"] == "suspect"
-    assert found["hidden delay"]["value"] / 16 == pytest.approx(50, abs=5)
-    assert found["polarity"]["state"] == "not applicable"
+    by_name = {f["check"]: f for f in checks.findings(16000)}
+    assert by_name["hidden delay"]["state"] == "suspect"
+    assert by_name["hidden delay"]["value"] / 16 == pytest.approx(50, abs=5)
+    assert by_name["polarity"]["state"] == "not applicable"
 
 
 def test_a_level_is_that_of_what_is_coded(clips):
@@ -77,12 +77,12 @@ def test_a_level_is_that_of_what_is_coded(clips):
     assert level_db(samples, np.fft.irfft(spectrum, samples.shape[1]), 16000) == pytest.approx(0.0, abs=0.1)
 
 
-def labelled(info, *streams, seconds=4, side=None, side_bits=0.0):
+def labelled(info, *streams, seconds=4, role=None, side_bits=0.0):
     checks = LabelChecks()
     for length in (seconds, seconds / 2):
-        made = [CodeStream(np.arange(round(frames * length))[None] % 256, 256, rate) for frames, rate in streams]
-        content = {} if side is None else {"sound": np.zeros(round(side * length), np.float32)}
-        checks.add(Codes(tuple(made), round(length * 16000), 16000, side=content, side_bits=side_bits * length))
+        output = [CodeStream(np.arange(round(frames * length))[None] % 256, 256, rate) for frames, rate in streams]
+        content = {} if role is None else {"sound": np.zeros(round(role * length), np.float32)}
+        checks.add(Codes(tuple(output), round(length * 16000), 16000, side=content, side_bits=side_bits * length))
     return {f["check"]: f["state"] for f in checks.findings(info)}
 
 
@@ -99,8 +99,8 @@ def test_labels_are_compared_with_what_is_sent():
         "bitrate label": "not applicable"
     }
     assert labelled(right, (200, 50.0))["frame rate"] == "suspect"
-    assert labelled(right, (50, 50.0), side=16000)["side information"] == "suspect"
-    assert "side information" not in labelled(right, (50, 50.0), side=10, side_bits=320.0)
+    assert labelled(right, (50, 50.0), role=16000)["side information"] == "suspect"
+    assert "side information" not in labelled(right, (50, 50.0), role=10, side_bits=320.0)
 
 
 def test_the_label_of_the_look_ahead_is_compared_with_what_was_measured():
@@ -113,8 +113,8 @@ def test_the_label_of_the_look_ahead_is_compared_with_what_was_measured():
 
 
 def test_codes_come_back_from_bytes():
-    side = {"scale": np.float32(0.5), "shape": (2, 3), "name": "a", "rest": b"\x00\x01", "taps": np.arange(3.0)}
-    sent = Codes((CodeStream(np.array([[1, 2]]), 4, 50.0, "x"),), 640, 16000, (b"ab", b""), 32.0, side)
+    role = {"scale": np.float32(0.5), "shape": (2, 3), "name": "a", "rest": b"\x00\x01", "taps": np.arange(3.0)}
+    sent = Codes((CodeStream(np.array([[1, 2]]), 4, 50.0, "x"),), 640, 16000, (b"ab", b""), 32.0, role)
     got = from_bytes(to_bytes(sent))
     assert np.array_equal(got.streams[0].values, [[1, 2]]) and got.bits == sent.bits and got.packets == sent.packets
     assert (got.streams[0].name, got.num_samples, got.side["shape"], got.side["rest"]) == (
@@ -123,7 +123,7 @@ def test_codes_come_back_from_bytes():
         (2, 3),
         b"\x00\x01",
     )
-    assert got.side["scale"] == 0.5 and np.array_equal(got.side["taps"], side["taps"]) and got.side["name"] == "a"
+    assert got.side["scale"] == 0.5 and np.array_equal(got.side["taps"], role["taps"]) and got.side["name"] == "a"
 
 
 def test_the_probe_says_what_raised(clips):
@@ -139,26 +139,26 @@ def test_the_probe_says_what_raised(clips):
             sounds = [np.frombuffer(c.packets[0], np.float32).reshape(c.side["n"], -1) for c in codes]
             return [Audio(sound[::-1], 16000) for sound in sounds]  # the channels are exchanged
 
-    found = {f["check"]: f for f in probe(Shy(), [Audio(c.samples[:, :32000], 16000) for c in clips[:3]])}
-    assert found["length"]["state"] == "failed"
-    assert found["length"]["found"] == "1 sample of 1 channel at 16000 Hz: ValueError: too short for me"
-    assert found["channels"]["state"] == "suspect" and found["batch"]["state"] == "ok"
+    by_name = {f["check"]: f for f in probe(Shy(), [Audio(c.samples[:, :32000], 16000) for c in clips[:3]])}
+    assert by_name["length"]["state"] == "failed"
+    assert by_name["length"]["found"] == "1 sample of 1 channel at 16000 Hz: ValueError: too short for me"
+    assert by_name["channels"]["state"] == "suspect" and by_name["batch"]["state"] == "ok"
 
 
-def test_of_weights_that_are_noise_only_what_training_decides_cannot_be_told(clips):
+def test_of_weights_that_are_noise_only_what_training_decides_cannot_be_determined(clips):
     checks = SignalChecks()
     for clip in clips:
         checks.add("x", clip, Audio(np.random.default_rng(1).standard_normal(clip.samples.shape), clip.sample_rate_hz))
-    found = [*checks.findings(16000), finding("batch", "suspect", "it differs")]
-    assert {f["check"] for f in wrong(found)} >= {"level", "clipping", "batch"}
-    assert [f["check"] for f in wrong(untrained(found))] == ["batch"]
-    (level,) = [f for f in untrained(found) if f["check"] == "level"]
+    results = [*checks.findings(16000), finding("batch", "suspect", "it differs")]
+    assert {f["check"] for f in wrong(results)} >= {"level", "clipping", "batch"}
+    assert [f["check"] for f in wrong(untrained(results))] == ["batch"]
+    (level,) = [f for f in untrained(results) if f["check"] == "level"]
     assert level["found"].startswith(
         "cannot be told, since the weights are noise; of these, the level of the estimates is +"
     )
 
 
-def test_a_lossy_codec_may_overshoot_beside_the_flat_tops_of_clipped_sound(clips):
+def test_a_lossy_codec_may_overshoot_next_to_the_flat_tops_of_clipped_sound(clips):
     def limited(gain):
         peaks = [gain / np.abs(c.samples).max() for c in clips]
         return [Audio(np.clip(c.samples * by, -1, 1), c.sample_rate_hz) for c, by in zip(clips, peaks)]
@@ -169,5 +169,5 @@ def test_a_lossy_codec_may_overshoot_beside_the_flat_tops_of_clipped_sound(clips
         checks = SignalChecks()
         for n, pair in enumerate(zip(references, estimates)):
             checks.add(f"{n}", *pair)
-        (found,) = [f for f in checks.findings(16000) if f["check"] == "clipping"]
-        assert found["value"] > 1e-3 and found["state"] == state
+        (results,) = [f for f in checks.findings(16000) if f["check"] == "clipping"]
+        assert results["value"] > 1e-3 and results["state"] == state

@@ -105,11 +105,11 @@ def in_full(name, options=None):
     steps = tuple(Request.SECTIONS)
     options = options or {}
     checking = Checking(Request(name, FILES, "cpu", Limits(), steps, options), lambda: None)
-    found = []
+    results = []
     for step in steps[:-1]:
         sections = checking.step(step)
-        found += [f for section in sections.values() for f in section.get("findings", ())]
-    return [*found, elsewhere(name, checking.parcel, options)]
+        results += [f for section in sections.values() for f in section.get("findings", ())]
+    return [*results, elsewhere(name, checking.parcel, options)]
 
 
 def elsewhere(name, parcel, options=None):
@@ -147,7 +147,7 @@ def test_random_dropouts_are_not_repeatable_and_no_matter_of_the_batch():
     assert "repeatable" in named and "batch" not in named
 
 
-def test_what_is_lost_at_the_end_is_measured():
+def test_what_is_dropped_at_the_end_is_measured():
     for name, seconds in (("LosesTheLastFrame", 0.02), ("LosesTwoFrames", 0.04), ("LosesAPartialFrame", 0.0162)):
         (one,) = (f for f in in_full(f"{PLANTED}:{name}") if f["check"] == "last frame")
         assert one["value"] == pytest.approx(seconds, abs=0.003), name
@@ -161,8 +161,8 @@ def test_sound_codecs_of_600_and_800_bit_per_second_are_not_accused(kind, bps, s
     codec = load_codec(f"{LOW}:{kind}", **options)
     listed = list(open_source("embedded"))
     for first in range(0, len(listed), 8):
-        found, _ = quick_check(codec, [Audio.read(listed[(first + 9 * k) % len(listed)].audio) for k in range(4)])
-        assert not checks(found)
+        result, _ = quick_check(codec, [Audio.read(listed[(first + 9 * k) % len(listed)].audio) for k in range(4)])
+        assert not checks(result)
 
 
 @pytest.mark.parametrize("name", ["Wide", "FloatsOf64", "Denormals", "Streams"])
@@ -172,23 +172,23 @@ def test_a_right_codec_of_several_rates_and_channels_has_no_finding(name):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_the_cheap_form_sees_it_too(name, clips):
-    found, parcel = quick_check(load_codec(f"{WRONG}:{name}"), clips)
-    assert checks([*found, elsewhere(f"{WRONG}:{name}", parcel)]) == NAMED[name][1]
+    result, parcel = quick_check(load_codec(f"{WRONG}:{name}"), clips)
+    assert checks([*result, elsewhere(f"{WRONG}:{name}", parcel)]) == NAMED[name][1]
 
 
 @pytest.mark.parametrize("name", ["Right", "UsesUpCodes"])
 def test_a_right_codec_has_no_finding(name):
-    found = in_full(f"{WRONG}:{name}")
-    assert not checks(found) and {f["check"] for f in found if f["state"] == "ok"} == {
+    result = in_full(f"{WRONG}:{name}")
+    assert not checks(result) and {f["check"] for f in result if f["state"] == "ok"} == {
         "polarity", "hidden delay", "clipping", "silence", "level", "constant", "dropouts", "bitrate label", "length",
         "every rate", "last frame", "causal label", "file", "digital silence", "input", "repeatable", "batch", CHECK,
     }  # fmt: skip
 
 
-def test_a_right_codec_of_a_low_bitrate_has_none_either_and_its_delay_and_sign_are_told():
-    found = {f["check"]: f for f in in_full(f"{WRONG}:FourKbps")}
-    assert not wrong(found.values()) and found["polarity"]["state"] == "ok"
-    assert found["hidden delay"]["state"] == "ok" and abs(found["hidden delay"]["value"]) < 1
+def test_a_right_codec_of_a_low_bitrate_has_none_either_and_its_delay_and_sign_are_reported():
+    by_name = {f["check"]: f for f in in_full(f"{WRONG}:FourKbps")}
+    assert not wrong(by_name.values()) and by_name["polarity"]["state"] == "ok"
+    assert by_name["hidden delay"]["state"] == "ok" and abs(by_name["hidden delay"]["value"]) < 1
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -196,25 +196,25 @@ def test_classical_codecs_at_low_bitrates_are_not_accused(name, clips):
     music = np.sin(2 * np.pi * np.outer([220.0, 277.2, 329.6], np.arange(32000) / 16000)).sum(axis=0)
     hard = [clips[0], Audio(0.2 * music, 16000), Audio(np.zeros((2, 16000)), 16000)]
     for sounds in (clips, hard):
-        found, parcel = quick_check(load_codec(name), sounds)
-        assert not checks([*found, elsewhere(name, parcel)])
+        result, parcel = quick_check(load_codec(name), sounds)
+        assert not checks([*result, elsewhere(name, parcel)])
 
 
 def test_codes_that_cannot_be_sent_are_no_fault(clips):
-    found, reason = quick_check(load_codec(f"{WRONG}:Live"), clips)
-    assert not checks(found) and reason == "its codes hold side['codec'], which cannot be sent as bytes: Live"
+    result, reason = quick_check(load_codec(f"{WRONG}:Live"), clips)
+    assert not checks(result) and reason == "its codes hold side['codec'], which cannot be sent as bytes: Live"
 
 
-def test_the_first_failure_is_told_and_not_the_last(clips):
-    (found,) = wide(load_codec(f"{PLANTED}:RaisesAboveMono16k"), clips)
-    assert found["state"] == "failed" and found["found"].startswith("at 44100 Hz, 1 channel: ")
+def test_the_first_failure_is_reported_and_not_the_last(clips):
+    (result,) = wide(load_codec(f"{PLANTED}:RaisesAboveMono16k"), clips)
+    assert result["state"] == "failed" and result["found"].startswith("at 44100 Hz, 1 channel: ")
 
 
-def test_where_the_delay_cannot_be_told_a_right_finding_says_so(clips):
-    for name, said in (
+def test_where_the_delay_is_unknown_a_right_finding_states_it(clips):
+    for name, text in (
         (f"{PLANTED}:NoiseAt44100", "; the delay could not be told at 44100 Hz, 1 channel; 44100 Hz, 2 channels"),
         (f"{WRONG}:LevelAlone", "; the delay could not be told at 16000 Hz, 1 channel"),
         (f"{PLANTED}:Wide", "come back as they should"),
     ):
-        (found,) = wide(load_codec(name), clips)
-        assert found["state"] == "ok" and found["found"].endswith(said), name
+        (result,) = wide(load_codec(name), clips)
+        assert result["state"] == "ok" and result["found"].endswith(text), name

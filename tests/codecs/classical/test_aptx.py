@@ -53,9 +53,9 @@ def test_packets_decode_to_what_ffmpeg_reads_from_a_file_of_them(hd, rng):
     packets = Aptx(48000, hd).encode_one(noise(rng, 10000), 48000)
     name = "aptx_hd" if hd else "aptx"
     with av.open(io.BytesIO(b"".join(packets)), format=name, options={"sample_rate": "48000"}) as container:
-        whole = np.concatenate([f.to_ndarray() for f in container.decode(audio=0)], axis=1)
+        complete = np.concatenate([f.to_ndarray() for f in container.decode(audio=0)], axis=1)
     ours = Aptx(48000, hd).decode_one(packets, 10000, 48000, 2)
-    np.testing.assert_array_equal(ours.astype(np.float64) * 2**31, whole[:, DELAY_SAMPLES:])
+    np.testing.assert_array_equal(ours.astype(np.float64) * 2**31, complete[:, DELAY_SAMPLES:])
 
 
 def test_hd_is_finer(rng):

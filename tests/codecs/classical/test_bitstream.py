@@ -174,7 +174,7 @@ def tolerance(name):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("vorbis")])  # it has a quality only
-def test_the_declared_bitrate_is_what_the_bytes_say(name, six_seconds):
+def test_the_declared_bitrate_is_what_the_bytes_contain(name, six_seconds):
     codec = built(name)
     for rate_hz in codec.info.sample_rates_hz:
         for channels in codec.info.channels:
@@ -219,7 +219,7 @@ def test_lc3_packets_are_those_of_liblc3s_own_program(spoken):
 
 
 @pytest.mark.parametrize("kbps", [8, 24, 96, 128, 160, 320])
-def test_mp3_points_spend_what_they_say_at_every_rate(kbps, speech):
+def test_mp3_points_spend_what_they_declare_at_every_rate(kbps, speech):
     codec = built(f"mp3@{kbps}")
     for rate_hz in codec.info.sample_rates_hz:
         (codes,) = codec.encode([at_rate(speech[0], rate_hz)])
@@ -239,9 +239,9 @@ def test_opus_reaches_the_top_of_its_range(name, channels, speech):
 
 def test_vorbis_spends_more_with_quality_and_is_nearer(six_seconds):
     audio = six_seconds(16000, 1)
-    found = [built(f"vorbis-q{quality}").encode([audio])[0] for quality in (0, 4, 8)]
-    rates = [codes.bits / codes.duration_s for codes in found]
-    waves = [built(f"vorbis-q{quality}").decode([codes])[0] for quality, codes in zip((0, 4, 8), found)]
+    results = [built(f"vorbis-q{quality}").encode([audio])[0] for quality in (0, 4, 8)]
+    rates = [codes.bits / codes.duration_s for codes in results]
+    waves = [built(f"vorbis-q{quality}").decode([codes])[0] for quality, codes in zip((0, 4, 8), results)]
     errors = [float(np.square(wave.samples - audio.samples).sum()) for wave in waves]
     assert rates == sorted(rates) and rates[2] > 2 * rates[0]
     assert errors == sorted(errors, reverse=True) and errors[2] < errors[0] / 10
@@ -268,15 +268,15 @@ def test_a_lossless_part_comes_back_exactly_where_it_was():
             wave[0, places] = 0.9
             (out,) = built(name).decode(built(name).encode([Audio(wave, rate_hz)]))
             half = (places[0] + places[1]) // 2
-            found = [
+            results = [
                 int(np.argmax(np.abs(out.samples[0, :half]))),
                 half + int(np.argmax(np.abs(out.samples[0, half:]))),
             ]
-            assert found == places, (name, rate_hz)
+            assert results == places, (name, rate_hz)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_damage_is_told_in_a_sentence(name, rng):
+def test_damage_is_reported_in_a_sentence(name, rng):
     codec = built(name)
     rate_hz = codec.info.sample_rates_hz[0]
     (codes,) = codec.encode([Audio(0.1 * rng.standard_normal((codec.info.channels[0], rate_hz)), rate_hz)])

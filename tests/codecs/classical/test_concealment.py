@@ -29,10 +29,10 @@ def of_opencore(band):
     """The functions of opencore-amr in PyAV's wheel."""
     import av
 
-    found = list((Path(av.__file__).parent.parent / "av.libs").glob(f"libopencore-amr{band}*"))
-    if not found:
+    result = list((Path(av.__file__).parent.parent / "av.libs").glob(f"libopencore-amr{band}*"))
+    if not result:
         pytest.skip("this build of PyAV has no opencore-amr of its own")
-    return ctypes.CDLL(str(found[0]))
+    return ctypes.CDLL(str(result[0]))
 
 
 @pytest.mark.parametrize(
@@ -42,57 +42,57 @@ def of_opencore(band):
         ("amr-wb@12.65", "wb", "D_IF_init", "D_IF_decode", 320, 95),
     ],
 )
-def test_lost_amr_frames_are_those_of_a_decoder_that_is_told_of_bad_frames(
+def test_dropped_amr_frames_are_those_of_a_decoder_that_is_notified_of_bad_frames(
     name, band, begin, decode, frame, delay, clip
 ):
     codec, library = load_codec(name), of_opencore(band)
     (codes,) = codec.encode([clip(codec.info.sample_rates_hz[0])])
-    lost = np.isin(np.arange(len(codes.packets)), [0, 20, 21, 22, 40, 60, 61])
+    dropped = np.isin(np.arange(len(codes.packets)), [0, 20, 21, 22, 40, 60, 61])
     getattr(library, begin).restype = ctypes.c_void_p
-    heard, state = getattr(library, decode), getattr(library, begin)()
-    heard.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int]
-    pcm = np.zeros((lost.size, frame), np.int16)
+    output, state = getattr(library, decode), getattr(library, begin)()
+    output.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int]
+    pcm = np.zeros((dropped.size, frame), np.int16)
     for number, packet in enumerate(codes.packets):
-        heard(state, codec._header + packet, pcm[number].ctypes.data, int(lost[number]))
-    (ours,) = codec.conceal([codes], [lost])
+        output(state, codec._header + packet, pcm[number].ctypes.data, int(dropped[number]))
+    (ours,) = codec.conceal([codes], [dropped])
     np.testing.assert_array_equal(ours.samples[0], pcm.ravel()[delay:][: ours.num_samples] / np.float32(32768))
 
 
-def test_lost_lc3_frames_are_those_of_liblc3s_own_program():
+def test_dropped_lc3_frames_are_those_of_liblc3s_own_program():
     """`dlc3` of liblc3 1.0.1 made the asset of the packets whose frames 20, 21, 22 and 40 were damaged so that it
     conceals: frames 19 to 25 and 39 to 43.
     """
     held = (ASSETS / "awb_01_elc3_32k.bin").read_bytes()
     packets = tuple(held[start : start + 40] for start in range(0, len(held), 40))
-    wanted = np.frombuffer((ASSETS / "awb_01_dlc3_gaps.bin").read_bytes(), "<i2").reshape(-1, 160) / 32768
+    expected = np.frombuffer((ASSETS / "awb_01_dlc3_gaps.bin").read_bytes(), "<i2").reshape(-1, 160) / 32768
     codec = load_codec("lc3-32k")
     codes = Codes((), 160 * 49 - 40, 16000, packets=packets, side={"channels": 1})
     (ours,) = codec.conceal([codes], [np.isin(np.arange(49), [20, 21, 22, 40])])
     frames = ours.samples[0, : 160 * 48].reshape(-1, 160)[[*range(19, 26), *range(39, 44)]]
-    assert np.abs(frames - wanted).max() < 1.5 / 32768 < 0.1 < np.abs(wanted).max()
+    assert np.abs(frames - expected).max() < 1.5 / 32768 < 0.1 < np.abs(expected).max()
 
 
-def test_both_channels_of_a_lost_lc3_packet_are_concealed(clip):
+def test_both_channels_of_a_dropped_lc3_packet_are_concealed(clip):
     one = clip(16000)
     two = Audio(np.concatenate([one.samples, one.samples]), 16000)
-    heard = []
+    received = []
     for codec, audio in ((load_codec("lc3-64k"), two), (load_codec("lc3-32k"), one)):
         (codes,) = codec.encode([audio])
-        heard += codec.conceal([codes], [np.arange(len(codes.packets)) % 20 == 19])
-    np.testing.assert_array_equal(heard[0].samples, np.repeat(heard[1].samples, 2, axis=0))
+        received += codec.conceal([codes], [np.arange(len(codes.packets)) % 20 == 19])
+    np.testing.assert_array_equal(received[0].samples, np.repeat(received[1].samples, 2, axis=0))
 
 
 @pytest.mark.parametrize("name", ["lc3-32k", "amr-nb@12.2"])
-def test_what_was_lost_is_not_looked_at_and_nothing_lost_changes_nothing(name, clip):
+def test_what_was_dropped_is_not_looked_at_and_nothing_dropped_changes_nothing(name, clip):
     codec = load_codec(name)
     (codes,) = codec.encode([clip(codec.info.sample_rates_hz[0])])
-    lost = np.arange(len(codes.packets)) == len(codes.packets) // 2
+    dropped = np.arange(len(codes.packets)) == len(codes.packets) // 2
     (plain,) = codec.decode([codes])
-    np.testing.assert_array_equal(codec.conceal([codes], [~lost & lost])[0].samples, plain.samples)
-    other = tuple(b"" if gone else packet for packet, gone in zip(codes.packets, lost))
+    np.testing.assert_array_equal(codec.conceal([codes], [~dropped & dropped])[0].samples, plain.samples)
+    other = tuple(b"" if gone else packet for packet, gone in zip(codes.packets, dropped))
     hidden = Codes((), codes.num_samples, codes.sample_rate_hz, packets=other, side=codes.side)
     np.testing.assert_array_equal(
-        *(codec.conceal([sent], [lost])[0].samples for sent in (codes, hidden)), err_msg="the lost packet was read"
+        *(codec.conceal([sent], [dropped])[0].samples for sent in (codes, hidden)), err_msg="the lost packet was read"
     )
 
 

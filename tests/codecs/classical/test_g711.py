@@ -14,11 +14,11 @@ from codec_bench.types import Audio
 def test_pieces_give_the_packets_and_samples_of_the_whole_signal(name, length, step):
     codec = load_codec(name)
     audio = Audio(0.3 * np.random.default_rng(length).standard_normal(length), 8000)
-    (whole,) = codec.encode([audio])
+    (complete,) = codec.encode([audio])
     with codec.streaming() as stream:
         assert stream.step_samples == 160
         coded = [stream.encode(Audio(audio.samples[:, at : at + step], 8000)) for at in range(0, length, step)]
         decoded = [stream.decode(codes) for codes in coded]
-    assert tuple(packet for codes in coded for packet in codes.packets) == whole.packets
-    joined = np.concatenate([piece.samples for piece in decoded], axis=1)
-    assert np.array_equal(joined, codec.decode([whole])[0].samples)
+    assert tuple(packet for codes in coded for packet in codes.packets) == complete.packets
+    joined = np.concatenate([segment.samples for segment in decoded], axis=1)
+    assert np.array_equal(joined, codec.decode([complete])[0].samples)

@@ -38,10 +38,10 @@ def test_packets_decode_to_what_ffmpeg_reads_from_a_file_of_them(rng):
     wave = (0.1 * rng.standard_normal((1, 8000))).astype(np.float32)
     packets = G7231().encode_one(wave, 8000)
     with av.open(io.BytesIO(b"".join(packets)), format="g723_1") as container:
-        whole = np.concatenate([f.to_ndarray().reshape(-1) for f in container.decode(audio=0)])
+        complete = np.concatenate([f.to_ndarray().reshape(-1) for f in container.decode(audio=0)])
     ours = G7231().decode_one(packets, 8000, 8000, 1)[0]
     assert len(ours) >= 8000
-    np.testing.assert_array_equal(ours * 32768, whole[DELAY_SAMPLES:])
+    np.testing.assert_array_equal(ours * 32768, complete[DELAY_SAMPLES:])
 
 
 def test_a_frame_of_the_other_rate_is_refused():

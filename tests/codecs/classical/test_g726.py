@@ -39,11 +39,11 @@ def test_packets_decode_to_what_ffmpeg_reads_from_the_joined_stream(bps, voice):
     packets = codec.encode_one(voice, 8000)
     options = {"code_size": str(bps // 8000), "sample_rate": "8000"}
     with av.open(io.BytesIO(b"".join(packets)), format="g726", options=options) as container:
-        whole = np.concatenate([f.to_ndarray().reshape(-1) for f in container.decode(audio=0)])
+        complete = np.concatenate([f.to_ndarray().reshape(-1) for f in container.decode(audio=0)])
     ours = codec.decode_one(packets, voice.shape[1], 8000, 1)[0]
-    length = min(len(whole), len(ours))
+    length = min(len(complete), len(ours))
     assert length >= voice.shape[1] - 8
-    np.testing.assert_array_equal(ours[:length] * 32768, whole[:length])
+    np.testing.assert_array_equal(ours[:length] * 32768, complete[:length])
 
 
 @pytest.mark.parametrize("bps", BITRATES_BPS)

@@ -19,7 +19,7 @@ def voice(speech_set, spoken):
     return audio.samples[:, : 2 * audio.sample_rate_hz]
 
 
-def test_the_delay_follows_what_the_packets_say(voice):
+def test_the_delay_follows_what_the_packets_declare(voice):
     narrow, wide, celt = (Opus(bps).encode_one(voice, 16000) for bps in (6000, 12000, 64000))
     assert set(configurations(narrow)) <= {0, 1, 2, 3}
     assert set(configurations(wide)) <= {8, 9, 10, 11}

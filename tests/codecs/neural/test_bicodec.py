@@ -73,12 +73,12 @@ def test_the_reference_s_codes_decode_to_its_wave(full):
     codes = replace(blank, streams=tuple(replace(s, values=v) for s, v in zip(blank.streams, streams)))
     (audio,) = full.decode([codes])
     decoded, wave = EXPECTED["decoded"], audio.samples[0].astype(np.float64)
-    own = wave[: decoded["samples"]]
+    actual = wave[: decoded["samples"]]
     assert wave.size == FACTS["input"]["samples"] and not wave[decoded["samples"] :].any()
-    assert np.abs(own[1000:1032] - decoded["first_32_at_1000"]).max() < TOLERANCE["decoded_absolute"]
-    assert abs(np.sqrt(np.mean(own**2)) / decoded["rms"] - 1) < TOLERANCE["decoded_rms_relative"]
-    assert abs(np.abs(own).max() - decoded["abs_max"]) < TOLERANCE["decoded_absolute"]
-    assert abs(own.sum() - decoded["sum"]) < TOLERANCE["decoded_absolute"] * np.sqrt(own.size)
+    assert np.abs(actual[1000:1032] - decoded["first_32_at_1000"]).max() < TOLERANCE["decoded_absolute"]
+    assert abs(np.sqrt(np.mean(actual**2)) / decoded["rms"] - 1) < TOLERANCE["decoded_rms_relative"]
+    assert abs(np.abs(actual).max() - decoded["abs_max"]) < TOLERANCE["decoded_absolute"]
+    assert abs(actual.sum() - decoded["sum"]) < TOLERANCE["decoded_absolute"] * np.sqrt(actual.size)
 
 
 @pytest.mark.long
@@ -95,7 +95,7 @@ def test_speech_gets_the_reference_s_codes(full, speech_set, spoken):
         features = bicodec_net.speech_features(full._speech, torch.from_numpy(wave[None]).float(), [wave.size])
         mel = full._net.mels(torch.from_numpy(reference_clip(wave)[None]).float())
         latents = full._net.encoder(features.transpose(1, 2), None)
-        said = full._net.quantizer.search(latents)[0].tolist()
+        text = full._net.quantizer.search(latents)[0].tolist()
         speaker = full._net.speaker_encoder.search(mel)[0].tolist()
     for name, tensor, frame_10, tolerance in (
         ("wav2vec2_features", features[0], features[0, 10, :4], {"abs": TOLERANCE["wav2vec2_features_absolute"]}),
@@ -108,10 +108,10 @@ def test_speech_gets_the_reference_s_codes(full, speech_set, spoken):
         assert tensor.double().mean().item() == pytest.approx(expected["mean"], abs=1e-4), name
         assert tensor.double().std(correction=0).item() == pytest.approx(expected["std_population"], rel=1e-4), name
     assert originals["semantic_margin"]["smallest"] > 1e-4 and originals["global_margin"]["smallest"] > 1e-3
-    assert said == originals["semantic_tokens"]["all"]
+    assert text == originals["semantic_tokens"]["all"]
     assert speaker == originals["global_tokens"]["all"]
     (codes,) = full.encode([audio])
-    assert [stream.values[0].tolist() for stream in codes.streams] == [said, speaker]
+    assert [stream.values[0].tolist() for stream in codes.streams] == [text, speaker]
 
 
 def test_the_published_files_hold_every_tensor_of_the_networks(monkeypatch):
@@ -124,8 +124,8 @@ def test_the_published_files_hold_every_tensor_of_the_networks(monkeypatch):
             {name: torch.zeros(shape) for name, shape in golden(keys).items()}
             for keys in ("spark_bicodec_speech_keys", "spark_bicodec_keys")
         ]
-        found = bicodec_net.renamed_speech(states[0], PUBLISHED.speech.layers), bicodec_net.renamed(states[1])
-    for network, state in zip((speech, net), found, strict=True):
+        result = bicodec_net.renamed_speech(states[0], PUBLISHED.speech.layers), bicodec_net.renamed(states[1])
+    for network, state in zip((speech, net), result, strict=True):
         assert {name: value.shape for name, value in network.state_dict().items()} == {
             name: value.shape for name, value in state.items()
         }
@@ -148,7 +148,7 @@ def test_the_volume_never_clips_and_silence_stays():
     assert not prepared(np.zeros(10)).any()
 
 
-def test_the_speaker_is_told_by_six_seconds_of_the_wave_itself():
+def test_the_speaker_depends_on_six_seconds_of_the_wave_itself():
     short, long = np.arange(50000.0), np.arange(100000.0)
     assert np.array_equal(reference_clip(short), np.concatenate([short, short[:46000]]))
     assert np.array_equal(reference_clip(long), long[:96000])
@@ -217,8 +217,8 @@ def test_codes_and_waves_of_any_length_are_the_reference_s(all_together):
         batch.append(Audio((0.2 * walk / np.abs(walk).max()).astype(np.float32), 16000))
     together = codec.encode(batch)
     for item, codes, audio in zip(SMALL_FACTS["items"], together, codec.decode(together)):
-        said, speaker = (stream.values[0].tolist() for stream in codes.streams)
-        assert said == item["semantic"] and speaker == item["speaker"], item["samples"]
+        text, speaker = (stream.values[0].tolist() for stream in codes.streams)
+        assert text == item["semantic"] and speaker == item["speaker"], item["samples"]
         wave = audio.samples[0, : item["decoded_samples"]].astype(np.float64)
         assert not audio.samples[0, item["decoded_samples"] :].any()
         step = item["decoded_samples"] // 37
@@ -237,14 +237,14 @@ def test_a_padded_pass_equals_one_item_at_a_time_to_float32_before_it_is_rounded
         features = bicodec_net.speech_features(codec._speech, waves, lengths)
         latents = codec._net.encoder(features.transpose(1, 2), frames)
         for k, (length, count) in enumerate(zip(lengths, frames)):
-            own = bicodec_net.speech_features(codec._speech, waves[k : k + 1, :length], [length])
-            expected = codec._net.encoder(own.transpose(1, 2), None)[0]
+            actual = bicodec_net.speech_features(codec._speech, waves[k : k + 1, :length], [length])
+            expected = codec._net.encoder(actual.transpose(1, 2), None)[0]
             torch.testing.assert_close(
                 latents[k, :, :count], expected, rtol=1e-5, atol=1e-5 * expected.abs().max().item()
             )
 
 
-def test_random_codes_carry_what_they_are_given():
+def test_random_codes_carry_what_they_receive():
     noise = Audio(0.1 * np.random.default_rng(0).standard_normal(32000), 16000)
     first, second = built("spark-bicodec").encode([glide(32000), noise])
     assert len(np.unique(first.streams[0].values)) > 25
@@ -277,11 +277,11 @@ def test_the_speaker_s_codes_are_paid_once():
 
 def test_codes_that_do_not_fit_are_refused():
     (codes,) = built("spark-bicodec").encode([glide(5000)])
-    said, speaker = codes.streams
+    text, speaker = codes.streams
     with pytest.raises(UserError, match="5000 samples have"):
-        built("spark-bicodec").decode([replace(codes, streams=(said,))])
+        built("spark-bicodec").decode([replace(codes, streams=(text,))])
     with pytest.raises(UserError, match="expected 0 to 4095"):
-        built("spark-bicodec").decode([replace(codes, streams=(said, CodeStream(speaker.values + 4096, 8192, 0.0)))])
+        built("spark-bicodec").decode([replace(codes, streams=(text, CodeStream(speaker.values + 4096, 8192, 0.0)))])
 
 
 def test_weights_of_another_model_are_refused(tmp_path):

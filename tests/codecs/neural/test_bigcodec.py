@@ -32,10 +32,10 @@ def split_names(state):
     return out
 
 
-def stand_in(name, shape, own):
+def stand_in(name, shape, custom_file):
     """The weights that the reference had, as bigcodec_small.json describes them."""
     if name.endswith("filter"):
-        return own
+        return custom_file
     values = deterministic_weights.values_for(name, tuple(shape))
     if "bias" in name:
         values = np.float32(0.1) * values
@@ -56,8 +56,8 @@ def published(tmp_path_factory):
     small = Shape(filters=4, latent_dim=32)
     path = tmp_path_factory.mktemp("bigcodec") / "bigcodec.pt"
     parts = {
-        part: {name: stand_in(name, value.shape, value) for name, value in split_names(net.state_dict()).items()}
-        for part, net in (("CodecEnc", BigCodecEncoder(small)), ("generator", BigCodecDecoder(small)))
+        item: {name: stand_in(name, value.shape, value) for name, value in split_names(net.state_dict()).items()}
+        for item, net in (("CodecEnc", BigCodecEncoder(small)), ("generator", BigCodecDecoder(small)))
     }
     torch.save({**parts, "discriminator": {"x": torch.zeros(1)}}, path)
     with pytest.MonkeyPatch.context() as patch:
@@ -68,10 +68,10 @@ def published(tmp_path_factory):
 def test_tensors_have_the_names_and_shapes_of_the_published_file():
     from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder, Shape
 
-    for part, kind in (("CodecEnc", BigCodecEncoder), ("generator", BigCodecDecoder)):
+    for item, kind in (("CodecEnc", BigCodecEncoder), ("generator", BigCodecDecoder)):
         with torch.device("meta"):
             ours = split_names(kind(Shape()).state_dict())
-        assert {name: list(value.shape) for name, value in ours.items()} == golden("bigcodec_keys")[part]
+        assert {name: list(value.shape) for name, value in ours.items()} == golden("bigcodec_keys")[item]
 
 
 def test_codes_and_waves_are_the_references(published):
@@ -83,8 +83,8 @@ def test_codes_and_waves_are_the_references(published):
         assert codes.streams[0].values.shape == (1, frames)
         assert clip["smallest_margin_of_the_cosine"] > 1e-6
         assert codes.streams[0].values[0].tolist() == clip["codes"]
-    whole = [replace(codes, num_samples=200 * codes.streams[0].values.shape[1] - 1) for codes in together]
-    for clip, out in zip(clips, published.decode(whole), strict=True):
+    complete = [replace(codes, num_samples=200 * codes.streams[0].values.shape[1] - 1) for codes in together]
+    for clip, out in zip(clips, published.decode(complete), strict=True):
         wave, facts = out.samples[0].astype(np.float64), clip["decoded"]
         np.testing.assert_allclose(wave[-15:], facts["last_16"][:-1], rtol=0, atol=1e-5)
         assert np.abs(wave).sum() + abs(facts["last_16"][-1]) == pytest.approx(

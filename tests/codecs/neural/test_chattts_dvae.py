@@ -82,13 +82,13 @@ def test_the_original_s_codes_decode_to_its_wave(full):
     assert mel.double().std(correction=0).item() == pytest.approx(expected["std_population"], abs=1e-5)
     (audio,) = full.decode([codes])
     decoded, wave = EXPECTED["decoded"], audio.samples[0].astype(np.float64)
-    own = wave[: decoded["samples"]]
+    actual = wave[: decoded["samples"]]
     tolerance = TOLERANCE["decoded_absolute_relative_to_abs_max"] * decoded["abs_max"]
     assert wave.size == FACTS["input"]["samples"] and not wave[decoded["samples"] :].any()
-    assert np.abs(own[1000:1032] - decoded["first_32_at_1000"]).max() < tolerance
-    assert abs(np.abs(own).max() - decoded["abs_max"]) < tolerance
-    assert abs(np.sqrt(np.mean(own**2)) / decoded["rms"] - 1) < TOLERANCE["decoded_rms_relative"]
-    assert abs(np.abs(own).sum() - decoded["sum_of_absolute_values"]) < 1e-4 * decoded["sum_of_absolute_values"]
+    assert np.abs(actual[1000:1032] - decoded["first_32_at_1000"]).max() < tolerance
+    assert abs(np.abs(actual).max() - decoded["abs_max"]) < tolerance
+    assert abs(np.sqrt(np.mean(actual**2)) / decoded["rms"] - 1) < TOLERANCE["decoded_rms_relative"]
+    assert abs(np.abs(actual).sum() - decoded["sum_of_absolute_values"]) < 1e-4 * decoded["sum_of_absolute_values"]
 
 
 def test_speech_gets_the_original_s_codes(full, clip):
@@ -118,7 +118,7 @@ def test_speech_gets_the_original_s_codes(full, clip):
     assert (equal[[0, 2]] > 0.98).all() and (equal[[1, 3]] > 0.93).all(), equal
     for row in (0, 2):  # where a first stage differs, it is by one step of one digit
         for mine, theirs in zip(got[row], expected[row]):
-            steps = [abs(int(mine) // place % 5 - int(theirs) // place % 5) for place in (1, 5, 25, 125)]
+            steps = [abs(int(mine) // index % 5 - int(theirs) // index % 5) for index in (1, 5, 25, 125)]
             assert sum(steps) <= 1, (row, mine, theirs)
 
 
@@ -154,15 +154,15 @@ def test_a_padded_pass_equals_one_item_at_a_time_to_float32_before_it_is_rounded
         mels = [net.log_mels(torch.from_numpy(wave)[None], [wave.shape[1]])[0] for wave in waves]
         frames = [mel.shape[1] for mel in mels]
         padded = net.log_mels(torch.from_numpy(stack(waves, max(lengths))), lengths)
-        for own, mel, count in zip(padded, mels, frames):
-            torch.testing.assert_close(own[:, :count], mel, rtol=1e-6, atol=1e-6)
-            own[:, count:] = 7.0
+        for actual, mel, count in zip(padded, mels, frames):
+            torch.testing.assert_close(actual[:, :count], mel, rtol=1e-6, atol=1e-6)
+            actual[:, count:] = 7.0
         together = net.hidden(padded, torch.tensor(frames))
-        for mel, own, count in zip(mels, together, frames):
+        for mel, actual, count in zip(mels, together, frames):
             expected = net.hidden(mel[None])[0]
             assert expected.shape[1] == count // 2
             torch.testing.assert_close(
-                own[:, : count // 2], expected, rtol=1e-5, atol=1e-5 * expected.abs().max().item()
+                actual[:, : count // 2], expected, rtol=1e-5, atol=1e-5 * expected.abs().max().item()
             )
 
 

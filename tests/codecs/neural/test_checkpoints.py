@@ -48,8 +48,8 @@ def test_weights_from_a_folder_are_those_in_it_and_another_models_are_refused(na
     capfd.readouterr()
     codec = load_codec(name, weights=str(tmp_path))
     assert codec.info.weights == str(tmp_path)
-    for part, tensor in built(name)._net.state_dict().items():
-        assert torch.equal(tensor, codec._net.state_dict()[part]), part
+    for item, tensor in built(name)._net.state_dict().items():
+        assert torch.equal(tensor, codec._net.state_dict()[item]), item
     assert capfd.readouterr().err == ""
     if FAMILIES[name] is not None:
         other, says = FAMILIES[name]

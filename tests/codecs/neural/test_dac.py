@@ -98,16 +98,16 @@ def test_a_batch_of_speech_equals_one_by_one(ragged_speech, all_together):
         np.testing.assert_allclose(wave.samples, codec.decode([item])[0].samples, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "lost"), [("dac-16khz", 8), ("dac-24khz", 8), ("dac-44khz", 0)])
-def test_what_the_decoder_does_not_make_is_silent(name, lost):
+@pytest.mark.parametrize(("name", "dropped"), [("dac-16khz", 8), ("dac-24khz", 8), ("dac-44khz", 0)])
+def test_what_the_decoder_does_not_make_is_silent(name, dropped):
     codec = built(name)
     audio = glide(10 * codec._net.config.hop_length, rate_hz=codec.info.sample_rates_hz[0])
     (codes,) = codec.encode([audio])
-    assert their_wave(codec, codes.streams[0].values).shape[1] == audio.num_samples - lost
+    assert their_wave(codec, codes.streams[0].values).shape[1] == audio.num_samples - dropped
     (out,) = codec.decode([codes])
     assert out.num_samples == audio.num_samples
-    assert not out.samples[:, out.num_samples - lost :].any()
-    assert out.samples[:, out.num_samples - lost - 20 : out.num_samples - lost].all()
+    assert not out.samples[:, out.num_samples - dropped :].any()
+    assert out.samples[:, out.num_samples - dropped - 20 : out.num_samples - dropped].all()
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -186,13 +186,13 @@ def original_layout(net):
     unit = ("snake1", "conv1", "snake2", "conv2")
     encoder = ("res_unit1", "res_unit2", "res_unit3", "snake1", "conv1")
     decoder = ("snake1", "conv_t1", "res_unit1", "res_unit2", "res_unit3")
-    for side, parts, sequence in (("encoder", encoder, "encoder.block"), ("decoder", decoder, "decoder.model")):
+    for role, parts, sequence in (("encoder", encoder, "encoder.block"), ("decoder", decoder, "decoder.model")):
         for block in range(4):
-            for k, part in enumerate(parts):
-                here, there = f"{side}.block.{block}.{part}", f"{sequence}.{block + 1}.block.{k}"
+            for k, item in enumerate(parts):
+                here, there = f"{role}.block.{block}.{item}", f"{sequence}.{block + 1}.block.{k}"
                 places |= (
                     {f"{here}.{x}": f"{there}.block.{j}" for j, x in enumerate(unit)}
-                    if "unit" in part
+                    if "unit" in item
                     else {here: there}
                 )
     out = {}

@@ -40,13 +40,13 @@ def renamed(state):
     """The names of transformers' tensors as those of the `encodec` package."""
     out = {}
     for name, tensor in state.items():
-        side = name.split(".")[0]
+        role = name.split(".")[0]
         name = name.replace("parametrizations.weight.original0", "weight_g").replace(
             "parametrizations.weight.original1", "weight_v"
         )
-        if side in ("encoder", "decoder"):
-            name = name.replace(f"{side}.layers", f"{side}.model")
-            up = side == "decoder" and re.match(r"decoder\.model\.(3|6|9|12)\.", name)
+        if role in ("encoder", "decoder"):
+            name = name.replace(f"{role}.layers", f"{role}.model")
+            up = role == "decoder" and re.match(r"decoder\.model\.(3|6|9|12)\.", name)
             inner = "convtr.convtr" if up else "conv.conv"
             name = name.replace(".conv.", f".{inner}.")
             name = name.replace(".norm.", f".{inner.split('.')[0]}.norm.")

@@ -70,41 +70,43 @@ def unequal_frames(codec, audio, a, b):
 @pytest.mark.parametrize("step", [320, 960, 2240, 24000])
 def test_pieces_equal_the_whole_signal_in_both_directions(length, step):
     codec, audio = built(), sound(length)
-    (whole,) = codec.encode([audio])
-    (wave,) = codec.decode([whole])
-    values, decoded, at = whole.streams[0].values, [], 0
+    (complete,) = codec.encode([audio])
+    (wave,) = codec.decode([complete])
+    values, decoded, at = complete.streams[0].values, [], 0
     with codec.streaming() as stream:
         assert stream.step_samples == HOP
-        coded = [stream.encode(piece) for piece in pieces(audio, step)]
+        coded = [stream.encode(segment) for segment in pieces(audio, step)]
         streamed = np.concatenate([item.streams[0].values for item in coded], axis=1)
         assert not unequal_frames(codec, audio, streamed, values)
         assert sum(item.num_samples for item in coded) == length
         for item in coded:  # both decode the codes of the whole signal, so that a tie makes no difference
-            (own,) = item.streams
+            (actual,) = item.streams
             decoded.append(
-                stream.decode(replace(item, streams=(replace(own, values=values[:, at : at + own.values.shape[1]]),)))
+                stream.decode(
+                    replace(item, streams=(replace(actual, values=values[:, at : at + actual.values.shape[1]]),))
+                )
             )
-            at += own.values.shape[1]
-    assert [piece.num_samples for piece in decoded] == [item.num_samples for item in coded]
-    joined = np.concatenate([piece.samples for piece in decoded], axis=1)
+            at += actual.values.shape[1]
+    assert [segment.num_samples for segment in decoded] == [item.num_samples for item in coded]
+    joined = np.concatenate([segment.samples for segment in decoded], axis=1)
     np.testing.assert_allclose(joined, wave.samples, rtol=0, atol=1e-4)  # float32 noise of other sums: 1e-5
 
 
 @pytest.mark.parametrize("kbps", [1.5, 24])
 def test_every_bitrate_streams_as_many_codebooks_as_it_has(kbps):
     codec, audio = built(kbps=kbps), sound(9000)
-    (whole,) = codec.encode([audio])
+    (complete,) = codec.encode([audio])
     with codec.streaming() as stream:
-        coded = [stream.encode(piece) for piece in pieces(audio, HOP)]
+        coded = [stream.encode(segment) for segment in pieces(audio, HOP)]
     streamed = np.concatenate([item.streams[0].values for item in coded], axis=1)
     assert len(streamed) == round(kbps / 0.75)
-    assert not unequal_frames(codec, audio, streamed, whole.streams[0].values)
+    assert not unequal_frames(codec, audio, streamed, complete.streams[0].values)
 
 
 def test_the_start_is_held_back_until_it_can_be_reflected():
     audio = sound(10 * HOP)
     with built().streaming() as stream:
-        coded = [stream.encode(piece) for piece in pieces(audio, HOP)]
+        coded = [stream.encode(segment) for segment in pieces(audio, HOP)]
         assert [item.num_samples for item in coded] == [0] * 6 + [START] + [HOP] * 3
         assert [item.streams[0].values.shape[1] for item in coded] == [0] * 6 + [7, 1, 1, 1]
         assert stream.decode(coded[0]).samples.shape == (1, 0)
@@ -116,12 +118,12 @@ def test_the_start_is_held_back_until_it_can_be_reflected():
 def test_without_the_carried_state_frames_would_differ():
     # These differences show that the tests above can fail.
     codec, audio = built(), sound(30 * HOP)
-    (whole,) = codec.encode([audio])
+    (complete,) = codec.encode([audio])
     apart = codec.encode([Audio(audio.samples[:, at : at + START], 24000) for at in range(0, 30 * HOP, START)])
     joined = np.concatenate([item.streams[0].values for item in apart], axis=1)
-    assert (joined != whole.streams[0].values).any(axis=0)[7:].sum() > 10
+    assert (joined != complete.streams[0].values).any(axis=0)[7:].sum() > 10
     waves = np.concatenate([wave.samples for wave in codec.decode(apart)], axis=1)
-    assert np.abs(waves - codec.decode([whole])[0].samples).max() > 0.01
+    assert np.abs(waves - codec.decode([complete])[0].samples).max() > 0.01
 
 
 def test_two_streams_do_not_meet():
@@ -142,9 +144,9 @@ def test_the_profile_streams_it(tmp_path):
 
     codec, path = built(), tmp_path / "a.wav"
     soundfile.write(path, sound(48000).samples[0], 24000)
-    found = measure(codec, Material([("a", str(path))], codec), Settings(stream_s=1.0))
-    assert found["equals_offline"] and found["missing_samples"] == 0
-    assert found["step_samples"] == HOP and found["wave_difference"] < 1e-4
+    measured = measure(codec, Material([("a", str(path))], codec), Settings(stream_s=1.0))
+    assert measured["equals_offline"] and measured["missing_samples"] == 0
+    assert measured["step_samples"] == HOP and measured["wave_difference"] < 1e-4
 
 
 def test_what_does_not_fit_a_stream_is_refused():

@@ -51,8 +51,8 @@ def write_checkpoint(folder, model, settings=SETTINGS):
     for name, value in net.state_dict().items():
         values = deterministic_weights.values_for(name, tuple(value.shape))
         if name.endswith("rq.model.embed"):  # the golden file's four codebooks, and 28 further ones
-            few = deterministic_weights.values_for(name, (4, 1024, 32))
-            values[:4] = few * np.float32(0.75) ** np.arange(4, dtype=np.float32)[:, None, None]
+            small = deterministic_weights.values_for(name, (4, 1024, 32))
+            values[:4] = small * np.float32(0.75) ** np.arange(4, dtype=np.float32)[:, None, None]
         state[name] = torch.from_numpy(np.asarray(values))
     for name in ("inited", "cluster_size", "embed_avg"):
         state[f"quantizer.rq.model.{name}"] = torch.zeros(32)
@@ -81,10 +81,10 @@ def test_tensors_have_the_names_and_shapes_of_the_toolkits(hop):
     with torch.device("meta"):
         net = FunCodecNet(Shape(RATIOS[hop]))
     expected = {name: tuple(shape) for name, shape in golden("funcodec_keys")[str(hop)].items()}
-    beside = {f"quantizer.rq.model.{name}" for name in ("inited", "cluster_size", "embed_avg")}
-    assert beside < set(expected)
+    extra = {f"quantizer.rq.model.{name}" for name in ("inited", "cluster_size", "embed_avg")}
+    assert extra < set(expected)
     ours = {name: tuple(value.shape) for name, value in net.state_dict().items()}
-    assert ours == {name: shape for name, shape in expected.items() if name not in beside}
+    assert ours == {name: shape for name, shape in expected.items() if name not in extra}
     if hop == 320:  # the toolkit's table says 14.85 M
         assert sum(value.numel() for value in net.parameters()) == 14_855_843
 
@@ -96,8 +96,8 @@ def test_codes_and_waves_are_the_toolkits(published):
         assert clip["smallest_relative_margin"] > 1e-5
         assert codes.streams[0].values.tolist() == clip["codes"]
         assert codes.side["scale"] == pytest.approx(clip["scale"], rel=1e-6)
-    whole = [replace(codes, num_samples=hop * codes.streams[0].values.shape[1]) for codes in together]
-    for clip, out in zip(clips, codec.decode(whole), strict=True):
+    complete = [replace(codes, num_samples=hop * codes.streams[0].values.shape[1]) for codes in together]
+    for clip, out in zip(clips, codec.decode(complete), strict=True):
         wave, facts = out.samples[0].astype(np.float64), clip["decoded"]
         assert len(wave) == facts["samples"]
         # Float32 noise: sixteen normalisations, each a sum over up to 8640 x 4 values.
@@ -124,14 +124,14 @@ def test_the_normalisation_of_a_padded_pass_is_that_of_each_item(monkeypatch):
     with torch.no_grad():
         norm.weight.normal_()
         norm.bias.normal_()
-        given = 3 + torch.randn(3, 6, 40)
-        for row, length in zip(given, lengths):
+        options = 3 + torch.randn(3, 6, 40)
+        for row, length in zip(options, lengths):
             row[:, length:] = float("nan")
-        on_a_cpu = norm(given.clone(), lengths)
+        on_a_cpu = norm(options.clone(), lengths)
         # The code for a GPU, run on CPU tensors: masked sums instead of one item at a time.
         monkeypatch.setattr(torch.Tensor, "is_cpu", property(lambda self: False))
-        masked = norm(given.clone(), lengths)
-    for row, one, other, length in zip(given, on_a_cpu, masked, lengths):
+        masked = norm(options.clone(), lengths)
+    for row, one, other, length in zip(options, on_a_cpu, masked, lengths):
         expected = torch.nn.functional.group_norm(row[None, :, :length], 1, norm.weight, norm.bias)[0]
         torch.testing.assert_close(one[:, :length], expected, rtol=0, atol=1e-5)
         assert torch.equal(one[:, :length], other[:, :length])  # to the last bit, so that no near tie is decided by it
@@ -151,7 +151,7 @@ def test_without_its_own_statistics_an_item_would_differ(monkeypatch):
     assert (codec.encode(batch)[1].streams[0].values != alone).mean() > 0.05
 
 
-def test_the_level_is_kept_and_changes_no_code():
+def test_the_level_is_preserved_and_changes_no_code():
     codec = built()
     audio = glide(8000)
     (codes,), (quiet,) = codec.encode([audio]), codec.encode([Audio(audio.samples * 0.03125, 16000)])
@@ -184,7 +184,7 @@ def test_the_bitrate_is_derived_from_the_codes(hop, kbps, codebooks):
     assert len(np.unique(stream.values[-1])) > 10
 
 
-def test_settings_of_another_model_are_refused_with_what_they_say(tmp_path):
+def test_settings_of_another_model_are_refused_with_their_values(tmp_path):
     load_codec("funcodec-zh-en-ds640@8", weights=str(write_checkpoint(tmp_path, "640")))
     text = (tmp_path / "config.yaml").read_text("utf-8")
     for broken, says in (

@@ -33,11 +33,11 @@ def prepared(name, audio):
 
 @torch.inference_mode()
 def theirs(name, net, audio):
-    given = prepared(name, audio)
+    options = prepared(name, audio)
     if name == "pocket-tts":
-        latents = net.encode(given).latents
+        latents = net.encode(options).latents
         return latents[0].T.numpy(), net.decode(latents).audio_values[0].numpy()
-    latents = net.encode(given, sample=False).latents
+    latents = net.encode(options, sample=False).latents
     return latents[0].T.numpy(), net.decode(latents).audio[0].numpy()
 
 
@@ -45,8 +45,8 @@ def theirs(name, net, audio):
 def test_a_padded_batch_gives_what_transformers_gives_one_by_one(name, all_together):
     codec, hop = built(name), HOPS[name]
     batch = [sound(length) for length in (1, 7, hop - 1, hop, hop + 1, 3 * hop + 5, 24000)]
-    made = codec.encode(batch)
-    for audio, item, wave in zip(batch, made, codec.decode(made), strict=True):
+    outputs = codec.encode(batch)
+    for audio, item, wave in zip(batch, outputs, codec.decode(outputs), strict=True):
         latents, out = theirs(name, codec._net, audio)
         assert item.values.shape == latents.shape == (codec.info.latents, -(-audio.num_samples // hop))
         assert np.abs(latents).max() > 0.01

@@ -105,9 +105,9 @@ def test_a_batch_of_speech_equals_one_by_one(ragged_speech, all_together):
 @pytest.mark.parametrize("length", [1, 1919, 1920, 5000, 140 * FRAME + 77])
 def test_frame_by_frame_equals_the_whole_signal_in_both_directions(length):
     codec, audio = built("mimi-32cb"), sound(length)
-    (whole,) = codec.encode([audio])
-    (wave,) = codec.decode([whole])
-    values, pieces = whole.streams[0].values, []
+    (complete,) = codec.encode([audio])
+    (wave,) = codec.decode([complete])
+    values, pieces = complete.streams[0].values, []
     with codec.streaming() as stream:
         coded = [
             stream.encode(Audio(audio.samples[:, at : at + stream.step_samples], 24000))
@@ -117,34 +117,34 @@ def test_frame_by_frame_equals_the_whole_signal_in_both_directions(length):
         streamed = np.concatenate([item.streams[0].values for item in coded], axis=1)
         assert not unequal_frames(codec, audio, streamed, values)
         for frame, item in enumerate(coded):  # the codes of the whole signal, so that a tie does not matter
-            (own,) = item.streams
-            pieces.append(stream.decode(replace(item, streams=(replace(own, values=values[:, [frame]]),))))
-    assert [piece.num_samples for piece in pieces] == [item.num_samples for item in coded]
-    joined = np.concatenate([piece.samples for piece in pieces], axis=1)
+            (actual,) = item.streams
+            pieces.append(stream.decode(replace(item, streams=(replace(actual, values=values[:, [frame]]),))))
+    assert [segment.num_samples for segment in pieces] == [item.num_samples for item in coded]
+    joined = np.concatenate([segment.samples for segment in pieces], axis=1)
     np.testing.assert_allclose(joined, wave.samples, rtol=0, atol=1e-5)
 
 
 def test_pieces_of_several_frames_equal_single_ones():
     codec, audio = built("mimi-8cb"), sound(20 * FRAME)
-    (whole,) = codec.encode([audio])
+    (complete,) = codec.encode([audio])
     with codec.streaming() as stream:
         coded = [stream.encode(Audio(audio.samples[:, at * FRAME : to * FRAME], 24000)) for at, to in ((0, 3), (3, 20))]
         decoded = [stream.decode(item) for item in coded]
     streamed = np.concatenate([item.streams[0].values for item in coded], axis=1)
-    assert not unequal_frames(codec, audio, streamed, whole.streams[0].values)
-    joined = np.concatenate([piece.samples for piece in decoded], axis=1)
-    np.testing.assert_allclose(joined, codec.decode([whole])[0].samples, rtol=0, atol=1e-5)
+    assert not unequal_frames(codec, audio, streamed, complete.streams[0].values)
+    joined = np.concatenate([segment.samples for segment in decoded], axis=1)
+    np.testing.assert_allclose(joined, codec.decode([complete])[0].samples, rtol=0, atol=1e-5)
 
 
 def test_without_the_carried_state_frames_would_differ():
     # These differences show that the tests above can fail.
     codec, audio = built("mimi-8cb"), sound(10 * FRAME)
-    (whole,) = codec.encode([audio])
+    (complete,) = codec.encode([audio])
     apart = codec.encode([Audio(audio.samples[:, at : at + FRAME], 24000) for at in range(0, 10 * FRAME, FRAME)])
     joined = np.concatenate([item.streams[0].values for item in apart], axis=1)
-    assert (joined != whole.streams[0].values).any(axis=0).sum() > 5
+    assert (joined != complete.streams[0].values).any(axis=0).sum() > 5
     waves = np.concatenate([wave.samples for wave in codec.decode(apart)], axis=1)
-    assert np.abs(waves - codec.decode([whole])[0].samples).max() > 0.05
+    assert np.abs(waves - codec.decode([complete])[0].samples).max() > 0.05
 
 
 @pytest.mark.parametrize("codebooks", [8, 32])
@@ -163,20 +163,20 @@ def test_the_streaming_variant_equals_the_other(codebooks, all_together):
 def test_transformers_own_stream_is_right_in_its_encoder_and_wrong_in_its_decoder():
     # Why the state is carried here: the pinned version's decoder has no cache for its convolutions.
     codec, audio = built("mimi-32cb"), sound(140 * FRAME)
-    net, (whole,) = codec._net, codec.encode([audio])
-    values = whole.streams[0].values
+    net, (complete,) = codec._net, codec.encode([audio])
+    values = complete.streams[0].values
     past, ends, codes = None, None, []
-    for piece in torch.from_numpy(audio.samples)[None].split(FRAME, dim=-1):
-        out = net.encode(piece, encoder_past_key_values=past, padding_cache=ends, use_streaming=True)
+    for segment in torch.from_numpy(audio.samples)[None].split(FRAME, dim=-1):
+        out = net.encode(segment, encoder_past_key_values=past, padding_cache=ends, use_streaming=True)
         past, ends = out.encoder_past_key_values, out.padding_cache
         codes.append(out.audio_codes[0].numpy())
     assert not unequal_frames(codec, audio, np.concatenate(codes, axis=1), values)
     past, waves = None, []
-    for piece in torch.from_numpy(values)[None].split(1, dim=-1):
-        out = net.decode(piece, decoder_past_key_values=past, use_cache=True)
+    for segment in torch.from_numpy(values)[None].split(1, dim=-1):
+        out = net.decode(segment, decoder_past_key_values=past, use_cache=True)
         past = out.decoder_past_key_values
         waves.append(out.audio_values[0].numpy())
-    (right,) = codec.decode([whole])
+    (right,) = codec.decode([complete])
     error = np.concatenate(waves, axis=1) - right.samples
     assert error.std() > 0.3 * right.samples.std()
 
@@ -240,13 +240,13 @@ def test_a_saved_network_has_the_names_of_the_published_file(tmp_path):
     } < names
 
 
-def test_vectors_are_those_that_the_decoder_is_given():
+def test_vectors_are_those_that_the_decoder_receives():
     codec = built("mimi-8cb")
     values = codec.encode([sound(9601)])[0].streams[0].values
     with torch.inference_mode():
         theirs = codec._net.quantizer.decode(torch.from_numpy(values)[None])[0].T.numpy()
-    found = codec.vectors(values)
-    assert found.dtype == np.float32 and found.shape[0] == values.shape[1]
-    np.testing.assert_allclose(found, theirs, atol=1e-5)
+    result = codec.vectors(values)
+    assert result.dtype == np.float32 and result.shape[0] == values.shape[1]
+    np.testing.assert_allclose(result, theirs, atol=1e-5)
     with pytest.raises(UserError, match="gives no vectors for its codes"):
         built("chattts-dvae").vectors(values)

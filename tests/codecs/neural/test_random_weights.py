@@ -18,8 +18,8 @@ def test_the_random_network_is_the_same_every_time_and_leaves_the_generator_alon
     torch.manual_seed(5)
     again = load_codec(name, weights="random")
     assert torch.equal(torch.rand(3), expected)
-    for part, tensor in built(name)._net.state_dict().items():
-        assert torch.equal(tensor, again._net.state_dict()[part]), part
+    for item, tensor in built(name)._net.state_dict().items():
+        assert torch.equal(tensor, again._net.state_dict()[item]), item
     assert again.info.weights == "random" and again.info.weights_licence is None
 
 
@@ -37,7 +37,7 @@ def test_the_random_network_is_the_same_every_time_and_leaves_the_generator_alon
         ("xcodec2", 2, 10, 0.3),
     ],
 )
-def test_codes_carry_what_they_are_given(name, seconds, entries, share):
+def test_codes_carry_what_they_receive(name, seconds, entries, share):
     codec = built(name)
     rate_hz = codec.info.sample_rates_hz[0]
     first, second = codec.encode([glide(int(seconds * rate_hz), seed, rate_hz) for seed in (1, 2)])

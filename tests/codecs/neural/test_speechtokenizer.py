@@ -63,9 +63,9 @@ def test_tensors_have_the_names_and_shapes_of_the_published_file():
     with torch.device("meta"):
         net = SpeechTokenizerNet(Shape())
         folded = fold_weight_norm({k: torch.zeros(shape) for k, shape in golden("speechtokenizer_keys").items()})
-    beside = {k for k in folded if k.startswith("transform") or k.endswith(("inited", "cluster_size", "embed_avg"))}
-    assert len(beside) == 2 + 3 * 8
-    expected = {name: tuple(value.shape) for name, value in folded.items() if name not in beside}
+    extra = {k for k in folded if k.startswith("transform") or k.endswith(("inited", "cluster_size", "embed_avg"))}
+    assert len(extra) == 2 + 3 * 8
+    expected = {name: tuple(value.shape) for name, value in folded.items() if name not in extra}
     assert {name: tuple(value.shape) for name, value in net.state_dict().items()} == expected
 
 
@@ -76,8 +76,8 @@ def test_codes_and_waves_are_the_packages(published):
     for clip, codes in zip(clips, together, strict=True):
         assert clip["smallest_relative_margin"] > 1e-5
         assert codes.streams[0].values.tolist() == clip["codes"]
-    whole = [replace(codes, num_samples=320 * codes.streams[0].values.shape[1]) for codes in together]
-    for clip, out in zip(clips, published.decode(whole), strict=True):
+    complete = [replace(codes, num_samples=320 * codes.streams[0].values.shape[1]) for codes in together]
+    for clip, out in zip(clips, published.decode(complete), strict=True):
         wave, facts = out.samples[0].astype(np.float64), clip["decoded"]
         assert len(wave) == facts["samples"]
         np.testing.assert_allclose(wave[-16:], facts["last_16"], rtol=0, atol=1e-5 * facts["abs_max"])

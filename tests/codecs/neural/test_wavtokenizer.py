@@ -56,13 +56,13 @@ def test_tensors_have_the_names_and_shapes_of_the_published_file(name, rate):
     with torch.device("meta"):
         net = WavTokenizerNet(Shape({75: (8, 5, 4, 2), 40: (6, 5, 5, 4)}[rate], {75: 1280, 40: 2400}[rate]))
         folded = fold_weight_norm({key: torch.zeros(shape) for key, shape in keys.items()})
-    beside = {k for k in folded if ".decoder." in k or k.endswith(("inited", "cluster_size", "embed_avg"))}
-    expected = {key: tuple(value.shape) for key, value in folded.items() if key not in beside}
+    extra = {k for k in folded if ".decoder." in k or k.endswith(("inited", "cluster_size", "embed_avg"))}
+    expected = {key: tuple(value.shape) for key, value in folded.items() if key not in extra}
     assert {key: tuple(value.shape) for key, value in net.state_dict().items()} == expected
-    assert len(beside) == 3 + 44
+    assert len(extra) == 3 + 44
 
 
-def test_waves_of_given_codes_are_the_references(published):
+def test_waves_of_passed_codes_are_the_references(published):
     expected = golden(FULL)["clip"]["expected"]
     codes = np.array(expected["codes"]["all"])[None]
     (template,) = built(NAMES[75]).encode([sound(320 * codes.shape[1])])
@@ -150,7 +150,7 @@ def test_another_frame_rate_is_refused():
         WavTokenizer.describe(50, "x")
 
 
-def test_weights_of_the_other_variant_are_told_by_their_shapes(tmp_path, monkeypatch):
+def test_weights_of_the_other_variant_are_recognised_by_their_shapes(tmp_path, monkeypatch):
     from codec_bench.codecs.neural import wavtokenizer
     from codec_bench.networks.wavtokenizer import Shape
 

@@ -20,7 +20,7 @@ LENGTHS = {
 }
 
 
-def heard(name, audio):
+def transcribe(name, audio):
     """The input of transformers' feature extractor: for NeuCodec at 16 kHz, with zeros to a multiple of the frame."""
     if name == "xcodec2":
         return audio.samples[0]
@@ -37,7 +37,7 @@ def test_a_batch_gives_what_transformers_gives_one_by_one(name):
     wrong = 0
     for audio, item, wave in zip(batch, codes, waves, strict=True):
         values = item.streams[0].values
-        inputs = codec._features(heard(name, audio), sampling_rate=16000, return_tensors="pt")
+        inputs = codec._features(transcribe(name, audio), sampling_rate=16000, return_tensors="pt")
         with torch.inference_mode():
             theirs = codec._net.encode(**inputs).audio_codes[0].numpy()
             their_wave = codec._net.decode(torch.from_numpy(values)[None]).audio_values[0].numpy()
@@ -72,7 +72,7 @@ def test_facts_are_the_published_ones(name, frames):
     assert codes.bits == 16 * frames
 
 
-def test_the_facts_asked_of_weights_are_those_of_transformers_defaults():
+def test_the_facts_queried_from_weights_are_those_of_transformers_defaults():
     import transformers
 
     from codec_bench.codecs.neural.xcodec2 import _MODELS

@@ -29,8 +29,8 @@ def reference(folder, signals, languages):
     with torch.inference_mode():
         for signal, language in zip(signals, languages):
             inputs = processor.apply_transcription_request(signal, source_language=language)
-            made = model.generate(**inputs, max_new_tokens=canary.MAX_TOKENS)
-            written = made[:, inputs["decoder_input_ids"].shape[1] :]
+            generated = model.generate(**inputs, max_new_tokens=canary.MAX_TOKENS)
+            written = generated[:, inputs["decoder_input_ids"].shape[1] :]
             texts += tokenizer.batch_decode(written, skip_special_tokens=True)
     return [text.strip() for text in texts]
 
@@ -63,18 +63,18 @@ def test_a_batch_equals_transformers_one_by_one(folder, signals):
     assert len(set(expected)) > len(expected) // 2  # else the comparison would prove little
     feature = load_feature("canary-1b-v2", weights=str(folder))
     feature.load()
-    assert [part.text for part in feature.hear(signals, languages)] == expected
+    assert [item.text for item in feature.transcribe(signals, languages)] == expected
     results = feature.compute(signals, languages)
     assert [result["transcript"] for result in results] == expected
     assert [result["language"] for result in results] == languages
 
 
-def test_it_must_be_told_a_language_that_it_knows(folder, signals):
+def test_it_needs_a_language_that_it_knows(folder, signals):
     feature = load_feature("canary-1b-v2", weights=str(folder))
-    untold, unknown, heard = feature.compute([signals[2]] * 3, [None, "zh", "en"])
+    untold, unknown, usable = feature.compute([signals[2]] * 3, [None, "zh", "en"])
     assert isinstance(untold, Unavailable) and "must be told the language" in str(untold)
     assert isinstance(unknown, Unavailable) and "does not know the language 'zh'" in str(unknown)
-    assert heard["language"] == "en"
+    assert usable["language"] == "en"
 
 
 def test_a_text_that_does_not_end_is_a_fault(folder, signals, monkeypatch):

@@ -77,10 +77,10 @@ def test_the_times_of_words_are_those_of_transformers(folders, flavour, monkeypa
     (signal,) = speech_like(np.random.default_rng(3), [3 * RATE])
     (logits,), _ = reference(folders[flavour], flavour[0], [signal])
     expected = tokenizer.decode(logits.argmax(-1), output_word_offsets=True).word_offsets
-    found = feature.timed(signal)
-    assert [word for word, _, _ in found] == [one["word"] for one in expected] and len(found) > 1
+    result = feature.timed(signal)
+    assert [word for word, _, _ in result] == [one["word"] for one in expected] and len(result) > 1
     stride = feature._net.config.inputs_to_logits_ratio / RATE
-    for (_, begin, end), one in zip(found, expected):
+    for (_, begin, end), one in zip(result, expected):
         assert begin == pytest.approx(one["start_offset"] * stride, abs=1e-3)
         assert end == pytest.approx(one["end_offset"] * stride, abs=1e-3)
     # Of a long signal the times go on from piece to piece.
@@ -110,8 +110,8 @@ def test_a_batch_equals_transformers_one_by_one(folders, flavour):
     logits, frames = feature.logits(signals)
     assert frames == [len(values) for values in expected_logits]
     scale = max(np.abs(values).max() for values in expected_logits)
-    for found, count, values in zip(logits.numpy(), frames, expected_logits):
-        np.testing.assert_allclose(found[:count], values, atol=1e-5 * scale)
+    for actual, count, values in zip(logits.numpy(), frames, expected_logits):
+        np.testing.assert_allclose(actual[:count], values, atol=1e-5 * scale)
     texts = [result["transcript"] for result in feature.compute(signals)]
     assert texts == expected_texts
     assert len(set(texts)) > len(texts) // 2  # else the comparison would prove little
@@ -150,16 +150,16 @@ def test_embedded_speech_equals_transformers(folders, embedded):
     signals = [prepare(audio, RATE) for _, audio in embedded[:4]]
     for flavour in FLAVOURS[1:3]:
         _, texts = reference(folders[flavour], flavour[0], signals)
-        found = load(folders[flavour]).compute(signals)
-        assert [result["transcript"] for result in found] == texts
+        actual = load(folders[flavour]).compute(signals)
+        assert [result["transcript"] for result in actual] == texts
 
 
 def test_a_signal_is_normalised_only_where_the_checkpoint_wants_it(tmp_path):
     folder = write_ctc(tmp_path, "hubert", "layer", True, normalise=False)
     signals = speech_like(np.random.default_rng(10), [9_000, 16_000])
     expected, _ = reference(folder, "hubert", signals)
-    found, frames = load(folder).logits(signals)
-    for ours, count, theirs in zip(found.numpy(), frames, expected):
+    result, frames = load(folder).logits(signals)
+    for ours, count, theirs in zip(result.numpy(), frames, expected):
         np.testing.assert_allclose(ours[:count], theirs, atol=1e-5 * np.abs(theirs).max())
 
 
@@ -174,32 +174,32 @@ def test_normalisation_is_the_feature_extractors(rng):
 def test_too_short_is_unavailable_and_harms_nobody(folders):
     feature = load(folders["hubert", "layer", True])
     (fine,) = speech_like(np.random.default_rng(11), [8_000])
-    none, short, heard = feature.compute([np.zeros(0, np.float32), np.ones(FIELD - 1, np.float32), fine])
+    none, short, usable = feature.compute([np.zeros(0, np.float32), np.ones(FIELD - 1, np.float32), fine])
     for result in (none, short):
         assert isinstance(result, Unavailable)
     assert str(short) == "the signal has 399 samples; the recogniser needs at least 400"
-    assert heard == feature.compute([fine])[0]
+    assert usable == feature.compute([fine])[0]
     assert feature.compute([]) == []
 
 
-def test_silence_is_heard_as_the_network_hears_it(folders):
+def test_silence_is_read_as_the_network_reads_it(folders):
     folder = folders["wav2vec2", "group", False]
     silence = np.zeros(RATE, np.float32)
     _, texts = reference(folder, "wav2vec2", [silence])
     assert load(folder).compute([silence]) == [{"transcript": texts[0]}]
 
 
-def test_long_signals_are_cut_where_quietest_and_each_piece_heard_alone(folders, monkeypatch):
+def test_long_signals_are_cut_where_quietest_and_each_piece_transcribed_alone(folders, monkeypatch):
     folder = folders["wav2vec2", "group", False]
     monkeypatch.setattr(pieces.PiecewiseRecogniser, "whole_s", 31.0)
     rng = np.random.default_rng(12)
-    (long, whole, short) = speech_like(rng, [64 * RATE, 31 * RATE, 3 * RATE])
+    (long, complete, short) = speech_like(rng, [64 * RATE, 31 * RATE, 3 * RATE])
     cuts = list(windows(long))
     assert len(cuts) == 3
     _, parts = reference(folder, "wav2vec2", [long[start:end] for start, end in cuts])
-    _, others = reference(folder, "wav2vec2", [whole, short])
-    found = [result["transcript"] for result in load(folder).compute([long, whole, short])]
-    assert found == [" ".join(filter(None, parts)), *others]
+    _, others = reference(folder, "wav2vec2", [complete, short])
+    results = [result["transcript"] for result in load(folder).compute([long, complete, short])]
+    assert results == [" ".join(filter(None, parts)), *others]
 
 
 def test_published_files_with_old_names_and_without_training_parts_load(folders, tmp_path):
@@ -242,8 +242,8 @@ def test_the_catalogue_says_where_the_weights_are_and_how_to_fetch_them(model, f
     shutil.copytree(folders[kind, "layer", True], folder)
     assert entry.inside(folder) is not None
     (signal,) = speech_like(np.random.default_rng(14), [8_000])
-    found = ctc.Ctc(model=model).compute([signal])
-    assert found == load(folders[kind, "layer", True], model=model).compute([signal])
+    result = ctc.Ctc(model=model).compute([signal])
+    assert result == load(folders[kind, "layer", True], model=model).compute([signal])
 
 
 def test_protocols_name_recogniser_decoding_and_precision(folders):

@@ -27,10 +27,10 @@ MODELS = {
 }
 
 
-def assert_same(found, expected):
+def assert_same(actual, expected):
     """To 1e-5 of the largest value: sums over a padded batch are added in another order."""
-    assert found.shape == expected.shape
-    assert float((found - expected).abs().max()) <= 1e-5 * float(expected.abs().max())
+    assert actual.shape == expected.shape
+    assert float((actual - expected).abs().max()) <= 1e-5 * float(expected.abs().max())
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +78,8 @@ class Reference:
     def __call__(self, signal):
         self.scores = None
         torch.manual_seed(0)
-        found = self.model.generate(input=signal.copy())
-        return found[0]["text"] if found else ""
+        result = self.model.generate(input=signal.copy())
+        return result[0]["text"] if result else ""
 
 
 @pytest.mark.compares("paraformer-zh", "seaco-paraformer-zh", weights="stand-in")
@@ -90,18 +90,18 @@ def test_a_batch_is_what_funasr_gives_one_by_one(folders, signals, model):
     results = ours.compute(signals)
     net = reference.model.model
     places, scores, counts = ours._logits(signals)  # all in one padded batch, whatever their lengths
-    rows = {place: scores[n, : counts[n]] for n, place in enumerate(places)}
-    heard = 0
-    for place, (signal, result) in enumerate(zip(signals, results)):
+    rows = {index: scores[n, : counts[n]] for n, index in enumerate(places)}
+    output = 0
+    for index, (signal, result) in enumerate(zip(signals, results)):
         assert result["transcript"] == reference(signal)
         if reference.scores is None:  # FunASR stopped before its decoder: no token
-            assert place not in rows and result["tokens"].size == 0
+            assert index not in rows and result["tokens"].size == 0
             continue
-        assert_same(rows[place], reference.scores)
+        assert_same(rows[index], reference.scores)
         tokens = [t for t in reference.scores.argmax(-1).tolist() if t not in (net.blank_id, net.sos, net.eos)]
         assert result["tokens"].tolist() == tokens
-        heard += len(tokens)
-    assert heard > 60 and len({token for result in results for token in result["tokens"].tolist()}) > 5
+        output += len(tokens)
+    assert output > 60 and len({token for result in results for token in result["tokens"].tolist()}) > 5
     assert any(result["tokens"].size == 0 for result in results)
 
 
@@ -110,8 +110,8 @@ def test_a_result_does_not_depend_on_the_batch(folders, signals, model):
     ours = Paraformer(weights=str(folders[model]), model=MODELS[model][0])
     ours.load()
     places, scores, counts = ours._logits(signals)
-    for n, place in enumerate(places):
-        _, alone, (count,) = ours._logits([signals[place]])
+    for n, index in enumerate(places):
+        _, alone, (count,) = ours._logits([signals[index]])
         assert count == counts[n]
         assert_same(scores[n, :count], alone[0])
     backwards = ours.compute(signals[::-1])[::-1]
@@ -145,9 +145,9 @@ def test_the_front_end_is_funasrs(folders, signals, seconds):
     speech[speech.size // 3 : speech.size // 2] = 0
     torch.manual_seed(0)
     expected, _ = ours._loaded().front._wave(torch.from_numpy(speech)[None], torch.tensor([speech.size]))
-    found, lengths = ours._loaded().front([speech])
+    result, lengths = ours._loaded().front([speech])
     assert lengths.tolist() == [expected.shape[1]]
-    assert_same(found, expected)
+    assert_same(result, expected)
 
 
 def test_half_precision_is_near_and_another_protocol(folders, signals):
@@ -166,7 +166,7 @@ def test_half_precision_is_near_and_another_protocol(folders, signals):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("model", MODELS)
-def test_a_gpu_hears_what_the_cpu_hears(folders, signals, model):
+def test_a_gpu_transcribes_what_the_cpu_transcribes(folders, signals, model):
     if not torch.cuda.is_available():
         pytest.skip("there is no NVIDIA GPU")
     one, other = (
@@ -176,7 +176,7 @@ def test_a_gpu_hears_what_the_cpu_hears(folders, signals, model):
     assert [result["transcript"] for result in one] == [result["transcript"] for result in other]
 
 
-def test_what_cannot_be_heard_is_said(folders, signals):
+def test_unusable_audio_is_reported(folders, signals):
     broken = signals[0].copy()
     broken[7] = np.nan
     results = Paraformer(weights=str(folders["Paraformer"])).compute(
@@ -191,14 +191,14 @@ def test_chunks_are_recognised_by_themselves(folders, signals):
     speech = np.resize(np.concatenate(signals[:8]), 2 * CHUNK_SAMPLES + 6 * RATE_HZ)
     long = np.concatenate([speech, speech[: CHUNK_SAMPLES - 6 * RATE_HZ + 100]])
     name, reference = MODELS["SeacoParaformer"][0], Reference(folders["SeacoParaformer"])
-    whole = Paraformer(weights=str(folders["SeacoParaformer"]), model=name)
+    complete = Paraformer(weights=str(folders["SeacoParaformer"]), model=name)
     chunked = Paraformer(weights=str(folders["SeacoParaformer"]), model=name, point="28s")
     (result,) = chunked.compute([long])
     pieces = [long[start : start + CHUNK_SAMPLES] for start in range(0, 3 * CHUNK_SAMPLES, CHUNK_SAMPLES)]
     assert result["transcript"] == "".join(map(reference, pieces))
-    assert result["tokens"].size == sum(r["tokens"].size for r in whole.compute(pieces))
-    assert whole.compute([long])[0]["transcript"] == reference(long) != result["transcript"]
-    assert chunked.protocol == f"{whole.protocol}/28s"
+    assert result["tokens"].size == sum(r["tokens"].size for r in complete.compute(pieces))
+    assert complete.compute([long])[0]["transcript"] == reference(long) != result["transcript"]
+    assert chunked.protocol == f"{complete.protocol}/28s"
 
 
 def test_names_need_no_weights(monkeypatch):
@@ -214,7 +214,7 @@ def test_names_need_no_weights(monkeypatch):
         Paraformer()
 
 
-def test_where_weights_are_found(folders, tmp_path, monkeypatch):
+def test_where_weights_are_located(folders, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     for variable in ("MODELSCOPE_CACHE", "CODEC_BENCH_CACHE", "CODEC_BENCH_WEIGHTS"):
         monkeypatch.setenv(variable, str(tmp_path / variable))
@@ -241,14 +241,14 @@ def copy(folders, tmp_path):
 
 
 def test_nothing_in_the_weights_is_run(copy):
-    made = copy / "made"
-    (copy / "model.pt").write_bytes(pickle.dumps({"encoder": Hostile(made)}))
+    built = copy / "made"
+    (copy / "model.pt").write_bytes(pickle.dumps({"encoder": Hostile(built)}))
     with pytest.raises(WeightsError):
         Paraformer(weights=str(copy)).load()
-    torch.save({"encoder": Hostile(made)}, copy / "model.pt")
+    torch.save({"encoder": Hostile(built)}, copy / "model.pt")
     with pytest.raises(WeightsError):
         Paraformer(weights=str(copy)).load()
-    assert not made.exists()
+    assert not built.exists()
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ def reference(folder, kind, signals):
     texts = []
     with torch.inference_mode():
         for signal in signals:
-            made = model.generate(**processor(signal, sampling_rate=RATE))
-            texts += processor.batch_decode(getattr(made, "sequences", made), skip_special_tokens=True)
+            generated = model.generate(**processor(signal, sampling_rate=RATE))
+            texts += processor.batch_decode(getattr(generated, "sequences", generated), skip_special_tokens=True)
     return [text.strip() for text in texts]
 
 
@@ -66,8 +66,8 @@ def test_a_batch_equals_transformers_one_by_one(folders, signals, kind):
     assert len(set(expected)) > len(expected) // 2  # else the comparison would prove little
     feature = load(folders[kind], kind)
     feature.load()
-    together = feature.hear(signals, [None] * len(signals))
-    assert [part.text for part in together] == expected
+    together = feature.transcribe(signals, [None] * len(signals))
+    assert [item.text for item in together] == expected
     assert texts_of(feature.compute(signals)) == expected
     order = np.random.default_rng(0).permutation(len(signals))
     assert texts_of(feature.compute([signals[k] for k in order])) == [expected[k] for k in order]
@@ -86,8 +86,8 @@ def test_the_times_of_a_transducers_words_are_those_of_transformers(folders, sig
     several = 0
     for signal in signals[3:]:
         with torch.inference_mode():
-            made = model.generate(**processor(signal, sampling_rate=RATE), return_dict_in_generate=True)
-        _, (tokens,) = processor.decode(made.sequences, durations=made.durations, skip_special_tokens=True)
+            generated = model.generate(**processor(signal, sampling_rate=RATE), return_dict_in_generate=True)
+        _, (tokens,) = processor.decode(generated.sequences, durations=generated.durations, skip_special_tokens=True)
         words = []
         for token in tokens:
             if not words or token["token"].startswith(" "):
@@ -95,10 +95,10 @@ def test_the_times_of_a_transducers_words_are_those_of_transformers(folders, sig
             words[-1].append(token)
         spoken = [[one for one in word if one["token"].strip()] for word in words]
         expected = [(mine[0]["start"], mine[-1]["end"]) for mine in spoken if mine]
-        found = feature.timed(signal)
-        several += len(found) > 1
-        assert [(begin, end) for _, begin, end in found] == [pytest.approx(times, abs=1e-3) for times in expected]
-        assert " ".join(word for word, _, _ in found) == feature.compute([signal])[0]["transcript"]
+        result = feature.timed(signal)
+        several += len(result) > 1
+        assert [(begin, end) for _, begin, end in result] == [pytest.approx(times, abs=1e-3) for times in expected]
+        assert " ".join(word for word, _, _ in result) == feature.compute([signal])[0]["transcript"]
     assert several > 1
 
 
@@ -106,24 +106,24 @@ def test_the_times_of_words_by_frames(folders, signals):
     """Token by token from the logits, with the repeats that CTC takes for one."""
     feature = load(folders["ctc"], "ctc")
     signal = signals[-1]
-    found = feature.timed(signal)
+    result = feature.timed(signal)
     logits, (count,) = feature.logits([signal])
     best = logits[0, :count].argmax(-1).tolist()
     loud = [at for at, token in enumerate(best) if token != feature._net.config.pad_token_id]
-    assert found[0][1] == pytest.approx(0.08 * loud[0], abs=1e-3)
-    assert found[-1][2] == pytest.approx(0.08 * (loud[-1] + 1), abs=1e-3)
-    assert " ".join(word for word, _, _ in found) == feature.compute([signal])[0]["transcript"]
-    assert all(begin < end for _, begin, end in found) and len(found) > 1
+    assert result[0][1] == pytest.approx(0.08 * loud[0], abs=1e-3)
+    assert result[-1][2] == pytest.approx(0.08 * (loud[-1] + 1), abs=1e-3)
+    assert " ".join(word for word, _, _ in result) == feature.compute([signal])[0]["transcript"]
+    assert all(begin < end for _, begin, end in result) and len(result) > 1
 
 
 def test_logits_of_a_batch_are_those_of_one_by_one(folders, signals):
     feature = load(folders["ctc"], "ctc")
     feature.load()
     together, frames = feature.logits(signals)
-    for found, count, signal in zip(together.numpy(), frames, signals):
-        (alone,), (own,) = feature.logits([signal])
-        assert own == count
-        np.testing.assert_allclose(found[:count], alone.numpy()[:count], atol=1e-5 * np.abs(alone.numpy()).max())
+    for result, count, signal in zip(together.numpy(), frames, signals):
+        (alone,), (actual,) = feature.logits([signal])
+        assert actual == count
+        np.testing.assert_allclose(result[:count], alone.numpy()[:count], atol=1e-5 * np.abs(alone.numpy()).max())
 
 
 def test_a_transducer_that_does_not_go_on_is_a_fault_however_long_the_others_are(folders, signals):
@@ -143,18 +143,18 @@ def test_a_transducer_that_does_not_go_on_is_a_fault_however_long_the_others_are
     assert feature.compute([signals[2], signals[3]])[0] == alone[0]
 
 
-def test_what_cannot_be_heard_is_unavailable_and_harms_nobody(folders, signals):
+def test_unusable_audio_is_unavailable_and_harms_nobody(folders, signals):
     feature = load(folders["tdt"], "tdt")
     broken = signals[3].copy()
     broken[7] = np.nan
-    none, short, not_finite, heard = feature.compute([signals[3][:0], signals[3][:319], broken, signals[3]])
+    none, short, not_finite, usable = feature.compute([signals[3][:0], signals[3][:319], broken, signals[3]])
     for result in (none, short, not_finite):
         assert isinstance(result, Unavailable)
     assert str(short) == "the signal has 319 samples; the recogniser needs at least 320"
-    assert heard == feature.compute([signals[3]])[0]
+    assert usable == feature.compute([signals[3]])[0]
 
 
-def test_long_signals_are_heard_in_pieces(folders, signals, monkeypatch):
+def test_long_signals_are_transcribed_in_pieces(folders, signals, monkeypatch):
     monkeypatch.setattr(pieces.PiecewiseRecogniser, "whole_s", 31.0)
     long = np.tile(signals[-1], 40)[: 64 * RATE]
     cuts = list(pieces.windows(long))

@@ -30,7 +30,7 @@ def english(spoken):
     return read[:: len(read) // 5] + digits[::10]
 
 
-def heard_by_a_new_decoder(signal):
+def transcribe_with_a_new_decoder(signal):
     import pocketsphinx as package
 
     decoder = package.Decoder(loglevel="FATAL", **pocketsphinx.FAST)
@@ -47,14 +47,14 @@ def transcripts(feature, signals):
 
 @pytest.mark.compares("pocketsphinx", weights="published")
 def test_equals_a_new_decoder_in_any_order(feature, english, rng):
-    expected = [heard_by_a_new_decoder(signal) for signal in english]
+    expected = [transcribe_with_a_new_decoder(signal) for signal in english]
     assert len(set(expected)) >= 5, "the clips are different, so that a mixed-up order shows"
     order = rng.permutation(len(english))
     assert (order != np.arange(len(english))).any()
     assert transcripts(feature, [english[k] for k in order]) == [expected[k] for k in order]
 
 
-def test_what_was_heard_before_would_matter(english):
+def test_earlier_audio_would_matter(english):
     # So the test above can fail: one decoder for all, as its package would have it, scores a repetition differently.
     import pocketsphinx as package
 
@@ -80,9 +80,9 @@ def test_recognises_most_of_the_read_speech(spoken, feature):
     known = [(row, audio) for row, audio in spoken if row.get("language") == "en" and row.get("text")]
     rows = [(row, audio) for row, audio in known if audio.duration_s > 2]
     rows = rows[:: len(rows) // 5]
-    heard = transcripts(feature, [prepare(audio, RATE) for _, audio in rows])
-    said = [row["text"] for row, _ in rows]
-    assert error_rate(reference=said, estimate=heard).rate < 0.4
+    transcript = transcripts(feature, [prepare(audio, RATE) for _, audio in rows])
+    text = [row["text"] for row, _ in rows]
+    assert error_rate(reference=text, estimate=transcript).rate < 0.4
 
 
 @pytest.mark.parametrize("samples", [0, 1, 100, 400, 411, 800, 1600])
@@ -110,7 +110,7 @@ def test_a_long_signal_is_the_sum_of_its_windows(feature, english, monkeypatch):
     signal = np.concatenate(english[:4])
     cuts = list(pocketsphinx.windows(signal))
     assert len(cuts) > 2
-    parts = [heard_by_a_new_decoder(signal[start:end]) for start, end in cuts]
+    parts = [transcribe_with_a_new_decoder(signal[start:end]) for start, end in cuts]
     assert transcripts(feature, [signal]) == [" ".join(p for p in parts if p)]
 
 
@@ -128,8 +128,8 @@ def test_windows_cover_the_signal_once_and_cut_in_the_pauses(rng, seconds):
 
 def test_own_weights_are_a_folder_of_the_same_layout(feature, english, tmp_path):
     bundled = Path(importlib.util.find_spec("pocketsphinx").origin).parent / "model" / "en-us"
-    own = load_feature("pocketsphinx", weights=str(bundled))
-    assert transcripts(own, english[:1]) == transcripts(feature, english[:1])
+    actual = load_feature("pocketsphinx", weights=str(bundled))
+    assert transcripts(actual, english[:1]) == transcripts(feature, english[:1])
     with pytest.raises(WeightsError, match="mdef"):
         load_feature("pocketsphinx", weights=str(tmp_path))
 

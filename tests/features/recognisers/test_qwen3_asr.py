@@ -33,8 +33,8 @@ def reference(folder, signals, languages):
     with torch.inference_mode():
         for signal, language in zip(signals, languages):
             inputs = processor.apply_transcription_request(signal, language=language)
-            made = model.generate(**inputs, max_new_tokens=qwen3_asr.MAX_TOKENS)
-            texts += processor.decode(made[:, inputs["input_ids"].shape[1] :], return_format="transcription_only")
+            generated = model.generate(**inputs, max_new_tokens=qwen3_asr.MAX_TOKENS)
+            texts += processor.decode(generated[:, inputs["input_ids"].shape[1] :], return_format="transcription_only")
     return texts
 
 
@@ -66,8 +66,8 @@ def test_a_batch_equals_transformers_one_by_one(folder, signals):
     assert len(set(expected)) > len(expected) // 2  # else the comparison would prove little
     feature = load_feature("qwen3-asr-0.6b", weights=str(folder))
     feature.load()
-    together = feature.hear(signals, languages)
-    assert [part.text for part in together] == expected
+    together = feature.transcribe(signals, languages)
+    assert [item.text for item in together] == expected
     results = feature.compute(signals, languages)
     assert [result["transcript"] for result in results] == expected
     assert [result["language"] for result in results] == [code or "" for code in languages]
@@ -81,26 +81,26 @@ def test_a_text_that_does_not_end_is_a_fault(folder, signals, monkeypatch):
     assert result["fault"] == "the recogniser's text did not end within 1 tokens"
 
 
-def test_the_language_that_the_model_names_is_told_as_a_code():
+def test_the_language_that_the_model_names_is_reported_as_a_code():
     feature = object.__new__(qwen3_asr.Qwen3Asr)
     written = {
         (1,): {"language": "Cantonese", "transcription": "a"},
         (2,): {"language": None, "transcription": ""},
     }
     feature._processor = type("Processor", (), {"decode": staticmethod(lambda ids, return_format: written[tuple(ids)])})
-    heard = [feature._heard([one, 9], None, {9}) for one in (1, 2)]
-    assert [part.language for part in heard] == ["yue", ""]
-    assert feature.result([heard[1], heard[0], pieces.Heard("b")], None) == {
+    transcript = [feature._transcript([one, 9], None, {9}) for one in (1, 2)]
+    assert [item.language for item in transcript] == ["yue", ""]
+    assert feature.result([transcript[1], transcript[0], pieces.Transcript("b")], None) == {
         "transcript": "ab", "language": "yue", "language_detected": True,
     }  # fmt: skip
 
 
-def test_what_cannot_be_heard_is_unavailable(folder, signals):
+def test_unusable_audio_is_unavailable(folder, signals):
     feature = load_feature("qwen3-asr-0.6b", weights=str(folder))
-    short, other, heard = feature.compute([signals[0][:159], signals[2], signals[2]], ["en", "xx", "en"])
+    short, other, usable = feature.compute([signals[0][:159], signals[2], signals[2]], ["en", "xx", "en"])
     assert isinstance(short, Unavailable) and "at least 160" in str(short)
     assert isinstance(other, Unavailable) and str(other) == "qwen3-asr-0.6b does not know the language 'xx'"
-    assert heard["language"] == "en" and not heard["language_detected"]
+    assert usable["language"] == "en" and not usable["language_detected"]
 
 
 def test_protocols_and_folders_of_something_else(folder, tmp_path):

@@ -47,14 +47,14 @@ def reference(folder):
     torch.set_num_threads(threads)
     logging.root.setLevel(level)
     logging.root.handlers[:] = handlers
-    kept = []
+    retained = []
     log_softmax = model.model.ctc.log_softmax
-    model.model.ctc.log_softmax = lambda hidden: kept.append(log_softmax(hidden)) or kept[-1]
+    model.model.ctc.log_softmax = lambda hidden: retained.append(log_softmax(hidden)) or retained[-1]
 
     def recognise(signal, language):
-        kept.clear()
+        retained.clear()
         torch.manual_seed(0)
-        return model.generate(input=signal.copy(), language=language)[0]["text"], kept[0][0]
+        return model.generate(input=signal.copy(), language=language)[0]["text"], retained[0][0]
 
     return recognise
 
@@ -77,17 +77,17 @@ def test_a_batch_is_what_funasr_gives_one_by_one(folder, signals, reference):
         apart = float((scores[n, : lengths[n]] - expected).abs().max())
         assert apart <= 1e-5 * float(expected.abs().max())
         best = expected.argmax(-1)
-        kept = [int(b) for k, b in enumerate(best) if b != 0 and (k == 0 or best[k - 1] != b)]
-        assert result["tokens"].tolist() == kept
-        for what, known in (
+        retained = [int(b) for k, b in enumerate(best) if b != 0 and (k == 0 or best[k - 1] != b)]
+        assert result["tokens"].tolist() == retained
+        for kind, known in (
             ("language", {"zh", "en", "yue", "ja", "ko", "nospeech"}),
             ("event", {"Speech", "BGM", "Event_UNK"}),
         ):
-            assert result[what] == next((tag for tag in tags if tag in known), "")
+            assert result[kind] == next((tag for tag in tags if tag in known), "")
     assert answered and any(result["transcript"] for result in results)
 
 
-def test_a_language_is_heard_and_an_unknown_one_is_none(folder, signals):
+def test_a_language_is_detected_and_an_unknown_one_is_none(folder, signals):
     ours = SenseVoice(weights=str(folder))
     ours.load()
     alone = {code: ours._logits([signals[0]], [code])[0] for code in (None, "auto", "fr", "zh", "ko")}
@@ -105,7 +105,7 @@ def test_a_result_does_not_depend_on_the_batch(folder, signals):
         assert one["transcript"] == other["transcript"] == alone["transcript"]
 
 
-def test_what_cannot_be_heard_is_said(folder, signals):
+def test_unusable_audio_is_reported(folder, signals):
     results = SenseVoice(weights=str(folder)).compute([signals[0][:399], signals[0], np.full(800, np.inf, np.float32)])
     assert [isinstance(result, Unavailable) for result in results] == [True, False, True]
 

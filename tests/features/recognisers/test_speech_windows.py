@@ -30,14 +30,14 @@ def test_28s_cuts_every_28_seconds(seconds):
     signal = np.arange(round(seconds * RATE), dtype=np.float32)
     cut = parts(signal, "28s")
     np.testing.assert_array_equal(np.concatenate(cut), signal)
-    assert all(part.size == 28 * RATE for part in cut[:-1])
+    assert all(item.size == 28 * RATE for item in cut[:-1])
     assert 0 < cut[-1].size <= 28 * RATE
 
 
 def test_30s_keeps_the_signal_whole(rng):
     signal = rng.normal(0, 0.1, 70 * RATE).astype(np.float32)
-    (whole,) = parts(signal, "30s")
-    np.testing.assert_array_equal(whole, signal)
+    (complete,) = parts(signal, "30s")
+    np.testing.assert_array_equal(complete, signal)
 
 
 @pytest.mark.parametrize("windows", speech_windows.WINDOWS)
@@ -70,14 +70,14 @@ def test_vad_on_every_clip(spoken):
         signal = prepare(audio, RATE)
         _, chunks = faster_whispers(signal)
         ours = parts(signal, "vad")
-        assert [part.size for part in ours] == [chunk.size for chunk in chunks]
+        assert [item.size for item in ours] == [chunk.size for chunk in chunks]
         for got, expected in zip(ours, chunks):
             np.testing.assert_array_equal(got, expected)
 
 
 def test_vad_leaves_out_silence_and_nothing_else(long_speech):
-    kept = sum(part.size for part in parts(long_speech, "vad"))
-    assert 0.3 * long_speech.size < kept < 0.97 * long_speech.size
+    retained = sum(item.size for item in parts(long_speech, "vad"))
+    assert 0.3 * long_speech.size < retained < 0.97 * long_speech.size
     assert parts(np.zeros(5 * RATE, np.float32), "vad") == []
 
 

@@ -35,8 +35,8 @@ def _few_tokens(monkeypatch):
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    place = tmp_path_factory.mktemp("asked")
-    return {name: str(write(place / name)) for name, write in tiny_recognisers.ASKED.items()}
+    path = tmp_path_factory.mktemp("asked")
+    return {name: str(write(path / name)) for name, write in tiny_recognisers.ASKED.items()}
 
 
 @pytest.fixture(scope="module")
@@ -62,32 +62,32 @@ def reference(name, folder, signals, languages):
         for signal, language in zip(signals, languages):
             if name.startswith("cohere"):
                 inputs = processor(signal, language=language, sampling_rate=16_000)
-                made = net.generate(**inputs, **greedy)[:, inputs["decoder_input_ids"].shape[1] :]
-                texts += processor.decode(made, skip_special_tokens=True)
+                generated = net.generate(**inputs, **greedy)[:, inputs["decoder_input_ids"].shape[1] :]
+                texts += processor.decode(generated, skip_special_tokens=True)
             elif name.startswith("fun"):
                 inputs = processor.apply_transcription_request(signal, language=language)
-                made = net.generate(**inputs, **greedy)[:, inputs["input_ids"].shape[1] :]
-                texts += processor.decode(made, skip_special_tokens=True, strip_prefix=True)
+                generated = net.generate(**inputs, **greedy)[:, inputs["input_ids"].shape[1] :]
+                texts += processor.decode(generated, skip_special_tokens=True, strip_prefix=True)
             elif name.startswith(("moss", "vibevoice")):
                 inputs = processor.apply_transcription_request(signal, return_tensors="pt")
                 quiet = {"sample": False} if name == "vibevoice-asr" else {}  # no noise is drawn
                 greedy["max_new_tokens"] = 64
-                made = net.generate(**inputs, **quiet, **greedy)[:, inputs["input_ids"].shape[1] :]
-                texts += processor.decode(made, return_format="transcription_only")
+                generated = net.generate(**inputs, **quiet, **greedy)[:, inputs["input_ids"].shape[1] :]
+                texts += processor.decode(generated, return_format="transcription_only")
             elif name.startswith("voxtral"):
                 greedy.pop("max_new_tokens", None)
-                made = net.generate(**processor(signal, sampling_rate=16_000, return_tensors="pt"), **greedy)
-                texts += processor.batch_decode(made, skip_special_tokens=True)
+                generated = net.generate(**processor(signal, sampling_rate=16_000, return_tensors="pt"), **greedy)
+                texts += processor.batch_decode(generated, skip_special_tokens=True)
             elif name.startswith("kyutai"):
-                made = net.generate(**processor(audio=signal, sampling_rate=24_000, return_tensors="pt"))
-                texts += processor.batch_decode(made, skip_special_tokens=True)
+                generated = net.generate(**processor(audio=signal, sampling_rate=24_000, return_tensors="pt"))
+                texts += processor.batch_decode(generated, skip_special_tokens=True)
             elif name.startswith("nemotron"):
-                told = {"language": {"ja": "ja-JP", None: "auto"}.get(language, language)} if "3.5" in name else {}
-                made = net.generate(**processor(signal, sampling_rate=16_000, **told)).sequences
-                texts += processor.decode(made, skip_special_tokens=True)
+                options = {"language": {"ja": "ja-JP", None: "auto"}.get(language, language)} if "3.5" in name else {}
+                generated = net.generate(**processor(signal, sampling_rate=16_000, **options)).sequences
+                texts += processor.decode(generated, skip_special_tokens=True)
             else:
-                made = net.generate(**processor(signal, sampling_rate=16_000))
-                texts += processor.batch_decode(made, skip_special_tokens=True)
+                generated = net.generate(**processor(signal, sampling_rate=16_000))
+                texts += processor.batch_decode(generated, skip_special_tokens=True)
     return [text.strip() for text in texts]
 
 
@@ -105,7 +105,7 @@ def test_a_batch_equals_transformers_one_by_one(name, folders, signals):
     assert len(set(expected)) > len(expected) // 2  # else the comparison would prove little
     feature = load_feature(name, weights=folders[name])
     feature.load()
-    assert [part.text for part in feature.hear(signals, languages)] == expected
+    assert [item.text for item in feature.transcribe(signals, languages)] == expected
     results = feature.compute(signals, languages)
     assert [result["transcript"] for result in results] == expected
     assert [result.get("language") for result in results] == languages
@@ -134,20 +134,20 @@ def test_a_package_that_is_missing_is_named_with_the_command_that_installs_it(fo
     assert raised.value.hint == "pip install 'codec-bench[audio-llm]'"
 
 
-def test_a_long_signal_is_heard_in_pieces_that_are_joined_as_its_language_is_written(monkeypatch, folders):
+def test_a_long_signal_is_transcribed_in_pieces_that_are_joined_as_its_language_is_written(monkeypatch, folders):
     feature = load_feature("fun-asr-nano-2512", weights=folders["fun-asr-nano-2512"])
     feature.load()
-    heard = []
+    received = []
 
-    def hear(pieces, languages):
-        heard.extend(piece.size for piece in pieces)
-        return [transformers_asr.Heard("字", str(code)) for code in languages]
+    def transcribe(pieces, languages):
+        received.extend(segment.size for segment in pieces)
+        return [transformers_asr.Transcript("字", str(code)) for code in languages]
 
-    monkeypatch.setattr(feature, "hear", hear)
+    monkeypatch.setattr(feature, "transcribe", transcribe)
     tone = np.full(31 * 16_000, 0.1, np.float32)
     assert [result["transcript"] for result in feature.compute([tone, tone], ["zh", "en"])] == ["字字", "字 字"]
-    assert len(heard) == 4 and sum(heard) == 2 * tone.size and max(heard) <= 30 * 16_000
-    assert "fault" not in feature.compute([tone[: 16_000 * 30]], ["zh"])[0] and heard[-1] == 16_000 * 30
+    assert len(received) == 4 and sum(received) == 2 * tone.size and max(received) <= 30 * 16_000
+    assert "fault" not in feature.compute([tone[: 16_000 * 30]], ["zh"])[0] and received[-1] == 16_000 * 30
 
 
 def test_protocols():
@@ -167,13 +167,13 @@ def test_the_codec_of_a_recogniser_is_computed_in_float32_at_every_precision(fol
     feature.load()
     types = {"codec": [], "text": []}
     net = feature._net
-    for name, part in (("codec", net.codec_model.encoder.downsample), ("text", net.model.layers[0].mlp.fc1)):
-        part.register_forward_hook(lambda _, __, out, found=types[name]: found.append(out.dtype))
+    for name, item in (("codec", net.codec_model.encoder.downsample), ("text", net.model.layers[0].mlp.fc1)):
+        item.register_forward_hook(lambda _, __, out, result=types[name]: result.append(out.dtype))
     feature.compute(signals[2:3])
     assert set(types["codec"]) == {torch.float32} and set(types["text"]) == {torch.bfloat16}
 
 
-def test_a_signal_longer_than_the_windows_of_a_codec_is_heard_as_frame_by_frame(folders):
+def test_a_signal_longer_than_the_windows_of_a_codec_is_transcribed_as_frame_by_frame(folders):
     signal = np.random.default_rng(1).normal(0, 0.3, 24_000 * 9).astype(np.float32) * np.repeat(
         np.linspace(1, 0, 9), 24_000
     )

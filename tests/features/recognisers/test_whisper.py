@@ -81,7 +81,7 @@ def spoken(clips):
     return [LANGUAGES[k % len(LANGUAGES)] for k in range(len(clips))]
 
 
-def said(oracle, clip, language, **options):
+def text_of(oracle, clip, language, **options):
     """faster-whisper's segments and what it says of the file."""
     segments, info = oracle.transcribe(clip, language=language, **{**ALONE, **options})
     return list(segments), info
@@ -95,7 +95,7 @@ def check(result, segments):
 
 
 @pytest.fixture(scope="module")
-def heard(feature, clips):
+def output(feature, clips):
     """Our results for every clip, all in one batch."""
     return feature.compute(clips, spoken(clips))
 
@@ -109,12 +109,12 @@ def detected(feature, clips):
 @pytest.fixture(scope="module")
 def expected(oracle, clips):
     """faster-whisper's segments of every clip."""
-    return [said(oracle, clip, language)[0] for clip, language in zip(clips, spoken(clips))]
+    return [text_of(oracle, clip, language)[0] for clip, language in zip(clips, spoken(clips))]
 
 
 @pytest.mark.compares("whisper-*", weights="stand-in")
-def test_equals_faster_whisper_token_for_token(heard, clips, expected):
-    for result, segments, clip, language in zip(heard, expected, clips, spoken(clips), strict=True):
+def test_equals_faster_whisper_token_for_token(output, clips, expected):
+    for result, segments, clip, language in zip(output, expected, clips, spoken(clips), strict=True):
         check(result, segments)
         assert (result["language"], result["language_detected"]) == (language, False)
         assert result["windows"] == max(1, -(-(clip.size // 160) // 3000))
@@ -127,13 +127,13 @@ def test_equals_faster_whisper_token_for_token(heard, clips, expected):
             assert result["avg_logprob"] == pytest.approx(mean, abs=1e-4)
 
 
-def test_the_stand_in_is_worth_testing_on(heard):
-    lengths = {len(result["tokens"]) for result in heard}
+def test_the_stand_in_is_worth_testing_on(output):
+    lengths = {len(result["tokens"]) for result in output}
     assert len(lengths) > 5
-    assert any("fault" in result for result in heard)
-    assert any("fault" not in result and result["windows"] > 1 for result in heard)
-    assert len({result["transcript"] for result in heard}) > len(heard) // 2
-    silences = [result["no_speech_prob"] for result in heard]
+    assert any("fault" in result for result in output)
+    assert any("fault" not in result and result["windows"] > 1 for result in output)
+    assert len({result["transcript"] for result in output}) > len(output) // 2
+    silences = [result["no_speech_prob"] for result in output]
     assert min(silences) < 0.1 and max(silences) > 0.2
 
 
@@ -144,7 +144,7 @@ def test_other_kinds_equal_faster_whisper(features, oracles, clips, name):
         ["yue" if k % 2 else "en" for k in range(len(some))] if name == "whisper-large-v3" else [None] * len(some)
     )
     for result, clip, language in zip(features[name].compute(some, languages), some, languages, strict=True):
-        check(result, said(oracles[name], clip, language)[0])
+        check(result, text_of(oracles[name], clip, language)[0])
         assert result["language"] == (language or "en")
         assert not result["language_detected"]
 
@@ -152,11 +152,11 @@ def test_other_kinds_equal_faster_whisper(features, oracles, clips, name):
 def test_equals_faster_whisper_on_speech(feature, oracle, spoken):
     signals = [prepare(audio, RATE) for _, audio in spoken][:12]
     for result, signal in zip(feature.compute(signals, ["en"] * len(signals)), signals, strict=True):
-        check(result, said(oracle, signal, "en")[0])
+        check(result, text_of(oracle, signal, "en")[0])
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 64])
-def test_does_not_depend_on_the_batch(feature, clips, heard, expected, rng, monkeypatch, at_once):
+def test_does_not_depend_on_the_batch(feature, clips, output, expected, rng, monkeypatch, at_once):
     monkeypatch.setattr(feature, "_together", _Together(at_once * WINDOW_S))
     order = rng.permutation(len(clips))[:7]
     languages = spoken(clips)
@@ -164,27 +164,29 @@ def test_does_not_depend_on_the_batch(feature, clips, heard, expected, rng, monk
     for result, k in zip(results, order, strict=True):
         check(result, expected[k])
         for key in ("avg_logprob", "no_speech_prob"):
-            assert result[key] == pytest.approx(heard[k][key], rel=1e-4, abs=1e-6)
+            assert result[key] == pytest.approx(output[k][key], rel=1e-4, abs=1e-6)
 
 
 def test_languages_are_detected_as_by_faster_whisper(oracle, clips, detected):
     assert len({result["language"] for result in detected}) > 2
     for result, clip in list(zip(detected, clips, strict=True))[::2]:
         # faster-whisper's detection also sees the frame that lies half beyond the signal; ours and its decoding do not.
-        heard = oracle.feature_extractor(clip)[:, : min(clip.size // 160, 3000)]
-        assert result["language"] == oracle.detect_language(features=heard)[0]
+        output = oracle.feature_extractor(clip)[:, : min(clip.size // 160, 3000)]
+        assert result["language"] == oracle.detect_language(features=output)[0]
         assert result["language_detected"]
-        segments, info = said(oracle, clip, None if clip.size >= 30 * RATE else result["language"])
+        segments, info = text_of(oracle, clip, None if clip.size >= 30 * RATE else result["language"])
         assert info.language == result["language"]
         check(result, segments)
 
 
-def test_detected_and_given_languages_share_a_batch(feature, clips, detected):
+def test_detected_and_passed_languages_share_a_batch(feature, clips, detected):
     clips, detected = clips[-12:], [result["language"] for result in detected[-12:]]
-    given = [None if k % 2 else "fr" for k in range(len(clips))]
-    results = feature.compute(clips, given)
-    assert [result["language"] for result in results] == [asked or found for asked, found in zip(given, detected)]
-    assert [result["language_detected"] for result in results] == [asked is None for asked in given]
+    options = [None if k % 2 else "fr" for k in range(len(clips))]
+    results = feature.compute(clips, options)
+    assert [result["language"] for result in results] == [
+        requests or collected for requests, collected in zip(options, detected)
+    ]
+    assert [result["language_detected"] for result in results] == [requests is None for requests in options]
 
 
 def test_every_window_is_encoded_once(feature, clips, monkeypatch):
@@ -210,7 +212,7 @@ def test_vad_equals_faster_whispers_batched_transcription(whispers, oracle, spee
 
     rng = np.random.default_rng(8)
     pauses = [rng.normal(0, 1e-4, int(RATE * rng.uniform(0.2, 3))).astype(np.float32) for _ in speech]
-    long = np.concatenate([piece for pair in zip(speech, pauses) for piece in pair] * 2)
+    long = np.concatenate([segment for pair in zip(speech, pauses) for segment in pair] * 2)
     vad = Whisper(model="whisper-tiny", point="vad", weights=str(whispers["whisper-tiny"]))
     pipeline = BatchedInferencePipeline(oracle)
     signals = [long, speech[0], np.concatenate([pauses[0], speech[1], pauses[1]])]
@@ -221,12 +223,12 @@ def test_vad_equals_faster_whispers_batched_transcription(whispers, oracle, spee
         check(result, list(segments))
 
 
-def test_vad_hears_nothing_in_silence(whispers):
+def test_vad_detects_nothing_in_silence(whispers):
     vad = Whisper(model="whisper-tiny", point="vad", weights=str(whispers["whisper-tiny"]))
-    given, detected = vad.compute([np.zeros(2 * RATE, np.float32)] * 2, ["en", None])
-    assert given["transcript"] == "" and given["tokens"].size == 0 and given["windows"] == 0
-    assert given["no_speech_prob"] == 1.0
-    assert (given["language"], detected["language"], detected["language_detected"]) == ("en", "", False)
+    options, detected = vad.compute([np.zeros(2 * RATE, np.float32)] * 2, ["en", None])
+    assert options["transcript"] == "" and options["tokens"].size == 0 and options["windows"] == 0
+    assert options["no_speech_prob"] == 1.0
+    assert (options["language"], detected["language"], detected["language_detected"]) == ("en", "", False)
 
 
 def test_28s_transcribes_every_part_by_itself(whispers, oracle, clips):
@@ -234,14 +236,16 @@ def test_28s_transcribes_every_part_by_itself(whispers, oracle, clips):
     long = clips[-2]
     for language, space in (("en", " "), ("zh", "")):
         (result,) = fixed.compute([long], [language])
-        parts = [said(oracle, long[start : start + 28 * RATE], language)[0] for start in range(0, long.size, 28 * RATE)]
+        parts = [
+            text_of(oracle, long[start : start + 28 * RATE], language)[0] for start in range(0, long.size, 28 * RATE)
+        ]
         assert result["windows"] == len(parts) == 3
         texts = ["".join(segment.text for segment in segments).strip() for segments in parts]
         assert result["transcript"] == space.join(text for text in texts if text)
         assert result["tokens"].tolist() == [t for segments in parts for segment in segments for t in segment.tokens]
 
 
-def test_a_loop_is_bounded_and_told(tmp_path, speech):
+def test_a_loop_is_bounded_and_reported(tmp_path, speech):
     endless = tiny_whisper.write_converted(tmp_path / "endless", end=-100.0)
     looping, short = Whisper(model="whisper-tiny", weights=str(endless)).compute([speech[0], speech[1]], ["en", "en"])
     for result in (looping, short):
@@ -249,8 +253,8 @@ def test_a_loop_is_bounded_and_told(tmp_path, speech):
         assert "224 tokens" in result["fault"]
 
 
-def test_a_fault_is_told_only_at_the_bound(heard):
-    for result in heard:
+def test_a_fault_is_reported_only_at_the_bound(output):
+    for result in output:
         if result["windows"] == 1:
             assert ("fault" in result) == (len(result["tokens"]) == 224)
 
@@ -258,7 +262,7 @@ def test_a_fault_is_told_only_at_the_bound(heard):
 def test_silence_keeps_what_whisper_invents(feature, oracle):
     silence = np.zeros(3 * RATE, np.float32)
     (result,) = feature.compute([silence], ["en"])
-    segments, _ = said(oracle, silence, "en")
+    segments, _ = text_of(oracle, silence, "en")
     check(result, segments)
     assert result["no_speech_prob"] == pytest.approx(segments[0].no_speech_prob, rel=1e-4)
 
@@ -270,7 +274,7 @@ def test_results_survive_the_cache(feature, speech):
     assert read == result
 
 
-def test_what_cannot_be_heard_harms_nobody(feature, speech):
+def test_unusable_audio_harms_nobody(feature, speech):
     broken = speech[0].copy()
     broken[100] = np.nan
     signals = [np.zeros(0, np.float32), speech[0], np.ones(159, np.float32), broken, speech[1], speech[2]]
@@ -288,7 +292,7 @@ def test_what_cannot_be_heard_harms_nobody(feature, speech):
     assert results[1]["tokens"].tolist() == alone["tokens"].tolist()
 
 
-def test_english_models_hear_english_only(features, whispers, speech):
+def test_english_models_transcribe_english_only(features, whispers, speech):
     result, refused = features["whisper-tiny.en"].compute(speech[:2], [None, "de"])
     assert (result["language"], result["language_detected"]) == ("en", False)
     assert str(refused) == "whisper-tiny.en knows English only, not 'de'"
@@ -304,10 +308,10 @@ def test_other_codes_of_a_language_are_known(feature, speech):
 
 
 def test_too_little_memory_halves_the_windows_decoded_at_once(feature, clips, expected, monkeypatch):
-    asked = []
+    requests = []
 
     def tight(windows):
-        asked.append(len(windows))
+        requests.append(len(windows))
         if len(windows) > 3:
             raise RuntimeError("CUDA failed with error out of memory")
         return encode(windows)
@@ -317,53 +321,53 @@ def test_too_little_memory_halves_the_windows_decoded_at_once(feature, clips, ex
     monkeypatch.setattr(feature, "_encode", tight)
     for result, segments in zip(feature.compute(clips[:8], spoken(clips)[:8]), expected[:8], strict=True):
         check(result, segments)
-    assert asked == [8, 4, 2, 2, 2, 2]
+    assert requests == [8, 4, 2, 2, 2, 2]
 
 
 def on_a_gpu(feature, monkeypatch, room, windows=16):
     """The feature as if on a GPU with room for so many windows at once; how many it was asked for, or that memory was
     given back.
     """
-    said = []
+    messages = []
 
     def together(some, codes):
-        said.append(len(some))
+        messages.append(len(some))
         if len(some) > room():
             raise RuntimeError("cuBLAS failed with status CUBLAS_STATUS_ALLOC_FAILED")
 
     monkeypatch.setattr(feature, "_kind", "cuda")
     monkeypatch.setattr(feature, "_together", _Together(windows * WINDOW_S))
     monkeypatch.setattr(feature, "_decode_together", together)
-    monkeypatch.setattr(whisper, "give_back", lambda device: said.append("gave back"))
-    return said
+    monkeypatch.setattr(whisper, "give_back", lambda device: messages.append("gave back"))
+    return messages
 
 
 def some_windows(count):
     return [whisper._Window(0, np.zeros((10, 80), np.float32), True) for _ in range(count)]
 
 
-def test_on_a_gpu_torchs_memory_is_given_back_before_fewer_windows_are_decoded_at_once(feature, monkeypatch):
-    kept = iter([4, 16])
-    said = on_a_gpu(feature, monkeypatch, lambda: next(kept))
+def test_on_a_gpu_torchs_memory_is_released_before_fewer_windows_are_decoded_at_once(feature, monkeypatch):
+    retained = iter([4, 16])
+    text = on_a_gpu(feature, monkeypatch, lambda: next(retained))
     feature._decode(some_windows(8), ["en"])
-    assert said == [8, "gave back", 8]
+    assert text == [8, "gave back", 8]
 
 
 def test_fewer_windows_at_once_become_more_again(feature, monkeypatch):
-    said = on_a_gpu(feature, monkeypatch, lambda: 4)
+    text = on_a_gpu(feature, monkeypatch, lambda: 4)
     feature._decode(some_windows(8), ["en"])
-    assert said == [8, "gave back", 8, "gave back", 4, 4]
-    said = on_a_gpu(feature, monkeypatch, lambda: 16 if len(said) > 3 else 4)
+    assert text == [8, "gave back", 8, "gave back", 4, 4]
+    text = on_a_gpu(feature, monkeypatch, lambda: 16 if len(text) > 3 else 4)
     feature._decode(some_windows(200), ["en"])
-    sizes = [size for size in said if isinstance(size, int)]
+    sizes = [size for size in text if isinstance(size, int)]
     assert sizes[2] <= 8 and max(sizes[4:]) > 8 and sum(sizes[2:]) == 200
 
 
 def test_one_window_that_does_not_fit_on_a_gpu_is_tried_again_once(feature, monkeypatch):
-    said = on_a_gpu(feature, monkeypatch, lambda: 0)
+    text = on_a_gpu(feature, monkeypatch, lambda: 0)
     with pytest.raises(MemoryError, match="one window does not fit"):
         feature._decode(some_windows(1), ["en"])
-    assert said == [1, "gave back", 1]
+    assert text == [1, "gave back", 1]
 
 
 class WithoutCublas:
@@ -387,7 +391,9 @@ def gpu_model(whispers, monkeypatch):
     monkeypatch.setattr(whisper_ct2, "load_cublas", lambda *_: order.append("cublas"))
     monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda *_: {"float32"})
     monkeypatch.setattr(
-        ctranslate2.models, "Whisper", lambda *given, **how: order.append("model") or WithoutCublas(*given, **how)
+        ctranslate2.models,
+        "Whisper",
+        lambda *options, **settings: order.append("model") or WithoutCublas(*options, **settings),
     )
     return Whisper("cuda:0", str(whispers["whisper-tiny"]), model="whisper-tiny"), order
 
@@ -410,10 +416,10 @@ def test_a_gpu_that_computes_no_numbers_is_one_sentence(gpu_model, monkeypatch):
 def test_cublas_is_the_systems_or_the_packages_or_one_sentence(monkeypatch, tmp_path):
     tried = []
 
-    def opened(place, mode):
-        tried.append(place)
-        if place != str(tmp_path / "lib" / "libcublas.so.12"):
-            raise OSError(place)
+    def opened(position, mode):
+        tried.append(position)
+        if position != str(tmp_path / "lib" / "libcublas.so.12"):
+            raise OSError(position)
 
     monkeypatch.setattr(cublas.sys, "platform", "linux")
     monkeypatch.setattr(cublas.ctypes, "CDLL", opened)
@@ -440,7 +446,7 @@ def test_a_window_that_does_not_fit_is_out_of_memory_for_the_engine(feature, spe
     assert out_of_memory(caught.value)
 
 
-def test_other_errors_are_not_taken_for_lack_of_memory(feature, speech, monkeypatch):
+def test_other_errors_are_not_mistaken_for_lack_of_memory(feature, speech, monkeypatch):
     def broken(_):
         raise RuntimeError("Library libcublas.so.12 is not found or cannot be loaded")
 
@@ -480,8 +486,8 @@ def test_a_model_that_does_not_fit_into_memory_is_no_broken_checkpoint(whispers,
 
 @pytest.mark.parametrize("package", ["ctranslate2", "faster_whisper"])
 def test_a_missing_package_is_one_sentence(monkeypatch, package):
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else found(name))
+    result = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else result(name))
     with pytest.raises(
         MissingExtra, match="the recogniser 'whisper-tiny' needs the package 'faster-whisper'"
     ) as caught:
@@ -509,20 +515,20 @@ def test_equals_the_cpu_on_a_gpu(whispers, feature, clips):
     assert np.mean(same) > 0.9
 
 
-@pytest.mark.parametrize("given", [None, "3"])
-def test_on_a_cpu_it_uses_the_cores_of_this_process_or_what_a_worker_is_given(whispers, monkeypatch, given):
+@pytest.mark.parametrize("options", [None, "3"])
+def test_on_a_cpu_it_uses_the_cores_of_this_process_or_what_a_worker_receives(whispers, monkeypatch, options):
     import ctranslate2
 
-    asked, build = [], ctranslate2.models.Whisper
+    requests, build = [], ctranslate2.models.Whisper
     monkeypatch.setattr(
-        ctranslate2.models, "Whisper", lambda *a, **k: asked.append(k["intra_threads"]) or build(*a, **k)
+        ctranslate2.models, "Whisper", lambda *a, **k: requests.append(k["intra_threads"]) or build(*a, **k)
     )
-    if given is None:
+    if options is None:
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     else:
-        monkeypatch.setenv("OMP_NUM_THREADS", given)
+        monkeypatch.setenv("OMP_NUM_THREADS", options)
     Whisper(model="whisper-tiny", weights=str(whispers["whisper-tiny"])).load()
-    assert asked == [int(given or cpu_count())]
+    assert requests == [int(options or cpu_count())]
 
 
 def test_the_windows_at_once_are_as_many_as_fill_half_of_the_memory():

@@ -78,7 +78,7 @@ def test_every_model_is_in_the_catalogue_under_faster_whispers_repository():
         assert {file.path for file in checkpoint(model).files} >= {"model.bin", "config.json", "tokenizer.json"}
 
 
-def test_published_weights_are_found_where_they_lie(whispers, tmp_path, monkeypatch, embedded):
+def test_published_weights_are_located_where_they_are(whispers, tmp_path, monkeypatch, embedded):
     from codec_bench.weights import checkpoint
 
     where = tmp_path / checkpoint("whisper-tiny").hub
@@ -117,8 +117,8 @@ def change(whispers, tmp_path, name="whisper-tiny"):
 
 
 def cut_short(folder):
-    whole = (folder / "model.bin").read_bytes()
-    (folder / "model.bin").write_bytes(whole[: len(whole) // 2])
+    complete = (folder / "model.bin").read_bytes()
+    (folder / "model.bin").write_bytes(complete[: len(complete) // 2])
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_broken_checkpoint_is_one_sentence(whispers, tmp_path, edit, says):
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "says"),
+    ("name", "options", "says"),
     [
         ("whisper-tiny", "whisper-large-v3", "take 128 mel bands"),
         ("whisper-large-v3", "whisper-tiny", "take 80 mel bands"),
@@ -164,9 +164,9 @@ def test_a_broken_checkpoint_is_one_sentence(whispers, tmp_path, edit, says):
         ("whisper-tiny.en", "whisper-tiny", "know several languages"),
     ],
 )
-def test_a_checkpoint_of_another_kind_is_refused(whispers, name, given, says):
+def test_a_checkpoint_of_another_kind_is_refused(whispers, name, options, says):
     with pytest.raises(WeightsError, match=says):
-        Whisper(model=name, weights=str(whispers[given])).load()
+        Whisper(model=name, weights=str(whispers[options])).load()
 
 
 def test_a_checkpoint_without_preprocessor_config_is_whole(whispers, tmp_path):

@@ -32,22 +32,22 @@ def reference(folder, signals):
 
 def check(signals):
     feature = load_feature("whisper-tiny.en")
-    found = [result["transcript"] for result in feature.compute(signals)]
-    assert found == reference(feature._folder, signals)
-    assert feature.compute(signals[-1:])[0]["transcript"] == found[-1]
-    return found
+    results = [result["transcript"] for result in feature.compute(signals)]
+    assert results == reference(feature._folder, signals)
+    assert feature.compute(signals[-1:])[0]["transcript"] == results[-1]
+    return results
 
 
 @pytest.mark.compares("whisper-tiny.en", weights="published")
-def test_it_hears_what_was_said_and_as_faster_whisper(spoken, speech_set):
+def test_it_transcribes_as_faster_whisper(spoken, speech_set):
     english = [
         (row, prepare(audio, 16_000)) for row, audio in spoken if row.get("text") and row["language"].startswith("en")
     ]
     some = [(row["text"], signal) for row, signal in english if signal.size < 30 * 16_000]
     texts, signals = zip(*(some[:4] if speech_set == "embedded" else some))
-    heard = check(list(signals))
+    output = check(list(signals))
     compared = get_rule("by-language").compare(
-        reference=texts, estimate=heard, language=["en"] * len(texts), unit=None, spoken=None
+        reference=texts, estimate=output, language=["en"] * len(texts), unit=None, spoken=None
     )
     errors, words = (
         sum(values) for values in zip(*((one.counts.errors, one.counts.reference_length) for one in compared))
@@ -67,10 +67,12 @@ def test_its_words_have_the_times_of_faster_whisper(spoken):
     model = WhisperModel(str(feature._folder), device="cpu", compute_type="float32", cpu_threads=1)
     segments, _ = model.transcribe(track, **GREEDY, word_timestamps=True)
     expected = [(one.word.strip(), one.start, one.end) for segment in segments for one in segment.words]
-    found = feature.timed(track)
-    assert found == [one for one in expected if any(map(str.isalnum, one[0]))] and len(found) > 8
+    result = feature.timed(track)
+    assert result == [one for one in expected if any(map(str.isalnum, one[0]))] and len(result) > 8
     others = load_feature("pocketsphinx").timed(track)
-    assert found[0][2] == pytest.approx(others[0][2], abs=0.3) and found[-1][1] == pytest.approx(others[-1][1], abs=0.3)
+    assert result[0][2] == pytest.approx(others[0][2], abs=0.3) and result[-1][1] == pytest.approx(
+        others[-1][1], abs=0.3
+    )
     assert load_feature("whisper-tiny.en@28s").times_words is False
 
 
@@ -80,11 +82,11 @@ def assert_torch_writes_the_same(signals, folder):
     in_torch = load_feature("whisper-tiny.en@torch", weights=str(folder))
     expected = converted.compute(signals)
     for results in (in_torch.compute(signals), [in_torch.compute([signal])[0] for signal in signals]):
-        for found, theirs in zip(results, expected, strict=True):
-            assert found["tokens"].tolist() == theirs["tokens"].tolist()
-            assert found["transcript"] == theirs["transcript"]
-            assert found["avg_logprob"] == pytest.approx(theirs["avg_logprob"], abs=1e-4)
-            assert found["no_speech_prob"] == pytest.approx(theirs["no_speech_prob"], rel=1e-3, abs=1e-9)
+        for result, theirs in zip(results, expected, strict=True):
+            assert result["tokens"].tolist() == theirs["tokens"].tolist()
+            assert result["transcript"] == theirs["transcript"]
+            assert result["avg_logprob"] == pytest.approx(theirs["avg_logprob"], abs=1e-4)
+            assert result["no_speech_prob"] == pytest.approx(theirs["no_speech_prob"], rel=1e-3, abs=1e-9)
 
 
 def test_torch_writes_the_same_tokens_alone_and_in_a_batch(spoken, speech_set, tmp_path):
@@ -99,9 +101,9 @@ def test_of_every_recording_and_of_noisy_ones_torch_writes_the_same_tokens(spoke
     """
     signals = [prepare(audio, 16_000) for _, audio in spoken]
     sounding = [signal for signal in signals if signal.any()]
-    for place in range(120):
-        signal = sounding[place % len(sounding)][: 10 * 16_000]
-        power = np.mean(np.square(signal)) * 10 ** -(place % 5 / 2)
-        noise = np.random.default_rng(place).normal(0, np.sqrt(power), signal.size)
+    for index in range(120):
+        signal = sounding[index % len(sounding)][: 10 * 16_000]
+        power = np.mean(np.square(signal)) * 10 ** -(index % 5 / 2)
+        noise = np.random.default_rng(index).normal(0, np.sqrt(power), signal.size)
         signals.append((signal + noise).astype(np.float32))
     assert_torch_writes_the_same(signals, tmp_path)

@@ -63,9 +63,9 @@ def results_of_tiny(whispers, clips):
 def test_the_tokens_are_ctranslate2s(whispers, clips, name):
     languages = spoken_in(name, clips)
     expected = Whisper(model=name, weights=str(whispers[name])).compute(clips, languages)
-    found = in_torch(whispers[name], name).compute(clips, languages)
-    check_same(found, expected)
-    assert len({len(result["tokens"]) for result in found}) > 3, "the stand-in is worth testing on"
+    actual = in_torch(whispers[name], name).compute(clips, languages)
+    check_same(actual, expected)
+    assert len({len(result["tokens"]) for result in actual}) > 3, "the stand-in is worth testing on"
 
 
 @pytest.mark.parametrize(("at_once", "looks"), [(1, 1), (3, 8), (64, 5)])
@@ -99,8 +99,8 @@ def test_half_precision_is_another_protocol(whispers, clips, kind):
     rough = in_torch(whispers["whisper-tiny"], "whisper-tiny", f"torch+{kind}")
     assert rough.protocol == f"whisper-tiny/greedy/30s/{kind}"
     exact = in_torch(whispers["whisper-tiny"], "whisper-tiny").compute(clips[:2], ["en", "en"])
-    found = rough.compute(clips[:2], ["en", "en"])
-    assert found[0]["avg_logprob"] != exact[0]["avg_logprob"]
+    result = rough.compute(clips[:2], ["en", "en"])
+    assert result[0]["avg_logprob"] != exact[0]["avg_logprob"]
 
 
 def test_a_type_of_ctranslate2_alone_is_refused():
@@ -152,22 +152,22 @@ def test_the_device_decides_what_computes_unless_the_name_or_what_is_here_does(
 
 
 @pytest.mark.parametrize(("gpu", "name"), [(True, "whisper-tiny-transformers"), (False, "whisper-tiny")])
-def test_weights_that_are_nowhere_are_asked_for_in_the_layout_of_the_device(published, gpu, name):
+def test_weights_that_are_nowhere_are_requested_in_the_layout_of_the_device(published, gpu, name):
     published()
     with pytest.raises(WeightsError, match=f"'{name}' are not on this machine"):
         Whisper("cuda:0" if gpu else "cpu", model="whisper-tiny")
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda:0"])
-def test_the_layout_of_given_weights_decides(whispers, device):
+def test_the_layout_of_passed_weights_decides(whispers, device):
     folder = str(whispers["whisper-tiny"])
-    for given, expected in (
+    for options, expected in (
         (folder, "ct2"),
         (f"{folder}/model.bin", "ct2"),
         (f"{folder}-transformers", "torch"),
         (f"{folder}-transformers/model.safetensors", "torch"),
     ):
-        assert Whisper(device, given, model="whisper-tiny").by == expected
+        assert Whisper(device, options, model="whisper-tiny").by == expected
     with pytest.raises(UserError, match="whisper-tiny@torch does not compute in int8"):
         Whisper("cpu", f"{folder}-transformers", model="whisper-tiny", point="int8")
 
@@ -182,7 +182,7 @@ def test_a_plan_tells_every_worker_and_the_record_what_computes(published):
         assert plan.metrics["wer[whisper-tiny@28s]"].protocol == "wer/whisper-tiny/greedy/28s/by-language"
 
 
-def test_published_weights_are_found_where_they_lie(whispers, tmp_path, monkeypatch):
+def test_published_weights_are_located_where_they_are(whispers, tmp_path, monkeypatch):
     where = tmp_path / "openai" / "whisper-tiny"
     shutil.copytree(f"{whispers['whisper-tiny']}-transformers", where)
     monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path))
@@ -202,16 +202,16 @@ def test_weights_of_the_other_layout_are_refused_with_what_reads_them(whispers):
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "says"),
+    ("name", "options", "says"),
     [
         ("whisper-tiny", "whisper-large-v3", "take 128 mel bands"),
         ("whisper-tiny", "whisper-tiny.en", "know English only"),
         ("whisper-tiny.en", "whisper-tiny", "know several languages"),
     ],
 )
-def test_a_checkpoint_of_another_kind_is_refused(whispers, name, given, says):
+def test_a_checkpoint_of_another_kind_is_refused(whispers, name, options, says):
     with pytest.raises(WeightsError, match=says):
-        in_torch(whispers[given], name).load()
+        in_torch(whispers[options], name).load()
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_without_cublas_torch_is_named_as_the_way_out(whispers, monkeypatch):
     assert "codec-bench[gpu]" in str(caught.value) and "whisper-tiny@torch" in str(caught.value)
 
 
-def test_a_converted_file_is_read_back_to_the_numbers_it_was_made_from(whispers, tmp_path):
+def test_a_converted_file_is_read_back_to_the_numbers_it_was_converted_from(whispers, tmp_path):
     from safetensors.numpy import load_file
 
     for name, folder in whispers.items():

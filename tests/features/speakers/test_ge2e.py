@@ -97,7 +97,7 @@ def test_trimming_is_resemblyzers_and_so_is_what_is_embedded(resemblyzer, encode
     pauses = [
         np.zeros(RATE // 4 * k, np.float32) + rng.normal(0, 1e-4, RATE // 4 * k).astype(np.float32) for k in (1, 4, 9)
     ]
-    spaced = np.concatenate([part for signal, pause in zip(signals, pauses) for part in (signal[: 2 * RATE], pause)])
+    spaced = np.concatenate([item for signal, pause in zip(signals, pauses) for item in (signal[: 2 * RATE], pause)])
     some = [spaced, spaced * np.float32(0.01), signals[0][:479], signals[0][: RATE + 7], *signals[:12]]
     shorter = 0
     for signal, result in zip(some, trimming.compute(some), strict=True):
@@ -198,7 +198,7 @@ def test_mel_bands_are_librosas():
     np.testing.assert_allclose(bands.T, expected, atol=1e-8)
 
 
-def test_quiet_signals_are_raised_and_loud_ones_kept(resemblyzer, signals):
+def test_quiet_signals_are_raised_and_loud_ones_unchanged(resemblyzer, signals):
     for gain in (1.0, 0.1, 1e-3):
         signal = signals[2] * np.float32(gain)
         expected = resemblyzer.audio.normalize_volume(signal, -30, increase_only=True)
@@ -208,10 +208,10 @@ def test_quiet_signals_are_raised_and_loud_ones_kept(resemblyzer, signals):
 @pytest.mark.parametrize("samples", [0, 1, RATE])
 def test_silence_has_no_embedding_and_harms_nobody(feature, rng, samples):
     noise = rng.normal(0, 0.1, RATE).astype(np.float32)
-    silent, heard = feature.compute([np.zeros(samples, np.float32), noise])
+    silent, usable = feature.compute([np.zeros(samples, np.float32), noise])
     assert isinstance(silent, Unavailable)
     assert "silent" in str(silent)
-    np.testing.assert_allclose(heard["embedding"], feature.compute([noise])[0]["embedding"], atol=1e-6)
+    np.testing.assert_allclose(usable["embedding"], feature.compute([noise])[0]["embedding"], atol=1e-6)
 
 
 def test_the_same_voice_is_nearer_than_another(spoken, feature):
@@ -231,8 +231,8 @@ def test_own_weights_change_the_embedding(feature, signals, tmp_path):
     checkpoint["model_state"]["linear.weight"] = checkpoint["model_state"]["linear.weight"].flip(0)
     path = tmp_path / "own.pt"
     torch.save(checkpoint, path)
-    own = embeddings(load_feature("ge2e", weights=str(path)), signals[:1])
-    assert np.abs(own - embeddings(feature, signals[:1])).max() > 1e-3
+    actual = embeddings(load_feature("ge2e", weights=str(path)), signals[:1])
+    assert np.abs(actual - embeddings(feature, signals[:1])).max() > 1e-3
 
 
 def test_weights_that_do_not_fit_are_one_sentence(tmp_path):

@@ -36,13 +36,13 @@ def test_the_mean_of_the_last_hidden_state(checkpoint, rng):
         from s3prl import hub
 
         upstream = hub.wavlm_local(checkpoint).eval()
-    found = feature.compute(items)
-    for item, result in zip(items, found, strict=True):
+    actual = feature.compute(items)
+    for item, result in zip(items, actual, strict=True):
         with torch.inference_mode():
             expected = upstream([torch.from_numpy(item)])["hidden_states"][-1][0].mean(0).numpy()
         assert result["embedding"].shape == (32,)
         assert np.abs(result["embedding"] - expected).max() < 1e-5 * np.abs(expected).max()
-    assert np.abs(found[0]["embedding"] - found[2]["embedding"]).max() > 1e-3
+    assert np.abs(actual[0]["embedding"] - actual[2]["embedding"]).max() > 1e-3
 
 
 @needs_s3prl

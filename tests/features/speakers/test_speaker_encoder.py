@@ -88,28 +88,28 @@ def voices(lengths):
 )
 def test_embeddings_of_a_batch_and_their_cosine_are_those_of_the_reference(published, golden, embedded, tmp_path):
     facts = json.loads((GOLDEN / f"{golden}.json").read_text("utf-8"))
-    wanted = facts["networks"][published.name]
+    requested = facts["networks"][published.name]
     by_id = {sample.id: audio for sample, audio in embedded}
     signals = [prepare(by_id[clip["id"]], 16_000)[: clip["samples"]] for clip in facts["clips"]]
     for signal, clip in zip(signals, facts["clips"], strict=True):
         assert float((signal.astype(np.float64) ** 2).sum()) == pytest.approx(clip["sum_of_squares"], rel=1e-6)
     feature = published(weights=written(published, tmp_path))
-    found = [result["embedding"] for result in feature.compute(signals)]
+    results = [result["embedding"] for result in feature.compute(signals)]
     shapes = {key: list(value.shape) for key, value in sorted(feature._net.state_dict().items())}
-    assert hashlib.sha256(json.dumps(shapes, sort_keys=True).encode()).hexdigest() == wanted["names"]
-    for one, expected in zip(found, wanted["embeddings"], strict=True):
+    assert hashlib.sha256(json.dumps(shapes, sort_keys=True).encode()).hexdigest() == requested["names"]
+    for one, expected in zip(results, requested["embeddings"], strict=True):
         np.testing.assert_allclose(one, expected, atol=1e-5 * np.abs(expected).max())
-    one, two = (found_one.astype(np.float64) for found_one in found)
-    assert one @ two / np.linalg.norm(one) / np.linalg.norm(two) == pytest.approx(wanted["cosine"], abs=1e-6)
+    one, two = (single_result.astype(np.float64) for single_result in results)
+    assert one @ two / np.linalg.norm(one) / np.linalg.norm(two) == pytest.approx(requested["cosine"], abs=1e-6)
 
 
 def test_an_embedding_does_not_depend_on_the_batch(small, name):
     signals = voices([LEAST[name], *ODD])
     alone = [small.compute([signal])[0]["embedding"] for signal in signals]
     together = small.compute(signals[::-1])[::-1]
-    for one, found in zip(alone, together, strict=True):
-        assert found["embedding"].dtype == np.float32 and found["embedding"].shape == (12,)
-        assert np.abs(found["embedding"] - one).max() < 1e-5 * np.abs(one).max()
+    for one, result in zip(alone, together, strict=True):
+        assert result["embedding"].dtype == np.float32 and result["embedding"].shape == (12,)
+        assert np.abs(result["embedding"] - one).max() < 1e-5 * np.abs(one).max()
     apart = [np.abs(one - alone[-1]).max() / np.abs(alone[-1]).max() for one in alone[:-1]]
     assert min(apart) > 1e-3  # otherwise equality would prove little
 
@@ -124,13 +124,13 @@ def test_what_has_no_embedding_says_why_and_harms_nobody(small, name):
     least = LEAST[name]
     (fine,) = voices([5000])
     bad = [fine[: least - 1], np.zeros(9000, np.float32), np.full(9000, np.nan, np.float32)]
-    short, silent, wild, found = small.compute([*bad, fine])
+    short, silent, wild, result = small.compute([*bad, fine])
     assert str(short) == f"the signal has {least - 1} samples; the encoder needs {least} at 16 kHz"
     assert str(silent) == "the signal is silent"
     assert str(wild) == "the encoder's output is not a finite number"
     assert all(isinstance(one, Unavailable) for one in (short, silent, wild))
     alone = small.compute([fine])[0]["embedding"]
-    assert np.abs(found["embedding"] - alone).max() < 1e-5 * np.abs(alone).max()
+    assert np.abs(result["embedding"] - alone).max() < 1e-5 * np.abs(alone).max()
     assert small.compute([]) == []
 
 
@@ -166,7 +166,7 @@ def test_other_and_missing_weights_are_refused_by_name(name, tmp_path, monkeypat
         load_feature(name)
 
 
-def test_the_classifier_over_the_training_speakers_is_left_out(tmp_path):
+def test_the_classifier_over_the_training_speakers_is_omitted(tmp_path):
     state = deterministic_weights.stand_in(SmallWespeaker._architecture(None))
     torch.save({**state, "projection.weight": torch.zeros(5, 12)}, tmp_path / "with_classifier.pt")
     SmallWespeaker(weights=str(tmp_path / "with_classifier.pt")).load()

@@ -52,12 +52,12 @@ def test_embeddings_of_a_batch_are_those_of_transformers_one_by_one(kind, tmp_pa
     expected = []
     with torch.inference_mode():
         for item in items:
-            given = front(item, sampling_rate=16_000, return_tensors="pt")
-            expected.append(net(**given).embeddings[0].numpy())
+            options = front(item, sampling_rate=16_000, return_tensors="pt")
+            expected.append(net(**options).embeddings[0].numpy())
     for result, reference in zip(feature.compute(items), expected, strict=True):
-        found = result["embedding"]
-        assert found.dtype == np.float32
-        assert np.abs(found - reference).max() < 1e-5 * np.abs(reference).max()
+        actual = result["embedding"]
+        assert actual.dtype == np.float32
+        assert np.abs(actual - reference).max() < 1e-5 * np.abs(reference).max()
     apart = np.abs(expected[0] - expected[2]).max() / np.abs(expected[0]).max()
     assert apart > 1e-2  # the comparison above can fail
 

@@ -58,20 +58,20 @@ def voices(rng, lengths):
 def plain_head(state, frames):
     """The head as its reference computes it: one item `(width, frames)` at a time, nothing masked."""
 
-    def conv(x, name, **how):
-        return F.conv1d(x, state[f"{name}.weight"], state[f"{name}.bias"], **how)
+    def conv(x, name, **options):
+        return F.conv1d(x, state[f"{name}.weight"], state[f"{name}.bias"], **options)
 
     def norm(x, name):
-        kept = (state[f"{name}.{part}"] for part in ("running_mean", "running_var", "weight", "bias"))
-        return F.batch_norm(x, *kept)
+        retained = (state[f"{name}.{item}"] for item in ("running_mean", "running_var", "weight", "bias"))
+        return F.batch_norm(x, *retained)
 
     def block(x, name, dilation):
         y = norm(F.relu(conv(x, f"{name}.Conv1dReluBn1.conv")), f"{name}.Conv1dReluBn1.bn")
         parts, done = y.chunk(8, 1), []
-        for k, part in enumerate(parts[:-1]):
+        for k, item in enumerate(parts[:-1]):
             inner = f"{name}.Res2Conv1dReluBn"
             y = F.relu(
-                conv(part + (done[-1] if done else 0), f"{inner}.convs.{k}", padding=dilation, dilation=dilation)
+                conv(item + (done[-1] if done else 0), f"{inner}.convs.{k}", padding=dilation, dilation=dilation)
             )
             done.append(norm(y, f"{inner}.bns.{k}"))
         y = torch.cat([*done, parts[-1]], 1)
@@ -106,7 +106,7 @@ def test_the_head_of_a_batch_is_the_plain_one_item_by_item(rng):
 def test_an_embedding_is_the_plain_head_over_the_weighted_hidden_states(small, rng):
     """The parts as the reference puts them together; its own numbers are those of the full size, below."""
     (item,) = voices(rng, (8000,))
-    found = small.compute([item])[0]["embedding"]
+    result = small.compute([item])[0]["embedding"]
     state = small._net.state_dict()
     wave = torch.from_numpy(item)[None]
     with torch.inference_mode():
@@ -116,7 +116,7 @@ def test_an_embedding_is_the_plain_head_over_the_weighted_hidden_states(small, r
         weights = state["feature_weight"].softmax(0)
         mixed = sum(weight * hidden[0] for weight, hidden in zip(weights, states, strict=True)) + 1e-6
         expected = plain_head(state, mixed.T).numpy()
-    assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()
+    assert np.abs(result - expected).max() < 1e-5 * np.abs(expected).max()
 
 
 def test_an_embedding_does_not_depend_on_the_batch(small, rng):
@@ -124,18 +124,18 @@ def test_an_embedding_does_not_depend_on_the_batch(small, rng):
     alone = [small.compute([item])[0]["embedding"] for item in items]
     order = rng.permutation(len(items))
     together = small.compute([items[k] for k in order])
-    for place, k in enumerate(order):
-        found = together[place]["embedding"]
-        assert found.dtype == np.float32 and found.shape == (20,)
-        assert np.abs(found - alone[k]).max() < 1e-5 * np.abs(alone[k]).max()
+    for index, k in enumerate(order):
+        result = together[index]["embedding"]
+        assert result.dtype == np.float32 and result.shape == (20,)
+        assert np.abs(result - alone[k]).max() < 1e-5 * np.abs(alone[k]).max()
     assert max(np.abs(alone[k] - alone[0]).max() / np.abs(alone[0]).max() for k in range(3, 11)) > 1e-2
 
 
 def test_on_a_cpu_a_batch_in_parts_is_the_whole_batch(small, rng, monkeypatch):
     items = voices(rng, [8000, 30_000, 7900, 800, 64_000, 7990, 820])
-    whole = small.compute(items)
+    complete = small.compute(items)
     monkeypatch.undo()
-    for one, two in zip(whole, small.compute(items), strict=True):
+    for one, two in zip(complete, small.compute(items), strict=True):
         assert np.abs(one["embedding"] - two["embedding"]).max() < 1e-5 * np.abs(one["embedding"]).max()
 
 
@@ -219,11 +219,11 @@ def expected(speech_set):
 @pytest.fixture(scope="module")
 def clips(expected, spoken):
     by_id = {row["id"]: audio for row, audio in spoken}
-    found = [prepare(by_id[clip["input"]["id"]], expected["sample_rate"]) for clip in expected["clips"]]
-    for wave, clip in zip(found, expected["clips"], strict=True):
+    results = [prepare(by_id[clip["input"]["id"]], expected["sample_rate"]) for clip in expected["clips"]]
+    for wave, clip in zip(results, expected["clips"], strict=True):
         assert wave.size == clip["input"]["samples"]
         assert float(wave.astype(np.float64).sum()) == pytest.approx(clip["input"]["sum"], abs=1e-5)
-    return found
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -243,25 +243,25 @@ def feature(tmp_path_factory):
 @pytest.mark.compares("wavlm-large-sv", weights="stand-in")
 @pytest.mark.long
 def test_full_size_embeddings_of_a_batch_and_their_cosine(feature, clips, expected):
-    found = [result["embedding"] for result in feature.compute(clips)]
-    for embedding, clip in zip(found, expected["clips"], strict=True):
+    results = [result["embedding"] for result in feature.compute(clips)]
+    for embedding, clip in zip(results, expected["clips"], strict=True):
         assert np.abs(embedding - np.asarray(clip["expected"]["embedding"])).max() < 1e-5
-    cosine = float(F.cosine_similarity(*(torch.from_numpy(x)[None] for x in found)))
+    cosine = float(F.cosine_similarity(*(torch.from_numpy(x)[None] for x in results)))
     assert cosine == pytest.approx(expected["cosine"], abs=expected["tolerance"]["cosine_absolute"])
 
 
 @pytest.mark.long
 def test_full_size_hidden_states(feature, clips, expected):
-    wanted, tolerance = expected["clips"][0]["expected"], expected["tolerance"]
+    requested, tolerance = expected["clips"][0]["expected"], expected["tolerance"]
     with torch.inference_mode():
         waves, lengths = padded(clips[:1], "cpu")
         states = list(feature._net.feature_extract["model"].hidden_states(standardised(waves, lengths, 1e-5), lengths))
-    assert len(states) == wanted["hidden_states"]["count"]
-    assert list(states[0].shape) == wanted["hidden_states"]["shape"]
-    for place, values in wanted["hidden_states"]["first_frame_first_4"].items():
-        found = states[int(place)][0, 0, :4].numpy()
-        assert np.abs(found - values).max() < tolerance["hidden_states_absolute"]
-    for place, (mean, deviation) in wanted["hidden_states"]["mean_std_population"].items():
-        state = states[int(place)]
+    assert len(states) == requested["hidden_states"]["count"]
+    assert list(states[0].shape) == requested["hidden_states"]["shape"]
+    for index, values in requested["hidden_states"]["first_frame_first_4"].items():
+        result = states[int(index)][0, 0, :4].numpy()
+        assert np.abs(result - values).max() < tolerance["hidden_states_absolute"]
+    for index, (mean, deviation) in requested["hidden_states"]["mean_std_population"].items():
+        state = states[int(index)]
         assert float(state.mean()) == pytest.approx(mean, abs=1e-6)
         assert float(state.std(correction=0)) == pytest.approx(deviation, abs=1e-5)

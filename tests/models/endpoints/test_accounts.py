@@ -34,8 +34,8 @@ def test_what_is_not_known_is_none_and_not_0(prices, usage, cost):
 @pytest.mark.parametrize("prices", [{"inputs": 1}, {"input": -1}, {"input": "1"}, {"input": True},
                                     *({part: value} for part in NUMBERS for value in (math.nan, math.inf, -math.inf))])  # fmt: skip
 def test_prices_that_are_none(prices):
-    (part,) = prices
-    with pytest.raises(UserError, match=f"price of '{part}'"):
+    (item,) = prices
+    with pytest.raises(UserError, match=f"price of '{item}'"):
         Prices.parse(prices)
 
 
@@ -106,15 +106,15 @@ def test_a_cost_without_a_split_is_a_range():
 
 
 def test_what_an_answer_will_cost():
-    asked = {"sound_s": 10.0, "text_bytes": 40, "characters": 0, "most_tokens": 256, "speaks": False}
+    requested = {"sound_s": 10.0, "text_bytes": 40, "characters": 0, "most_tokens": 256, "speaks": False}
     gemini = Prices.parse({"input": 0.3, "audio_input": 1.0, "output": 2.5, "audio_tokens_s": 32})
-    least, most, unknown = gemini.bounds(**asked)
+    least, most, unknown = gemini.bounds(**requested)
     assert least == pytest.approx(320e-6) and most == pytest.approx((320 * 1 + 40 * 0.3 + 256 * 2.5) * 1e-6)
     assert unknown == []
     unsaid = Prices.parse({"input": 2.5, "audio_input": 32, "output": 10})
-    assert unsaid.bounds(**asked)[2] == ["how many tokens a second of sound is (audio_tokens_s of the prices)"]
-    assert unsaid.bounds(**asked | {"most_tokens": None, "sound_s": 0.0})[2] == ["how long answers are"]
-    assert Prices.parse({"audio_minute": 0.006}).bounds(**asked) == (pytest.approx(0.001), pytest.approx(0.001), [])
+    assert unsaid.bounds(**requested)[2] == ["how many tokens a second of sound is (audio_tokens_s of the prices)"]
+    assert unsaid.bounds(**requested | {"most_tokens": None, "sound_s": 0.0})[2] == ["how long answers are"]
+    assert Prices.parse({"audio_minute": 0.006}).bounds(**requested) == (pytest.approx(0.001), pytest.approx(0.001), [])
 
 
 def test_prices_in_words():

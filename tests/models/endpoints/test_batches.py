@@ -35,7 +35,7 @@ class Google:
     """
 
     def __init__(self, kit):
-        self.kit, self.files, self.batches, self.asked = kit, {}, {}, []
+        self.kit, self.files, self.batches, self.requests = kit, {}, {}, []
         self.life_s, self.state = "2099-01-01T00:00:00Z", "ACTIVE"
 
     def file(self, name):
@@ -45,13 +45,13 @@ class Google:
         }  # fmt: skip
 
     async def __call__(self, seen, writer):
-        reply, what = self.kit.reply, (seen.method, seen.path)
+        reply, kind = self.kit.reply, (seen.method, seen.path)
         assert seen.headers["x-goog-api-key"] == KEY
-        if what == ("POST", "/upload/v1/files"):
+        if kind == ("POST", "/upload/v1/files"):
             assert seen.headers["x-goog-upload-protocol"] == "resumable"
             name = seen.json["file"].get("name", "files/chosen")
-            place = f"http://{seen.headers['host']}/upload/v1/files?upload_id={name}"
-            return reply({}, X_Goog_Upload_URL=place)
+            position = f"http://{seen.headers['host']}/upload/v1/files?upload_id={name}"
+            return reply({}, X_Goog_Upload_URL=position)
         if seen.path.startswith("/upload/v1/files?upload_id="):
             assert seen.headers["x-goog-upload-command"] == "upload, finalize"
             name = seen.path.partition("=")[2]
@@ -66,7 +66,7 @@ class Google:
                 return reply({})
             return reply(self.file(name))
         if seen.path.endswith(":generateContent"):
-            self.asked.append(seen.json)
+            self.requests.append(seen.json)
             return reply(body_of())
         if seen.path.endswith(":batchGenerateContent"):
             name = f"batches/{len(self.batches)}"
@@ -78,7 +78,7 @@ class Google:
             return reply(self.batches[seen.path.removeprefix("/v1/")])
         if seen.path == "/download/v1/files/out:download?alt=media":
             return reply(self.files["files/out"])
-        return reply({"error": {"message": f"no such place: {what}"}}, 404)
+        return reply({"error": {"message": f"no such place: {kind}"}}, 404)
 
 
 @asynccontextmanager
@@ -117,9 +117,9 @@ def test_a_batch_of_gemini_from_the_file_to_the_answers(kit, monkeypatch, tmp_pa
             ended = await interface.look(batch.id)
             assert (ended.state, ended.files) == ("ended", ("files/out",))
             await interface.fetch("files/out", tmp_path / "out.jsonl")
-            found = [interface.outcome(json.loads(one)) for one in (tmp_path / "out.jsonl").read_text().splitlines()]
-            assert [one.status for one in found] == [200, 400, None, 503]
-            answers = [await interface.response(request, one, batch.id) for one in found if one.status]
+            results = [interface.outcome(json.loads(one)) for one in (tmp_path / "out.jsonl").read_text().splitlines()]
+            assert [one.status for one in results] == [200, 400, None, 503]
+            answers = [await interface.response(request, one, batch.id) for one in results if one.status]
             await interface.delete(file)
             assert file not in google.files
             await interface.close()
@@ -141,12 +141,12 @@ def test_googles_own_types_read_a_batch_as_we_do(state, becomes):
 
     from codec_bench.models.endpoints.gemini_batches import GeminiBatches
 
-    said = {
+    text = {
         "name": "batches/7",
         "metadata": {"state": state, "displayName": "m", "output": {"responsesFile": "files/o"}},
     }
-    theirs = BatchJob.model_validate(batches._BatchJob_from_mldev(said))
-    ours = GeminiBatches.batch(None, said)
+    theirs = BatchJob.model_validate(batches._BatchJob_from_mldev(text))
+    ours = GeminiBatches.batch(None, text)
     assert (ours.id, ours.files) == (theirs.name, (theirs.dest.file_name,)) and ours.state == becomes
     assert theirs.state.name.removeprefix("JOB_STATE_").lower() == becomes and theirs.display_name == "m"
 
@@ -177,14 +177,14 @@ def test_batches_fit_openais_types(kit, tmp_path):
             await interface.start()
             with pytest.raises(Again):  # nobody knows whether there is a batch now, so it is tried once
                 await interface.submit("file-1", "0123abcd")
-            found = [await interface.look(str(number)) for number in range(5)]
+            results = [await interface.look(str(number)) for number in range(5)]
             line = interface.line("k-0", model.encode(kit.question("What?", kit.tone())))
             await interface.close()
-            return found, json.loads(line)
+            return results, json.loads(line)
 
-    found, line = asyncio.run(main())
-    assert [one.state for one in found] == ["running", "ended", "expired", "cancelled", "failed"]
-    assert found[1].files == ("o", "e") and len(sent) == 1
+    result, line = asyncio.run(main())
+    assert [one.state for one in result] == ["running", "ended", "expired", "cancelled", "failed"]
+    assert result[1].files == ("o", "e") and len(sent) == 1
     TypeAdapter(BatchCreateParams).validate_python(sent[0])
     assert line["url"] == "/v1/chat/completions" and line["body"]["model"] == "gpt-audio-1.5"
 
@@ -202,11 +202,11 @@ def test_batches_fit_openais_types(kit, tmp_path):
 )  # fmt: skip
 def test_lines_of_any_shape(line, outcome):
     interface = OpenAiBatches(load_model("gpt-audio-1.5"), "/chat/completions")
-    found = interface.outcome(line)
+    result = interface.outcome(line)
     if isinstance(outcome, Outcome):
-        assert found == outcome
+        assert result == outcome
     else:
-        assert (found.status if found is not None else "nothing") == outcome
+        assert (result.status if result is not None else "nothing") == outcome
 
 
 def test_long_sounds_go_through_files_and_are_deleted(kit, monkeypatch):
@@ -221,8 +221,8 @@ def test_long_sounds_go_through_files_and_are_deleted(kit, monkeypatch):
 
     answers, short, held, google = asyncio.run(main())
     assert {a.text for a in answers} == {"a tone"} and short.status == "ok" and held[:4] == b"RIFF"
-    parts = [body["contents"][0]["parts"][0] for body in google.asked]
-    uris = {part["fileData"]["fileUri"] for part in parts[:3]}
+    parts = [body["contents"][0]["parts"][0] for body in google.requests]
+    uris = {item["fileData"]["fileUri"] for item in parts[:3]}
     assert len(uris) == 1 and "inlineData" in parts[3], (
         "one sound is one file, however many questions are asked about it"
     )
@@ -273,10 +273,10 @@ def test_the_file_of_a_sound_holds_the_sound(kit, monkeypatch):
 
     google, sent, inline = asyncio.run(main())
     types = pytest.importorskip("google.genai.types")
-    part = types.Part.model_validate(sent["contents"][0]["parts"][0])
-    name = part.file_data.file_uri.partition("/v1beta/")[2]
+    item = types.Part.model_validate(sent["contents"][0]["parts"][0])
+    name = item.file_data.file_uri.partition("/v1beta/")[2]
     assert google.files[name] == base64.b64decode(inline["contents"][0]["parts"][0]["inlineData"]["data"])
     assert (
-        part.file_data.mime_type == "audio/wav"
+        item.file_data.mime_type == "audio/wav"
         and sent["contents"][0]["parts"][1:] == inline["contents"][0]["parts"][1:]
     )

@@ -18,20 +18,20 @@ from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.error_texts import parse_duration, wait_of
 from codec_bench.models.endpoints.keys import Key, check_headers, check_url, clean
 from codec_bench.models.endpoints.replies import error_of, read_json
-from codec_bench.models.endpoints.retries import GivenUp, Patience
+from codec_bench.models.endpoints.retries import Patience, RequestFailed
 
 
-def made(url, clock, **more):
+def build(url, clock, **more):
     return Client(url, clock=clock, sleep=clock.sleep, rng=random.Random(3), **more)
 
 
-def asked(kit, handle, *, times=1, **options):
+def send(kit, handle, *, times=1, **options):
     """Runs a client against a server: ([value or exception], service, clock)."""
 
     async def main():
         clock = kit.Clock()
         async with kit.serving(handle) as service:
-            client = made(service.url, clock, **options)
+            client = build(service.url, clock, **options)
             await client.start()
             try:
                 out = [(await one(client)) for _ in range(times)]
@@ -42,7 +42,7 @@ def asked(kit, handle, *, times=1, **options):
     async def one(client):
         try:
             return await client.send("POST", "/x", read_json, json={"a": 1})
-        except (GivenUp, UserError) as error:
+        except (RequestFailed, UserError) as error:
             return error
 
     return asyncio.run(main())
@@ -58,14 +58,14 @@ def replies(kit, *answers):
 
 
 def test_a_reply_comes_back_with_its_attempts(kit):
-    (reply,), service, clock = asked(kit, replies(kit, kit.reply({"b": 2})))
+    (reply,), service, clock = send(kit, replies(kit, kit.reply({"b": 2})))
     assert reply.value == {"b": 2} and reply.attempts == 1 and clock.slept == []
     assert service.seen[0].json == {"a": 1} and service.seen[0].path == "/v1/x"
 
 
 def test_what_may_pass_is_tried_again_with_growing_jittered_waits(kit):
     handle = replies(kit, *[kit.reply({"error": {"message": "boom"}}, 500)] * 4, kit.reply({"b": 2}))
-    (reply,), service, clock = asked(kit, handle)
+    (reply,), service, clock = send(kit, handle)
     assert reply.attempts == 5 and len(service.seen) == 5 and len(clock.slept) == 4
     assert all(0 <= wait <= 0.5 * 2**n for n, wait in enumerate(clock.slept)) and len(set(clock.slept)) == 4
 
@@ -79,37 +79,37 @@ def test_jitter_is_full():
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 408, 409, 425])
 def test_it_ends_after_the_attempts(kit, status):
-    (end,), service, _ = asked(
+    (end,), service, _ = send(
         kit, replies(kit, kit.reply(b"down", status, "text/plain")), patience=Patience(attempts=3, throttled_s=0.01)
     )
-    assert isinstance(end, GivenUp) and not end.refused and f"{status}: down" in end.reason
+    assert isinstance(end, RequestFailed) and not end.refused and f"{status}: down" in end.reason
     assert len(service.seen) == (1 if status == 503 else 3)  # 503 counts as throttling; its time limit is short here
 
 
 def test_retry_after_is_heeded_and_throttling_is_no_attempt(kit):
     busy = [kit.reply({"error": "slow down"}, 429, Retry_After="7")] * 9
-    (reply,), service, clock = asked(kit, replies(kit, *busy, kit.reply({})), patience=Patience(attempts=2))
+    (reply,), service, clock = send(kit, replies(kit, *busy, kit.reply({})), patience=Patience(attempts=2))
     assert clock.slept[:4] == [7.0] * 4 and all(wait >= 7.0 for wait in clock.slept)
     assert reply.attempts == 10 and len(service.seen) == 10
 
 
 def test_throttling_ends_too(kit):
-    (end,), _, clock = asked(
+    (end,), _, clock = send(
         kit, replies(kit, kit.reply({"error": "slow down"}, 429, Retry_After="100")), patience=Patience(throttled_s=250)
     )
-    assert isinstance(end, GivenUp) and "429" in end.reason and clock.slept == [100.0, 100.0]
+    assert isinstance(end, RequestFailed) and "429" in end.reason and clock.slept == [100.0, 100.0]
 
 
 def test_a_used_up_rate_limit_closes_the_gate_for_all(kit):
     used_up = kit.reply({}, x_ratelimit_remaining_requests=0, x_ratelimit_reset_requests="1m30s")
-    _, _, clock = asked(kit, replies(kit, used_up, kit.reply({})), times=2)
+    _, _, clock = send(kit, replies(kit, used_up, kit.reply({})), times=2)
     assert clock.slept == [90.0]
 
 
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
 def test_a_refused_request_is_not_sent_again(kit, status):
     refused = kit.reply({"error": {"message": "audio of this length is not supported", "code": str(status)}}, status)
-    (end,), service, _ = asked(kit, replies(kit, refused))
+    (end,), service, _ = send(kit, replies(kit, refused))
     assert end.refused and "audio of this length" in end.reason and len(service.seen) == 1
 
 
@@ -117,25 +117,25 @@ def test_a_refused_request_is_not_sent_again(kit, status):
 def test_a_wrong_key_or_name_ends_everything_at_first_and_one_request_later(kit, status, monkeypatch):
     monkeypatch.setenv("SOME_KEY", "abc-very-secret-value")
     denied = kit.reply({"error": {"message": "no"}}, status)
-    (first,), _, _ = asked(kit, replies(kit, denied), key=Key("SOME_KEY"))
+    (first,), _, _ = send(kit, replies(kit, denied), key=Key("SOME_KEY"))
     assert isinstance(first, UserError) and ("base_url" if status == 404 else "SOME_KEY") in first.hint
-    (_, *later), _, _ = asked(kit, replies(kit, kit.reply({}), denied), times=9, key=Key("SOME_KEY"))
+    (_, *later), _, _ = send(kit, replies(kit, kit.reply({}), denied), times=9, key=Key("SOME_KEY"))
     if status in (401, 402):  # the key has expired, or the credit is used up
         assert isinstance(later[0], UserError) and "goes on with the rest" in later[0].hint
     else:
-        assert all(isinstance(one, GivenUp) and not one.refused for one in later[:7])
+        assert all(isinstance(one, RequestFailed) and not one.refused for one in later[:7])
         assert isinstance(later[7], UserError) and "8 questions in a row" in later[7].message
 
 
 def test_a_missing_key_is_named_before_anything_is_sent(kit, monkeypatch):
     monkeypatch.delenv("ABSENT_KEY", raising=False)
     with pytest.raises(UserError, match="ABSENT_KEY"):
-        asked(kit, replies(kit, kit.reply({})), key=Key("ABSENT_KEY"))
+        send(kit, replies(kit, kit.reply({})), key=Key("ABSENT_KEY"))
 
 
 def test_spent_credit_is_not_waited_for(kit):
     spent = kit.reply({"error": {"message": "quota", "code": "insufficient_quota"}}, 429, Retry_After="1")
-    (end,), service, clock = asked(kit, replies(kit, spent))
+    (end,), service, clock = send(kit, replies(kit, spent))
     assert isinstance(end, UserError) and "credit" in end.hint and clock.slept == [] and len(service.seen) == 1
 
 
@@ -147,8 +147,8 @@ def test_spent_credit_is_not_waited_for(kit):
         ("https://elsewhere.example/login", "redirects to https://elsewhere.example/login; is base_url (http://127.0.0.1:PORT/v1) right?"),
     ],
 )  # fmt: skip
-def test_a_redirect_is_told_as_the_base_url_that_it_means_and_not_followed(kit, location, hint):
-    (end,), service, _ = asked(kit, replies(kit, kit.reply(b"", 301, Location=location)))
+def test_a_redirect_is_reported_as_the_base_url_that_it_means_and_not_followed(kit, location, hint):
+    (end,), service, _ = send(kit, replies(kit, kit.reply(b"", 301, Location=location)))
     port = service.url.split(":")[2].split("/")[0]
     assert isinstance(end, UserError) and hint.replace("PORT", port) in end.hint and len(service.seen) == 1
 
@@ -157,11 +157,11 @@ def test_a_redirect_is_told_as_the_base_url_that_it_means_and_not_followed(kit, 
     ("after", "hint"),
     [("/v1/x", "base_url=http://127.0.0.1:PORT/v1"), ("", "http://127.0.0.1:PORT/v1"), ("/v1", "right?")],
 )
-def test_a_base_url_with_the_path_or_without_the_version_is_told(kit, after, hint):
+def test_a_base_url_with_the_path_or_without_the_version_is_reported(kit, after, hint):
     async def main():
         async with kit.serving(replies(kit, kit.reply(b"404: Not Found", 404, kind="text/plain"))) as service:
             host = service.url.removesuffix("/v1")
-            client = made(host + after, kit.Clock())
+            client = build(host + after, kit.Clock())
             await client.start()
             try:
                 with pytest.raises(UserError) as caught:
@@ -183,7 +183,7 @@ def insecure(kit, tls):
 
     async def main():
         async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls) as server:
-            client = made(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", kit.Clock())
+            client = build(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", kit.Clock())
             await client.start()
             try:
                 with pytest.raises(UserError, match="no secure connection to https://") as caught:
@@ -195,11 +195,11 @@ def insecure(kit, tls):
     return asyncio.run(main())
 
 
-def test_a_service_without_tls_is_told_apart_from_nobody(kit):
+def test_a_service_without_tls_is_distinguished_from_nobody(kit):
     assert "does the service speak TLS?" in insecure(kit, None).hint
 
 
-def test_a_certificate_that_nobody_vouches_for_is_told(kit, tmp_path):
+def test_a_certificate_that_nobody_vouches_for_is_reported(kit, tmp_path):
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     signed = (
@@ -228,35 +228,35 @@ def test_a_cut_connection_is_tried_again(kit):
             return None
         return kit.reply({"whole": True})
 
-    (reply,), _, _ = asked(kit, handle)
+    (reply,), _, _ = send(kit, handle)
     assert reply.value == {"whole": True} and reply.attempts == 3
 
 
 @pytest.mark.parametrize("body", [b"<html><h1>Welcome</h1><script>x</script></html>", b'{"a": ', b"", b"\xff\xfe\x00"])
-def test_what_is_not_json_is_tried_again_and_told(kit, body):
-    (end,), service, _ = asked(kit, replies(kit, kit.reply(body, kind="text/html")), patience=Patience(attempts=2))
-    assert isinstance(end, GivenUp) and "expected JSON, got text/html" in end.reason and len(service.seen) == 2
+def test_what_is_not_json_is_tried_again_and_reported(kit, body):
+    (end,), service, _ = send(kit, replies(kit, kit.reply(body, kind="text/html")), patience=Patience(attempts=2))
+    assert isinstance(end, RequestFailed) and "expected JSON, got text/html" in end.reason and len(service.seen) == 2
     assert "<" not in end.reason and len(end.reason) < 400
 
 
 def test_json_that_was_cut_off_is_called_so(kit):
-    (end,), _, _ = asked(kit, replies(kit, kit.reply(b'{"a": ')), patience=Patience(attempts=1))
+    (end,), _, _ = send(kit, replies(kit, kit.reply(b'{"a": ')), patience=Patience(attempts=1))
     assert "expected JSON, got JSON that is damaged or cut off (application/json)" in end.reason
 
 
-def test_a_slow_answer_is_given_two_chances(kit):
+def test_a_slow_answer_is_allowed_two_chances(kit):
     async def handle(seen, writer):
         await asyncio.sleep(5)
 
-    (end,), _, clock = asked(kit, handle, patience=Patience(timeout_s=0.05))
+    (end,), _, clock = send(kit, handle, patience=Patience(timeout_s=0.05))
     # One pause lies between two attempts. On a busy machine the service may see fewer of them than were sent.
-    assert isinstance(end, GivenUp) and "within 0.05 s" in end.reason and len(clock.slept) == 1
+    assert isinstance(end, RequestFailed) and "within 0.05 s" in end.reason and len(clock.slept) == 1
 
 
 def test_nobody_there(kit, unused_port):
     async def main():
         clock = kit.Clock()
-        client = made(f"http://127.0.0.1:{unused_port}/v1", clock)
+        client = build(f"http://127.0.0.1:{unused_port}/v1", clock)
         await client.start()
         try:
             with pytest.raises(UserError, match="nothing answers at http"):
@@ -272,11 +272,11 @@ def test_a_service_that_is_gone_is_not_insisted_on(kit):
     async def main():
         clock = kit.Clock()
         async with kit.serving(replies(kit, kit.reply({}), kit.reply(b"", 500))) as service:
-            client = made(service.url, clock, patience=Patience(attempts=3))
+            client = build(service.url, clock, patience=Patience(attempts=3))
             await client.start()
             await client.send("POST", "/x", read_json)
             for _ in range(12):
-                with pytest.raises(GivenUp):
+                with pytest.raises(RequestFailed):
                     await client.send("POST", "/x", read_json)
             await client.close()
             return len(service.seen)
@@ -304,7 +304,7 @@ def test_connections_are_used_again(kit):
             return kit.reply({})
 
         async with kit.serving(handle) as service:
-            client = made(service.url, clock, concurrency=4)
+            client = build(service.url, clock, concurrency=4)
             await client.start()
             for _ in range(5):
                 await asyncio.gather(*[client.send("POST", "/x", read_json) for _ in range(8)])
@@ -325,7 +325,7 @@ def test_cancelled_in_the_middle_nothing_is_left_and_the_client_goes_on(kit):
             return kit.reply({"a": 1})
 
         async with kit.serving(handle) as service:
-            client = made(service.url, kit.Clock(), concurrency=4)
+            client = build(service.url, kit.Clock(), concurrency=4)
             await client.start()
             sends = [asyncio.create_task(client.send("POST", "/x", read_json)) for _ in range(8)]
             while service.busy < 4:
@@ -352,11 +352,11 @@ def test_an_endless_reply_ends(kit, monkeypatch):
             writer.write(b"10000\r\n" + b"x" * 0x10000 + b"\r\n")
             await writer.drain()
 
-    (end,), service, _ = asked(kit, handle)
-    assert isinstance(end, GivenUp) and "longer than 1 MiB" in end.reason and len(service.seen) == 1
+    (end,), service, _ = send(kit, handle)
+    assert isinstance(end, RequestFailed) and "longer than 1 MiB" in end.reason and len(service.seen) == 1
 
 
-def test_the_key_is_sent_and_never_told(kit, monkeypatch, caplog):
+def test_the_key_is_sent_and_never_shown(kit, monkeypatch, caplog):
     key = "zq-UNMISTAKABLE-0123456789"
     monkeypatch.setenv("MY_KEY", f"  {key} ")
     caplog.set_level(logging.DEBUG)
@@ -366,7 +366,7 @@ def test_the_key_is_sent_and_never_told(kit, monkeypatch, caplog):
         echo.update(seen.headers)
         return kit.reply({"error": {"message": f"Incorrect key {seen.headers['authorization']} given"}}, 500)
 
-    (end,), _, _ = asked(kit, handle, key=Key("MY_KEY"), patience=Patience(attempts=2))
+    (end,), _, _ = send(kit, handle, key=Key("MY_KEY"), patience=Patience(attempts=2))
     assert echo["authorization"] == f"Bearer {key}"
     assert "***" in end.reason
     assert key not in end.reason + caplog.text + repr(end.__cause__) + repr(end.__context__)
@@ -407,15 +407,15 @@ def test_durations():
 def test_compressed_replies_are_read_and_damaged_ones_tried_again(kit):
     packed = gzip.compress(json.dumps({"b": 2}).encode())
     damaged = kit.reply(b"no gzip at all", Content_Encoding="gzip")
-    (reply,), _, _ = asked(kit, replies(kit, damaged, kit.reply(packed, Content_Encoding="gzip")))
+    (reply,), _, _ = send(kit, replies(kit, damaged, kit.reply(packed, Content_Encoding="gzip")))
     assert reply.value == {"b": 2} and reply.attempts == 2
-    (end,), service, _ = asked(kit, replies(kit, damaged), patience=Patience(attempts=2))
+    (end,), service, _ = send(kit, replies(kit, damaged), patience=Patience(attempts=2))
     assert "cannot be read" in end.reason and len(service.seen) == 2
 
 
-def test_what_is_no_http_is_told(kit):
-    (end,), _, _ = asked(kit, replies(kit, b"220 smtp.example ready\r\n\r\n"), patience=Patience(attempts=1))
-    assert isinstance(end, (GivenUp, UserError)) and "cannot be read" in str(getattr(end, "reason", end))
+def test_what_is_no_http_is_reported(kit):
+    (end,), _, _ = send(kit, replies(kit, b"220 smtp.example ready\r\n\r\n"), patience=Patience(attempts=1))
+    assert isinstance(end, (RequestFailed, UserError)) and "cannot be read" in str(getattr(end, "reason", end))
 
 
 def test_a_file_is_sent_whole_at_every_attempt(kit, tmp_path):
@@ -425,7 +425,7 @@ def test_a_file_is_sent_whole_at_every_attempt(kit, tmp_path):
     async def main():
         clock = kit.Clock()
         async with kit.serving(replies(kit, kit.reply({}, 500), kit.reply({"id": "f"}))) as service:
-            client = made(service.url, clock)
+            client = build(service.url, clock)
             await client.start()
             form = {"data": {"purpose": "batch"}, "files": {"file": ("b.jsonl", file, "application/jsonl")}}
             reply = await client.send("POST", "/files", read_json, **form)
@@ -438,7 +438,7 @@ def test_a_file_is_sent_whole_at_every_attempt(kit, tmp_path):
         assert file.read_bytes() in seen.body and b'name="purpose"' in seen.body and b'filename="b.jsonl"' in seen.body
 
 
-def test_a_proxy_of_the_environment_is_asked_and_left_out_where_it_says_so(kit, monkeypatch):
+def test_a_proxy_of_the_environment_is_queried_and_omitted_where_it_says_so(kit, monkeypatch):
     """The server plays the proxy: it is sent the whole address of a host that does not exist."""
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
@@ -448,7 +448,7 @@ def test_a_proxy_of_the_environment_is_asked_and_left_out_where_it_says_so(kit, 
         async with kit.serving(replies(kit, kit.reply({"b": 2}))) as service:
             monkeypatch.setenv("http_proxy", service.url.removesuffix("/v1"))
             monkeypatch.setenv("no_proxy", hosts)
-            client = made("http://service.invalid/v1", clock, patience=Patience(attempts=1))
+            client = build("http://service.invalid/v1", clock, patience=Patience(attempts=1))
             await client.start()
             try:
                 return await client.send("POST", "/x", read_json, json={}), service

@@ -8,25 +8,25 @@ import pytest
 
 from codec_bench.errors import UserError
 from codec_bench.models import load_model
-from codec_bench.models.endpoints.retries import Again, GivenUp
+from codec_bench.models.endpoints.retries import Again, RequestFailed
 
 PCM = np.arange(-240, 240, dtype="<i2").tobytes()
 CODED = base64.b64encode(PCM).decode()
 
 
-def said(model, text=""):
+def spoken(model, text=""):
     return [json.loads(message) for message in model.conversation(text)]
 
 
-def heard(model, **event):
-    return model.hear(json.dumps(event))
+def transcribe(model, **event):
+    return model.read_message(json.dumps(event))
 
 
 def test_openai_realtime():
     realtime = pytest.importorskip("openai.types.realtime")
     detection = {"type": "semantic_vad", "eagerness": "low"}
     model = load_model("gpt-realtime-2.1", {"key_env": None, "turn_detection": detection})
-    (opening,) = said(model, "be brief")
+    (opening,) = spoken(model, "be brief")
     session = realtime.RealtimeSessionCreateRequest.model_validate(opening["session"])
     assert session.instructions == "be brief" and session.output_modalities == ["audio"]
     assert session.audio.input.turn_detection.eagerness == "low"
@@ -34,12 +34,12 @@ def test_openai_realtime():
     assert base64.b64decode(frame.audio) == PCM
     about = {"response_id": "r", "item_id": "i", "content_index": 0, "output_index": 0, "event_id": "e"}
     delta = realtime.ResponseAudioDeltaEvent(type="response.output_audio.delta", delta=CODED, **about)
-    got = model.hear(delta.model_dump_json())
+    got = model.read_message(delta.model_dump_json())
     assert (got.sound, got.answer, got.item, got.id, got.stops, got.ended) == (PCM, "r", "i", "e", False, "")
     stopped = realtime.InputAudioBufferSpeechStartedEvent(
         type="input_audio_buffer.speech_started", audio_start_ms=0, event_id="e", item_id="u"
     )
-    assert model.hear(stopped.model_dump_json()).stops
+    assert model.read_message(stopped.model_dump_json()).stops
     cut = realtime.ConversationItemTruncateEvent.model_validate(json.loads(model.cut_off("i", 1.25)))
     assert (cut.audio_end_ms, cut.item_id, cut.content_index) == (1250, "i", 0)
 
@@ -47,30 +47,30 @@ def test_openai_realtime():
 @pytest.mark.parametrize("status, ended", [("completed", "whole"), ("cancelled", "cut"), ("incomplete", "whole")])
 def test_the_end_of_an_answer_of_openai_realtime(status, ended):
     model = load_model("gpt-realtime-2.1", {"key_env": None})
-    got = heard(model, type="response.done", response={"id": "r", "status": status, "usage": {"input_tokens": 3}})
+    got = transcribe(model, type="response.done", response={"id": "r", "status": status, "usage": {"input_tokens": 3}})
     assert (got.ended, got.answer, got.usage) == (ended, "r", {"input_tokens": 3})
 
 
 def test_nothing_stops_where_nothing_interrupts():
     detection = {"type": "server_vad", "interrupt_response": False}
     model = load_model("gpt-realtime-2.1", {"key_env": None, "turn_detection": detection})
-    assert not heard(model, type="input_audio_buffer.speech_started").stops
+    assert not transcribe(model, type="input_audio_buffer.speech_started").stops
 
 
 def test_errors_of_openai_realtime():
     model = load_model("gpt-realtime-2.1", {"key_env": None})
     with pytest.raises(Again, match="overloaded"):
-        heard(model, type="error", error={"type": "server_error", "message": "overloaded"})
-    with pytest.raises(GivenUp, match="expected layout"):
-        heard(model, type="response.output_audio.delta")
+        transcribe(model, type="error", error={"type": "server_error", "message": "overloaded"})
+    with pytest.raises(RequestFailed, match="expected layout"):
+        transcribe(model, type="response.output_audio.delta")
     with pytest.raises(Again, match="not JSON"):
-        model.hear("{")
+        model.read_message("{")
 
 
 def test_gemini_live():
     types = pytest.importorskip("google.genai.types")
     model = load_model("gemini-3.8-live", {"key_env": None})
-    (opening,) = said(model, "be brief")
+    (opening,) = spoken(model, "be brief")
     setup = types.LiveClientSetup.model_validate(opening["setup"])
     assert setup.system_instruction.parts[0].text == "be brief"
     assert (
@@ -78,27 +78,27 @@ def test_gemini_live():
     )  # the detection of speech is on unless somebody switches it off
     sent = types.LiveClientRealtimeInput.model_validate(json.loads(model.frame(PCM))["realtimeInput"])
     assert sent.audio.data == PCM and sent.audio.mime_type == "audio/pcm;rate=16000"
-    assert heard(model, setupComplete={}).ready
-    part = {"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": CODED}}
-    content = {"modelTurn": {"parts": [part, part]}, "outputTranscription": {"text": "a"}}
-    got = heard(model, serverContent=content, usageMetadata={"promptTokenCount": 2, "responseTokenCount": 3})
+    assert transcribe(model, setupComplete={}).ready
+    item = {"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": CODED}}
+    content = {"modelTurn": {"parts": [item, item]}, "outputTranscription": {"text": "a"}}
+    got = transcribe(model, serverContent=content, usageMetadata={"promptTokenCount": 2, "responseTokenCount": 3})
     assert (got.sound, got.text, got.ended) == (PCM + PCM, "a", "") and got.usage["output_tokens"] == 3
-    got = heard(model, serverContent={"interrupted": True})
+    got = transcribe(model, serverContent={"interrupted": True})
     assert got.stops and got.ended == "cut"
-    assert heard(model, serverContent={"turnComplete": True}).ended == "whole"
+    assert transcribe(model, serverContent={"turnComplete": True}).ended == "whole"
     other = {"inlineData": {"mimeType": "audio/pcm;rate=16000", "data": CODED}}
-    with pytest.raises(GivenUp, match="16000 Hz; expected 24000 Hz"):
-        heard(model, serverContent={"modelTurn": {"parts": [other]}})
+    with pytest.raises(RequestFailed, match="16000 Hz; expected 24000 Hz"):
+        transcribe(model, serverContent={"modelTurn": {"parts": [other]}})
 
 
 def test_openai_live():
     model = load_model("gpt-live-1", {"key_env": None})
-    (opening,) = said(model, "be brief")
+    (opening,) = spoken(model, "be brief")
     assert opening["type"] == "session.start" and opening["session"]["instructions"] == "be brief"
     assert json.loads(model.frame(PCM)) == {"type": "session.input_audio.append", "audio": CODED}
-    assert heard(model, type="session.started", session={"model": "m"}).ready
-    assert heard(model, type="session.output_audio.delta", delta=CODED).sound == PCM
-    assert heard(model, type="session.output_transcript.delta", delta="a").text == "a"
+    assert transcribe(model, type="session.started", session={"model": "m"}).ready
+    assert transcribe(model, type="session.output_audio.delta", delta=CODED).sound == PCM
+    assert transcribe(model, type="session.output_transcript.delta", delta="a").text == "a"
 
 
 def test_a_recogniser_does_not_converse():

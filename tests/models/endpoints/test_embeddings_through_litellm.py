@@ -35,12 +35,13 @@ class Embeddings(BaseHTTPRequestHandler):
     """The server behind the proxy; its embeddings are those that the golden file was made with."""
 
     def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        requests = json.loads(self.rfile.read(int(self.headers["content-length"])))
         data = [
-            {"object": "embedding", "index": n, "embedding": embedding(text)} for n, text in enumerate(asked["input"])
+            {"object": "embedding", "index": n, "embedding": embedding(text)}
+            for n, text in enumerate(requests["input"])
         ]
         usage = {"prompt_tokens": 7, "total_tokens": 7}
-        reply = json.dumps({"object": "list", "model": asked["model"], "data": data, "usage": usage}).encode()
+        reply = json.dumps({"object": "list", "model": requests["model"], "data": data, "usage": usage}).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(reply)))
@@ -58,9 +59,9 @@ def embedding(text):
 
 
 def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+    with socket.socket() as parameters:
+        parameters.bind(("127.0.0.1", 0))
+        return parameters.getsockname()[1]
 
 
 @contextmanager
@@ -76,7 +77,7 @@ def proxy(folder, backend):
     config = {"model_list": [{"model_name": "nvidia/NV-Embed-v2", "litellm_params": behind}]}
     (folder / "proxy.yaml").write_text(json.dumps(config))
     port = free_port()
-    told = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true"}
+    options = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true"}
     command = [
         python.with_name("litellm"),
         "--config",
@@ -87,7 +88,7 @@ def proxy(folder, backend):
         "127.0.0.1",
     ]
     with (folder / "log").open("wb") as log:
-        running = subprocess.Popen(list(map(str, command)), env={**os.environ, **told}, stdout=log, stderr=log)
+        running = subprocess.Popen(list(map(str, command)), env={**os.environ, **options}, stdout=log, stderr=log)
     try:
         for _ in range(STARTS_S):
             try:
@@ -110,15 +111,15 @@ def test_a_hundred_answers_are_read_as_the_authors_program_reads_them(tmp_path):
     async def judged(url):
         model = load_model("nv-embed-v2", {"base_url": url})
         await model.start()
-        found = []
+        results = []
         for case in (case["input"] for case in CASES):
             fields = {"question": "What is heard?", "choices": case["choices"]}
-            given = Answer("q1", case["answer"], (case["reference"],), fields, "en", case["answer"])
-            (asked,) = metric.requests(given, None, 0)
-            score = metric.score(given, 1, {asked.id: await model.ask(asked)})
-            found.append({"option": score.detail.get("option"), "score": score.value})
+            options = Answer("q1", case["answer"], (case["reference"],), fields, "en", case["answer"])
+            (requested,) = metric.requests(options, None, 0)
+            score = metric.score(options, 1, {requested.id: await model.ask(requested)})
+            results.append({"option": score.detail.get("option"), "score": score.value})
         await model.close()
-        return found
+        return results
 
     try:
         with proxy(tmp_path, f"http://127.0.0.1:{backend.server_port}") as url:

@@ -47,7 +47,7 @@ ARREARS = {"code": "Arrearage", "message": "Access denied, please make sure your
 
 
 @pytest.mark.parametrize(
-    ("said", "lesson"),
+    ("message", "lesson"),
     [
         (OPENAI_TOKENS, Lesson("max_tokens", "max_completion_tokens")),
         (OPENAI_HEAT, Lesson("temperature")),
@@ -61,12 +61,12 @@ ARREARS = {"code": "Arrearage", "message": "Access denied, please make sure your
         ({"error": {"message": "this audio is not supported: it is silent"}}, None),
     ],
 )
-def test_which_parameter_a_service_does_not_take(said, lesson):
-    assert lesson_of(json.dumps(said), SENT) == lesson
+def test_which_parameter_a_service_does_not_take(message, lesson):
+    assert lesson_of(json.dumps(message), SENT) == lesson
 
 
 @pytest.mark.parametrize(
-    ("said", "mends"),
+    ("message", "mends"),
     [
         (MODEL, "--set mine.model=NAME"),
         (AUDIO, "--set mine.audio_as=audio_url"),
@@ -79,14 +79,14 @@ def test_which_parameter_a_service_does_not_take(said, lesson):
         (None, None),
     ],
 )
-def test_which_setting_mends_it(said, mends):
+def test_which_setting_mends_it(message, mends):
     hint = mistake_of(
-        json.dumps(said) if not isinstance(said, str) else said, name="mine", model="gpt-9", audio_as="input_audio", others=["modalities"]
+        json.dumps(message) if not isinstance(message, str) else message, name="mine", model="gpt-9", audio_as="input_audio", others=["modalities"]
     )  # fmt: skip
     assert hint is None if mends is None else mends in hint
 
 
-def asked(kit, service_says, requests, **options):
+def send(kit, service_says, requests, **options):
     """(answers or the error that ended the run, service, model) of requests that are asked at the same time."""
 
     async def main():
@@ -115,10 +115,10 @@ def strict(kit, *refused):
 GREEDY = {"max_tokens": 256, "temperature": 0.0, "repetition_penalty": 1.0}
 
 
-def test_the_first_request_teaches_what_the_others_are_not_told(kit):
+def test_the_first_request_teaches_what_the_others_are_not_sent(kit):
     handle = strict(kit, ("temperature", OPENAI_HEAT), ("max_tokens", OPENAI_TOKENS), ("repetition_penalty", PYDANTIC))
     requests = [kit.question(id=f"q{n}", parameters=GREEDY) for n in range(5)]
-    done, service, model = asked(kit, handle, requests)
+    done, service, model = send(kit, handle, requests)
     assert [answer.text for answer in done] == ["256"] * 5, "the limit is told by the name that the service wants"
     assert len(service.seen) == 3 + 5, "three lessons, and then each question once"
     assert set(model.untold) == {"temperature", "repetition_penalty"}
@@ -126,13 +126,13 @@ def test_the_first_request_teaches_what_the_others_are_not_told(kit):
 
 
 def test_a_judge_that_reasons_has_tokens_for_it(kit):
-    _, service, _ = asked(kit, strict(kit), [kit.question(parameters={"max_tokens": 64})], reasons=True)
+    _, service, _ = send(kit, strict(kit), [kit.question(parameters={"max_tokens": 64})], reasons=True)
     assert service.seen[0].json["max_tokens"] == 64 + 4096
 
 
 def test_reasoning_has_tokens_of_its_own(kit):
     parameters = {**GREEDY, "reasoning_tokens": 1000}
-    for options, told in (
+    for options, details in (
         ({}, {"max_tokens": 256}),
         ({"reasons": True}, {"max_tokens": 1256}),
         ({"reasoning_end": "</think>"}, {"max_tokens": 1256}),
@@ -141,10 +141,10 @@ def test_reasoning_has_tokens_of_its_own(kit):
             {"max_tokens": 1256, "thinking_budget": 1000},
         ),
     ):
-        _, service, model = asked(kit, strict(kit), [kit.question(parameters=parameters)], **options)
+        _, service, model = send(kit, strict(kit), [kit.question(parameters=parameters)], **options)
         body = service.seen[0].json
-        assert body | told == body and model.untold == {}
-        assert {"reasoning_tokens", "thinking_budget"} & set(body) == {"thinking_budget"} & set(told)
+        assert body | details == body and model.untold == {}
+        assert {"reasoning_tokens", "thinking_budget"} & set(body) == {"thinking_budget"} & set(details)
 
 
 @pytest.mark.parametrize(
@@ -156,21 +156,21 @@ def test_reasoning_has_tokens_of_its_own(kit):
         (UNKNOWN_KEY, "key_env"),
     ],
 )
-def test_a_wrong_setting_is_said_once_and_ends_everything(kit, body, mends):
+def test_a_wrong_setting_is_reported_once_and_ends_everything(kit, body, mends):
     async def handle(seen, writer):
         return kit.reply(body, 400)
 
-    done, _, _ = asked(kit, handle, [kit.question(id=f"q{n}", parameters=GREEDY) for n in range(3)])
+    done, _, _ = send(kit, handle, [kit.question(id=f"q{n}", parameters=GREEDY) for n in range(3)])
     assert isinstance(done[0], UserError) and mends in done[0].hint
 
 
 def test_eight_equal_refusals_end_everything(kit):
     async def handle(seen, writer):
-        said.append(seen)
-        return kit.reply({"error": {"message": f"I do not like this (request {len(said)})"}}, 400)
+        messages.append(seen)
+        return kit.reply({"error": {"message": f"I do not like this (request {len(messages)})"}}, 400)
 
-    said = []
-    done, _, _ = asked(kit, handle, [kit.question(id=f"q{n}") for n in range(8)])
+    messages = []
+    done, _, _ = send(kit, handle, [kit.question(id=f"q{n}") for n in range(8)])
     (end,) = [one for one in done if isinstance(one, UserError)]
     assert "8 questions in a row were refused" in end.message
     assert [one.status for one in done if one is not end] == ["refused"] * 7
@@ -182,17 +182,17 @@ def test_a_refusal_of_one_question_is_of_that_question(kit):
         return kit.reply(CONTEXT, 400) if bad else kit.reply(kit.chat("fine"))
 
     requests = [kit.question(f"q{n}", id=f"q{n}", parameters=GREEDY) for n in (1, 2, 3)]
-    done, _, model = asked(kit, handle, requests)
+    done, _, model = send(kit, handle, requests)
     assert [one.status for one in done] == ["refused", "ok", "ok"] and model.untold == {}
 
 
 @pytest.mark.parametrize(
-    ("said", "hint"),
+    ("message", "hint"),
     [
         ("litellm.ContextWindowExceededError: This model's maximum context length is 8192 tokens.", "limit_s=SECONDS"),
         ("answered 400: No connected db.", "a key that it does not know"),
         ("answered 400: no", "is a setting of the model wrong?"),
     ],
 )
-def test_what_the_same_refusal_of_every_question_means(said, hint):
-    assert hint in cause_of(said)
+def test_what_the_same_refusal_of_every_question_means(message, hint):
+    assert hint in cause_of(message)

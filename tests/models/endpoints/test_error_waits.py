@@ -17,9 +17,9 @@ from codec_bench.models.endpoints.retries import (
     MOST_REQUESTS,
     TOO_OFTEN,
     Again,
-    GivenUp,
     Patience,
     Persistence,
+    RequestFailed,
 )
 
 from ...apps.conversation.virtual import VirtualLoop
@@ -91,17 +91,17 @@ def sent(kit, handle, *, patience=None, times=1):
     async def one(client):
         try:
             return (await client.send("POST", "/x", read_json, json={})).value
-        except (GivenUp, UserError) as error:
+        except (RequestFailed, UserError) as error:
             return error
 
     async def main():
-        clock, told = kit.Clock(), []
+        clock, details = kit.Clock(), []
         async with kit.serving(handle) as service:
             client = Client(service.url, clock=clock, sleep=clock.sleep, rng=random.Random(3), patience=patience)
-            client.tell = told.append
+            client.notify = details.append
             await client.start()
             try:
-                return [await one(client) for _ in range(times)], told, clock, client
+                return [await one(client) for _ in range(times)], details, clock, client
             finally:
                 await client.close()
 
@@ -117,11 +117,11 @@ def busy(kit, *bodies, **headers):
     return handle
 
 
-def test_waiting_is_said_at_once(kit):
-    (answer,), told, clock, _ = sent(kit, busy(kit, OPENAI, GEMINI))
+def test_waiting_is_reported_at_once(kit):
+    (answer,), details, clock, _ = sent(kit, busy(kit, OPENAI, GEMINI))
     assert answer == {"ok": 1} and clock.slept == [20.0, 34.5]
     waits = ["rate limited, next try in 20 s, 1 slot; ", "rate limited, next try in 34 s, 1 slot; "]
-    assert all(one.startswith(wait) and "answered 429: " in one for one, wait in zip(told, waits, strict=True)), (
+    assert all(one.startswith(wait) and "answered 429: " in one for one, wait in zip(details, waits, strict=True)), (
         "before the first answer the service's words stand beside it"
     )
 
@@ -158,22 +158,22 @@ def test_a_patient_client_waits_longer_than_a_day_for_a_quota_of_the_day(kit):
 
 
 def test_a_service_that_answers_nothing_for_five_minutes_ends_the_run(kit):
-    ends, told, clock, _ = sent(kit, busy(kit, *[{"error": "slow down"}] * 999), times=3)
-    assert isinstance(ends[0], GivenUp) and isinstance(ends[-1], UserError)
-    assert clock.now <= 300.0 and told
+    ends, options, clock, _ = sent(kit, busy(kit, *[{"error": "slow down"}] * 999), times=3)
+    assert isinstance(ends[0], RequestFailed) and isinstance(ends[-1], UserError)
+    assert clock.now <= 300.0 and options
 
 
-@pytest.mark.parametrize("said", ["-5", "0", "nan", "-inf", "Fri, 15 Jan 2021 08:00:30 GMT", "soon"])
+@pytest.mark.parametrize("message", ["-5", "0", "nan", "-inf", "Fri, 15 Jan 2021 08:00:30 GMT", "soon"])
 @pytest.mark.parametrize("status", [429, 503, 500])
-def test_no_service_gets_a_question_more_than_ten_times(kit, said, status):
+def test_no_service_gets_a_question_more_than_ten_times(kit, message, status):
     seen = []
 
     async def handle(request, writer):
         seen.append(request)
-        return kit.reply({"error": "slow down"}, status, Retry_After=said)
+        return kit.reply({"error": "slow down"}, status, Retry_After=message)
 
     (end,), _, _, _ = sent(kit, handle, patience=Patience(attempts=MOST_REQUESTS))
-    assert isinstance(end, GivenUp) and end.attempts == len(seen) <= MOST_REQUESTS == 10
+    assert isinstance(end, RequestFailed) and end.attempts == len(seen) <= MOST_REQUESTS == 10
     assert (end.code == TOO_OFTEN) == (status != 500), "the attempts of other errors are a setting"
 
 
@@ -182,7 +182,7 @@ def test_a_long_wait_that_an_error_asks_for_is_not_slept(kit):
         return kit.reply({"error": "boom"}, 500, Retry_After="999999999")
 
     (end,), _, clock, _ = sent(kit, handle)
-    assert isinstance(end, GivenUp) and clock.slept == []
+    assert isinstance(end, RequestFailed) and clock.slept == []
 
 
 def test_retries_of_every_kind_count_together(kit):
@@ -217,17 +217,17 @@ PARAMETERS = ("temperature", "top_p", "seed", "max_tokens", "presence_penalty")
 
 def test_a_service_of_one_request_a_second_loses_nothing():
     """64 places meet a bucket of one request a second that holds 3, with and without a Retry-After of 1 s."""
-    for said in (None, 1.0):
+    for text in (None, 1.0):
         loop = VirtualLoop()
         free, at, answered = 3.0, [loop.time()], []
         client = Persistence(64, Patience(), clock=loop.time, rng=random.Random(5))
 
-        async def attempt(said=said, at=at, loop=loop, answered=answered):
+        async def attempt(text=text, at=at, loop=loop, answered=answered):
             nonlocal free
             await asyncio.sleep(0.1)
             free, at[0] = min(3.0, free + loop.time() - at[0]), loop.time()
             if free < 1.0:
-                raise Again("429", crowded=True, wait_s=said)
+                raise Again("429", crowded=True, wait_s=text)
             free -= 1.0
             answered.append(loop.time())
 

@@ -7,11 +7,11 @@ def test_events_survive_every_cut():
     stream = (
         ": comment\r\n\r\nevent: x\ndata: {\"a\": \"ü\u2028b\"}\n\ndata: two\r\ndata:lines\r\n\r\rdata: [DONE]\n\n"
     ).encode()  # fmt: skip
-    whole = ['{"a": "ü\u2028b"}', "two\nlines", "[DONE]"]
+    complete = ['{"a": "ü\u2028b"}', "two\nlines", "[DONE]"]
     for size in range(1, len(stream) + 1):
         lines = EventLines()
         got = [e for at in range(0, len(stream), size) for e in lines.feed(stream[at : at + size])]
-        assert got + lines.finish() == whole, size
+        assert got + lines.finish() == complete, size
 
 
 def test_events_without_the_last_empty_line():
@@ -21,11 +21,11 @@ def test_events_without_the_last_empty_line():
 
 def cpu_s(mib):
     """Seconds of CPU that one event of so many MiB takes, in the pieces of a socket."""
-    lines, piece = EventLines(), b"x" * (64 << 10)
+    lines, segment = EventLines(), b"x" * (64 << 10)
     began = process_time()
     lines.feed(b"data: ")
     for _ in range(mib << 4):
-        assert lines.feed(piece) == []
+        assert lines.feed(segment) == []
     (event,) = lines.feed(b"\n\n")
     assert len(event) == mib << 20
     return process_time() - began

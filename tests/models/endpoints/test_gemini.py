@@ -95,8 +95,10 @@ def test_another_shape_fails(kit, body, monkeypatch):
     assert response.status == "failed"
 
 
-def test_a_wrong_key_is_told_by_its_variable(kit, monkeypatch):
-    said = {"error": {"code": 400, "message": f"API key not valid: {KEY}", "details": [{"reason": "API_KEY_INVALID"}]}}
+def test_a_wrong_key_is_reported_by_its_variable(kit, monkeypatch):
+    message = {
+        "error": {"code": 400, "message": f"API key not valid: {KEY}", "details": [{"reason": "API_KEY_INVALID"}]}
+    }
     with pytest.raises(UserError) as caught:
-        answered(kit, kit.reply(said, 400), kit.question(), monkeypatch)
+        answered(kit, kit.reply(message, 400), kit.question(), monkeypatch)
     assert "GEMINI_API_KEY" in str(caught.value) and KEY not in str(caught.value)

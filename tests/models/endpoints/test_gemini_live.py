@@ -86,16 +86,16 @@ def test_a_written_question_ends_its_turn_itself(kit, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "turn, status, said",
+    "turn, status, message",
     [
         (spoken(turnCompleteReason="PROHIBITED_INPUT_CONTENT"), "refused", "filter"),
         ([{"serverContent": {"interrupted": True}}], "failed", "interrupted"),
         ([{"serverContent": 3}], "failed", "expected layout"),
     ],
 )
-def test_what_goes_wrong(kit, monkeypatch, turn, status, said):
+def test_what_goes_wrong(kit, monkeypatch, turn, status, message):
     response, _ = talked(kit, monkeypatch, conversation(kit), turn)
-    assert response.status == status and said in response.reason
+    assert response.status == status and message in response.reason
 
 
 def test_sound_in_an_earlier_turn_is_refused(kit, monkeypatch):

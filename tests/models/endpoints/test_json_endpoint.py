@@ -29,7 +29,7 @@ def answered(kit, answer, request, **options):
     return asyncio.run(main())
 
 
-def test_the_body_is_filled_and_the_answer_found(kit):
+def test_the_body_is_filled_and_the_answer_extracted(kit):
     hostile = 'a "quoted" {{ 7 * 7 }} \n \u2028 }, "q": 1'
     request = Request(
         "q", (Message("system", ("Bob",)), Message("user", (Clip(kit.tone()), hostile))), parameters={"n": 3}
@@ -41,7 +41,7 @@ def test_the_body_is_filled_and_the_answer_found(kit):
     assert response.text == "yes" and service.seen[0].path == "/v1"
 
 
-def test_fields_that_are_not_filled_are_left_out(kit):
+def test_fields_that_are_not_filled_are_omitted(kit):
     request = Request("q", fields={"text": "Hi", "prompt_text": "ref"})
     options = {"reads": "fields", "body": {"t": "{{ text }}", "i": "{{ instruction }}", "p": "{{ prompt_text }}"}}
     _, service = answered(kit, kit.reply({"text": ""}), request, **options)
@@ -105,7 +105,7 @@ def test_pieces(kit, end):
 
 
 @pytest.mark.parametrize(
-    "answer, said",
+    "answer, message",
     [
         ({"other": 1}, "expected layout"),
         ({"text": 3}, "not text"),
@@ -113,9 +113,9 @@ def test_pieces(kit, end):
         (b"<p>hi", "expected JSON"),
     ],
 )
-def test_answers_that_are_none(kit, answer, said):
+def test_answers_that_are_none(kit, answer, message):
     response, _ = answered(kit, kit.reply(answer), kit.question(), error_path="error", attempts=2)
-    assert response.status == "failed" and said in response.reason
+    assert response.status == "failed" and message in response.reason
 
 
 def test_paths():

@@ -65,20 +65,20 @@ def test_a_form_is_the_one_that_openais_package_sends(kit, monkeypatch):
     openai = pytest.importorskip("openai")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     request = Request("q", fields={"audio": Clip(kit.tone()), "language": "en"}, parameters={"temperature": 0})
-    given = {"model": "m1", "response_format": "json", "temperature": 0}
+    options = {"model": "m1", "response_format": "json", "temperature": 0}
     for name, languages in (("gpt-transcribe", {"languages": ["en"]}), ("gpt-4o-transcribe", {"language": "en"})):
         response, service = answered(kit, name, kit.reply({"text": "a"}), request)
         assert response.text == "a"
         sent = []
 
-        def keep(asked, sent=sent):
-            sent.append(SimpleNamespace(headers=asked.headers, body=asked.read()))
+        def keep(requested, sent=sent):
+            sent.append(SimpleNamespace(headers=requested.headers, body=requested.read()))
             return httpx.Response(200, json={"text": "a"})
 
         with openai.OpenAI(http_client=httpx.Client(transport=httpx.MockTransport(keep))) as theirs:
-            theirs.audio.transcriptions.create(file=("audio.wav", wav_bytes(kit.tone())), **given, **languages)
-        ours, wanted = form(service.seen[0]), form(sent[0])
-        assert ours.keys() == wanted.keys() and all(ours[key] == wanted[key] for key in ours if key != "file"), name
+            theirs.audio.transcriptions.create(file=("audio.wav", wav_bytes(kit.tone())), **options, **languages)
+        ours, expected = form(service.seen[0]), form(sent[0])
+        assert ours.keys() == expected.keys() and all(ours[key] == expected[key] for key in ours if key != "file"), name
 
 
 @pytest.mark.parametrize("body", [{}, {"text": None}, {"text": 3}, []])
@@ -96,8 +96,8 @@ def test_a_prompt_without_its_field_is_not_sent(kit):
         assert response.status == "refused" and service.seen == []
 
 
-def speech(kit, answer, given, **options):
-    return answered(kit, "openai-speech", answer, Request("q", fields=given, wants="audio"), **options)
+def speech(kit, answer, inputs, **options):
+    return answered(kit, "openai-speech", answer, Request("q", fields=inputs, wants="audio"), **options)
 
 
 def test_speech(kit):
@@ -119,13 +119,13 @@ def test_speech_in_other_formats(kit, kind):
         soundfile.write(file, tone.samples[0], 24_000, format=kind.upper())
         data = file.getvalue()
     response, _ = speech(kit, kit.reply(data, kind="audio/x"), {"text": "a"}, audio_format=kind)
-    heard = response.audio.samples[0]
+    output = response.audio.samples[0]
     # MP3 and Vorbis are lossy and pad: level and length only.
-    assert response.audio.sample_rate_hz == 24_000 and abs(len(heard) - 12_000) < 2400
-    assert np.sqrt((heard**2).mean()) == pytest.approx(0.5 / np.sqrt(2), rel=0.1)
+    assert response.audio.sample_rate_hz == 24_000 and abs(len(output) - 12_000) < 2400
+    assert np.sqrt((output**2).mean()) == pytest.approx(0.5 / np.sqrt(2), rel=0.1)
 
 
-def test_a_wav_whose_length_was_not_known_when_it_was_begun(kit):
+def test_a_wav_whose_length_was_not_known_when_it_was_started(kit):
     wav = bytearray(wav_bytes(kit.tone(0.3, 24_000)))
     wav[4:8] = wav[40:44] = b"\xff\xff\xff\xff"  # as OpenAI's speech endpoint and servers that stream write it
     response, _ = speech(kit, kit.reply(bytes(wav), kind="audio/wav"), {"text": "a"})
@@ -168,7 +168,7 @@ def test_what_a_service_cannot_do_is_refused(kit):
 
 
 @pytest.mark.parametrize(
-    "answer, said",
+    "answer, message",
     [
         (b"", "empty"),
         (b"RIFFxxxx", "answer's audio"),
@@ -176,7 +176,7 @@ def test_what_a_service_cannot_do_is_refused(kit):
         (b"<p>no</p>", "got text/html: no"),
     ],
 )
-def test_an_answer_that_is_no_sound(kit, answer, said):
+def test_an_answer_that_is_no_sound(kit, answer, message):
     kind = "application/json" if isinstance(answer, dict) else "text/html" if b"<p>" in answer else "audio/wav"
     response, _ = speech(kit, kit.reply(answer, kind=kind), {"text": "a"})
-    assert response.status == "failed" and said in response.reason
+    assert response.status == "failed" and message in response.reason

@@ -93,8 +93,8 @@ def streaming(stream, size, *, cut=False, pause=0.0):
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
         for at in range(0, len(stream), size):
-            part = stream[at : at + size]
-            writer.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
+            item = stream[at : at + size]
+            writer.write(f"{len(item):x}\r\n".encode() + item + b"\r\n")
             await writer.drain()
             await asyncio.sleep(pause)
         return None if cut else b"0\r\n\r\n"
@@ -148,8 +148,8 @@ def test_a_stream_that_breaks_is_tried_again_and_fails(kit, case):
         "not a stream": always(kit.reply(kit.chat())),
     }
     response, service, _ = answered(kit, handles[case], kit.question(), stream=True, attempts=2)
-    said = {"cut": "broke", "no end": "ended before", "error": "engine died", "not JSON": "not JSON", "not a stream": "expected a stream"}  # fmt: skip
-    assert response.status == "failed" and said[case] in response.reason
+    text = {"cut": "broke", "no end": "ended before", "error": "engine died", "not JSON": "not JSON", "not a stream": "expected a stream"}  # fmt: skip
+    assert response.status == "failed" and text[case] in response.reason
     assert len(service.seen) == 2 == response.attempts and response.text is None
 
 
@@ -164,8 +164,8 @@ def test_a_content_filter(kit):
 
 
 def test_audio_that_the_server_does_not_take(kit):
-    said = {"error": {"message": "At most 0 audio(s) may be provided", "type": "BadRequestError", "code": 400}}
-    response, service, _ = answered(kit, always(kit.reply(said, 400)), kit.question("?", kit.tone()))
+    text = {"error": {"message": "At most 0 audio(s) may be provided", "type": "BadRequestError", "code": 400}}
+    response, service, _ = answered(kit, always(kit.reply(text, 400)), kit.question("?", kit.tone()))
     assert response.status == "refused" and "At most 0 audio" in response.reason and len(service.seen) == 1
 
 
@@ -195,7 +195,7 @@ def test_a_page_instead_of_an_answer(kit):
     assert response.status == "failed" and "Sign in" in response.reason and len(service.seen) == 3
 
 
-def test_reasoning_is_kept_out(kit):
+def test_reasoning_is_excluded(kit):
     message = kit.chat("<think>it </think> is </think>\n\nB", reasoning="some")
     response, _, _ = answered(kit, always(kit.reply(message)), kit.question(), reasoning_end="</think>")
     assert response.text == "B" and "characters of reasoning" in response.notes[0]
@@ -228,7 +228,7 @@ def test_a_spoken_answer_in_a_second_choice(kit):
 def test_spoken_pieces(kit):
     pcm = np.arange(-3000, 3000, dtype="<i2")
     parts = [base64.b64encode(pcm[a : a + 1000].tobytes()).decode() for a in range(0, 6000, 1000)]
-    stream = events(*[delta(audio={"data": part}) for part in parts], delta(None, "stop"))
+    stream = events(*[delta(audio={"data": item}) for item in parts], delta(None, "stop"))
     response, _, _ = answered(
         kit, streaming(stream, 999), kit.question(wants="audio"), stream=True, audio_format="pcm16", **SPEAKS
     )
@@ -286,7 +286,7 @@ def test_cost(kit):
     assert "cost_usd" not in response.usage
 
 
-def test_a_cost_where_the_service_does_not_say_which_tokens_were_sound(kit):
+def test_a_cost_where_the_service_does_not_state_which_tokens_were_sound(kit):
     prices = {"input": 2.5, "output": 10.0, "audio_input": 32.0}
     body = kit.chat() | {"usage": {"prompt_tokens": 117, "completion_tokens": 0}}
     response, _, _ = answered(kit, always(kit.reply(body)), kit.question("?", kit.tone()), prices=prices)
@@ -296,7 +296,7 @@ def test_a_cost_where_the_service_does_not_say_which_tokens_were_sound(kit):
     assert response.usage["cost_usd"] == pytest.approx(117 * 2.5e-6) and "cost_unsure_usd" not in response.usage
 
 
-def test_windows_are_asked_one_after_the_other_and_joined(kit):
+def test_windows_are_queried_one_after_the_other_and_joined(kit):
     texts = iter(["one two", "three", "four"])
 
     async def handle(seen, writer):
@@ -309,7 +309,7 @@ def test_windows_are_asked_one_after_the_other_and_joined(kit):
     assert sum(lengths) == 40_000 and max(lengths) <= 16_000
 
 
-def test_cut_audio_is_told(kit):
+def test_cut_audio_is_reported(kit):
     response, _, _ = answered(kit, always(kit.reply(kit.chat())), kit.question("?", kit.tone(2.5)), limit_s=1.0)
     assert response.cut_s == pytest.approx(1.5)
 
@@ -336,7 +336,7 @@ def test_nothing_secret_in_the_identity(kit, monkeypatch):
 
 
 @pytest.mark.parametrize("count", ["1e400", "NaN", "-Infinity", "9223372036854775808", "-1"])
-def test_a_usage_that_is_no_count_is_left_out(kit, count):
+def test_a_usage_that_is_no_count_is_omitted(kit, count):
     from contextlib import aclosing
 
     from codec_bench.benchmark.asking.sending import ask_all

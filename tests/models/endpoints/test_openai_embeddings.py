@@ -25,7 +25,7 @@ def body(*vectors, **more):
     }
 
 
-def asked(kit, *answers, request=QUESTION, **options):
+def send(kit, *answers, request=QUESTION, **options):
     """The response to a request, and what the server saw; the last of its answers stays."""
 
     async def handle(seen, writer):
@@ -47,7 +47,7 @@ def test_similarities_are_cosines_in_the_order_of_the_texts(kit):
     reply = body((3, 0, 4), (0, 2, 0), (6, 0, 8))
     reply["data"].reverse()  # a server may answer in any order; the numbers say which is which
     prices = {"input": 2.0}
-    response, service, model = asked(kit, kit.reply(reply), prices=prices)
+    response, service, model = send(kit, kit.reply(reply), prices=prices)
     assert response.status == "ok" and json.loads(response.text) == {"similarities": [0.0, 1.0]}
     assert service.seen[0].path == "/v1/embeddings"
     assert response.usage["input_tokens"] == 7 and response.usage["cost_usd"] == pytest.approx(14e-6)
@@ -63,16 +63,16 @@ def test_the_request_is_the_one_that_openais_package_sends(kit, monkeypatch):
         sent.append((request.url.path, json.loads(request.read())))
         return httpx.Response(200, json=body((1, 0), (1, 0), (1, 0)))
 
-    _, service, _ = asked(kit, kit.reply(body((1, 0), (0, 1), (1, 1))), parameters={"dimensions": 2})
+    _, service, _ = send(kit, kit.reply(body((1, 0), (0, 1), (1, 1))), parameters={"dimensions": 2})
     with openai.OpenAI(http_client=httpx.Client(transport=httpx.MockTransport(keep))) as theirs:
         texts = ["a dog", "a cat", "a dog barks"]
         theirs.embeddings.create(model="m1", input=texts, encoding_format="float", dimensions=2)
     assert sent == [(service.seen[0].path, service.seen[0].json)]
 
 
-def test_a_busy_server_is_asked_again(kit):
+def test_a_busy_server_is_queried_again(kit):
     busy = kit.reply({"error": {"message": "too many requests"}}, status=429)
-    response, service, _ = asked(kit, busy, kit.reply(body((1, 0), (0, 1), (1, 0))))
+    response, service, _ = send(kit, busy, kit.reply(body((1, 0), (0, 1), (1, 0))))
     assert response.status == "ok" and response.attempts == 2 and len(service.seen) == 2
 
 
@@ -87,7 +87,7 @@ def test_a_busy_server_is_asked_again(kit):
     ],
 )  # fmt: skip
 def test_what_is_no_embedding_of_each_text_is_a_failure(kit, reply, reason):
-    response, _, _ = asked(kit, kit.reply(reply))
+    response, _, _ = send(kit, kit.reply(reply))
     assert response.status == "failed" and reason in response.reason, response.reason
 
 
@@ -100,6 +100,6 @@ def test_what_is_no_embedding_of_each_text_is_a_failure(kit, reply, reason):
     ],
 )
 def test_what_cannot_be_compared_is_refused_and_not_sent(kit, request_, reason):
-    response, service, _ = asked(kit, kit.reply({}), request=request_)
+    response, service, _ = send(kit, kit.reply({}), request=request_)
     sent = [seen for seen in service.seen if seen.path.endswith("/embeddings")]
     assert response.status == "refused" and reason in response.reason and not sent

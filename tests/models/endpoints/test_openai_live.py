@@ -18,7 +18,7 @@ SILENCE = base64.b64encode(np.zeros(2400, "<i2").tobytes()).decode()
 SPEECH = base64.b64encode(PCM.tobytes()).decode()
 
 
-def said(word):
+def spoken(word):
     return {"type": "session.output_transcript.delta", "delta": word, "start_ms": 0, "end_ms": 9, "event_id": "e"}
 
 
@@ -71,14 +71,16 @@ def conversation(kit, wants="audio"):
 def test_a_question_and_an_answer(kit, monkeypatch):
     types = pytest.importorskip("openai.types.live")
     speech = {"type": "session.output_audio.delta", "delta": SPEECH}
-    response, seen = talked(kit, monkeypatch, conversation(kit), [said("a "), speech, said("tone")])
+    response, seen = talked(kit, monkeypatch, conversation(kit), [spoken("a "), speech, spoken("tone")])
     assert (response.status, response.text, response.finish) == ("ok", "a tone", "stop")
     assert response.served == {"model": "gpt-live-1-2026-10"} and response.usage == {"session_s": 4.5}
     assert (np.abs(response.audio.samples[0]) > 0.1).sum() == 2400 and response.audio.sample_rate_hz == 24_000
     start, *sent, close = seen
-    made = types.SessionStartEvent.model_validate(start)
+    built = types.SessionStartEvent.model_validate(start)
     assert (
-        made.session.model == "gpt-live-1" and made.session.instructions == "be brief" and not made.session.model_extra
+        built.session.model == "gpt-live-1"
+        and built.session.instructions == "be brief"
+        and not built.session.model_extra
     )
     assert start["session"]["input"][0]["content"] == [{"type": "input_text", "text": "What is heard?"}]
     types.InputAudioAppendEvent.model_validate(sent[0])
@@ -90,7 +92,7 @@ def test_a_question_and_an_answer(kit, monkeypatch):
 
 
 def test_a_written_answer_is_the_transcript(kit, monkeypatch):
-    response, _ = talked(kit, monkeypatch, conversation(kit, "text"), [said("two "), said("words")])
+    response, _ = talked(kit, monkeypatch, conversation(kit, "text"), [spoken("two "), spoken("words")])
     assert (response.text, response.audio) == ("two words", None) and "transcript" in response.notes[0]
 
 
@@ -100,7 +102,7 @@ def test_a_model_that_says_nothing(kit, monkeypatch):
 
 
 def test_a_filter(kit, monkeypatch):
-    response, _ = talked(kit, monkeypatch, conversation(kit), [said("par")], closed="content")
+    response, _ = talked(kit, monkeypatch, conversation(kit), [spoken("par")], closed="content")
     assert response.status == "refused" and "filter" in response.reason
 
 

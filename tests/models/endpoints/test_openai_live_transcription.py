@@ -40,8 +40,8 @@ def transcribed(kit, monkeypatch, *after_commit, language="en", **options):
 
     fields = {"audio": Clip(kit.tone(0.25, 24_000)), "language": language}
     request = Request("q", fields=fields, parameters={"temperature": 0})
-    asked = kit.live(handle, "gpt-live-transcribe", "/v1/realtime?intent=transcription", request, **options)
-    return asyncio.run(asked), paths[0], seen
+    requested = kit.live(handle, "gpt-live-transcribe", "/v1/realtime?intent=transcription", request, **options)
+    return asyncio.run(requested), paths[0], seen
 
 
 def test_a_transcript(kit, monkeypatch):
@@ -56,21 +56,21 @@ def test_a_transcript(kit, monkeypatch):
     assert transcription == {"model": "gpt-live-transcribe", "languages": ["en"]}
     assert set(transcription) <= set(types.AudioTranscriptionParam.__annotations__)
     assert commit == {"type": "input_audio_buffer.commit"} and len(sound) == 3
-    for piece in sound:
-        types.InputAudioBufferAppendEvent.model_validate(piece)
-    samples = np.frombuffer(b"".join(base64.b64decode(piece["audio"]) for piece in sound), "<i2")
+    for segment in sound:
+        types.InputAudioBufferAppendEvent.model_validate(segment)
+    samples = np.frombuffer(b"".join(base64.b64decode(segment["audio"]) for segment in sound), "<i2")
     assert np.abs(samples / 32768 - kit.tone(0.25, 24_000).samples[0]).max() < 1e-4
     types.ConversationItemInputAudioTranscriptionCompletedEvent.model_validate(DONE)
 
 
 def test_what_is_sent_of_languages_and_parameters(kit, monkeypatch):
-    given = {"languages": {"yue": None}, "parameters": {"keywords": ["AC-42"]}}
-    _, _, (update, *_) = transcribed(kit, monkeypatch, DONE, language="yue", **given)
+    options = {"languages": {"yue": None}, "parameters": {"keywords": ["AC-42"]}}
+    _, _, (update, *_) = transcribed(kit, monkeypatch, DONE, language="yue", **options)
     assert update["session"]["audio"]["input"]["transcription"] == {
         "model": "gpt-live-transcribe", "keywords": ["AC-42"]}  # fmt: skip
 
 
-def test_nothing_was_heard(kit, monkeypatch):
+def test_nothing_was_recognised(kit, monkeypatch):
     response, _, _ = transcribed(kit, monkeypatch, {**DONE, "transcript": ""})
     assert response.status == "ok" and response.text == "" and response.notes
 

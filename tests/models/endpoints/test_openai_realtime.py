@@ -99,14 +99,14 @@ def test_a_spoken_answer(kit, monkeypatch, output):
     assert response.text == "beep" and seen["events"][0]["session"]["modalities"] == ["text", "audio"]
 
 
-def test_no_sound_where_sound_is_wanted(kit, monkeypatch):
+def test_no_sound_where_sound_is_requested(kit, monkeypatch):
     turn = [{"type": "response.text.delta", "delta": "no"}, done()]
     response, _ = talked(kit, monkeypatch, turn, request=kit.question(wants="audio"))
     assert response.status == "failed" and "no audio" in response.reason
 
 
 @pytest.mark.parametrize(
-    "turn, status, said, times",
+    "turn, status, message, times",
     [
         ([{"type": "error", "error": {"type": "invalid_request_error", "message": "no such audio"}}], "refused", "no such audio", 1),
         ([{"type": "error", "error": {"type": "server_error", "message": f"oops {KEY}"}}], "failed", "oops ***", 3),
@@ -118,9 +118,9 @@ def test_no_sound_where_sound_is_wanted(kit, monkeypatch):
         ("hang up", "failed", "clos", 3),
     ],
 )  # fmt: skip
-def test_what_goes_wrong(kit, monkeypatch, turn, status, said, times):
+def test_what_goes_wrong(kit, monkeypatch, turn, status, message, times):
     response, seen = talked(kit, monkeypatch, turn, attempts=3)
-    assert response.status == status and said in response.reason and KEY not in response.reason
+    assert response.status == status and message in response.reason and KEY not in response.reason
     assert len(seen) == times == max(1, response.attempts)
 
 

@@ -41,14 +41,14 @@ def body(*content, status="completed", **more):
     }  # fmt: skip
 
 
-def said(text):
+def spoken(text):
     return {"type": "output_text", "text": text, "annotations": []}
 
 
 def test_sound_as_volcengine_takes_it(kit, monkeypatch):
     turns = (Message("system", ("be brief",)), *kit.question("What?", kit.tone(0.1)).messages)
     request = Request("q", turns, parameters={"max_tokens": 8, "temperature": 0.0, "reasoning_tokens": 64})
-    response, sent = answered(kit, monkeypatch, body(said("a "), said("tone")), request)
+    response, sent = answered(kit, monkeypatch, body(spoken("a "), spoken("tone")), request)
     assert (response.status, response.text, response.finish) == ("ok", "a tone", "stop")
     assert response.usage == {"input_tokens": 30, "output_tokens": 9, "reasoning_tokens": 4}
     assert response.served == {"model": "doubao-seed-2-0-lite-260428"}
@@ -64,10 +64,10 @@ def test_texts_fit_openais_types():
 
     turns = (Message("user", ("Hello",)), Message("assistant", ("Yes?",)), Message("user", ("Again",)))
     model = load_model("doubao-seed-2.0-lite")
-    made = json.loads(model.encode(Request("q", turns, parameters={"max_tokens": 8})))
+    outputs = json.loads(model.encode(Request("q", turns, parameters={"max_tokens": 8})))
     known = set(params.ResponseCreateParamsBase.__annotations__)
-    assert set(made) <= known
-    TypeAdapter(params.ResponseCreateParamsNonStreaming).validate_python(made)
+    assert set(outputs) <= known
+    TypeAdapter(params.ResponseCreateParamsNonStreaming).validate_python(outputs)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_texts_fit_openais_types():
     [
         (body({"type": "refusal", "refusal": "no"}), "refused", 200, "declined"),
         (
-            body(said("par"), status="incomplete", incomplete_details={"reason": "content_filter"}),
+            body(spoken("par"), status="incomplete", incomplete_details={"reason": "content_filter"}),
             "refused",
             200,
             "filter",
@@ -92,16 +92,16 @@ def test_what_goes_wrong(kit, monkeypatch, reply, status, code, word):
 
 
 def test_an_answer_that_ended_at_its_limit(kit, monkeypatch):
-    reply = body(said("par"), status="incomplete", incomplete_details={"reason": "max_output_tokens"})
+    reply = body(spoken("par"), status="incomplete", incomplete_details={"reason": "max_output_tokens"})
     response, _ = answered(kit, monkeypatch, reply, kit.question())
     assert (response.status, response.finish, response.text) == ("ok", "length", "par")
 
 
 def test_what_openais_types_write_is_read(kit):
     types = pytest.importorskip("openai.types.responses")
-    whole = types.Response.model_validate(
-        body(said("yes"), parallel_tool_calls=False, tool_choice="auto", tools=[], metadata={})
+    complete = types.Response.model_validate(
+        body(spoken("yes"), parallel_tool_calls=False, tool_choice="auto", tools=[], metadata={})
     )
     model = load_model("doubao-seed-2.0-lite")
-    response = model.read_body(json.loads(whole.model_dump_json(warnings=False)), {"served": {}})
+    response = model.read_body(json.loads(complete.model_dump_json(warnings=False)), {"served": {}})
     assert response.text == "yes" and response.usage["output_tokens"] == 9

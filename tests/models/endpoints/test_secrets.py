@@ -21,7 +21,7 @@ ENDINGS = ("answer", 400, 401, 429, 500, "page", "cut", "event")
 def test_a_service_that_repeats_the_key(kit, monkeypatch, tmp_path, caplog, capfd, ending):
     monkeypatch.setenv("MY_KEY", KEY)
     caplog.set_level(logging.DEBUG)
-    said = []
+    messages = []
 
     async def handle(seen, writer):
         assert seen.headers["authorization"] == f"Bearer {KEY}"
@@ -43,24 +43,24 @@ def test_a_service_that_repeats_the_key(kit, monkeypatch, tmp_path, caplog, capf
             model.client.patience = type(model.client.patience)(attempts=2, throttled_s=1.0)
             cache = ResponseCache(tmp_path / "responses.sqlite")
             async with kit.started(model):
-                said.append(json.dumps(dict(model.identity)))
+                messages.append(json.dumps(dict(model.identity)))
                 requests = [kit.question(f"{n}?", id=f"q{n}") for n in range(3)]
                 async with aclosing(ask_all(model, requests, cache=cache)) as pairs:
                     async for request, response in pairs:
-                        said.append(repr(request) + repr(response))
-            said.append(repr(model) + repr(vars(model)))
+                        messages.append(repr(request) + repr(response))
+            messages.append(repr(model) + repr(vars(model)))
             cache.close()
 
     try:
         asyncio.run(main())
     except UserError as error:
         assert ending == 401
-        said += [str(error), repr(error), repr(error.__cause__), repr(error.__context__)]
+        messages += [str(error), repr(error), repr(error.__cause__), repr(error.__context__)]
     out, err = capfd.readouterr()
     # asyncio's own debug log of the server side holds no headers; aiohttp is among what logs at this level.
-    everything = "".join([*said, caplog.text, out, err])
+    everything = "".join([*messages, caplog.text, out, err])
     everything += "".join(file.read_bytes().decode("latin-1") for file in tmp_path.iterdir())
-    assert not any(KEY[at : at + 8] in everything for at in range(len(KEY) - 7)) and "MY_KEY" not in said[0]
+    assert not any(KEY[at : at + 8] in everything for at in range(len(KEY) - 7)) and "MY_KEY" not in messages[0]
     assert ending != "answer" or "*** is the key, and it ends in ***" in everything
 
 

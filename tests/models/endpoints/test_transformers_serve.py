@@ -43,7 +43,7 @@ def serving_here(folder):
         server.kill_server()
 
 
-def asked(model, requests, *, together):
+def send(model, requests, *, together):
     async def run():
         await model.start()
         try:
@@ -59,7 +59,7 @@ def asked(model, requests, *, together):
 def in_process(folder, requests):
     """The answers in this process: of one batch, and one by one."""
     return [
-        asked(TransformersModel(ModelInfo("tiny"), weights=str(folder), device="cpu"), requests, together=together)
+        send(TransformersModel(ModelInfo("tiny"), weights=str(folder), device="cpu"), requests, together=together)
         for together in (True, False)
     ]
 
@@ -78,7 +78,7 @@ def test_a_few_answers_in_process_and_served_are_the_same(tmp_path):
     requests = questions(6)
     with serving_here(tmp_path) as url:
         model = load_model("transformers-serve", {"base_url": url, "model": str(tmp_path)})
-        there = asked(model, requests, together=True)
+        there = send(model, requests, together=True)
     texts = texts_of(*in_process(tmp_path, requests), there)
     assert texts[0] == texts[1] == texts[2] and model.untold == {}
     assert len({text for _, text, _ in texts[0]}) > 3, "the checkpoint answers different questions differently"
@@ -91,9 +91,9 @@ def test_in_process_and_served_answers_are_the_same(tmp_path):
     here = in_process(tmp_path, requests)
     with serving(tmp_path) as url:
         model = load_model("transformers-serve", {"base_url": url, "model": str(tmp_path)})
-        there = asked(model, requests, together=True)
+        there = send(model, requests, together=True)
         plain = load_model("openai-chat", {"base_url": url, "model": str(tmp_path)})
-        asked(plain, requests[:1], together=True)
+        send(plain, requests[:1], together=True)
     texts = texts_of(*here, there)
     assert texts[0] == texts[1] == texts[2]
     assert len({text for _, text, _ in texts[0]}) > 25, "the checkpoint answers different questions differently"

@@ -34,22 +34,22 @@ def test_chats_fit_openais_types(kit, name, wants):
     from pydantic import TypeAdapter
 
     request = conversation(kit, wants) if name != "gpt-6-luna" else kit.question("Hello", parameters=GREEDY)
-    made = body(name, request)
+    built = body(name, request)
     known = set(chat.CompletionCreateParamsNonStreaming.__annotations__) | set(
         chat.CompletionCreateParamsBase.__annotations__
     )
-    assert set(made) <= known
-    TypeAdapter(chat.CompletionCreateParamsNonStreaming).validate_python(made)
-    assert made.get("max_completion_tokens") == {"gpt-6-luna": 320}.get(name, 256 if wants == "text" else None)
+    assert set(built) <= known
+    TypeAdapter(chat.CompletionCreateParamsNonStreaming).validate_python(built)
+    assert built.get("max_completion_tokens") == {"gpt-6-luna": 320}.get(name, 256 if wants == "text" else None)
 
 
 def test_speech_fits_openais_types():
     speech = pytest.importorskip("openai.types.audio.speech_create_params")
     from pydantic import TypeAdapter
 
-    made = body("gpt-4o-mini-tts", Request("q", fields={"text": "Hello.", "instruction": "Softly."}, wants="audio"))
-    assert set(made) <= set(speech.SpeechCreateParams.__annotations__)
-    TypeAdapter(speech.SpeechCreateParams).validate_python(made)
+    built = body("gpt-4o-mini-tts", Request("q", fields={"text": "Hello.", "instruction": "Softly."}, wants="audio"))
+    assert set(built) <= set(speech.SpeechCreateParams.__annotations__)
+    TypeAdapter(speech.SpeechCreateParams).validate_python(built)
 
 
 def test_realtime_sessions_fit_openais_types(kit):
@@ -59,22 +59,22 @@ def test_realtime_sessions_fit_openais_types(kit):
     model = load_model("gpt-realtime-2.1")
     first, *items, last = [json.loads(event) for event in model.encode(conversation(kit))]
     assert first["type"] == "session.update" and last == {"type": "response.create"}
-    made = session.RealtimeSessionCreateRequest.model_validate(first["session"])
-    assert made.max_output_tokens == 256 and not made.model_extra and set(model.untold) == {"temperature"}
+    built = session.RealtimeSessionCreateRequest.model_validate(first["session"])
+    assert built.max_output_tokens == 256 and not built.model_extra and set(model.untold) == {"temperature"}
     for item in items:
         assert ConversationItemCreateEvent.model_validate(item).item.role == "user"
 
 
 def test_gemini_fits_googles_types(kit):
     types = pytest.importorskip("google.genai.types")
-    made = body("gemini-3.8-flash", conversation(kit))
-    config = types.GenerationConfig.model_validate(made.pop("generationConfig"))
+    built = body("gemini-3.8-flash", conversation(kit))
+    config = types.GenerationConfig.model_validate(built.pop("generationConfig"))
     assert (config.max_output_tokens, config.temperature, config.thinking_config.thinking_budget) == (320, 0.0, 64)
-    for content in [*made.pop("contents"), made.pop("systemInstruction")]:
+    for content in [*built.pop("contents"), built.pop("systemInstruction")]:
         types.Content.model_validate(content)
-    for setting in made.pop("safetySettings"):
+    for setting in built.pop("safetySettings"):
         types.SafetySetting.model_validate(setting)
-    assert made == {}
+    assert built == {}
 
 
 def answered(kit, name, reply, **options):
@@ -100,11 +100,11 @@ def test_what_openais_types_write_is_read(kit):
         index=0, finish_reason="length", message=ChatCompletionMessage(role="assistant", content="yes")
     )
     usage = CompletionUsage(prompt_tokens=7, completion_tokens=3, total_tokens=10)
-    whole = chat.ChatCompletion(
+    complete = chat.ChatCompletion(
         id="c-1", object="chat.completion", created=1, model="gpt-audio-1.5-2026-02-23", system_fingerprint="fp_9",
         choices=[choice], usage=usage,
     )  # fmt: skip
-    response = answered(kit, "gpt-audio-1.5", json.loads(whole.model_dump_json()))
+    response = answered(kit, "gpt-audio-1.5", json.loads(complete.model_dump_json()))
     assert (response.text, response.finish, response.usage) == (
         "yes",
         "length",
@@ -115,14 +115,14 @@ def test_what_openais_types_write_is_read(kit):
 
 def test_what_googles_types_write_is_read(kit):
     types = pytest.importorskip("google.genai.types")
-    part = types.Part(text="hm", thought=True), types.Part(text="yes")
-    candidate = types.Candidate(content=types.Content(role="model", parts=list(part)), finish_reason="MAX_TOKENS")
+    item = types.Part(text="hm", thought=True), types.Part(text="yes")
+    candidate = types.Candidate(content=types.Content(role="model", parts=list(item)), finish_reason="MAX_TOKENS")
     usage = types.GenerateContentResponseUsageMetadata(
         prompt_token_count=7, candidates_token_count=3, thoughts_token_count=2
     )
-    whole = types.GenerateContentResponse(
+    complete = types.GenerateContentResponse(
         candidates=[candidate], model_version="gemini-3.8-flash-001", response_id="r-1", usage_metadata=usage
     )
-    response = answered(kit, "gemini-3.8-flash", json.loads(whole.model_dump_json(by_alias=True, exclude_none=True)))
+    response = answered(kit, "gemini-3.8-flash", json.loads(complete.model_dump_json(by_alias=True, exclude_none=True)))
     assert (response.text, response.finish) == ("yes", "length") and response.usage["output_tokens"] == 5
     assert response.served == {"model": "gemini-3.8-flash-001", "request": "r-1"}

@@ -38,7 +38,7 @@ def test_the_header_of_a_streamed_wav_says_nothing(size):
     assert sound.sample_rate_hz == 24_000
 
 
-def test_a_wav_that_was_cut_off_is_still_told():
+def test_a_wav_that_was_cut_off_is_still_reported():
     from codec_bench.errors import AudioError
 
     with pytest.raises(AudioError, match="truncated"):
@@ -65,12 +65,12 @@ SOUNDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("said", ["audio/wav", "application/json", "text/plain"])
+@pytest.mark.parametrize("message", ["audio/wav", "application/json", "text/plain"])
 @pytest.mark.parametrize("form", SOUNDS)
-def test_sound_in_any_format_and_under_any_type(kit, form, said):
+def test_sound_in_any_format_and_under_any_type(kit, form, message):
     request = Request("q", fields={"text": "x"}, wants="audio")
-    asked_for = {"audio_format": "pcm"} if form == "pcm" else {}
-    response = answered(kit, "openai-speech", request, SOUNDS[form], said, **asked_for)
+    requested = {"audio_format": "pcm"} if form == "pcm" else {}
+    response = answered(kit, "openai-speech", request, SOUNDS[form], message, **requested)
     assert response.status == "ok", response.reason
     assert response.audio.sample_rate_hz == (16_000 if form == "another rate" else 24_000)
     assert response.audio.num_samples == pytest.approx(4800, abs=1200)

@@ -24,21 +24,21 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("weights") / "tiny"
-    tiny_audio_models.write_qwen2_audio(place)
-    return place
+    path = tmp_path_factory.mktemp("weights") / "tiny"
+    tiny_audio_models.write_qwen2_audio(path)
+    return path
 
 
 @pytest.fixture(scope="module")
 def omni(tmp_path_factory):
     import torch
 
-    place = tmp_path_factory.mktemp("weights") / "omni"
-    tiny_audio_models.write_qwen25_omni(place)
+    path = tmp_path_factory.mktemp("weights") / "omni"
+    tiny_audio_models.write_qwen25_omni(path)
     generator = torch.Generator().manual_seed(0)
     cond, mel = torch.randn(1, 8, generator=generator), torch.randn(1, 20, 8, generator=generator)
-    torch.save({"Chelsie": {"bos_token": 5, "cond": cond, "ref_mel": mel}}, place / "spk_dict.pt")
-    return place
+    torch.save({"Chelsie": {"bos_token": 5, "cond": cond, "ref_mel": mel}}, path / "spk_dict.pt")
+    return path
 
 
 @pytest.fixture
@@ -60,18 +60,18 @@ def copied(folder, to):
 
 
 def test_what_is_missing_is_named_with_the_command_that_fetches_it(no_cache):
-    asked = model(REPO, revision="v2")
+    requested = model(REPO, revision="v2")
     with pytest.raises(WeightsError) as error:
-        _ = asked.identity
+        _ = requested.identity
     assert f"hf download {REPO} --revision v2" in str(error.value) and "--set tiny.weights=FOLDER" in str(error.value)
     with pytest.raises(WeightsError, match="not on this machine"):
-        asyncio.run(asked.start())
+        asyncio.run(requested.start())
 
 
-def test_a_hub_id_is_found_in_the_folders_that_are_named(folder, tmp_path, monkeypatch, no_cache):
+def test_a_hub_id_is_located_in_the_folders_that_are_named(folder, tmp_path, monkeypatch, no_cache):
     copied(folder, tmp_path / "all" / REPO)
     monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path / "all"))
-    assert model(REPO)._found().folder == tmp_path / "all" / REPO
+    assert model(REPO)._find_checkpoint().folder == tmp_path / "all" / REPO
 
 
 def test_a_revision_is_that_revision(folder, tmp_path, monkeypatch, no_cache):
@@ -89,65 +89,65 @@ def test_a_revision_is_that_revision(folder, tmp_path, monkeypatch, no_cache):
 
 
 def test_an_interrupted_download_is_not_complete(folder, tmp_path):
-    place = copied(folder, tmp_path / "part")
-    (place / "model.safetensors").unlink()
+    path = copied(folder, tmp_path / "part")
+    (path / "model.safetensors").unlink()
     with pytest.raises(WeightsError, match=r"has no model\.safetensors or"):
-        _ = model(place).identity
+        _ = model(path).identity
     index = {"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}
-    (place / "model.safetensors.index.json").write_text(json.dumps(index))
-    (place / "model-00001-of-00002.safetensors").write_bytes(b"x")
+    (path / "model.safetensors.index.json").write_text(json.dumps(index))
+    (path / "model-00001-of-00002.safetensors").write_bytes(b"x")
     with pytest.raises(WeightsError, match="1 of 2 files are missing, such as model-00002"):
-        _ = model(place).identity
+        _ = model(path).identity
 
 
 @pytest.mark.parametrize("weights", ["nowhere", "./nowhere", "/no/where"])
-def test_what_is_neither_a_folder_nor_a_hub_id_is_said_so(weights):
+def test_what_is_neither_a_folder_nor_a_hub_id_is_reported(weights):
     with pytest.raises(WeightsError, match="there are no weights"):
         _ = model(weights).identity
 
 
 def test_broken_files_are_named_and_never_run(folder, tmp_path):
-    place = copied(folder, tmp_path / "broken")
-    (place / "model.safetensors").write_bytes(b"not tensors")
+    path = copied(folder, tmp_path / "broken")
+    (path / "model.safetensors").write_bytes(b"not tensors")
     with pytest.raises(WeightsError, match="cannot be loaded"):
-        model(place).load()
-    (place / "config.json").write_text("{}")
+        model(path).load()
+    (path / "config.json").write_text("{}")
     with pytest.raises(WeightsError, match="model_type"):
-        model(place).load()
+        model(path).load()
 
 
-def test_tensors_that_are_missing_are_not_made_up(folder, tmp_path):
+def test_tensors_that_are_missing_are_not_invented(folder, tmp_path):
     from safetensors.torch import load_file, save_file
 
-    place = copied(folder, tmp_path / "less")
-    state = load_file(place / "model.safetensors")
+    path = copied(folder, tmp_path / "less")
+    state = load_file(path / "model.safetensors")
     del state[next(name for name in state if "q_proj.weight" in name)]
-    save_file(state, place / "model.safetensors", metadata={"format": "pt"})
+    save_file(state, path / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(WeightsError, match="lack 1 tensors"):
-        model(place).load()
+        model(path).load()
 
 
 def test_code_in_a_checkpoint_is_not_run_unasked(folder, tmp_path):
-    place = copied(folder, tmp_path / "own")
-    config = json.loads((place / "config.json").read_text())
+    path = copied(folder, tmp_path / "own")
+    config = json.loads((path / "config.json").read_text())
     config |= {"model_type": "own-kind", "auto_map": {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Net"}}
-    (place / "config.json").write_text(json.dumps(config))
-    (place / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Config: pass\nclass Net: pass\n")
+    (path / "config.json").write_text(json.dumps(config))
+    (path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Config: pass\nclass Net: pass\n")
     with pytest.raises(UserError):
-        model(place).load()
+        model(path).load()
     assert not (tmp_path / "ran").exists()
-    assert model(place).identity["trust"] is False and model(place, trust_remote_code=True).identity["trust"] is True
+    assert model(path).identity["trust"] is False and model(path, trust_remote_code=True).identity["trust"] is True
 
 
 def test_a_kind_that_transformers_does_not_know_is_named(folder, tmp_path):
-    place = copied(folder, tmp_path / "wav2vec2")
-    (place / "config.json").write_text(json.dumps({"model_type": "wav2vec2"}))
+    path = copied(folder, tmp_path / "wav2vec2")
+    (path / "config.json").write_text(json.dumps({"model_type": "wav2vec2"}))
     with pytest.raises(UserError, match="no model of the kind 'wav2vec2'"):
-        model(place).load()
+        model(path).load()
 
 
 @pytest.mark.skipif(importlib.util.find_spec("peft") is not None, reason="peft is installed")
-def test_an_adapter_that_cannot_be_applied_is_not_left_out(tmp_path):
+def test_an_adapter_that_cannot_be_applied_is_not_omitted(tmp_path):
     tiny_audio_models.write_granite_speech(tmp_path / "granite")
     config = json.loads((tmp_path / "granite" / "config.json").read_text()) | {"has_lora_adapter": True}
     (tmp_path / "granite" / "config.json").write_text(json.dumps(config))
@@ -196,41 +196,41 @@ def test_half_precision_answers_too(folder):
 
 
 def speaking(omni, **options):
-    made = TransformersModel(
+    loaded = TransformersModel(
         ModelInfo("speaks", outputs=("text", "audio")), weights=str(omni), device="cpu", parameters={"max_tokens": 6}, **options
     )  # fmt: skip
-    made.load()
+    loaded.load()
     # The published ends of the talker's codes lie beyond the tiny one's vocabulary.
-    made._family.net.generate = functools.partial(
-        made._family.net.generate, talker_max_new_tokens=6, talker_eos_token_id=[61], token2wav_num_steps=3
+    loaded._family.net.generate = functools.partial(
+        loaded._family.net.generate, talker_max_new_tokens=6, talker_eos_token_id=[61], token2wav_num_steps=3
     )
-    return made
+    return loaded
 
 
-def test_a_talker_is_loaded_where_sound_is_wanted_only(omni):
+def test_a_talker_is_loaded_where_sound_is_requested_only(omni):
     writes = model(omni, parameters={"max_tokens": 6})
     writes.load()
     speaks = speaking(omni)
     assert not hasattr(writes._family.net, "talker") and hasattr(speaks._family.net, "talker")
-    asked = [request(k, 1.5) for k in range(3)]
-    assert [r.text for r in writes.answer(asked)] == [r.text for r in speaks.answer(asked)]
+    requests = [request(k, 1.5) for k in range(3)]
+    assert [r.text for r in writes.answer(requests)] == [r.text for r in speaks.answer(requests)]
 
 
 def test_it_says_what_it_writes_and_the_seed_decides_how(omni):
     speaks = speaking(omni, speaker="Chelsie")
-    wanted = [
+    expected = [
         Request(str(k), (Message("user", (clip(1.5, k), "Hi")),), wants="audio", parameters={"seed": 3}) for k in (0, 1)
     ]
-    answers = speaks.answer(wanted)
-    written = speaks.answer([Request(r.id, r.messages) for r in wanted])
+    answers = speaks.answer(expected)
+    written = speaks.answer([Request(r.id, r.messages) for r in expected])
     assert [a.text for a in answers] == [w.text for w in written]
     assert all(a.audio.sample_rate_hz == 24_000 and a.audio.num_samples > 0 for a in answers)
-    again = speaks.answer([wanted[1]])[0]
+    again = speaks.answer([expected[1]])[0]
     assert np.array_equal(again.audio.samples, answers[1].audio.samples)  # the same alone and in a batch
 
 
 def test_a_checkpoint_without_voices_does_not_speak(omni, tmp_path):
-    place = copied(omni, tmp_path / "mute")
-    (place / "spk_dict.pt").unlink()
+    path = copied(omni, tmp_path / "mute")
+    (path / "spk_dict.pt").unlink()
     with pytest.raises(WeightsError, match=r"no spk_dict\.pt"):
-        speaking(place)
+        speaking(path)

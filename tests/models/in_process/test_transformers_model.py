@@ -30,16 +30,16 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def models(tmp_path_factory):
     """One loaded model per family, made when it is first asked for."""
     root = tmp_path_factory.mktemp("models")
-    made = {}
+    built = {}
     patch = pytest.MonkeyPatch()
     patch.setattr(Voxtral, "load_processor", lambda self: tiny_audio_models.voxtral_processor(self.loading.folder))
 
     def get(family):
-        if family not in made:
+        if family not in built:
             WRITERS[family](root / family)
-            made[family] = model_in(root / family)
-            made[family].load()
-        return made[family]
+            built[family] = model_in(root / family)
+            built[family].load()
+        return built[family]
 
     yield get
     patch.undo()
@@ -50,7 +50,7 @@ def model_in(folder, info=None, **options):
     return TransformersModel(info or ModelInfo("tiny"), weights=str(folder), **options)
 
 
-def said(response):
+def spoken(response):
     return response.status, response.text, response.finish, dict(response.usage), response.reason
 
 
@@ -61,10 +61,10 @@ def test_a_batch_answers_as_one_by_one(models, family):
     text = Request("text", (Message("user", ("No sound at all.",)),))
     two = Request("two", (Message("user", (clip(1.2, 50), "or", clip(2.5, 51), "?")),))
     requests += [text] if family in ONE_SOUND else [text, two]
-    alone = [said(model.answer([r])[0]) for r in requests]
+    alone = [spoken(model.answer([r])[0]) for r in requests]
     assert {status for status, *_ in alone} == {"ok"}
-    assert [said(r) for r in model.answer(requests)] == alone
-    assert [said(r) for r in model.answer(requests[::-1])] == alone[::-1]
+    assert [spoken(r) for r in model.answer(requests)] == alone
+    assert [spoken(r) for r in model.answer(requests[::-1])] == alone[::-1]
     assert len({text for _, text, *_ in alone}) > 3  # the sound decides the answer
 
 
@@ -76,10 +76,10 @@ def test_a_second_sound_fails_where_a_processor_takes_one(models, family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_is_heard_decides_the_answer(models, family):
+def test_the_sound_decides_the_answer(models, family):
     """Sounds of one length and one question: only the sound can make answers differ."""
-    asked = [Request(str(k), (Message("user", (clip(2.0, k), "What?")),)) for k in range(10, 16)]
-    assert len({response.text for response in models(family).answer(asked)}) > 1
+    question = [Request(str(k), (Message("user", (clip(2.0, k), "What?")),)) for k in range(10, 16)]
+    assert len({response.text for response in models(family).answer(question)}) > 1
 
 
 def test_batches_through_the_event_loop_are_the_same_again(models):
@@ -94,7 +94,7 @@ def test_batches_through_the_event_loop_are_the_same_again(models):
         answers = asyncio.run(run())
     finally:
         model._batches = None
-    assert [said(a) for a in answers] == [said(model.answer([r])[0]) for r in requests]
+    assert [spoken(a) for a in answers] == [spoken(model.answer([r])[0]) for r in requests]
 
 
 def test_qwen2_audio_answers_as_transformers_does(models):
@@ -107,13 +107,13 @@ def test_qwen2_audio_answers_as_transformers_does(models):
     processor = AutoProcessor.from_pretrained(folder)
     net = Qwen2AudioForConditionalGeneration.from_pretrained(folder).eval()
     for k, seconds in enumerate(SECONDS[:4]):
-        asked = request(k, seconds)
+        requested = request(k, seconds)
         turns = [
             {"role": m.role, "content": [{"type": "text", "text": p} if isinstance(p, str) else {"type": "audio", "audio_url": "x"} for p in m.content]}
-            for m in asked.messages
+            for m in requested.messages
         ]  # fmt: skip
         text = processor.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
-        sounds = [p.read().samples[0] for m in asked.messages for p in m.content if not isinstance(p, str)]
+        sounds = [p.read().samples[0] for m in requested.messages for p in m.content if not isinstance(p, str)]
         inputs = processor(text=text, audio=sounds, return_tensors="pt", padding=True, sampling_rate=RATE)
         with torch.inference_mode():
             out = net.generate(
@@ -121,13 +121,13 @@ def test_qwen2_audio_answers_as_transformers_does(models):
             )
         new = out[:, inputs["input_ids"].shape[1] :]
         expected = processor.batch_decode(new, skip_special_tokens=True, clean_up_tokenization_spaces=False)[0]
-        answer = model.answer([asked])[0]
+        answer = model.answer([requested])[0]
         assert answer.text == expected.strip()
         assert answer.usage == {"input_tokens": inputs["input_ids"].shape[1], "output_tokens": new.shape[1]}
 
 
 @pytest.mark.parametrize("family", ["granite_speech", "phi4_multimodal"])
-def test_encoders_that_hear_padding_are_asked_alone(models, family):
+def test_encoders_that_read_padding_are_run_alone(models, family):
     """If the short recording shared a batch with a long one, its encoding would differ. It is therefore asked alone."""
     inner = models(family)._family
     rows = [inner.prepare(request(k, seconds)) for k, seconds in ((1, 0.7), (2, 3.0))]
@@ -148,11 +148,11 @@ def test_encoders_that_hear_padding_are_asked_alone(models, family):
     assert (joined[0, :frames] - alone[0]).abs().max() == 0.0
 
 
-def test_rows_that_reach_the_long_positions_are_asked_alone(models, monkeypatch):
+def test_rows_that_reach_the_long_positions_are_run_alone(models, monkeypatch):
     """Phi-4 changes its rotary positions for a whole batch as soon as one of its rows is long."""
     model = models("phi4_multimodal")
     requests = [request(k, seconds) for k, seconds in enumerate(SECONDS)]
-    alone = [said(model.answer([r])[0]) for r in requests]
+    alone = [spoken(model.answer([r])[0]) for r in requests]
     net, sizes = model._family.net, []
     generate = net.generate
     monkeypatch.setattr(
@@ -161,7 +161,7 @@ def test_rows_that_reach_the_long_positions_are_asked_alone(models, monkeypatch)
     monkeypatch.setattr(net.config, "original_max_position_embeddings", 60)
     groups = {model._family.prepare(r).group for r in requests}
     long = sum(model._family.prepare(r).inputs["input_ids"].shape[1] + MAX_TOKENS > 60 for r in requests)
-    assert [said(r) for r in model.answer(requests)] == alone
+    assert [spoken(r) for r in model.answer(requests)] == alone
     assert (
         0 < long < len(requests) and sorted(sizes) == sorted([1] * long + [len(requests) - long]) and len(groups) == 1
     )
@@ -170,9 +170,9 @@ def test_rows_that_reach_the_long_positions_are_asked_alone(models, monkeypatch)
 def test_text_models_answer_alike_in_batches(tmp_path):
     tiny_audio_models.write_llama(tmp_path / "llama")
     model = model_in(tmp_path / "llama", ModelInfo("tiny", inputs=("text",)))
-    asked = [Request(str(k), (Message("user", ("Why " * k, "not?")),)) for k in range(6)]
-    alone = [said(model.answer([r])[0]) for r in asked]
-    assert [said(r) for r in model.answer(asked)] == alone and len({text for _, text, *_ in alone}) > 2
+    question = [Request(str(k), (Message("user", ("Why " * k, "not?")),)) for k in range(6)]
+    alone = [spoken(model.answer([r])[0]) for r in question]
+    assert [spoken(r) for r in model.answer(question)] == alone and len({text for _, text, *_ in alone}) > 2
     refused = model.answer([request(0, 1.0)])[0]
     assert refused.status == "refused" and "no audio" in refused.reason
 
@@ -194,15 +194,15 @@ def test_left_padding_does_not_reach_the_logits(models):
     options = {"max_new_tokens": 1, "do_sample": False, "output_logits": True, "return_dict_in_generate": True}
     with torch.inference_mode():
         both = inner.net.generate(**inner.on_device(inner.collate(rows)), **options).logits[0]
-        for row, found in zip(rows, both):
+        for row, result in zip(rows, both):
             alone = inner.net.generate(**inner.on_device(row.inputs), **options).logits[0][0]
-            assert torch.allclose(found, alone, rtol=1e-4, atol=1e-5)
+            assert torch.allclose(result, alone, rtol=1e-4, atol=1e-5)
 
 
 # ---- what a request says ----
 
 
-def test_the_end_and_the_limit_are_told_apart(models):
+def test_the_end_and_the_limit_are_distinguished(models):
     answers = models("granite_speech").answer([request(k, s) for k, s in enumerate(SECONDS)])
     assert {a.finish for a in answers} == {"stop", "length"}
     for answer in answers:
@@ -216,16 +216,16 @@ def test_parameters_of_the_request_go_first(models):
     short = model.answer([request(2, 3.2, parameters={"max_tokens": 3, "temperature": 0})])[0]
     assert short.usage["output_tokens"] == 3 and short.finish == "length" and long.text.startswith(short.text)
     mixed = model.answer([request(2, 3.2), request(2, 3.2, parameters={"max_tokens": 3})])
-    assert [said(r) for r in mixed] == [said(long), said(short)]
+    assert [spoken(r) for r in mixed] == [spoken(long), spoken(short)]
 
 
 def test_an_answer_ends_before_its_stop(models):
     model = models("qwen2_audio")
-    whole = model.answer([request(2, 3.2)])[0].text
-    stop = whole[3:5]
+    complete = model.answer([request(2, 3.2)])[0].text
+    stop = complete[3:5]
     cut = model.answer([request(2, 3.2, parameters={"stop": [stop]}), request(5, 5.0, parameters={"stop": [stop]})])
-    assert cut[0].text == whole.partition(stop)[0] and cut[0].finish == "stop"
-    assert said(cut[1]) == said(model.answer([request(5, 5.0, parameters={"stop": stop})])[0])
+    assert cut[0].text == complete.partition(stop)[0] and cut[0].finish == "stop"
+    assert spoken(cut[1]) == spoken(model.answer([request(5, 5.0, parameters={"stop": stop})])[0])
 
 
 def test_draws_depend_on_the_seed_and_on_nothing_else(models):
@@ -271,12 +271,12 @@ def test_a_question_cannot_end_its_turn_or_stand_for_a_sound(models):
 
 def test_the_prompt_is_never_in_the_answer(models):
     """Words of the chat template in a question or an answer are treated like all other words."""
-    asked = Request("a", (Message("user", (clip(2.0, 1), "assistant user assistant\nassistant")),))
-    answer = models("qwen2_audio").answer([asked])[0]
+    question = Request("a", (Message("user", (clip(2.0, 1), "assistant user assistant\nassistant")),))
+    answer = models("qwen2_audio").answer([question])[0]
     assert "assistant" not in answer.text and answer.usage["output_tokens"] >= len(answer.text)
 
 
-def test_a_base_model_is_asked_without_turns(models):
+def test_a_base_model_is_queried_without_turns(models):
     model = model_in(models("qwen2_audio")._found().folder, template="plain")
     model.load()
     inner = model._family
@@ -298,11 +298,11 @@ def test_a_system_turn_of_the_model_stands_where_a_request_has_none(models):
 
 def test_thoughts_are_not_the_answer(models):
     folder = models("qwen2_audio")._found().folder
-    whole = models("qwen2_audio").answer([request(2, 3.2)])[0].text
-    model = model_in(folder, reasoning_end=whole[2:4])
+    complete = models("qwen2_audio").answer([request(2, 3.2)])[0].text
+    model = model_in(folder, reasoning_end=complete[2:4])
     model.load()
     answer = model.answer([request(2, 3.2)])[0]
-    assert answer.text == whole.rpartition(whole[2:4])[2].strip()
+    assert answer.text == complete.rpartition(complete[2:4])[2].strip()
     thinking = model_in(folder, reasoning_end="</think>")
     thinking.load()
     answer = thinking.answer([request(2, 3.2)])[0]
@@ -337,14 +337,14 @@ def test_whisper_answers_as_transformers_does_and_alike_in_batches(whisper):
     import torch
 
     sounds = [clip(seconds, k) for k, seconds in enumerate(SECONDS)]
-    asked = [
+    requests = [
         Request(
             str(k), fields={"audio": sound} | ({"language": code} if (code := (None, "en", "German")[k % 3]) else {})
         )
         for k, sound in enumerate(sounds)
     ]
-    alone = [said(whisper.answer([r])[0]) for r in asked]
-    assert [said(r) for r in whisper.answer(asked)] == alone
+    alone = [spoken(whisper.answer([r])[0]) for r in requests]
+    assert [spoken(r) for r in whisper.answer(requests)] == alone
     inner = whisper._family
     for k in (1, 4, 2):
         mel = inner.extractor(sounds[k].read().samples[0], sampling_rate=RATE, return_tensors="pt").input_features
@@ -354,9 +354,9 @@ def test_whisper_answers_as_transformers_does_and_alike_in_batches(whisper):
     assert len({text for _, text, *_ in alone}) > 2
 
 
-def test_whisper_hears_long_audio_in_windows_and_refuses_what_it_cannot(whisper):
+def test_whisper_reads_long_audio_in_windows_and_refuses_what_it_cannot(whisper):
     long = Request("long", fields={"audio": clip(41.0, 3), "language": "en"})
-    asked = [
+    requests = [
         long,
         Request("none", fields={"language": "en"}),
         Request("odd", fields={"audio": clip(1.0, 1), "language": "tlh"}),
@@ -364,7 +364,7 @@ def test_whisper_hears_long_audio_in_windows_and_refuses_what_it_cannot(whisper)
     ]
 
     async def run():
-        answers = await asyncio.gather(*map(whisper.ask, asked))
+        answers = await asyncio.gather(*map(whisper.ask, requests))
         whisper._batches = None
         return answers
 

@@ -20,7 +20,7 @@ def model(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("vits") / "tiny"
     folder.mkdir()
-    letters = {letter: place for place, letter in enumerate("_ abcdefghijklmnopqrstuvwxyz'")}
+    letters = {letter: index for index, letter in enumerate("_ abcdefghijklmnopqrstuvwxyz'")}
     (folder / "vocab.json").write_text(json.dumps(letters))
     names = {
         "tokenizer_class": "VitsTokenizer",
@@ -40,12 +40,12 @@ def model(tmp_path_factory):
     torch.manual_seed(0)
     VitsModel(config).save_pretrained(folder)
     info = ModelInfo("tiny", inputs=("text",), outputs=("audio",), reads="fields")
-    made = TransformersModel(info, weights=str(folder), device="cpu")
-    made.load()
-    return made
+    loaded = TransformersModel(info, weights=str(folder), device="cpu")
+    loaded.load()
+    return loaded
 
 
-def said(model, text, **parameters):
+def spoken(model, text, **parameters):
     return model.answer([Request("a", fields={"text": text}, wants="audio", parameters=parameters)])[0]
 
 
@@ -58,7 +58,7 @@ def test_it_says_what_transformers_says(model):
     torch.manual_seed(4)
     with torch.inference_mode():
         expected = net(**tokenizer("good morning", return_tensors="pt")).waveform.numpy()
-    answer = said(model, "good morning", seed=4)
+    answer = spoken(model, "good morning", seed=4)
     assert answer.audio.sample_rate_hz == net.config.sampling_rate
     assert np.array_equal(answer.audio.samples, expected)
 
@@ -70,11 +70,11 @@ def test_the_seed_decides_and_company_does_not(model):
     together = model.answer(requests)
     for request, answer in zip(requests, together):
         assert np.array_equal(answer.audio.samples, model.answer([request])[0].audio.samples)
-    assert not np.array_equal(said(model, "one", seed=1).audio.samples, said(model, "one", seed=2).audio.samples)
+    assert not np.array_equal(spoken(model, "one", seed=1).audio.samples, spoken(model, "one", seed=2).audio.samples)
 
 
-def test_what_it_cannot_say_is_refused(model):
-    asked = [{}, {"text": "  "}, {"text": "x", "prompt_audio": clip(1.0, 1)}, {"text": "fine"}]
-    answers = model.answer([Request(str(k), fields=f, wants="audio") for k, f in enumerate(asked)])
+def test_what_it_cannot_speak_is_refused(model):
+    requests = [{}, {"text": "  "}, {"text": "x", "prompt_audio": clip(1.0, 1)}, {"text": "fine"}]
+    answers = model.answer([Request(str(k), fields=f, wants="audio") for k, f in enumerate(requests)])
     assert [a.status for a in answers] == ["refused", "refused", "refused", "ok"]
     assert "no text" in answers[0].reason and "imitate" in answers[2].reason

@@ -26,25 +26,25 @@ SPEAKERS = {"gradium_phonon_tts": "ida"}
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    made = {}
+    built = {}
 
     def folder_of(name):
-        if name not in made:
-            made[name] = tmp_path_factory.mktemp("voices") / name
-            tiny_voices.WRITERS[name](made[name])
-        return made[name]
+        if name not in built:
+            built[name] = tmp_path_factory.mktemp("voices") / name
+            tiny_voices.WRITERS[name](built[name])
+        return built[name]
 
     return folder_of
 
 
 @pytest.fixture(scope="module")
 def models(folders):
-    made = {}
+    built = {}
 
     def model_of(name):
-        if name not in made:
-            made[name] = model_in(folders(name), speaker=SPEAKERS.get(name))
-        return made[name]
+        if name not in built:
+            built[name] = model_in(folders(name), speaker=SPEAKERS.get(name))
+        return built[name]
 
     return model_of
 
@@ -56,7 +56,7 @@ def model_in(folder, **options):
     return model
 
 
-def asked(name, id="a", text="one two", *, voice=0.4, **parameters):
+def send(name, id="a", text="one two", *, voice=0.4, **parameters):
     fields = {"text": text}
     if voice and name != "gradium_phonon_tts":
         sound = clip(voice, 3).signal(RATES_HZ[name])[0]
@@ -69,8 +69,8 @@ def transformers_says(name, folder, request):
     import torch
     import transformers
 
-    text, said = request.fields["text"], request.fields.get("prompt_text")
-    wave = request.fields["prompt_audio"].read().samples[0] if said else None
+    text, texts = request.fields["text"], request.fields.get("prompt_text")
+    wave = request.fields["prompt_audio"].read().samples[0] if texts else None
     seed, room = request.parameters["seed"], request.parameters["max_tokens"]
     extractor = transformers.AutoFeatureExtractor.from_pretrained(folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -78,8 +78,8 @@ def transformers_says(name, folder, request):
         if name == "csm":
             net = transformers.CsmForConditionalGeneration.from_pretrained(folder).eval()
             processor = transformers.AutoProcessor.from_pretrained(folder)
-            content = [{"type": "text", "text": said}, {"type": "audio", "path": wave}]
-            turns = [{"role": "0", "content": content}] if said else []
+            content = [{"type": "text", "text": texts}, {"type": "audio", "path": wave}]
+            turns = [{"role": "0", "content": content}] if texts else []
             turns.append({"role": "0", "content": [{"type": "text", "text": text}]})
             inputs = processor.apply_chat_template(turns, tokenize=True, return_dict=True)
             torch.manual_seed(seed)
@@ -88,17 +88,17 @@ def transformers_says(name, folder, request):
             net = transformers.DiaForConditionalGeneration.from_pretrained(folder).eval()
             codec = transformers.DacModel.from_pretrained(folder / "codec").eval()
             processor = transformers.DiaProcessor(extractor, tokenizer, codec)
-            words = f"[S1] {said} {text}" if said else f"[S1] {text}"
-            sound = {"audio": wave, "sampling_rate": 44_100} if said else {}
+            words = f"[S1] {texts} {text}" if texts else f"[S1] {text}"
+            sound = {"audio": wave, "sampling_rate": 44_100} if texts else {}
             inputs = processor(text=[words], padding=True, return_tensors="pt", **sound)
-            begun = processor.get_audio_prompt_len(inputs["decoder_attention_mask"])
+            start = processor.get_audio_prompt_len(inputs["decoder_attention_mask"])
             torch.manual_seed(seed)
             codes = net.generate(**inputs, max_new_tokens=room + max(net.config.delay_pattern) + 1)
-            return processor.batch_decode(codes, audio_prompt_len=begun)[0].numpy()
+            return processor.batch_decode(codes, audio_prompt_len=start)[0].numpy()
         if name == "vibevoice":
             net = transformers.VibeVoiceForConditionalGeneration.from_pretrained(folder).eval()
             processor = transformers.AutoProcessor.from_pretrained(folder)
-            content = [{"type": "text", "text": text}, *([{"type": "audio", "path": wave}] if said else [])]
+            content = [{"type": "text", "text": text}, *([{"type": "audio", "path": wave}] if texts else [])]
             turns, more = [{"role": "0", "content": content}], {"return_dict": True, "return_tensors": "pt"}
             inputs = processor.apply_chat_template(turns, tokenize=True, **more)
             torch.manual_seed(seed)
@@ -109,13 +109,13 @@ def transformers_says(name, folder, request):
             processor = transformers.HiggsAudioV2Processor(
                 extractor, tokenizer, codec, chat_template=tokenizer.chat_template
             )
-            told = [
+            details = [
                 ("system", "Generate audio following instruction."),
                 ("scene", "Audio is recorded from a quiet room."),
             ]
-            turns = [{"role": role, "content": [{"type": "text", "text": one}]} for role, one in told]
-            if said:
-                turns.append({"role": "user", "content": [{"type": "text", "text": said}]})
+            turns = [{"role": role, "content": [{"type": "text", "text": one}]} for role, one in details]
+            if texts:
+                turns.append({"role": "user", "content": [{"type": "text", "text": texts}]})
                 turns.append({"role": "assistant", "content": [{"type": "audio", "path": wave}]})
             turns.append({"role": "user", "content": [{"type": "text", "text": text}]})
             more = {"add_generation_prompt": True, "return_dict": True, "return_tensors": "pt"}
@@ -127,7 +127,7 @@ def transformers_says(name, folder, request):
         net = getattr(transformers, f"{kind}ForConditionalGeneration").from_pretrained(folder).eval()
         codec = transformers.PocketTTSAudioTokenizerModel.from_pretrained(folder / "codec").eval()
         processor = transformers.PocketTTSProcessor(extractor, tokenizer, codec, chat_template=tokenizer.chat_template)
-        if said:
+        if texts:
             voice = {"audio": [wave], "sampling_rate": 24_000}
         else:
             from safetensors.torch import load_file
@@ -148,20 +148,20 @@ def transformers_says(name, folder, request):
     + [(name, None) for name in sorted(set(tiny_voices.WRITERS) - {"pocket_tts"})],
 )
 def test_it_says_what_transformers_says(name, voice, folders, models):
-    request = asked(name, voice=voice, seed=4)
-    found = models(name).answer([request])[0]
-    assert found.status == "ok", found.reason
-    assert found.audio.sample_rate_hz == RATES_HZ[name] and found.audio.channels == 1
+    request = send(name, voice=voice, seed=4)
+    result = models(name).answer([request])[0]
+    assert result.status == "ok", result.reason
+    assert result.audio.sample_rate_hz == RATES_HZ[name] and result.audio.channels == 1
     expected = transformers_says(name, folders(name), request)
-    assert found.audio.num_samples == expected.size > 1000
-    assert np.abs(found.audio.samples[0] - expected.reshape(-1)).max() <= 1e-4 * np.abs(expected).max()
-    assert found.finish in ("stop", "length")
+    assert result.audio.num_samples == expected.size > 1000
+    assert np.abs(result.audio.samples[0] - expected.reshape(-1)).max() <= 1e-4 * np.abs(expected).max()
+    assert result.finish in ("stop", "length")
 
 
 @pytest.mark.parametrize("name", sorted(tiny_voices.WRITERS))
 def test_the_seed_decides_and_neither_order_nor_company(name, models):
     requests = [
-        asked(name, str(k), text, seed=k, max_tokens=8) for k, text in enumerate(("one", "two words and more", "three"))
+        send(name, str(k), text, seed=k, max_tokens=8) for k, text in enumerate(("one", "two words and more", "three"))
     ]
     forth, back = models(name).answer(requests), models(name).answer(requests[::-1])[::-1]
     for request, one, other in zip(requests, forth, back, strict=True):
@@ -169,24 +169,24 @@ def test_the_seed_decides_and_neither_order_nor_company(name, models):
         assert one.status == "ok", one.reason
         assert np.array_equal(one.audio.samples, other.audio.samples)
         assert np.array_equal(one.audio.samples, alone.audio.samples)
-    other = models(name).answer([asked(name, "0", "one", seed=9, max_tokens=8)])[0]
+    other = models(name).answer([send(name, "0", "one", seed=9, max_tokens=8)])[0]
     assert not np.array_equal(other.audio.samples, forth[0].audio.samples)
 
 
 @pytest.mark.parametrize("name", sorted(tiny_voices.WRITERS))
 def test_an_answer_has_an_end_and_says_that_it_was_cut(name, models):
     model = models(name)
-    cut = model.answer([asked(name, max_tokens=1, seed=1)])[0]
+    cut = model.answer([send(name, max_tokens=1, seed=1)])[0]
     assert cut.status == "ok" and cut.finish == "length"
     assert cut.audio.num_samples == round(RATES_HZ[name] / model._family.frame_rate)
     # Without a limit in the request: what slow speech needs, and no more than the network counts.
-    row = model._family.prepare(Request("a", fields=asked(name).fields, wants="audio"))
+    row = model._family.prepare(Request("a", fields=send(name).fields, wants="audio"))
     assert 0 < row.rooms[0] <= model._family.positions()
 
 
 @pytest.mark.parametrize("name", sorted(tiny_voices.WRITERS))
 def test_what_it_does_not_take_is_refused(name, models):
-    fields = asked(name).fields
+    fields = send(name).fields
     wrong = [
         ({}, "no text"), ({"text": "  "}, "no text"), ({**fields, "instruction": "whisper"}, "instruction"),
         ({**fields, "audio": clip(0.3, 1)}, "'audio'"),
@@ -208,19 +208,19 @@ def test_what_it_does_not_take_is_refused(name, models):
 
 
 def test_too_much_text_or_voice_is_refused(models):
-    long = asked("dia", text="word " * 20)
+    long = send("dia", text="word " * 20)
     assert "bytes" in models("dia").answer([long])[0].reason
-    csm = models("csm").answer([asked("csm", text="word " * 80)])[0]
+    csm = models("csm").answer([send("csm", text="word " * 80)])[0]
     assert csm.status == "refused" and "positions" in csm.reason
 
 
-def test_a_bracket_at_the_beginning_is_not_taken_for_a_speaker(models):
+def test_a_bracket_at_the_beginning_is_not_mistaken_for_a_speaker(models):
     tokenizer = models("dia")._family.processor.tokenizer
     for text, expected in (("[Sighs] so", "[S1] [Sighs] so"), ("[S2] so", "[S2] so"), ("so", "[S1] so")):
         with warnings.catch_warnings():  # what is said to a person holds no warnings of transformers
             warnings.simplefilter("error")
-            (part,) = models("dia")._family.inputs(text, None, "")
-        assert part["input_ids"][0].tolist() == tokenizer(expected, add_special_tokens=False)["input_ids"]
+            (item,) = models("dia")._family.inputs(text, None, "")
+        assert item["input_ids"][0].tolist() == tokenizer(expected, add_special_tokens=False)["input_ids"]
 
 
 @pytest.mark.parametrize("name", ["csm", "dia"])
@@ -234,30 +234,30 @@ def test_the_command_runs_a_benchmark_with_it(name, folders, command, tmp_path):
     )  # fmt: skip
     assert code in (0, 3) and "Traceback" not in talk, talk
     with closing(open_run(tmp_path / "run" / "seed-tts-eval-en" / model)) as run:
-        answers = [made for made in exchanges(run) if made.answer.status == "ok"]
-    heard = [soundfile.info(file) for file in (tmp_path / "run").rglob("audio/answers/*.flac")]
-    assert len(heard) == len(answers) >= 2
-    assert {sound.samplerate for sound in heard} == {RATES_HZ[name]} and min(sound.frames for sound in heard) > 500
+        answers = [built for built in exchanges(run) if built.answer.status == "ok"]
+    output = [soundfile.info(file) for file in (tmp_path / "run").rglob("audio/answers/*.flac")]
+    assert len(output) == len(answers) >= 2
+    assert {sound.samplerate for sound in output} == {RATES_HZ[name]} and min(sound.frames for sound in output) > 500
 
 
-def test_nothing_heard_is_a_failure_with_a_reason(models, monkeypatch):
+def test_an_empty_transcript_is_a_failure_with_a_reason(models, monkeypatch):
     family = models("csm")._family
     monkeypatch.setattr(family, "speak", lambda inputs, room, sampling: (None, True))
-    answer = models("csm").answer([asked("csm")])[0]
+    answer = models("csm").answer([send("csm")])[0]
     assert (answer.status, answer.audio) == ("failed", None) and "before it made any sound" in answer.reason
 
 
 def test_a_temperature_of_the_request_replaces_that_of_the_checkpoint(models):
     greedy = [
-        models("pocket_tts").answer([asked("pocket_tts", temperature=0, seed=seed, max_tokens=6)])[0] for seed in (1, 2)
+        models("pocket_tts").answer([send("pocket_tts", temperature=0, seed=seed, max_tokens=6)])[0] for seed in (1, 2)
     ]
     assert np.array_equal(greedy[0].audio.samples, greedy[1].audio.samples)
-    drawn = [models("pocket_tts").answer([asked("pocket_tts", seed=seed, max_tokens=6)])[0] for seed in (1, 2)]
+    drawn = [models("pocket_tts").answer([send("pocket_tts", seed=seed, max_tokens=6)])[0] for seed in (1, 2)]
     assert not np.array_equal(drawn[0].audio.samples, drawn[1].audio.samples)
 
 
 def test_a_model_without_a_temperature_or_its_package_says_so(models, folders, monkeypatch):
-    answer = models("vibevoice").answer([asked("vibevoice", temperature=0.7)])[0]
+    answer = models("vibevoice").answer([send("vibevoice", temperature=0.7)])[0]
     assert answer.status == "refused" and "has no temperature" in answer.reason
     monkeypatch.setitem(sys.modules, "diffusers", None)
     with pytest.raises(UserError, match="'diffusers', which is not installed"):
@@ -266,9 +266,9 @@ def test_a_model_without_a_temperature_or_its_package_says_so(models, folders, m
 
 def test_a_long_text_is_cut_into_sentences(models):
     sentence = "one two three four five six seven."
-    row = models("pocket_tts")._family.prepare(asked("pocket_tts", text=" ".join([sentence] * 3), max_tokens=3))
+    row = models("pocket_tts")._family.prepare(send("pocket_tts", text=" ".join([sentence] * 3), max_tokens=3))
     assert len(row.parts) == 3
-    answer = models("pocket_tts").answer([asked("pocket_tts", text=" ".join([sentence] * 3), max_tokens=3)])[0]
+    answer = models("pocket_tts").answer([send("pocket_tts", text=" ".join([sentence] * 3), max_tokens=3)])[0]
     assert answer.audio.num_samples == 3 * 3 * 1920
 
 

@@ -40,7 +40,7 @@ class Settings:
     seed: int = 0
 
     @classmethod
-    def parse(cls, given: Mapping[str, Any], defaults: Settings | None = None) -> Settings:
+    def parse(cls, options: Mapping[str, Any], defaults: Settings | None = None) -> Settings:
         """The parameters of a request; those that it does not give are taken from `defaults`.
 
         Raises:
@@ -48,7 +48,7 @@ class Settings:
         """
         base = defaults or cls()
         values = {field.name: getattr(base, field.name) for field in fields(cls)}
-        for key, value in given.items():
+        for key, value in options.items():
             if key not in values:
                 raise UserError(f"there is no generation parameter '{key}'", hint=f"known: {', '.join(values)}")
             if value is not None:
@@ -63,14 +63,14 @@ class Settings:
 
 def one_limit(parameters: Mapping[str, Any], reasons: bool) -> dict[str, Any]:
     """A request's parameters with one limit: a model that reasons writes its reasoning and its answer in one go."""
-    given = dict(parameters)
-    budget = given.pop("reasoning_tokens", None) or 0
-    if given.get("max_tokens") is not None and reasons:
-        given["max_tokens"] += budget
-    return given
+    limits = dict(parameters)
+    budget = limits.pop("reasoning_tokens", None) or 0
+    if limits.get("max_tokens") is not None and reasons:
+        limits["max_tokens"] += budget
+    return limits
 
 
-_WHOLE = {"max_tokens": 1, "min_tokens": 0, "top_k": 0, "seed": None}
+_INTEGERS = {"max_tokens": 1, "min_tokens": 0, "top_k": 0, "seed": None}
 
 
 def _checked(key: str, value: Any) -> Any:
@@ -80,8 +80,8 @@ def _checked(key: str, value: Any) -> Any:
             raise UserError(f"stop={value!r} is not a text or a list of texts")
         return texts
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if key in _WHOLE:
-        least = _WHOLE[key]
+    if key in _INTEGERS:
+        least = _INTEGERS[key]
         if not number or int(value) != value or (least is not None and value < least):
             raise UserError(
                 f"{key}={value!r} is not a whole number" + (f" of at least {least}" if least is not None else "")
@@ -225,8 +225,8 @@ def hearing(kind: type, **parts: Any) -> Any:
     """
 
     class Hearing(kind):
-        def check_argument_for_proper_class(self, name: str, part: Any) -> type:
+        def check_argument_for_proper_class(self, name: str, argument: Any) -> type:
             """The class of a part; a part that is None passes the check."""
-            return type(None) if part is None else super().check_argument_for_proper_class(name, part)
+            return type(None) if argument is None else super().check_argument_for_proper_class(name, argument)
 
     return Hearing(**parts)

@@ -47,10 +47,10 @@ class Chat(Family):
         name = self.net_class or _net_class(self.loading)
         self.processor = self.load_processor()
         self.tokenizer = self.processor.tokenizer
-        how = As(name, self.loading.dtype, trust=self.loading.trust, **self.left_out())
-        self.net = load_net(how, self.loading.folder, self.loading.model_type, self.loading.device)
+        loader = As(name, self.loading.dtype, trust=self.loading.trust, **self.excluded_parts())
+        self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
 
-    def left_out(self) -> dict[str, Any]:
+    def excluded_parts(self) -> dict[str, Any]:
         """The parts of the checkpoint that are not loaded, as arguments of `As`."""
         return {}
 
@@ -91,12 +91,12 @@ class Chat(Family):
         ]
         if self.loading.system is not None and turns[0][0] != "system":
             turns.insert(0, ("system", [self.loading.system]))
-        sounds = [part.read().samples[0] for _, parts in turns for part in parts if not isinstance(part, str)]
+        sounds = [item.read().samples[0] for _, parts in turns for item in parts if not isinstance(item, str)]
         if self.loading.template == "plain":
             return self.called("".join(self._marked(parts) for _, parts in turns), sounds)
         if self.parts:
             return self.processor.apply_chat_template(
-                [{"role": role, "content": [_part(part) for part in parts]} for role, parts in turns],
+                [{"role": role, "content": [_content_part(item) for item in parts]} for role, parts in turns],
                 add_generation_prompt=True,
                 tokenize=True,
                 return_dict=True,
@@ -105,7 +105,7 @@ class Chat(Family):
                 sanitize_control_tokens=True,
             )
         for _, parts in turns:
-            if any(isinstance(part, str) and self.marker() in part for part in parts):
+            if any(isinstance(item, str) and self.marker() in item for item in parts):
                 raise UserError(
                     f"the text holds '{self.marker()}', which marks a sound for this model; remove it from the text"
                 )
@@ -114,7 +114,7 @@ class Chat(Family):
         return self.called(text, sounds)
 
     def _marked(self, parts: Sequence[str | Sound]) -> str:
-        return "".join(part if isinstance(part, str) else self.marker() for part in parts)
+        return "".join(item if isinstance(item, str) else self.marker() for item in parts)
 
     def called(self, text: str, sounds: Sequence[Any]) -> Mapping[str, Any]:
         """The processor's output for a text with markers and its sounds."""
@@ -123,7 +123,7 @@ class Chat(Family):
 
     def marker(self) -> str:
         """The text that marks the place of a sound."""
-        names = [getattr(self.processor, f"audio{part}_token", None) for part in ("_bos", "", "_eos")]
+        names = [getattr(self.processor, f"audio{suffix}_token", None) for suffix in ("_bos", "", "_eos")]
         return "".join(name for name in names if name)
 
     # ---- from rows to answers ----
@@ -184,8 +184,8 @@ class Chat(Family):
     @property
     def pad_id(self) -> int:
         """The token that pads rows."""
-        own = self.tokenizer.pad_token_id
-        return own if own is not None else self.end_ids[0]
+        token_id = self.tokenizer.pad_token_id
+        return token_id if token_id is not None else self.end_ids[0]
 
     @property
     def end_ids(self) -> list[int]:
@@ -214,25 +214,25 @@ class Chat(Family):
             setattr(config, key, value)
         return config
 
-    def response(self, tokens: Sequence[int], asked: int, settings: Settings) -> Response:
+    def response(self, tokens: Sequence[int], prompt_tokens: int, settings: Settings) -> Response:
         """The response for generated tokens; those after the first end token are padding.
 
         Args:
             tokens: the new tokens.
-            asked: number of tokens of the request.
+            prompt_tokens: number of tokens of the request.
             settings: the settings of the generation.
         """
         ends = set(self.end_ids)
-        count = next((place + 1 for place, token in enumerate(tokens) if token in ends), None)
+        count = next((index + 1 for index, token in enumerate(tokens) if token in ends), None)
         text = self.tokenizer.decode(tokens[: (count or len(tokens) + 1) - 1], skip_special_tokens=True)
         finish = "length" if count is None else "stop"
         for stop in settings.stop:
-            head, found, _ = text.partition(stop)
-            if found:
+            head, separator, _ = text.partition(stop)
+            if separator:
                 text, finish = head, "stop"
         if count is None and finish == "stop":  # rows that a stop text ended are padded
             tokens = _unpadded(tokens, self.pad_id)
-        usage = {"input_tokens": asked, "output_tokens": count or len(tokens)}
+        usage = {"input_tokens": prompt_tokens, "output_tokens": count or len(tokens)}
         after = self.loading.reasoning_end
         reasoning = None
         if after is not None and after in text:
@@ -254,10 +254,10 @@ class Unproven(Chat):
     together = False
 
 
-def _part(part: str | Sound) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"type": "text", "text": part}
-    return {"type": "audio", "audio": part.read().samples[0]}
+def _content_part(item: str | Sound) -> dict[str, Any]:
+    if isinstance(item, str):
+        return {"type": "text", "text": item}
+    return {"type": "audio", "audio": item.read().samples[0]}
 
 
 def _unpadded(tokens: Sequence[int], pad: int) -> Sequence[int]:
@@ -277,13 +277,13 @@ def _net_class(loading: Loading) -> str:
     for name in config.get("architectures") or []:
         if str(name).endswith(("ForConditionalGeneration", "ForCausalLM")) and hasattr(transformers, name):
             return name
-    own = [name for name in config.get("auto_map") or {} if name.startswith("AutoModel")]
-    if loading.trust and own:
-        return next((name for name in own if name != "AutoModel"), "AutoModel")
+    classes = [name for name in config.get("auto_map") or {} if name.startswith("AutoModel")]
+    if loading.trust and classes:
+        return next((name for name in classes if name != "AutoModel"), "AutoModel")
     raise UserError(
         f"transformers has no model of the kind '{loading.model_type}' that answers in text about sound",
         hint="--set NAME.trust_remote_code=true runs the code of the checkpoint; or write your own class (./file.py:Class)"
-        if own
+        if classes
         else "write your own class (./file.py:Class) that asks it",
     )
 
@@ -306,14 +306,14 @@ class Text(Chat):
         """
         turns: list[tuple[str, tuple[str, ...]]] = []
         for message in request.messages:
-            texts = tuple(part for part in message.content if isinstance(part, str))
+            texts = tuple(text for text in message.content if isinstance(text, str))
             if len(texts) < len(message.content):
                 raise UserError("the model takes no audio")
             turns.append((message.role, texts))
         if self.loading.system is not None and turns[0][0] != "system":
             turns.insert(0, ("system", (self.loading.system,)))
         if self.loading.template == "plain":
-            return self.tokenizer("".join(part for _, parts in turns for part in parts), return_tensors="pt")
+            return self.tokenizer("".join(text for _, parts in turns for text in parts), return_tensors="pt")
         return self.tokenizer.apply_chat_template(
             [{"role": role, "content": "\n".join(parts)} for role, parts in turns],
             add_generation_prompt=True,
@@ -369,9 +369,9 @@ class Voxtral(Chat):
                 continue
             parts = [*(opening if message.role == "user" else []), *message.content]
             opening = [] if message.role == "user" else opening
-            turns.append({"role": message.role, "content": [_voxtral_part(part) for part in parts]})
+            turns.append({"role": message.role, "content": [_voxtral_part(item) for item in parts]})
         return self.processor.apply_chat_template(turns, tokenize=True, return_dict=True, return_tensors="pt")
 
 
-def _voxtral_part(part: str | Sound) -> dict[str, str]:
-    return {"type": "text", "text": part} if isinstance(part, str) else {"type": "audio", "base64": wav_base64(part)}
+def _voxtral_part(item: str | Sound) -> dict[str, str]:
+    return {"type": "text", "text": item} if isinstance(item, str) else {"type": "audio", "base64": wav_base64(item)}

@@ -12,15 +12,20 @@ from typing import Any, cast
 
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.weights.catalogue import Checkpoint, File
-from codec_bench.weights.find import Found, places
+from codec_bench.weights.find import LocalCheckpoint, places
 from codec_bench.weights.pretrained import load_pretrained
 
 CONFIG = "config.json"
-WHOLE = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+WEIGHT_FILES = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
-def locate(name: str, weights: str, revision: str | None = None) -> Found:
+def locate(name: str, weights: str, revision: str | None = None) -> LocalCheckpoint:
     """Finds the checkpoint of a model.
 
     Args:
@@ -34,16 +39,16 @@ def locate(name: str, weights: str, revision: str | None = None) -> Found:
     """
     folder = Path(weights).expanduser()
     if folder.is_dir():
-        files = [part for part in (CONFIG, *WHOLE) if (folder / part).is_file()]
+        files = [file for file in (CONFIG, *WEIGHT_FILES) if (folder / file).is_file()]
         if CONFIG not in files or len(files) < 2:
-            lost = CONFIG if CONFIG not in files else " or ".join(WHOLE)
-            raise WeightsError(f"the weights folder '{weights}' of the model '{name}' has no {lost}")
-        return Found(folder, str(folder), (CONFIG, *_shards(folder, files[1])))
+            missing = CONFIG if CONFIG not in files else " or ".join(WEIGHT_FILES)
+            raise WeightsError(f"the weights folder '{weights}' of the model '{name}' has no {missing}")
+        return LocalCheckpoint(folder, str(folder), (CONFIG, *_shards(folder, files[1])))
     if weights.count("/") != 1 or weights.startswith((".", "/", "~")):
         raise WeightsError(
             f"there are no weights '{weights}' for the model '{name}'", hint="give a folder or a hub id OWNER/NAME"
         )
-    first, *others = WHOLE
+    first, *others = WEIGHT_FILES
     net = File.model_validate({"path": first, "or": [{"path": path} for path in others]})
     entry = Checkpoint(
         name=weights, version=1, summary="", hub=weights, revision=revision, licence="",
@@ -52,7 +57,7 @@ def locate(name: str, weights: str, revision: str | None = None) -> Found:
     for folder, used in places(entry):
         paths = entry.inside(folder)
         if paths is not None and _is_of(folder, revision):
-            return Found(folder, used, (CONFIG, *_shards(folder, paths[1])))
+            return LocalCheckpoint(folder, used, (CONFIG, *_shards(folder, paths[1])))
     fetch = f"hf download {weights}" + (f" --revision {revision}" if revision else "")
     raise WeightsError(
         f"the weights '{weights}' of the model '{name}' are not on this machine",
@@ -68,20 +73,20 @@ def _is_of(folder: Path, revision: str | None) -> bool:
     return folder.name.startswith(commit)
 
 
-def _shards(folder: Path, whole: str) -> list[str]:
-    if not whole.endswith(".index.json"):
-        return [whole]
+def _shards(folder: Path, file: str) -> list[str]:
+    if not file.endswith(".index.json"):
+        return [file]
     try:
-        parts = sorted(set(json.loads((folder / whole).read_text("utf-8"))["weight_map"].values()))
+        parts = sorted(set(json.loads((folder / file).read_text("utf-8"))["weight_map"].values()))
     except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-        raise WeightsError(f"'{folder / whole}' is not an index of weights: {error}") from error
-    lost = [part for part in parts if not (folder / part).is_file()]
-    if lost:
+        raise WeightsError(f"'{folder / file}' is not an index of weights: {error}") from error
+    missing = [shard for shard in parts if not (folder / shard).is_file()]
+    if missing:
         raise WeightsError(
-            f"the weights in '{folder}' are not complete: {len(lost)} of {len(parts)} files are missing, such as {lost[0]}",
+            f"the weights in '{folder}' are not complete: {len(missing)} of {len(parts)} files are missing, such as {missing[0]}",
             hint="fetch them again; files that are complete are not downloaded again",
         )
-    return [whole, *parts]
+    return [file, *parts]
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -114,8 +119,8 @@ def parse_dtype(name: str, dtype: str, device: str, config: dict[str, Any]) -> s
     if device == "cpu":
         return "float32"
     inner = config.get("thinker_config") or {}
-    own = config.get("dtype") or config.get("torch_dtype") or inner.get("dtype") or inner.get("torch_dtype")
-    return own if own in DTYPES[1:] else "bfloat16"
+    declared = config.get("dtype") or config.get("torch_dtype") or inner.get("dtype") or inner.get("torch_dtype")
+    return declared if declared in DTYPES[1:] else "bfloat16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +160,10 @@ class As:
             net, report = load(kind, folder, **options)
         else:
             net, report = kind.from_pretrained(folder, **options)
-        kept = [name for name in report.get("unexpected_keys") or () if not str(name).startswith(tuple(self.without))]
-        return net, {**report, "unexpected_keys": kept}
+        unexpected = [
+            name for name in report.get("unexpected_keys") or () if not str(name).startswith(tuple(self.without))
+        ]
+        return net, {**report, "unexpected_keys": unexpected}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,33 +182,33 @@ class _Configured:
         return config
 
 
-def load_net(how: As, folder: Path, model_type: str, device: str) -> Any:
+def load_net(loader: As, folder: Path, model_type: str, device: str) -> Any:
     """Loads a network onto a device, in evaluation mode and without gradients.
 
     Raises:
         WeightsError: the weights do not fit the network.
     """
-    net = load_pretrained(how, str(folder), {"model_type": model_type})
+    net = load_pretrained(loader, str(folder), {"model_type": model_type})
     return net.to(device).eval().requires_grad_(False)
 
 
-def codec_of(folder: Path) -> Found | None:
+def codec_of(folder: Path) -> LocalCheckpoint | None:
     """Where the codec that a checkpoint's processor names is on this machine; None if it names none.
 
     Raises:
         WeightsError: it is not on this machine.
     """
-    told = told_in(folder, "audio_tokenizer_config.json") or told_in(folder, "processor_config.json").get(
+    config = read_settings(folder, "audio_tokenizer_config.json") or read_settings(folder, "processor_config.json").get(
         "audio_tokenizer"
     )
-    named = (told or {}).get("audio_tokenizer_name_or_path")
+    named = (config or {}).get("audio_tokenizer_name_or_path")
     if named is None:
         return None
     inside = folder / named
     return locate("the codec of the model", str(inside if inside.is_dir() else named))
 
 
-def told_in(folder: Path, name: str) -> Mapping[str, Any]:
+def read_settings(folder: Path, name: str) -> Mapping[str, Any]:
     """A JSON object in a file of the checkpoint; empty if the file is not there.
 
     Raises:

@@ -28,7 +28,7 @@ class Omni(Chat):
     processor_name: ClassVar[str]
     spoken: ClassVar[tuple[str, ...]] = ("talker.", "token2wav.", "code2wav.")
 
-    def left_out(self) -> dict[str, Any]:
+    def excluded_parts(self) -> dict[str, Any]:
         """The talker, if only text is asked for."""
         if self.loading.speaks:
             return {}
@@ -72,27 +72,29 @@ class Omni(Chat):
                 generation_mode="audio",
                 **self.thinker(settings),
             )
-        asked = inputs["input_ids"].shape[1]
+        prompt_tokens = inputs["input_ids"].shape[1]
         sequence = tokens.sequences if hasattr(tokens, "sequences") else tokens
-        said = self.response(sequence[0, asked:].tolist(), asked, settings)
-        if said.status != "ok":
-            return said
+        response = self.response(sequence[0, prompt_tokens:].tolist(), prompt_tokens, settings)
+        if response.status != "ok":
+            return response
         wave = wave[0] if isinstance(wave, (list, tuple)) else wave
         samples = wave.reshape(1, -1).float().cpu().numpy()
-        return Response(text=said.text, audio=Audio(samples, SPOKEN_HZ), usage=said.usage, finish=said.finish)
+        return Response(
+            text=response.text, audio=Audio(samples, SPOKEN_HZ), usage=response.usage, finish=response.finish
+        )
 
     def thinker(self, settings: Settings) -> dict[str, Any]:
         """The settings of the thinker."""
-        given = {
+        options = {
             "thinker_max_new_tokens": settings.max_tokens,
             "thinker_do_sample": settings.sampled,
             "thinker_eos_token_id": self.end_ids,
             "thinker_repetition_penalty": settings.repetition_penalty,
         }
         if settings.sampled:
-            given |= {"thinker_temperature": settings.temperature, "thinker_top_p": settings.top_p}
-            given |= {"thinker_top_k": settings.top_k}
-        return given
+            options |= {"thinker_temperature": settings.temperature, "thinker_top_p": settings.top_p}
+            options |= {"thinker_top_k": settings.top_k}
+        return options
 
 
 class Qwen25Omni(Omni):

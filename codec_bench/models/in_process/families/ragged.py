@@ -53,11 +53,11 @@ class Ragged(Chat):
 
     def around(self, rows: Sequence[Row]) -> AbstractContextManager[Any]:
         """Gives the recordings of the batch to the encoder."""
-        heard = [row.inputs for row in rows if self.sound[0] in row.inputs]
-        named = {(place, key): value for place, inputs in enumerate(heard) for key, value in inputs.items()}
+        sounding = [row.inputs for row in rows if self.sound[0] in row.inputs]
+        named = {(index, key): value for index, inputs in enumerate(sounding) for key, value in inputs.items()}
         there = self.on_device(named)  # together, so that more recordings are not more transfers
         self.alone.alone = [
-            self.arguments({key: there[place, key] for key in inputs}) for place, inputs in enumerate(heard)
+            self.arguments({key: there[index, key] for key in inputs}) for index, inputs in enumerate(sounding)
         ]
         return nullcontext()
 

@@ -31,8 +31,8 @@ class Whisper(Family):
         folder = str(self.loading.folder)
         self.extractor: Any = AutoFeatureExtractor.from_pretrained(folder, local_files_only=True)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        how = As("WhisperForConditionalGeneration", self.loading.dtype)
-        self.net = load_net(how, self.loading.folder, self.loading.model_type, self.loading.device)
+        loader = As("WhisperForConditionalGeneration", self.loading.dtype)
+        self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
 
     def prepare(self, request: Request) -> Row:
         """The spectrogram of the request's one recording.
@@ -63,10 +63,10 @@ class Whisper(Family):
         sampling = (
             {"temperature": settings.temperature, "do_sample": True} if settings.sampled else {"do_sample": False}
         )
-        told = {"language": rows[0].group, "task": "transcribe"} if _is_multilingual(self.net) else {}
+        options = {"language": rows[0].group, "task": "transcribe"} if _is_multilingual(self.net) else {}
         with computing(self.loading.device, "float32"), drawing(settings, self.loading.device):
             out = self.net.generate(
-                features, max_new_tokens=room, num_beams=1, return_timestamps=False, **told, **sampling
+                features, max_new_tokens=room, num_beams=1, return_timestamps=False, **options, **sampling
             )
         return [self._response(tokens, room) for tokens in out.tolist()]
 
@@ -74,7 +74,7 @@ class Whisper(Family):
         ends = self.net.generation_config.eos_token_id
         ends = set(ends if isinstance(ends, list) else [ends])
         # `generate` leaves out the end token of a single row, and pads several rows with it.
-        last = next((place for place, token in enumerate(tokens) if token in ends), len(tokens))
+        last = next((index for index, token in enumerate(tokens) if token in ends), len(tokens))
         special = set(self.tokenizer.all_special_ids)
         written = [token for token in tokens[:last] if token not in special]
         finish = "length" if len(written) >= room else "stop"
@@ -100,8 +100,8 @@ class Vits(Family):
         from transformers import AutoTokenizer
 
         self.tokenizer = AutoTokenizer.from_pretrained(str(self.loading.folder), local_files_only=True)
-        how = As("VitsModel", self.loading.dtype)
-        self.net = load_net(how, self.loading.folder, self.loading.model_type, self.loading.device)
+        loader = As("VitsModel", self.loading.dtype)
+        self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
 
     def prepare(self, request: Request) -> Row:
         """The characters of the text.
@@ -121,9 +121,9 @@ class Vits(Family):
 
     def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
         """Speech for each row."""
-        return [self._said(row, settings) for row in rows]
+        return [self._speak(row, settings) for row in rows]
 
-    def _said(self, row: Row, settings: Settings) -> Response:
+    def _speak(self, row: Row, settings: Settings) -> Response:
         noise = Settings(temperature=1.0, seed=settings.seed)
         inputs = {key: value.to(self.loading.device) for key, value in row.inputs.items()}
         with computing(self.loading.device, "float32"), drawing(noise, self.loading.device):

@@ -22,7 +22,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.errors import MissingExtra, UserError, WeightsError, optional_package
 from codec_bench.messages import Diagnostic
 from codec_bench.models.in_process.families.base import Family, Row, Settings, drawing
-from codec_bench.models.in_process.families.checkpoint import As, codec_of, load_net, read_config, told_in
+from codec_bench.models.in_process.families.checkpoint import As, codec_of, load_net, read_config, read_settings
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Request, Response
 
@@ -65,18 +65,18 @@ class Voice(Family):
         self.processor = self._processor()
         if self.codec is not None:  # only now: transformers copies it when it makes the processor
             self.codec.to(self.loading.device)
-        how = As(self.net_class, self.loading.dtype)
-        self.net = load_net(how, self.loading.folder, self.loading.model_type, self.loading.device)
+        loader = As(self.net_class, self.loading.dtype)
+        self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
         self.rate_hz = int(self.processor.feature_extractor.sampling_rate)
 
     def _codec(self) -> Any:
         if self.codec_name is None:
             return None
-        found = codec_of(self.loading.folder)
-        if found is None:
+        codec = codec_of(self.loading.folder)
+        if codec is None:
             raise WeightsError(f"the processor in '{self.loading.folder}' names no codec, and the model needs one")
-        model_type = read_config(found.folder)["model_type"]
-        return load_net(As(self.codec_name, "float32"), found.folder, model_type, "cpu")
+        model_type = read_config(codec.folder)["model_type"]
+        return load_net(As(self.codec_name, "float32"), codec.folder, model_type, "cpu")
 
     def _processor(self) -> Any:
         import transformers
@@ -87,12 +87,12 @@ class Voice(Family):
                 kind.from_pretrained(folder, local_files_only=True)
                 for kind in (transformers.AutoFeatureExtractor, transformers.AutoTokenizer)
             ]
-            told = {**told_in(self.loading.folder, "processor_config.json")}
-            told.pop("audio_tokenizer", None)
-            template = parts[1].chat_template or told.pop("chat_template", None)
+            settings = {**read_settings(self.loading.folder, "processor_config.json")}
+            settings.pop("audio_tokenizer", None)
+            template = parts[1].chat_template or settings.pop("chat_template", None)
             more = {"chat_template": template} if template else {}
             more |= {"audio_tokenizer": self.codec} if self.codec is not None else {}
-            return getattr(transformers, self.processor_class).from_args_and_dict(parts, told, **more)
+            return getattr(transformers, self.processor_class).from_args_and_dict(parts, settings, **more)
         except Exception as error:  # a missing file, a broken one, or a package that is not installed
             reason = " ".join(str(error).split())[:300]
             raise UserError(f"the processor in '{folder}' cannot be loaded: {reason}") from error
@@ -105,7 +105,7 @@ class Voice(Family):
         Raises:
             UserError: there is no text, or the request has something that the model does not take.
         """
-        text, said = request.fields.get("text"), request.fields.get("prompt_text")
+        text, prompt_text = request.fields.get("text"), request.fields.get("prompt_text")
         if not isinstance(text, str) or not text.strip():
             raise UserError("the request has no text in the field 'text' to speak")
         if str(request.fields.get("instruction") or "").strip():
@@ -115,20 +115,20 @@ class Voice(Family):
         if clips or (voice is not None and not self.imitates):
             why = "has a voice to imitate" if not clips else f"has a sound in the field '{next(iter(clips))}'"
             raise UserError(f"the model takes no {'voice' if not clips else 'such sound'}, and the request {why}")
-        said = said.strip() if isinstance(said, str) and voice is not None else ""
-        self._refuse_marks(f"{text}\n{said}")
+        prompt_text = prompt_text.strip() if isinstance(prompt_text, str) and voice is not None else ""
+        self._refuse_marks(f"{text}\n{prompt_text}")
         wave = None if voice is None else voice.read().samples[0]
         with computing(self.loading.device, "float32"):
-            parts = tuple(self.inputs(text.strip(), wave, said))
-        rooms = tuple(self._room(text, part, request.parameters.get("max_tokens")) for part in parts)
-        told = request.parameters.get("temperature")
-        return Lines({}, group=told, wants=request.wants, parts=parts, rooms=rooms)
+            parts = tuple(self.inputs(text.strip(), wave, prompt_text))
+        rooms = tuple(self._room(text, segment, request.parameters.get("max_tokens")) for segment in parts)
+        temperature = request.parameters.get("temperature")
+        return Lines({}, group=temperature, wants=request.wants, parts=parts, rooms=rooms)
 
-    def inputs(self, text: str, wave: np.ndarray | None, said: str) -> Sequence[Mapping[str, Any]]:
+    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Mapping[str, Any]]:
         """The inputs of the network for each part of a text.
 
         Args:
-            text: what is to be read. wave: the voice, one channel at `rate_hz`, or None. said: what the voice says, or
+            text: what is to be read. wave: the voice, one channel at `rate_hz`, or None. prompt_text: what the voice says, or
                 empty.
 
         Raises:
@@ -139,9 +139,9 @@ class Voice(Family):
     def _refuse_marks(self, text: str) -> None:
         names = {token for token in self.processor.tokenizer.all_special_tokens if token}
         names |= {value for key, value in vars(self.processor).items() if key.endswith("_token") and value}
-        found = next((name for name in sorted(names) if name in text), None)
-        if found is not None:
-            raise UserError(f"the text holds '{found}', which has a meaning of its own for this model")
+        mark = next((name for name in sorted(names) if name in text), None)
+        if mark is not None:
+            raise UserError(f"the text holds '{mark}', which has a meaning of its own for this model")
 
     # ---- from inputs to sound ----
 
@@ -152,21 +152,21 @@ class Voice(Family):
         """How many frames and tokens the network counts."""
         return int(self.net.config.max_position_embeddings)
 
-    def budget(self, text: str, part: Mapping[str, Any]) -> int:
+    def budget(self, text: str, inputs: Mapping[str, Any]) -> int:
         """The most frames of a part, as far as the text decides."""
         return math.ceil((PAUSE_S + CHARACTER_S * len(text)) * self.frame_rate)
 
-    def _room(self, text: str, part: Mapping[str, Any], asked: int | None) -> int:
-        left = self.positions() - self.taken(part)
+    def _room(self, text: str, inputs: Mapping[str, Any], requested: int | None) -> int:
+        left = self.positions() - self.used_positions(inputs)
         if left < 1:
             raise UserError(
                 f"text and voice take all {self.positions()} positions of the model, and none is left to speak in"
             )
-        return min(self.budget(text, part), left, *([] if asked is None else [asked]))
+        return min(self.budget(text, inputs), left, *([] if requested is None else [requested]))
 
-    def taken(self, part: Mapping[str, Any]) -> int:
+    def used_positions(self, inputs: Mapping[str, Any]) -> int:
         """How many of the network's positions the inputs take."""
-        return int(part["input_ids"].shape[1])
+        return int(inputs["input_ids"].shape[1])
 
     def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
         """The sound of each text, one after the other."""
@@ -180,12 +180,12 @@ class Voice(Family):
         waves, cut = [], False
         try:
             with computing(device, "float32"), drawing(noise, device):
-                for part, room in zip(row.parts, row.rooms, strict=True):
-                    there = {key: self._there(value) for key, value in part.items()}
-                    wave, whole = self.speak(there, room, self._sampling(row, settings))
+                for inputs, room in zip(row.parts, row.rooms, strict=True):
+                    there = {key: self._there(value) for key, value in inputs.items()}
+                    wave, is_complete = self.speak(there, room, self._sampling(row, settings))
                     if wave is not None and wave.numel():
                         waves.append(wave.reshape(-1).float().cpu())
-                    cut = cut or not whole
+                    cut = cut or not is_complete
         except UserError as error:
             return Response.failed(error.message)
         if not waves:
@@ -228,24 +228,29 @@ class Csm(Voice):
         does.
         """
         super().load()
-        own, prefix = self.net.generation_config, "depth_decoder_"
-        told = {name: value for name, value in vars(own).items() if name.startswith(prefix)}
+        config, prefix = self.net.generation_config, "depth_decoder_"
+        depth_settings = {name: value for name, value in vars(config).items() if name.startswith(prefix)}
         vars(self.net.depth_decoder.generation_config).update(
-            {"_from_model_config": False}, **{name.removeprefix(prefix): value for name, value in told.items()}
+            {"_from_model_config": False},
+            **{name.removeprefix(prefix): value for name, value in depth_settings.items()},
         )
-        for name in told:
-            delattr(own, name)
+        for name in depth_settings:
+            delattr(config, name)
         self.frame_rate = float(self.net.config.codec_config.frame_rate)
 
-    def inputs(self, text: str, wave: np.ndarray | None, said: str) -> Sequence[Mapping[str, Any]]:
+    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Mapping[str, Any]]:
         """The turns as the template writes them, with the sound of the earlier one."""
         speaker = self.loading.speaker or "0"
         turns = [{"role": speaker, "content": [{"type": "text", "text": text}]}]
         if wave is not None:
-            if not said:
+            if not prompt_text:
                 raise UserError("the model takes a voice with what it says, and the request has no 'prompt_text'")
             turns.insert(
-                0, {"role": speaker, "content": [{"type": "text", "text": said}, {"type": "audio", "path": "voice"}]}
+                0,
+                {
+                    "role": speaker,
+                    "content": [{"type": "text", "text": prompt_text}, {"type": "audio", "path": "voice"}],
+                },
             )
         written = self.processor.apply_chat_template(turns, tokenize=False)
         sound = {} if wave is None else {"audio": [wave], "sampling_rate": self.rate_hz}
@@ -256,25 +261,25 @@ class Csm(Voice):
     ) -> tuple[torch.Tensor | None, bool]:
         """The frames before the one that ends, decoded by the model's own Mimi."""
         more = {f"depth_decoder_{name}": value for name, value in sampling.items()}
-        own = dict(vars(self.net.depth_decoder.generation_config))
+        saved = dict(vars(self.net.depth_decoder.generation_config))
         try:
             out = self.net.generate(**inputs, max_new_tokens=room, **sampling, **more)
         finally:  # what is asked of one request is not kept for the next
             vars(self.net.depth_decoder.generation_config).clear()
-            vars(self.net.depth_decoder.generation_config).update(own)
+            vars(self.net.depth_decoder.generation_config).update(saved)
         codes = getattr(out, "sequences", out)[0]
         zeros = codes == self.net.config.codebook_eos_token_id
         # As in transformers: it stops when all codes but the last are zero, and leaves the frame out when all of them
         # are.
-        whole = bool(zeros[-1, :-1].all())
+        is_complete = bool(zeros[-1, :-1].all())
         frames = len(codes) - bool(zeros[-1].all())
         if not frames:
-            return None, whole
+            return None, is_complete
         known = int(self.net.config.codec_config.codebook_size)
         if int(codes[:frames].max()) >= known:  # the network has three codes more than Mimi
             raise UserError(f"the model wrote the code {int(codes[:frames].max())}, and its codec has {known}")
         wave = self.net.codec_model.decode(codes[:frames].T[None]).audio_values
-        return wave, whole
+        return wave, is_complete
 
 
 class Dia(Voice):
@@ -295,12 +300,12 @@ class Dia(Voice):
         # [S1] and [S2] are how a text says who speaks; they are no tokens that a text could abuse.
         return
 
-    def inputs(self, text: str, wave: np.ndarray | None, said: str) -> Sequence[Mapping[str, Any]]:
+    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Mapping[str, Any]]:
         """The bytes of the text, and the codes of the voice."""
-        if wave is not None and not said:
+        if wave is not None and not prompt_text:
             raise UserError("the model takes a voice with what it says, and the request has no 'prompt_text'")
         # The same speaker says both, so the mark stands once.
-        words = " ".join(filter(None, (said if wave is not None else "", text)))
+        words = " ".join(filter(None, (prompt_text if wave is not None else "", text)))
         words = words if words.startswith(("[S1]", "[S2]")) else f"[S1] {words}"
         most = int(self.net.config.encoder_config.max_position_embeddings)
         length = len(self.processor.tokenizer(words, add_special_tokens=False)["input_ids"])
@@ -317,23 +322,23 @@ class Dia(Voice):
     def _end(self) -> int:
         return max(self.net.config.delay_pattern) + 1
 
-    def taken(self, part: Mapping[str, Any]) -> int:
+    def used_positions(self, inputs: Mapping[str, Any]) -> int:
         """The frames of the voice and the one that begins."""
-        return int(self.processor.get_audio_prompt_len(part["decoder_attention_mask"]))
+        return int(self.processor.get_audio_prompt_len(inputs["decoder_attention_mask"]))
 
     def speak(
         self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
     ) -> tuple[torch.Tensor | None, bool]:
         """The frames after those of the voice, decoded by DAC."""
-        begun = self.taken(inputs)
+        prompt_length = self.used_positions(inputs)
         out = self.net.generate(**inputs, max_new_tokens=room + self._end(), **sampling)
         codes = getattr(out, "sequences", out)
         unused = int((codes[0, :, 0] == self.net.config.decoder_config.pad_token_id).sum())
-        made = codes.shape[1] - unused - 1 - begun
-        whole = made < room  # the class itself writes the end where the room ends
-        if made < 1:
-            return None, whole
-        return self.processor.batch_decode(codes, audio_prompt_len=begun)[0], whole
+        frames = codes.shape[1] - unused - 1 - prompt_length
+        is_complete = frames < room  # the class itself writes the end where the room ends
+        if frames < 1:
+            return None, is_complete
+        return self.processor.batch_decode(codes, audio_prompt_len=prompt_length)[0], is_complete
 
 
 class PocketTts(Voice):
@@ -361,9 +366,9 @@ class PocketTts(Voice):
             return None
         from safetensors.torch import load_file
 
-        given = Path(self.loading.speaker).expanduser()
-        places = (given, self.loading.folder / "voices" / f"{self.loading.speaker}.safetensors")
-        file = next((place for place in places if place.is_file()), None)
+        voice_path = Path(self.loading.speaker).expanduser()
+        places = (voice_path, self.loading.folder / "voices" / f"{self.loading.speaker}.safetensors")
+        file = next((path for path in places if path.is_file()), None)
         if file is None:
             raise WeightsError(
                 f"there is no voice '{self.loading.speaker}': neither {places[0]} nor {places[1]} is a file"
@@ -380,7 +385,7 @@ class PocketTts(Voice):
             )
         return latents.float().contiguous()
 
-    def inputs(self, text: str, wave: np.ndarray | None, said: str) -> Sequence[Mapping[str, Any]]:
+    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Mapping[str, Any]]:
         """One prompt for each sentence, each with the voice. What the voice says is not needed."""
         if wave is None and self.own_voice is None:
             raise UserError(
@@ -389,26 +394,26 @@ class PocketTts(Voice):
         voice: dict[str, Any] = {"audio": [wave]} if wave is not None else {"audio_prompt_latents": [self.own_voice]}
         voice |= {"sampling_rate": self.rate_hz} if wave is not None else {}
         parts = []
-        for piece in self.processor.split_text(text):
-            content = [{"type": "audio", "path": "voice"}, {"type": "text", "text": piece}]
+        for segment in self.processor.split_text(text):
+            content = [{"type": "audio", "path": "voice"}, {"type": "text", "text": segment}]
             written = self.processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
             parts.append(dict(self.processor(text=[written], return_tensors="pt", **voice)))
         if not parts:
             raise UserError(f"the model finds nothing to speak in the text {text[:80]!r}")
         return parts
 
-    def budget(self, text: str, part: Mapping[str, Any]) -> int:
+    def budget(self, text: str, inputs: Mapping[str, Any]) -> int:
         """The network's own budget, by the tokens of the sentence."""
         others = set(self.net._placeholder_token_ids())
-        words = sum(token not in others for token in part["input_ids"][0].tolist())
+        words = sum(token not in others for token in inputs["input_ids"][0].tolist())
         return math.ceil((words / 3 + 2) * self.frame_rate)
 
     def speak(
         self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
     ) -> tuple[torch.Tensor | None, bool]:
         """The latents of one sentence, decoded by the codec."""
-        given = {name: value for name, value in sampling.items() if name in ("do_sample", "temperature")}
-        out = self.net.generate(**inputs, return_dict_in_generate=True, max_new_tokens=room, **given)
+        options = {name: value for name, value in sampling.items() if name in ("do_sample", "temperature")}
+        out = self.net.generate(**inputs, return_dict_in_generate=True, max_new_tokens=room, **options)
         latents = out.audio_latents[0][out.audio_latents_mask[0].bool()]
         return (self.processor.decode(latents) if len(latents) else None), len(latents) < room
 
@@ -442,18 +447,22 @@ class HiggsAudio(Voice):
         super().load()
         self.frame_rate = self.rate_hz / self.codec.config.hop_length
 
-    def inputs(self, text: str, wave: np.ndarray | None, said: str) -> Sequence[Mapping[str, Any]]:
+    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Mapping[str, Any]]:
         """The turns as the template writes them, with the codes of the voice."""
-        if wave is not None and not said:
+        if wave is not None and not prompt_text:
             raise UserError("the model takes a voice with what it says, and the request has no 'prompt_text'")
         turns: list[tuple[str, dict[str, str]]] = [
-            (role, {"type": "text", "text": told}) for role, told in zip(("system", "scene"), self.scene, strict=True)
+            (role, {"type": "text", "text": description})
+            for role, description in zip(("system", "scene"), self.scene, strict=True)
         ]
         if wave is not None:
-            turns += [("user", {"type": "text", "text": said}), ("assistant", {"type": "audio", "path": "voice"})]
+            turns += [
+                ("user", {"type": "text", "text": prompt_text}),
+                ("assistant", {"type": "audio", "path": "voice"}),
+            ]
         turns.append(("user", {"type": "text", "text": text}))
         written = self.processor.apply_chat_template(
-            [{"role": role, "content": [part]} for role, part in turns], add_generation_prompt=True, tokenize=False
+            [{"role": role, "content": [item]} for role, item in turns], add_generation_prompt=True, tokenize=False
         )
         sound = {} if wave is None else {"audio": [wave], "sampling_rate": self.rate_hz}
         return [dict(self.processor(text=[written], return_tensors="pt", **sound))]
@@ -465,11 +474,11 @@ class HiggsAudio(Voice):
         config = self.net.config
         codes = self.net.generate(**inputs, max_new_tokens=room + config.num_codebooks, **sampling)
         codes = getattr(codes, "audio_sequences", codes)
-        begun = int((codes[0] == config.audio_stream_bos_id).all(-1).nonzero()[-1])
-        ends = (codes[0, begun:] == config.audio_stream_eos_id).all(-1).nonzero()
+        start = int((codes[0] == config.audio_stream_bos_id).all(-1).nonzero()[-1])
+        ends = (codes[0, start:] == config.audio_stream_eos_id).all(-1).nonzero()
         # Of the frames that are written, as many as there are codebooks less one begin or end the delayed ones.
-        made = (int(ends.min()) if len(ends) else codes.shape[1] - begun) - config.num_codebooks
-        if made < 1:
+        frames = (int(ends.min()) if len(ends) else codes.shape[1] - start) - config.num_codebooks
+        if frames < 1:
             return None, bool(len(ends))
         return self.processor.batch_decode(codes)[0], bool(len(ends))
 
@@ -504,7 +513,7 @@ class VibeVoice(Voice):
             raise UserError("the model draws its sound from noise and has no temperature, and the request has one")
         return super().prepare(request)
 
-    def inputs(self, text: str, wave: np.ndarray | None, said: str) -> Sequence[Mapping[str, Any]]:
+    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Mapping[str, Any]]:
         """The turn as the template writes it, with the sound of its speaker. What the voice says is not needed."""
         content = [{"type": "text", "text": text}, *([] if wave is None else [{"type": "audio", "path": "voice"}])]
         turn = {"role": self.loading.speaker or "0", "content": content}

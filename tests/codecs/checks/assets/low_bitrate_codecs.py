@@ -25,10 +25,10 @@ def mdct(samples):
 
 def inverse_mdct(rows, length):
     blocks = (rows @ BASIS.T) * WINDOW
-    made = np.zeros((len(rows) + 1) * HOP)
+    output = np.zeros((len(rows) + 1) * HOP)
     for k, block in enumerate(blocks):
-        made[k * HOP : (k + 2) * HOP] += block
-    return made[HOP : HOP + length]
+        output[k * HOP : (k + 2) * HOP] += block
+    return output[HOP : HOP + length]
 
 
 @cache
@@ -98,21 +98,21 @@ class Rvq:
         self.gain = np.sqrt(powers[0] / powers[1])
 
     def encode(self, batch):
-        made = []
+        outputs = []
         for audio in batch:
             rest, chosen = self.analyse(audio.samples[0].astype(np.float64)), []
             for book in self.books:
                 chosen.append(nearest(rest, book))
                 rest = rest - book[chosen[-1]]
-            made.append(Codes((CodeStream(np.array(chosen), self.size, RATE / HOP),), audio.num_samples, RATE))
-        return made
+            outputs.append(Codes((CodeStream(np.array(chosen), self.size, RATE / HOP),), audio.num_samples, RATE))
+        return outputs
 
     def decode(self, codes):
-        made = []
+        outputs = []
         for item in codes:
             rows = sum(book[chosen] for book, chosen in zip(self.books, item.streams[0].values))
-            made.append(Audio(self.gain * self.synthesise(rows, item.num_samples), RATE))
-        return made
+            outputs.append(Audio(self.gain * self.synthesise(rows, item.num_samples), RATE))
+        return outputs
 
 
 class MdctRvq(Rvq):
@@ -130,7 +130,7 @@ class MelRvq(Rvq):
         smooth = np.abs(carrier) @ mel_bank().T
         gains = (np.exp(rows) / np.maximum(smooth, 1e-6)) @ (mel_bank() / np.maximum(mel_bank().sum(axis=0), 1e-6))
         blocks = np.fft.irfft(carrier * gains, 2 * HOP) * WINDOW
-        made = np.zeros((len(blocks) + 1) * HOP)
+        output = np.zeros((len(blocks) + 1) * HOP)
         for k, block in enumerate(blocks):
-            made[k * HOP : (k + 2) * HOP] += block
-        return made[HOP : HOP + length]
+            output[k * HOP : (k + 2) * HOP] += block
+        return output[HOP : HOP + length]

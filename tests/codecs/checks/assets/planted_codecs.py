@@ -37,13 +37,13 @@ class Wide:
         return x
 
     def decode(self, codes):
-        return [Audio(self.hear(self.decode_one(item), item.sample_rate_hz), item.sample_rate_hz) for item in codes]
+        return [Audio(self.distort(self.decode_one(item), item.sample_rate_hz), item.sample_rate_hz) for item in codes]
 
     def decode_one(self, item):
         blocks = [np.frombuffer(packet, "<i2").reshape(item.side["channels"], -1) for packet in item.packets]
         return np.concatenate(blocks, axis=1) / STEPS
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return x
 
 
@@ -59,14 +59,14 @@ def coarse(x):
 class FloatsOf64(Wide):
     """Is right: its output are float64."""
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return x.astype(np.float64)
 
 
 class Denormals(Wide):
     """Is right: adds what no ear and no file of samples holds."""
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return np.where(np.abs(x) < 1e-5, 1e-40, x)
 
 
@@ -77,7 +77,7 @@ class OtherThread(Wide):
         super().__init__()
         self.mine = threading.get_ident()
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return x if threading.get_ident() == self.mine else 0.5 * x
 
 
@@ -96,10 +96,10 @@ class CachesByLength(Wide):
 
     def __init__(self):
         super().__init__()
-        self.kept = {}
+        self.retained = {}
 
     def encode_one(self, x, rate):
-        return self.kept.setdefault((x.shape, rate), super().encode_one(x, rate))
+        return self.retained.setdefault((x.shape, rate), super().encode_one(x, rate))
 
 
 class Drifts(Wide):
@@ -107,7 +107,7 @@ class Drifts(Wide):
 
     causal = None
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         t = np.arange(x.shape[1])
         return np.stack([np.interp(t / 1.001, t, row) for row in x])
 
@@ -115,14 +115,14 @@ class Drifts(Wide):
 class ClipsAtMinus1(Wide):
     """Cuts at -1 dB of full scale."""
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return np.clip(x, -(10 ** (-1 / 20)), 10 ** (-1 / 20))
 
 
 class LosesALastFrame(Wide):
     """Of clips with 3, 10, 17 ... frames."""
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         hop = rate // 50
         frames = -(-x.shape[1] // hop)
         return np.where(np.arange(x.shape[1]) < (frames - 1) * hop, x, 0.0) if frames % 7 == 3 else x
@@ -132,15 +132,15 @@ class SwapsInBatches(Wide):
     """Of five and more, two clips of which have each other's sound."""
 
     def decode(self, codes):
-        made = super().decode(codes)
-        if len(made) >= 5:
-            a, b = made[:2]
+        outputs = super().decode(codes)
+        if len(outputs) >= 5:
+            a, b = outputs[:2]
             rate = a.sample_rate_hz
-            made[:2] = (
+            outputs[:2] = (
                 Audio(np.resize(b.samples, a.samples.shape), rate),
                 Audio(np.resize(a.samples, b.samples.shape), rate),
             )
-        return made
+        return outputs
 
 
 class HeldByTheEncoder(Wide):
@@ -159,7 +159,7 @@ class DeclaresATenth(Wide):
 
 
 class AddsAConstant(Wide):
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return x + 0.05
 
 
@@ -176,39 +176,39 @@ class LeaksBetweenChannels(Wide):
 
 
 class SwapsChannels(Wide):
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return x[::-1]
 
 
 class LateAt44100(Wide):
     """By one sample."""
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return later(x, 1) if rate == 44100 else x
 
 
 class LateInStereo(Wide):
     """By two samples."""
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return later(x, 2) if len(x) == 2 else x
 
 
 class TurnsEverySeventh(Wide):
     turn = 0
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         self.turn += 1
         return x if self.turn % 7 else -x
 
 
 class TurnsQuietClips(Wide):
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return -x if np.abs(x).max() < 0.1 else x
 
 
 class SilentAfter3s(Wide):
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return np.where(np.arange(x.shape[1]) < 3 * rate, x, 0.0)
 
 
@@ -227,12 +227,12 @@ class PassesOnDisk(Wide):
     """Sends a number, which names a file with the sound."""
 
     def encode(self, batch):
-        made = []
+        outputs = []
         for audio in batch:
             key = zlib.crc32(audio.samples.tobytes()) % 65536
             np.save(self.path(key), audio.samples)
-            made.append(Codes((), audio.num_samples, audio.sample_rate_hz, (key.to_bytes(2, "little"),)))
-        return made
+            outputs.append(Codes((), audio.num_samples, audio.sample_rate_hz, (key.to_bytes(2, "little"),)))
+        return outputs
 
     def path(self, key):
         return os.path.join(tempfile.gettempdir(), f"planted-{os.getppid()}-{key}.npy")
@@ -257,12 +257,12 @@ class LeaksOverLongClips(Wide):
     """In a batch with other clips, one of more than 4 s has the mean of all in it."""
 
     def decode(self, codes):
-        made = super().decode(codes)
-        for k, (item, out) in enumerate(zip(codes, made)):
-            if len(made) > 1 and item.num_samples > 4 * item.sample_rate_hz:
-                other = np.resize(made[k - 1].samples, out.samples.shape)
-                made[k] = Audio(out.samples + 0.05 * other, item.sample_rate_hz)
-        return made
+        outputs = super().decode(codes)
+        for k, (item, out) in enumerate(zip(codes, outputs)):
+            if len(outputs) > 1 and item.num_samples > 4 * item.sample_rate_hz:
+                other = np.resize(outputs[k - 1].samples, out.samples.shape)
+                outputs[k] = Audio(out.samples + 0.05 * other, item.sample_rate_hz)
+        return outputs
 
 
 class RaisesAboveMono16k(Wide):
@@ -275,7 +275,7 @@ class RaisesAboveMono16k(Wide):
 class NoiseAt44100(Wide):
     """Keeps nothing but the level there."""
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         if rate != 44100:
             return x
         level = np.stack([np.convolve(np.abs(one), np.ones(800) / 800, mode="same") for one in x])
@@ -285,55 +285,55 @@ class NoiseAt44100(Wide):
 class Ends(Wide):
     """Writes nothing after the sample that `kept` names."""
 
-    def kept(self, samples, rate):
+    def retained(self, samples, rate):
         return samples
 
-    def hear(self, x, rate):
-        return np.where(np.arange(x.shape[1]) < self.kept(x.shape[1], rate), x, 0.0)
+    def distort(self, x, rate):
+        return np.where(np.arange(x.shape[1]) < self.retained(x.shape[1], rate), x, 0.0)
 
 
 class LosesTheLastFrame(Ends):
-    def kept(self, samples, rate):
+    def retained(self, samples, rate):
         return (-(-samples // (rate // 50)) - 1) * (rate // 50)
 
 
 class LosesTwoFrames(Ends):
-    def kept(self, samples, rate):
+    def retained(self, samples, rate):
         return (-(-samples // (rate // 50)) - 2) * (rate // 50)
 
 
 class LosesHalfASecond(Ends):
-    def kept(self, samples, rate):
+    def retained(self, samples, rate):
         return samples - rate // 2
 
 
 class LosesAPartialFrame(Ends):
     """What a whole frame does not hold."""
 
-    def kept(self, samples, rate):
+    def retained(self, samples, rate):
         return samples // (rate // 50) * (rate // 50)
 
 
 class KeepsWholeSeconds(Ends):
     """What a whole second does not hold is lost, if there is one."""
 
-    def kept(self, samples, rate):
+    def retained(self, samples, rate):
         return samples // rate * rate or samples
 
 
 class LosesTheSecondSecond(Wide):
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         seconds = np.arange(x.shape[1]) // rate
         return np.where(seconds == 1, 0.0, x)
 
 
 class LosesTheFirstFrame(Wide):
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return np.where(np.arange(x.shape[1]) < rate // 50, 0.0, x)
 
 
 class LosesEveryFiftiethFrame(Wide):
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return np.where(np.arange(x.shape[1]) // (rate // 50) % 50 == 49, 0.0, x)
 
 
@@ -347,21 +347,21 @@ class NormalisesLoudness(Wide):
 
 
 class TurnsTheRightChannel(Wide):
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return x * np.array([[1.0], [-1.0]])[: len(x)]
 
 
 class RightChannelLate(Wide):
     """By three samples."""
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return np.concatenate([x[:1], later(x[1:], 3)])
 
 
 class RightChannelQuiet(Wide):
     """By 12 dB."""
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         return x * np.array([[1.0], [0.25]])[: len(x)]
 
 
@@ -369,8 +369,8 @@ class FoldsAtHalfTheBitrate(Wide):
     """Sends the mean of two channels."""
 
     def encode_one(self, x, rate):
-        made = super().encode_one(x.mean(axis=0, keepdims=True), rate)
-        return Codes((), made.num_samples, rate, made.packets, side={"channels": 1, "copies": len(x)})
+        built = super().encode_one(x.mean(axis=0, keepdims=True), rate)
+        return Codes((), built.num_samples, rate, built.packets, side={"channels": 1, "copies": len(x)})
 
     def decode_one(self, item):
         return np.repeat(super().decode_one(item), item.side["copies"], axis=0)
@@ -385,11 +385,11 @@ class KeepsABuffer(Wide):
         super().__init__()
         self.last = 0.0
 
-    def hear(self, x, rate):
-        made = x.copy()
-        made[:, : rate // 100] += 0.5 * self.last
+    def distort(self, x, rate):
+        built = x.copy()
+        built[:, : rate // 100] += 0.5 * self.last
         self.last = float(x[0, -rate // 100 :].mean()) + 0.01
-        return made
+        return built
 
 
 class CountsItsCalls(Wide):
@@ -399,7 +399,7 @@ class CountsItsCalls(Wide):
         super().__init__()
         self.calls = 0
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         self.calls += 1
         return x * 0.999**self.calls
 
@@ -407,7 +407,7 @@ class CountsItsCalls(Wide):
 class DropsFramesAtRandom(Wide):
     """One of 200."""
 
-    def hear(self, x, rate):
+    def distort(self, x, rate):
         frames = np.arange(x.shape[1]) // (rate // 50)
         return np.where(np.random.default_rng().random(frames[-1] + 1)[frames] < 0.005, 0.0, x)
 
@@ -417,9 +417,9 @@ class DropsCallsAtRandom(Wide):
 
     rng = np.random.default_rng(3)
 
-    def hear(self, x, rate):
-        lost = self.rng.random() < 0.05
-        return np.where(np.arange(x.shape[1]) < rate // 2, 0.0, x) if lost else x
+    def distort(self, x, rate):
+        dropped = self.rng.random() < 0.05
+        return np.where(np.arange(x.shape[1]) < rate // 2, 0.0, x) if dropped else x
 
 
 class DrawsItsCodes(Wide):
@@ -465,8 +465,8 @@ class Steps:
     def __exit__(self, *_):
         return None
 
-    def encode(self, piece):
-        return self.codec.encode([piece])[0]
+    def encode(self, segment):
+        return self.codec.encode([segment])[0]
 
     def decode(self, codes):
         self.count += 1

@@ -39,9 +39,9 @@ class Right:
         blocks = np.pad(row[: audio.num_samples], (0, frames * FRAME - audio.num_samples)).reshape(frames, FRAME)
         return self.pack(self.change(blocks), self.change(blocks), audio)
 
-    def pack(self, blocks, heard, audio):
-        """Codes of `blocks`, with the scales that `heard` needs."""
-        scale = np.ceil(np.clip(np.abs(heard).max(axis=1), 1 / 255, 1) * 255)
+    def pack(self, blocks, output, audio):
+        """Codes of `blocks`, with the scales that `output` needs."""
+        scale = np.ceil(np.clip(np.abs(output).max(axis=1), 1 / 255, 1) * 255)
         values = np.round(np.clip(blocks / scale[:, None] * 255, -1, 1) * 127) + 128
         rows = np.concatenate([scale[None], values.T]).astype(np.int64)
         return Codes((CodeStream(rows, LEVELS, RATE / FRAME),), audio.num_samples, RATE)
@@ -61,9 +61,9 @@ class UsesUpCodes(Right):
     """Right: its decoder writes into the codes that it is given, which nobody needs any more."""
 
     def decode_one(self, item):
-        made = super().decode_one(item)
+        built = super().decode_one(item)
         item.streams[0].values[:] = 0
-        return made
+        return built
 
 
 class FourKbps(Right):
@@ -75,8 +75,10 @@ class FourKbps(Right):
         rate = RATE / self.hop
         self.info = CodecInfo(type(self).__name__, (RATE,), frame_rate_hz=rate, nominal_bitrate_bps=rate * 80)
         rng = np.random.default_rng(0)
-        heard = np.concatenate([Audio.read(sample.audio).samples[0] for sample in list(open_source("embedded"))[12:28]])
-        rest = heard[: len(heard) // self.hop * self.hop].reshape(-1, self.hop).astype(np.float64)
+        output = np.concatenate(
+            [Audio.read(sample.audio).samples[0] for sample in list(open_source("embedded"))[12:28]]
+        )
+        rest = output[: len(output) // self.hop * self.hop].reshape(-1, self.hop).astype(np.float64)
         self.books = []
         for _ in range(8):
             self.books.append(rest[rng.choice(len(rest), 1024, replace=False)])
@@ -95,8 +97,8 @@ class FourKbps(Right):
         return Codes((CodeStream(np.array(chosen), 1024, RATE / self.hop),), audio.num_samples, RATE)
 
     def decode_one(self, item):
-        made = sum(book[chosen] for book, chosen in zip(self.books, item.streams[0].values)).ravel()
-        return np.pad(made, (self.by, 0))[: item.num_samples]
+        built = sum(book[chosen] for book, chosen in zip(self.books, item.streams[0].values)).ravel()
+        return np.pad(built, (self.by, 0))[: item.num_samples]
 
 
 class FourKbpsLate(FourKbps):
@@ -110,8 +112,8 @@ class LevelAlone(Right):
 
     def decode_one(self, item):
         noise = np.random.default_rng(0).standard_normal(item.num_samples)
-        heard = super().decode_one(item)
-        level = np.convolve(np.abs(heard), np.ones(FRAME) / FRAME, mode="full")[FRAME // 2 :][: item.num_samples]
+        output = super().decode_one(item)
+        level = np.convolve(np.abs(output), np.ones(FRAME) / FRAME, mode="full")[FRAME // 2 :][: item.num_samples]
         return level * noise
 
 
@@ -176,8 +178,8 @@ class SaysFewerFrames(Right):
             "SaysFewerFrames", (RATE,), frame_rate_hz=10.0, nominal_bitrate_bps=10 * 8.0 * (FRAME + 1)
         )
 
-    def pack(self, blocks, heard, audio):
-        codes = super().pack(blocks, heard, audio)
+    def pack(self, blocks, output, audio):
+        codes = super().pack(blocks, output, audio)
         return Codes((CodeStream(codes.streams[0].values, LEVELS, 10.0),), codes.num_samples, RATE)
 
 
@@ -195,19 +197,19 @@ class PassesAside(Right):
     def __init__(self):
         super().__init__()
         self.info = CodecInfo("PassesAside", (RATE,), frame_rate_hz=1.0, nominal_bitrate_bps=8.0)
-        self.kept = {}
+        self.retained = {}
 
     def encode(self, batch):
-        made = []
+        outputs = []
         for audio, item in zip(batch, super().encode(batch)):
             key = zlib.crc32(audio.samples.tobytes()) % LEVELS
-            self.kept[key, audio.num_samples] = item
+            self.retained[key, audio.num_samples] = item
             values = np.full((1, -(-audio.num_samples // RATE)), key)
-            made.append(Codes((CodeStream(values, LEVELS, 1.0),), audio.num_samples, RATE))
-        return made
+            outputs.append(Codes((CodeStream(values, LEVELS, 1.0),), audio.num_samples, RATE))
+        return outputs
 
     def decode(self, codes):
-        return super().decode([self.kept[int(c.streams[0].values[0, 0]), c.num_samples] for c in codes])
+        return super().decode([self.retained[int(c.streams[0].values[0, 0]), c.num_samples] for c in codes])
 
 
 class PassesInSide(Right):
@@ -233,8 +235,8 @@ class LeaksItsBatch(Right):
 
     def encode(self, batch):
         loudest = max(float(np.abs(a.samples).max(initial=1e-4)) for a in batch)
-        made = super().encode([Audio(a.samples / loudest, RATE) for a in batch])
-        return [Codes(c.streams, c.num_samples, RATE, side={"by": loudest}, side_bits=32) for c in made]
+        outputs = super().encode([Audio(a.samples / loudest, RATE) for a in batch])
+        return [Codes(c.streams, c.num_samples, RATE, side={"by": loudest}, side_bits=32) for c in outputs]
 
     def decode(self, codes):
         return [Audio(a.samples * c.side["by"], RATE) for a, c in zip(super().decode(codes), codes)]
@@ -258,8 +260,8 @@ class Reverses(Right):
     """Gives a batch back in reverse order, cut or filled to the lengths that were asked for."""
 
     def decode(self, codes):
-        made = super().decode(codes)[::-1]
-        return [Audio(np.resize(a.samples[0], c.num_samples), RATE) for a, c in zip(made, codes)]
+        outputs = super().decode(codes)[::-1]
+        return [Audio(np.resize(a.samples[0], c.num_samples), RATE) for a, c in zip(outputs, codes)]
 
 
 class NeverTheSame(Right):
@@ -301,6 +303,6 @@ class Grows(Right):
     """Keeps all that it has ever made, and makes much."""
 
     def encode(self, batch):
-        kept = []
+        retained = []
         while True:
-            kept.append(np.ones(4_000_000))
+            retained.append(np.ones(4_000_000))
