@@ -106,9 +106,9 @@ class Diagnostic(str):
 
     @classmethod
     def _with(cls, sentence: str, code: str, parameters: dict[str, Any]) -> Diagnostic:
-        made = super().__new__(cls, sentence)
-        made.code, made.parameters = code, parameters
-        return made
+        instance = super().__new__(cls, sentence)
+        instance.code, instance.parameters = code, parameters
+        return instance
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Diagnostic):
@@ -170,8 +170,8 @@ def read(held: Any) -> Diagnostic:
     try:
         return Diagnostic(code, **parameters)
     except (LookupError, ValueError, TypeError, AttributeError):
-        told = ", ".join(f"{name}={value}" for name, value in parameters.items())
-        return Diagnostic._with(f"{code} ({told})" if told else code, code, parameters)
+        listed = ", ".join(f"{name}={value}" for name, value in parameters.items())
+        return Diagnostic._with(f"{code} ({listed})" if listed else code, code, parameters)
 
 
 def _read_parameter(value: Any) -> Any:
@@ -200,9 +200,9 @@ def of_error(error: BaseException, *, with_type: bool = True) -> Diagnostic:
     return Diagnostic("error", type=type(error).__name__ if with_type else "", message=" ".join(str(error).split()))
 
 
-def in_common(found: Iterable[Diagnostic]) -> Diagnostic:
+def in_common(diagnostics: Iterable[Diagnostic]) -> Diagnostic:
     """Diagnostics of one code as one; a parameter that differs is `VARIES`."""
-    first, *others = found
+    first, *others = diagnostics
     same = {
         name: value for name, value in first.parameters.items() if all(o.parameters.get(name) == value for o in others)
     }
@@ -213,8 +213,8 @@ def in_common(found: Iterable[Diagnostic]) -> Diagnostic:
 
 def together(*notes: Diagnostic | None) -> Diagnostic | None:
     """Several diagnostics as one; None if there is none."""
-    found = [part for note in notes if note is not None for part in note.parts]
-    return (found[0] if len(found) == 1 else Diagnostic("several", notes=found)) if found else None
+    listed = [diagnostic for note in notes if note is not None for diagnostic in note.parts]
+    return (listed[0] if len(listed) == 1 else Diagnostic("several", notes=listed)) if listed else None
 
 
 for _room in (benchmark, engine, features, general, judges, metrics, models, stats, store, text):

@@ -21,8 +21,8 @@ def _tested(
     tested: Sequence[str] = (),
     served: Sequence[str] = (),
 ) -> str:
-    told = f" of {' and '.join(tested)}, and {' and '.join(served)} gave these verdicts" if tested else ""
-    return f"judge tested {date}: J {figure_text(j, low, high)}{told}"
+    tests = f" of {' and '.join(tested)}, and {' and '.join(served)} gave these verdicts" if tested else ""
+    return f"judge tested {date}: J {figure_text(j, low, high)}{tests}"
 
 
 SENTENCES = {

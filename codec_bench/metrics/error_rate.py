@@ -212,7 +212,11 @@ class _RecognisedErrorRate(Metric):
         if not isinstance(transcript, str):
             return Score.failed(Diagnostic("no_transcript", name=name), self.protocol)
         fault = result.get("fault")
-        return Score.failed(Diagnostic("recogniser_failed", name=name, cause=fault), self.protocol) if fault else transcript
+        return (
+            Score.failed(Diagnostic("recogniser_failed", name=name, cause=fault), self.protocol)
+            if fault
+            else transcript
+        )
 
     def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
         value = self._value(compared)

@@ -52,8 +52,8 @@ def uses():
 def fields(sentence):
     """The parameters that a sentence shows, and those that it may leave out."""
     if callable(sentence):
-        found = inspect.signature(sentence).parameters.values()
-        return {p.name for p in found if p.default is p.empty}, {p.name for p in found}
+        fields_of = inspect.signature(sentence).parameters.values()
+        return {p.name for p in fields_of if p.default is p.empty}, {p.name for p in fields_of}
     shown = {name for _, name, _, _ in string.Formatter().parse(sentence) if name}
     return shown, shown
 
@@ -64,9 +64,9 @@ def test_every_code_that_is_used_is_in_a_catalogue_with_its_parameters():
         if code not in known:
             wrong.append(f"{file}:{line}: {code}")
         elif None not in names:  # no `**`
-            needed, taken = fields(known[code].sentence)
-            if not needed <= names <= taken:
-                wrong.append(f"{file}:{line}: {code} takes {sorted(taken)}, got {sorted(names)}")
+            needed, accepted = fields(known[code].sentence)
+            if not needed <= names <= accepted:
+                wrong.append(f"{file}:{line}: {code} takes {sorted(accepted)}, got {sorted(names)}")
     assert not wrong
 
 
@@ -77,12 +77,16 @@ def test_a_code_is_in_one_catalogue():
 
 
 @pytest.mark.parametrize(
-    "made", [Diagnostic("silent"), NESTED, together(Diagnostic("silent"), Diagnostic("clipped", samples=3))]
+    "original", [Diagnostic("silent"), NESTED, together(Diagnostic("silent"), Diagnostic("clipped", samples=3))]
 )
-def test_what_is_written_is_read_back(made):
-    for again in (read(json.loads(json.dumps(made.as_dict()))), pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
-        assert again == made and again.as_dict() == made.as_dict() and type(again) is Diagnostic
-    assert type(str(made)) is str
+def test_what_is_written_is_read_back(original):
+    for again in (
+        read(json.loads(json.dumps(original.as_dict()))),
+        pickle.loads(pickle.dumps(original)),
+        copy.deepcopy(original),
+    ):
+        assert again == original and again.as_dict() == original.as_dict() and type(again) is Diagnostic
+    assert type(str(original)) is str
 
 
 def test_parameters_are_json_values():
@@ -107,21 +111,21 @@ def test_what_is_no_code_is_refused(held):
     "held", [{"code": "from_later", "a": 1}, {"code": "clipped"}, {"code": "clipped", "else": "{x}"}]
 )
 def test_an_unknown_code_is_shown_as_it_is(held):
-    found = read(held)
-    assert found.code in str(found) and found.as_dict() == held and found.severity in ("info", "warning", "error")
+    shown = read(held)
+    assert shown.code in str(shown) and shown.as_dict() == held and shown.severity in ("info", "warning", "error")
 
 
 def test_what_differs_is_left_open():
-    made = [Diagnostic("worker_died", stage="a", cause="9", times=n) for n in (1, 2)]
-    found = in_common(made)
-    assert found.parameters == {"stage": "a", "cause": "9", "times": VARIES} and VARIES in str(found)
-    assert in_common(made[:1]) == made[0]
+    originals = [Diagnostic("worker_died", stage="a", cause="9", times=n) for n in (1, 2)]
+    common = in_common(originals)
+    assert common.parameters == {"stage": "a", "cause": "9", "times": VARIES} and VARIES in str(common)
+    assert in_common(originals[:1]) == originals[0]
 
 
 def test_every_sentence_can_leave_its_numbers_open():
     for code, entry in catalogue().items():
-        found = read({"code": code, **dict.fromkeys(fields(entry.sentence)[1], VARIES)})
-        assert code == "several" or not str(found).startswith(f"{code} ("), code
+        shown = read({"code": code, **dict.fromkeys(fields(entry.sentence)[1], VARIES)})
+        assert code == "several" or not str(shown).startswith(f"{code} ("), code
 
 
 def test_texts_of_others_keep_their_words():

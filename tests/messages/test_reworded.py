@@ -31,13 +31,13 @@ def ran(folder: Path, reworded: bool):
     run = lambda *args: subprocess.run(  # noqa: E731
         [sys.executable, *args], cwd=folder, env=env, capture_output=True, text=True, timeout=500
     )
-    made = run(reworded_runs.__file__, str(folder))
-    assert made.returncode == 0, made.stderr[-3000:]
+    done = run(reworded_runs.__file__, str(folder))
+    assert done.returncode == 0, done.stderr[-3000:]
     codes = {}
     for name, args in COMMANDS.items():
         codes[name] = run("-m", "codec_bench", *args).returncode
-    found, said = (json.loads((folder / name).read_text()) for name in ("decided.json", "sentences.json"))
-    return found | {"exit codes": codes}, said
+    decided, sentences = (json.loads((folder / name).read_text()) for name in ("decided.json", "sentences.json"))
+    return decided | {"exit codes": codes}, sentences
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,6 @@ def test_no_code_number_order_mark_or_exit_code_rests_on_a_sentence(both):
 
 
 def test_the_sentences_were_others(both):
-    (_, said), (_, others) = both
-    for name, sentences in said.items():
+    (_, first), (_, others) = both
+    for name, sentences in first.items():
         assert len(sentences) == len(others[name]) and (not sentences or sentences != others[name]), name

@@ -105,13 +105,13 @@ def test_transcripts_stand_where_the_sounds_stood(cascade):
 def test_many_are_transcribed_at_once(cascade):
     answers = ask(cascade, [Request(str(k), (Message("user", (clip(300 + k),)),)) for k in range(20)])
     assert [a.text.split("\n")[1].split()[0] for a in answers] == [str(300 + k) for k in range(20)]
-    assert cascade.hears.most == 20
+    assert cascade.recogniser.most == 20
 
 
 def test_requests_that_share_a_sound_share_its_transcript(cascade):
     sounds = SharedSounds()
     shared, output = [sounds.share(clip(300 + k), k) for k in range(2)], []
-    cascade.hears.ask, real = (lambda request: output.append(request.id) or real(request)), cascade.hears.ask
+    cascade.recogniser.ask, real = (lambda request: output.append(request.id) or real(request)), cascade.recogniser.ask
     requests = [
         Request(f"{k}{w}", (Message("user", (one, f"wording {w}")),)) for k, one in enumerate(shared) for w in "abc"
     ]
@@ -142,7 +142,7 @@ def test_what_it_does_not_take_is_refused(cascade):
 
 def test_both_are_started_and_closed_and_the_first_too_when_the_second_fails(custom_file, cascade):
     ask(cascade, [])
-    assert cascade.hears.state == cascade.answers.state == ["started", "closed"]
+    assert cascade.recogniser.state == cascade.answers.state == ["started", "closed"]
     broken = Cascade(
         ModelInfo("c"),
         recogniser=f"{custom_file}:Hearing",

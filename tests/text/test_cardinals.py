@@ -64,7 +64,7 @@ def test_large_numbers_in_units_of_ten_thousand(language, number):
 
 @pytest.mark.parametrize("language", [language for language in SEPARATORS if load(language).point])
 @settings(max_examples=20, deadline=None)
-@given(whole=st.integers(0, LARGEST), decimals=st.text("0123456789", min_size=1, max_size=2))
+@given(complete=st.integers(0, LARGEST), decimals=st.text("0123456789", min_size=1, max_size=2))
 def test_decimals_are_the_librarys(language, complete, decimals):
     decimals = decimals.rstrip("0") or "5"  # a library does not read zeros at the end
     text = get_normaliser(f"folded-{language}")

@@ -183,7 +183,9 @@ class _Turns(_Line):
         content = (response.text,) if response.text else (Clip(sound),)
         self._history = (*self._history, turn, Message("assistant", content))
         signal = _int16(to_signal(sound, self.cascade.output_rate_hz))
-        self._playing_until_s = max(self._playing_until_s, self.loop.time()) + len(signal) / 2 / self.cascade.output_rate_hz
+        self._playing_until_s = (
+            max(self._playing_until_s, self.loop.time()) + len(signal) / 2 / self.cascade.output_rate_hz
+        )
         self._out.put_nowait(
             ServiceEvent(
                 sound=signal,
