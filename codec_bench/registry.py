@@ -16,10 +16,12 @@ import importlib
 import importlib.util
 import inspect
 import linecache
+import os
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -179,7 +181,7 @@ def load_attribute(path: str) -> Any:
         module = (
             _load_file(str(Path(head).expanduser().resolve()), code_hash(path))
             if head.endswith(".py")
-            else importlib.import_module(head)
+            else _import_module(head)
         )
     except UserError:
         raise
@@ -190,6 +192,27 @@ def load_attribute(path: str) -> Any:
     except AttributeError:
         names = [n for n, v in vars(module).items() if inspect.isclass(v) and v.__module__ == module.__name__]
         raise UserError(f"'{head}' has no '{attribute}'", hint=f"it has {', '.join(names) or 'no class'}") from None
+
+
+def _import_module(name: str) -> Any:
+    """A module by its name, also one of the current folder, as `python -m` finds it."""
+    with _current_folder():
+        return importlib.import_module(name)
+
+
+@contextmanager
+def _current_folder() -> Iterator[None]:
+    """Inside, modules are looked for in the current folder after all other places."""
+    here = os.getcwd()
+    is_new = here not in sys.path
+    if is_new:
+        sys.path.append(here)
+        importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        if is_new and here in sys.path:
+            sys.path.remove(here)
 
 
 @cache
@@ -252,7 +275,8 @@ def declared_methods(name: str) -> frozenset[str]:
     path = Path(head).expanduser()
     try:
         if path.suffix != ".py":
-            found = importlib.util.find_spec(head)
+            with _current_folder():
+                found = importlib.util.find_spec(head)
             path = Path(found.origin) if found is not None and found.origin else path
         tree = ast.parse(path.read_text("utf-8"))
     except (OSError, ValueError, SyntaxError, ImportError):

@@ -29,7 +29,7 @@ LAYERS = (
     ("engine", "models"),
     ("benchmark", "report"),
     ("api", "terminal"),
-    ("cli", "apps", "__main__"),
+    ("cli", "apps", "torchmetrics", "__main__"),
 )
 # Rooms that see less than their layer allows.
 ONLY = {

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.api.sounds_in_memory import Unusable, read_sounds
 from codec_bench.audio.level_checks import is_silent
 from codec_bench.audio.resample import prepare, to_signal
 from codec_bench.config.option import names
@@ -49,44 +50,69 @@ class LoadedMetric:
     def __call__(
         self,
         *,
-        estimate: Sequence[Audio],
-        reference: Sequence[Audio] | None = None,
-        text: Sequence[str | None] | None = None,
-        language: str | None = None,
+        estimate: Any,
+        reference: Any = None,
+        text: str | Sequence[str | None] | None = None,
+        language: str | Sequence[str | None] | None = None,
+        sample_rate_hz: int | None = None,
+        lengths: Any = None,
+        reference_lengths: Any = None,
     ) -> list[dict[str, Score]]:
-        """Scores a batch.
+        """Scores a batch. An item that is no audio, or not finite, gets failed scores, and the others get theirs.
 
         Args:
-            estimate: the audio to score.
-            reference: the audio to compare it with, one for each estimate; pair metrics need it.
-            text: reference transcripts, one for each estimate; text metrics need them.
-            language: of the speech, such as `en`, or None.
+            estimate: the audio to score: a list of `Audio`, of arrays or of tensors `(samples,)` or `(channels, samples)`;
+                one such sound; or a batch `(batch, samples)` with `lengths`, or `(batch, channels, samples)`.
+            reference: the audio to compare it with, in the same forms; pair metrics need it.
+            text: reference transcripts, one for each estimate or one for all; text metrics need them.
+            language: of the speech, such as `en`: one for all, one for each estimate, or None.
+            sample_rate_hz: of arrays and tensors. Tensors of any float type and device are read, without gradient.
+            lengths, reference_lengths: the samples of each item of a padded batch; the second is the first if None.
 
         Returns:
             One {name: Score} per item, in order.
 
         Raises:
-            UserError: something is not what it should be, the lists differ in length, or audio has no samples or
-                samples that are not finite numbers.
+            UserError: something is not what it should be, or the lists differ in length.
         """
-        estimate = _check_list("estimate", estimate, Audio)
-        reference = None if reference is None else _check_list("reference", reference, Audio)
-        text = None if text is None else _check_list("text", text, (str, type(None)))
-        if not isinstance(language, str | None):
-            raise UserError(f"the language is a {type(language).__name__}; expected one for all, such as 'en', or None")
-        for side, values in (("reference", reference), ("text", text)):
-            if values is not None and len(values) != len(estimate):
-                raise UserError(f"{len(values)} {side} items for {len(estimate)} estimates; expected one each")
-        for side, audios in (("estimate", estimate), ("reference", reference or ())):
-            for index, audio in enumerate(audios):
-                audio.check(f"{side} {index}")
-        feature_names = [m.features_of(language) for m in self._plan.metrics.values()]
-        of_estimate, of_reference = (tuple(dict.fromkeys(f for pair in feature_names for f in pair[k])) for k in (0, 1))
-        features = {
-            "estimate_features": self._compute(of_estimate, estimate, len(estimate), language),
-            "reference_features": self._compute(of_reference, reference, len(estimate), language),
-        }
-        others = list(reference) if reference is not None else [None] * len(estimate)
+        estimates = read_sounds("estimate", estimate, sample_rate_hz, lengths)
+        count = len(estimates)
+        others = (
+            [None] * count
+            if reference is None
+            else read_sounds(
+                "reference", reference, sample_rate_hz, lengths if reference_lengths is None else reference_lengths
+            )
+        )
+        texts, languages = _one_each("text", text, count), _one_each("language", language, count)
+        if len(others) != count:
+            raise UserError(f"{len(others)} reference items for {count} estimates; expected one each")
+        scores: list[dict[str, Score]] = [{} for _ in estimates]
+        good = []
+        for index, sides in enumerate(zip(estimates, others)):
+            reason = next((side for side in sides if isinstance(side, Unusable)), None)
+            if reason is None:
+                good.append(index)
+            else:
+                scores[index] = {n: Score.failed(str(reason), m.protocol) for n, m in self._plan.metrics.items()}
+        pick = lambda values: [values[index] for index in good]  # noqa: E731
+        for index, found in zip(good, self._score(good, pick(estimates), pick(others), pick(texts), pick(languages))):
+            scores[index] = found
+        return scores
+
+    def _score(
+        self,
+        indexes: Sequence[int],
+        estimate: Sequence[Any],
+        others: Sequence[Any],
+        text: Sequence[str | None],
+        language: Sequence[str | None],
+    ) -> list[dict[str, Score]]:
+        """The scores of items whose audio is whole."""
+        features = [
+            self._compute([self._features_of(code, side) for code in language], audios, language)
+            for side, audios in enumerate((estimate, others))
+        ]
         silent = [tuple(audio is not None and is_silent(audio) for audio in pair) for pair in zip(estimate, others)]
         levels = [self._compare_levels(audio, other) for audio, other in zip(estimate, others)]
         scores: list[dict[str, Score]] = [{} for _ in estimate]
@@ -97,14 +123,15 @@ class LoadedMetric:
                 ready.append(
                     inputs_or_score(
                         metric,
-                        id=str(index),
+                        id=str(indexes[index]),
                         rate_hz=rate,
                         estimate=_signal(metric, audio, rate),
                         reference=_signal(metric, other, rate),
-                        text=text[index] if text is not None else None,
-                        language=language,
+                        text=text[index],
+                        language=language[index],
                         duration_s=audio.duration_s,
-                        **{side: values[index] for side, values in features.items()},
+                        estimate_features=features[0][index],
+                        reference_features=features[1][index],
                     )
                 )
             places = [k for k, r in enumerate(ready) if not isinstance(r, Score)]
@@ -117,6 +144,11 @@ class LoadedMetric:
                 )
         return scores
 
+    def _features_of(self, language: str | None, side: int) -> tuple[str, ...]:
+        """The features that the metrics read of one side, 0 for the estimate, for an item in a language."""
+        named = (name for metric in self._plan.metrics.values() for name in metric.features_of(language)[side])
+        return tuple(dict.fromkeys(named))
+
     def _compare_levels(self, estimate: Audio, reference: Audio | None) -> Compared:
         """Compares the levels of estimate and reference at the lowest rate in use."""
         rates = self._plan.rates("estimate", (reference or estimate).sample_rate_hz)
@@ -126,45 +158,40 @@ class LoadedMetric:
         return compared(to_signal(reference, rate), to_signal(estimate, rate), rate, generated=True)
 
     def _compute(
-        self, features: Sequence[str], audios: Sequence[Audio] | None, count: int, language: str | None
+        self, wanted: Sequence[Sequence[str]], audios: Sequence[Audio | None], languages: Sequence[str | None]
     ) -> list[dict[str, Any]]:
         """The features of each item by name, computed once for equal audio."""
-        spoken = base_language(language) if language is not None else None
-        rows: list[dict[str, Any]] = [{} for _ in range(count)]
-        if not audios:
-            return rows
-        once = list({id(audio): audio for audio in audios}.values())
-        for name in features:
+        spoken = [base_language(code) if code is not None else None for code in languages]
+        rows: list[dict[str, Any]] = [{} for _ in audios]
+        for name in dict.fromkeys(name for names_of in wanted for name in names_of):
             feature = self._features[name]
-            results = compute_features(feature, [prepare(a, feature.rate_hz) for a in once], [spoken] * len(once))
-            of = {id(audio): result for audio, result in zip(once, results)}
-            for row, result in zip(rows, (of[id(audio)] for audio in audios)):
-                row[name] = (
-                    Fault(of_error(result, with_type=False), "undefined") if isinstance(result, Exception) else result
-                )
+            places = [k for k, audio in enumerate(audios) if audio is not None and name in wanted[k]]
+            once = {(id(audios[k]), spoken[k]): k for k in reversed(places)}
+            signals = [prepare(audio, feature.rate_hz) for k in once.values() if (audio := audios[k]) is not None]
+            results = compute_features(feature, signals, [code for _, code in once]) if once else []
+            of = dict(zip(once, results))
+            for k in places:
+                result = of[id(audios[k]), spoken[k]]
+                if isinstance(result, Exception):
+                    result = Fault(of_error(result, with_type=False), "undefined")
+                rows[k][name] = result
         return rows
 
 
-def _check_list(side: str, values: Any, kind: type | tuple[type, ...]) -> list[Any]:
-    """One side of a batch as a list.
+def _one_each(side: str, values: Any, count: int) -> list[str | None]:
+    """One text for each item: those of a list, or one for all.
 
     Raises:
-        UserError: it is no list, or it holds something else.
+        UserError: there are more or fewer, or something else.
     """
-    expected = "Audio" if kind is Audio else "texts or None"
-    hint = (
-        "codec_bench.Audio(samples, sample_rate_hz) makes one, and Audio.read(path) reads one"
-        if kind is Audio
-        else None
-    )
-    if isinstance(values, str | Audio) or not isinstance(values, Iterable):
-        raise UserError(
-            f"{side} is a {type(values).__name__}; expected a list of {expected}, one for each item", hint=hint
-        )
-    items = list(values)
+    if values is None or isinstance(values, str):
+        return [values] * count
+    items = list(values) if isinstance(values, Iterable) else [values]
     for index, value in enumerate(items):
-        if not isinstance(value, kind):
-            raise UserError(f"{side} {index} is a {type(value).__name__}; expected a list of {expected}", hint=hint)
+        if not isinstance(value, str | None):
+            raise UserError(f"{side} {index} is a {type(value).__name__}; expected a text or None")
+    if len(items) != count:
+        raise UserError(f"{len(items)} {side} items for {count} estimates; expected one each, or one text for all")
     return items
 
 

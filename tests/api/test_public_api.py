@@ -72,8 +72,8 @@ def test_load_metric_scores_pairs_and_says_why_not(rng):
     assert score["wer[pocketsphinx]"].status == "refused"
     with pytest.raises(codec_bench.errors.UserError, match="1 reference items for 2 estimates"):
         metric(estimate=[noisy, noisy], reference=[clean])
-    with pytest.raises(codec_bench.errors.AudioError, match="not finite"):
-        metric(estimate=[codec_bench.Audio(np.full(100, np.nan), 16000)], reference=[clean])
+    (score,) = metric(estimate=[codec_bench.Audio(np.full(100, np.nan), 16000)], reference=[clean])
+    assert score["si_sdr"].status == "failed" and "not finite" in score["si_sdr"].reason
 
 
 def test_a_metric_that_is_given_something_else_says_what_it_expects():
@@ -81,13 +81,11 @@ def test_a_metric_that_is_given_something_else_says_what_it_expects():
     clip = codec_bench.Audio(samples, 16000)
     metric, heard = codec_bench.load_metric("snr"), codec_bench.load_metric("wer[pocketsphinx]")
     for call, message in (
-        (lambda: metric(reference=[clip], estimate=[samples]), "estimate 0 is a ndarray; expected a list of Audio"),
-        (lambda: metric(reference=clip, estimate=clip), "estimate is a Audio; expected a list of Audio"),
+        (lambda: metric(reference=[clip], estimate=[samples]), "estimate 0 is an array without a rate"),
         (lambda: metric(reference=["a.wav"], estimate=[clip]), "reference 0 is a str"),
         (lambda: metric(reference=[clip, None], estimate=[clip, clip]), "reference 1 is a NoneType"),
-        (lambda: heard(estimate=[clip], text="hello"), "text is a str; expected a list"),
         (lambda: heard(estimate=[clip], text=[3]), "text 0 is a int"),
-        (lambda: heard(estimate=[clip], text=["a"], language=["en"]), "the language is a list"),
+        (lambda: heard(estimate=[clip], text=["a"], language=["en", "de"]), "2 language items for 1 estimates"),
         (lambda: codec_bench.load_codec(None), "the name of a codec is a NoneType"),
         (lambda: codec_bench.Audio.read(None), "got a NoneType"),
         (lambda: codec_bench.Audio.read(samples), "got a ndarray"),

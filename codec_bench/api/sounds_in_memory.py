@@ -1,0 +1,102 @@
+"""Sounds of a caller's own memory: `Audio`, arrays, and tensors of any float type and device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.errors import AudioError, UserError
+from codec_bench.types import Audio
+
+MOST_CHANNELS = 32
+_HINT = "codec_bench.Audio(samples, sample_rate_hz) makes one, and Audio.read(path) reads one"
+
+
+class Unusable(str):
+    """Why an item cannot be scored."""
+
+    __slots__ = ()
+
+
+def read_sounds(side: str, values: Any, sample_rate_hz: int | None, lengths: Any = None) -> list[Audio | Unusable]:
+    """The sounds of one side of a batch; in place of one that cannot be scored stands the reason.
+
+    Args:
+        side: `estimate` or `reference`, for messages.
+        values: a list of `Audio`, arrays or tensors; one sound `(samples,)` or `(channels, samples)`; or a batch
+            `(batch, samples)` with lengths, or `(batch, channels, samples)`.
+        sample_rate_hz: of arrays and tensors. lengths: samples of each item of a batch; None for all.
+
+    Raises:
+        UserError: it is nothing of these, or arrays have no rate or not as many lengths as items.
+    """
+    if isinstance(values, str | bytes) or not (isinstance(values, Audio | Iterable) or _is_array(values)):
+        raise UserError(f"{side} is a {type(values).__name__}; expected sounds or a tensor of them", hint=_HINT)
+    if isinstance(values, Audio):
+        items: list[Any] = [values]
+    elif _is_array(values):
+        items = _items_of(side, values, lengths)
+    else:
+        items = list(values)
+    if not _is_array(values) and lengths is not None:
+        items = _cut(side, items, lengths)
+    return [_read(f"{side} {index}", item, sample_rate_hz) for index, item in enumerate(items)]
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or (hasattr(value, "detach") and hasattr(value, "ndim"))
+
+
+def _items_of(side: str, values: Any, lengths: Any) -> list[Any]:
+    """The items of an array or a tensor."""
+    if values.ndim == 3:
+        return list(values) if lengths is None else _cut(side, list(values), lengths)
+    if values.ndim == 2 and lengths is not None:
+        return _cut(side, list(values), lengths)
+    if values.ndim == 2 and values.shape[0] > MOST_CHANNELS:
+        raise UserError(
+            f"{side} has shape {tuple(values.shape)}, which would be a sound of {values.shape[0]} channels",
+            hint="give lengths= for a batch (batch, samples)",
+        )
+    if values.ndim not in (1, 2):
+        raise UserError(f"{side} has shape {tuple(values.shape)}; expected one, two or three dimensions")
+    return [values]
+
+
+def _cut(side: str, items: Sequence[Any], lengths: Any) -> list[Any]:
+    counts = [int(one) for one in lengths]
+    if len(counts) != len(items):
+        raise UserError(f"{len(counts)} lengths for {len(items)} items of {side}; expected one each")
+    for index, (item, count) in enumerate(zip(items, counts)):
+        if isinstance(item, Audio):
+            raise UserError(f"{side} {index} is Audio, which knows its length", hint="leave out lengths=")
+        if not 0 <= count <= item.shape[-1]:
+            raise UserError(f"{side} {index} has {item.shape[-1]} samples; its length is given as {count}")
+    return [item[..., :count] for item, count in zip(items, counts)]
+
+
+def _read(name: str, value: Any, sample_rate_hz: int | None) -> Audio | Unusable:
+    if not isinstance(value, Audio):
+        if not _is_array(value):
+            raise UserError(f"{name} is a {type(value).__name__}; expected Audio, an array or a tensor", hint=_HINT)
+        if sample_rate_hz is None:
+            raise UserError(f"{name} is an array without a rate", hint="give sample_rate_hz=")
+        try:
+            value = Audio(to_array(value), sample_rate_hz)
+        except ValueError as error:
+            return Unusable(f"{name}: {error}")
+    try:
+        value.check(name)
+    except AudioError as error:
+        return Unusable(error.message)
+    return value
+
+
+def to_array(value: Any) -> Any:
+    """An array of a tensor without its gradient; half and bfloat16 precision become float32."""
+    if isinstance(value, np.ndarray):
+        return value
+    value = value.detach()
+    return (value.float() if value.is_floating_point() else value).cpu().numpy()

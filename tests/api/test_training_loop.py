@@ -1,0 +1,170 @@
+"""Metrics in training code: tensors, one value for all or per item, bad items, torchmetrics over processes."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torchmetrics.functional.audio import scale_invariant_signal_distortion_ratio
+
+from codec_bench import load_metric
+from codec_bench.errors import UserError
+from codec_bench.torchmetrics import TorchMetric
+from codec_bench.types import Audio
+
+RATE = 16_000
+
+
+def _batch(count=3, seed=0):
+    """Sounds `(count, samples)` with their references, the estimates 20 dB noisier each."""
+    random = torch.Generator().manual_seed(seed)
+    reference = torch.randn(count, RATE, generator=random) / 10
+    noise = torch.randn(count, RATE, generator=random) / 10
+    return reference + noise * torch.tensor([0.1, 0.3, 0.9])[:count, None], reference
+
+
+def _values(scores, name="si_sdr"):
+    return [row[name].value for row in scores]
+
+
+def _expected(estimate, reference):
+    return [float(scale_invariant_signal_distortion_ratio(a, b)) for a, b in zip(estimate.double(), reference.double())]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_tensors_of_any_float_type_with_or_without_gradient(dtype):
+    estimate, reference = _batch()
+    given = estimate.to(dtype).requires_grad_(True)
+    found = load_metric("si_sdr")(estimate=list(given), reference=list(reference.to(dtype)), sample_rate_hz=RATE)
+    assert _values(found) == pytest.approx(_expected(given.detach(), reference.to(dtype)), abs=1e-3)
+    assert given.grad is None and given.requires_grad
+
+
+def test_shapes():
+    estimate, reference = _batch()
+    expected = _expected(estimate, reference)
+    metric = load_metric("si_sdr")
+    lengths = torch.full((3,), RATE)
+    one = metric(estimate=estimate[0], reference=reference[0], sample_rate_hz=RATE)
+    stereo = metric(estimate=estimate[:1].repeat(2, 1), reference=reference[:1].repeat(2, 1), sample_rate_hz=RATE)
+    batch = metric(estimate=estimate, reference=reference, lengths=lengths, sample_rate_hz=RATE)
+    channels = metric(estimate=estimate[:, None], reference=reference[:, None], sample_rate_hz=RATE)
+    arrays = metric(estimate=list(estimate.numpy()), reference=list(reference.numpy()), sample_rate_hz=RATE)
+    assert _values(one) == _values(stereo) == pytest.approx(expected[:1], abs=1e-3)
+    assert _values(batch) == _values(channels) == _values(arrays) == pytest.approx(expected, abs=1e-3)
+
+
+def test_padding_is_not_scored():
+    estimate, reference = _batch()
+    padded = torch.cat([estimate, torch.full((3, 4000), 0.5)], 1)
+    found = load_metric("si_sdr")(estimate=padded, reference=reference, lengths=[RATE] * 3, sample_rate_hz=RATE)
+    assert _values(found) == pytest.approx(_expected(estimate, reference), abs=1e-3)
+
+
+def test_a_bad_item_fails_and_the_others_have_their_scores():
+    estimate, reference = _batch()
+    estimate[1, 7] = float("nan")
+    found = load_metric("si_sdr,snr")(estimate=list(estimate), reference=list(reference), sample_rate_hz=RATE)
+    assert [row["si_sdr"].status for row in found] == ["ok", "failed", "ok"] == [row["snr"].status for row in found]
+    whole = _expected(estimate, reference)
+    assert [found[0]["si_sdr"].value, found[2]["si_sdr"].value] == pytest.approx([whole[0], whole[2]], abs=1e-3)
+    integers = load_metric("snr")(estimate=[(estimate[0] * 100).int()], reference=[reference[0]], sample_rate_hz=RATE)
+    assert integers[0]["snr"].status == "failed"
+
+
+def test_texts_and_languages_are_one_for_all_or_one_each():
+    sound = Audio(np.zeros(RATE), RATE)
+    metric = load_metric("wer[pocketsphinx]")
+    one = metric(estimate=[sound] * 2, text="hello", language="en")
+    each = metric(estimate=[sound] * 2, text=["hello", "hello"], language=["en", "de"])
+    assert [row["wer[pocketsphinx]"].status for row in each][1] == "refused"
+    assert one[0]["wer[pocketsphinx]"] == one[1]["wer[pocketsphinx]"] == each[0]["wer[pocketsphinx]"]
+    with pytest.raises(UserError, match="3 text items for 2"):
+        metric(estimate=[sound] * 2, text=["a"] * 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"estimate": torch.zeros(64, 100)}, "lengths="),
+        ({"estimate": torch.zeros(100), "sample_rate_hz": None}, "without a rate"),
+        ({"estimate": torch.zeros(2, 100), "lengths": [100]}, "1 lengths for 2 items"),
+        ({"estimate": torch.zeros(2, 100), "lengths": [100, 101]}, "its length is given as 101"),
+        ({"estimate": "a.wav"}, "expected sounds"),
+        ({"estimate": [3]}, "expected Audio, an array or a tensor"),
+        ({"estimate": torch.zeros(1, 2, 3, 4)}, "expected one, two or three dimensions"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(arguments, says):
+    with pytest.raises(UserError, match=says):
+        load_metric("snr")(**{"sample_rate_hz": RATE, **arguments})
+
+
+# ---------------------------------------------------------------------------------------------------------- torchmetrics
+
+
+def _update(metric, estimate, reference):
+    metric.update(estimate, reference)
+
+
+@pytest.mark.parametrize("name", ["si_sdr", "snr", "stoi"])
+def test_updates_add_up_to_the_mean_of_all_items(name):
+    estimate, reference = _batch()
+    metric = TorchMetric(name, sample_rate_hz=RATE, device="cpu")
+    for n in range(3):
+        _update(metric, estimate[n : n + 1], reference[n : n + 1])
+    scores = load_metric(name, device="cpu")(estimate=list(estimate), reference=list(reference), sample_rate_hz=RATE)
+    assert float(metric.compute()) == pytest.approx(np.mean(_values(scores, name)), rel=1e-12)
+    metric.reset()
+    _update(metric, estimate[:1], reference[:1])
+    assert float(metric.compute()) == pytest.approx(scores[0][name].value, rel=1e-12)
+    copies = [metric.clone(), pickle.loads(pickle.dumps(metric))]
+    assert [float(copy.compute()) for copy in copies] == [float(metric.compute())] * 2
+    forward = metric(list(estimate[1:2]), list(reference[1:2]))
+    assert float(forward) == pytest.approx(scores[1][name].value, rel=1e-12)
+
+
+def test_several_names_give_several_values_and_failures_are_counted():
+    estimate, reference = _batch()
+    estimate[0, 0] = float("inf")
+    metric = TorchMetric("si_sdr,snr", sample_rate_hz=RATE, device="cpu")
+    _update(metric, estimate, reference)
+    assert set(metric.compute()) == {"si_sdr", "snr"} and metric.failures.tolist() == [1, 1]
+    with pytest.raises(UserError, match="fad"):
+        TorchMetric("fad[ge2e]", sample_rate_hz=RATE)
+
+
+def test_processes_are_joined_by_their_sums(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    torch.save(_batch(), tmp_path / "batch.pt")
+    script = Path(__file__).parent / "assets" / "one_rank.py"
+    run = [sys.executable, "-P", str(script)]
+    more = [str(port), "si_sdr", str(tmp_path / "batch.pt")]
+    ranks = [subprocess.Popen([*run, str(n), *more], stdout=subprocess.PIPE, text=True) for n in range(2)]
+    found = [float(rank.communicate(timeout=300)[0]) for rank in ranks]
+    assert found == pytest.approx([np.mean(_expected(*_batch()))] * 2, abs=1e-3)
+
+
+# ------------------------------------------------------------------------------------------------------------- own code
+
+
+def test_a_package_in_the_current_folder_is_found(tmp_path, monkeypatch):
+    from codec_bench.registry import declared_methods, load_attribute
+
+    package = tmp_path / "mypkg_of_a_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    source = "class RVQ:\n    def encode(self, batch): ...\n    def decode(self, codes): ...\n"
+    (package / "codec.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    assert {"encode", "decode"} <= declared_methods("mypkg_of_a_test.codec:RVQ")
+    made = load_attribute("mypkg_of_a_test.codec:RVQ")
+    assert made.__name__ == "RVQ" and Path(made.encode.__code__.co_filename).parent == package
