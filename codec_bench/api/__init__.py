@@ -1,7 +1,8 @@
 """What the commands do, as functions: one file a verb. `codec_bench` exports them.
 
 Which file to open
-    Measuring: `evaluate.py`, `score.py`, `run_benchmark.py`, and `load_metric.py` for metrics without a run.
+    Measuring: `evaluate.py`, `score.py`, `run_benchmark.py`, and `load_metric.py` for metrics without a run
+    (`sounds_in_memory.py` reads its arrays and tensors).
     `executors.py` says where a run is carried out, `metric_groups.py` what a group of metrics stands for. `tracking.py`
     follows a run, and `trackers.py` tells the services of it. Runs that exist: `compare.py`, `sample_size.py`,
     `report.py`, `export.py`, `merge.py`, `import_results.py`. `cached_answers.py` is what is kept of models for other
