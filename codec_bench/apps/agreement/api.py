@@ -1,4 +1,4 @@
-"""How well judges agree with each other, or with people who rated the same answers or sounds."""
+"""Agreement of judges with each other and with people's ratings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def agreement(
     by: str | Sequence[str] | None = None,
     most_apart: int = APART,
 ) -> Agreement:
-    """Compares raters of the same items: the judges of runs with each other, or with people.
+    """Compares raters of the same items: judges of runs, or judges with people.
 
     Without `human`, the first judge is the reference, and every other judge is compared with it. With `human`, each
     judge is compared with the majority of the people, with their mean, and with each of them; up to six people are also
@@ -87,7 +87,7 @@ def agreement(
         >>> samples = list(open_run("runs/small").samples())  # the run of evaluate's example
         >>> rows = ["id,system,rater,score"]
         >>> rows += [f"{one.id},{name},ann,{score}" for one in samples for name, score in (("g722", 5), ("g711-ulaw", 3))]
-        >>> written = Path("people.csv").write_text("\\n".join(rows))
+        >>> written = Path("people.csv").write_text("\n".join(rows))
         >>> found = agreement(runs="runs/small", human="people.csv", metrics="stoi", scale=(1, 5))
         >>> found.items, found.pairs[0].reference, found.pairs[0].rater
         (16, 'ann', 'stoi')
@@ -139,7 +139,7 @@ def agreement(
 
 
 def _standard(panel: Panel, material: Material, scale: Scale | None) -> Standard | None:
-    """What P.1401 says of the judges and metrics beside people's ratings; None where there are no such ratings."""
+    """The figures of ITU-T P.1401, or None without people's ratings."""
     persons, machines = panel.of_role("person"), panel.of_role("judge", "metric")
     if panel.kind != "rating" or not persons or not machines:
         return None
@@ -265,7 +265,7 @@ def _preferences(material: Material, items: Sequence[Item], equal_within: float)
 
 
 def _disambiguate(raters: Sequence[Rater]) -> None:
-    """Gives raters of one name, such as a person who is called like a judge, names of their own."""
+    """Renames raters that share a name, such as a person called like a judge."""
     seen: set[str] = set()
     for rater in raters:
         name, count = rater.name, 1

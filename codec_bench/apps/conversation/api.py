@@ -227,7 +227,7 @@ def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, de
 
 
 def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> SocketModel | InProcess:
-    """A model as something to talk with. A model that does not converse in time becomes a cascade.
+    """A model that converses; one that does not in time becomes a cascade.
 
     Raises:
         UserError: it cannot.
@@ -240,7 +240,7 @@ def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> SocketMod
 
 
 def _joined(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run asked, with what it asked before: further conversations and systems may be added.
+    """Merges the request of a run with this one: conversations and systems add up.
 
     Raises:
         UserError: the folder holds a run that asked something else.
@@ -385,7 +385,7 @@ def _values(
 
 
 def _marked(run: Path, marks: _Marks) -> Conversations:
-    """Measures the sessions that a run folder holds, and writes the summary, the lines and the page."""
+    """Measures the sessions of a run folder; writes summary, lines and page."""
     facts = _facts(run)
     talks = {talk.id: talk for talk in fit(facts["script"], Script, source=str(run / "run.json")).conversations}
     pairs = {name for talk in talks.values() if talk.clean is not None for name in (talk.id, talk.clean)}

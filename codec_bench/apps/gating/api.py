@@ -117,7 +117,7 @@ def gate_freeze(runs: PathLike | Sequence[PathLike], *, out: PathLike, system: s
 def gate_calibrate(
     baseline: PathLike, *, out: PathLike | None = None, alpha: float | None = None, power: float | None = None
 ) -> Calibration:
-    """Computes which regressions a baseline can show, and writes a gate with these as margins.
+    """Computes the regressions that a baseline can show, as margins of a gate.
 
     Args:
         baseline: a file of `gate_freeze`.
@@ -180,7 +180,7 @@ def gate_check(
     spec: PathLike | GateSpec | None = None,
     system: str | None = None,
 ) -> GateResult:
-    """Compares a run with a baseline: each metric is better, same, worse, or cannot be told.
+    """Compares a run with a baseline: better, same, worse or cannot tell.
 
     Args:
         run: a run folder, or several repeats of one system.

@@ -164,7 +164,7 @@ def judge_check(
 def _ask(
     folder: Path, plan: Plan, judge: str, settings: Mapping[str, Mapping[str, Any]], terms: Terms | None, running: Running, dry_run: bool = False
 ) -> Outcome:  # fmt: skip
-    """Asks what is left of the questions; what all of them cost is told before the first is asked."""
+    """Asks the unanswered questions, after their cost was reported."""
     quiet_running = replace(running, cache=False, page=False, retry_failed=True, on_folder=lambda *_: None)
     run = partial(
         run_benchmark, benchmark=[str(one) for one in write_questions(folder / QUESTIONS, plan)], model=judge, out=folder / ANSWERS,
@@ -191,8 +191,7 @@ def _check_counts(per_kind: int, repeats: int) -> None:
 def _select_parts(
     judge: str, settings: Mapping[str, Mapping[str, Any]], parts: str | Sequence[str] | None, rubrics: str | Sequence[str] | None, running: Running
 ) -> tuple[dict[str, JudgeMetric], list[tuple[str, str]], tuple[str, ...]]:  # fmt: skip
-    """The rubrics by the names of their questions, what is left out and why, and the kinds of sounds that are asked
-    about.
+    """Selects rubrics and kinds of sounds, and gives reasons for the others.
 
     Raises:
         UserError: the model cannot do what was asked for, or a rubric does not fit.

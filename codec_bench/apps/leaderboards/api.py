@@ -1,4 +1,4 @@
-"""Published leaderboards, with one's own runs placed among their rows (see `board.py` and `own_rows.py`)."""
+"""Published leaderboards with the user's runs among their rows."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def leaderboard(
 
 
 def _rank(row: Row, rules: Rules) -> tuple[bool, Decimal, Decimal, str]:
-    """What rows are sorted by: the best average first, and last the incomplete rows and those that are not compared.
+    """Sort key: best average first; incomplete and uncompared rows last.
 
     Averages that are shown alike are told apart by what was not shown, as ranks are.
     """
@@ -94,7 +94,7 @@ def _rank(row: Row, rules: Rules) -> tuple[bool, Decimal, Decimal, str]:
 
 
 def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
-    """The definition of a leaderboard, by its name or as a file of one's own, and the file of its published rows.
+    """A leaderboard's definition by name or file, and its published rows' file.
 
     Raises:
         UnknownName: there is no such leaderboard.
@@ -121,9 +121,7 @@ def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
 
 
 def _located(definition: BoardDefinition, folder: Path) -> BoardDefinition:
-    """The definition with the paths of benchmarks of one's own: a path, or the name of a folder beside the board,
-    counts from there.
-    """
+    """The definition with paths of local benchmarks relative to its folder."""
     from codec_bench.benchmark import has_benchmark, is_path
 
     def locate(benchmark: str) -> str:
@@ -138,7 +136,7 @@ def _located(definition: BoardDefinition, folder: Path) -> BoardDefinition:
 
 
 def _check_columns(definition: BoardDefinition, file: str) -> None:
-    """Refuses a column whose benchmark there is not, or whose benchmark has no such metric."""
+    """Refuses a column without such a benchmark or metric."""
     from codec_bench.benchmark import has_benchmark, load_benchmark
 
     for column in definition.columns:

@@ -1,5 +1,4 @@
-"""Listening and reading by people: the page that raters use, the key that names its systems, and what their answers
-say.
+"""Listening and reading tests with people: page, key and analysis of ratings.
 
 Which file to open
     `kinds.py`      the kinds of test: what is asked, the instructions, which values an answer may have.

@@ -166,7 +166,7 @@ def _read_page_file(path: Path) -> tuple[str, AnswerFile]:
 
 
 def checksum(document: Mapping[str, Any]) -> str:
-    """The checksum that the page writes for a file: CRC-32 of its content as JSON in ASCII without spaces."""
+    """The page's checksum of a file: CRC-32 of its content as compact ASCII JSON."""
     rows = [
         [row.get("trial"), row.get("stimulus"), row.get("value"), row.get("ms"), row.get("first", ""), _pairs(row.get("texts"))]
         for row in document["answers"]

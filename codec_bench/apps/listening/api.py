@@ -1,4 +1,4 @@
-"""Listening tests: a page from a run, and what its raters say. The functions behind `codec-bench listen`."""
+"""Exports and imports listening tests (`codec-bench listen`)."""
 
 from __future__ import annotations
 
@@ -52,8 +52,7 @@ def export_listening(
     screening: str | Sequence[str] | None = None,
     seed: int = 0,
 ) -> ListeningSheet:
-    """Writes a listening or reading test for people: one page without a server, and the key that says which system is
-    which.
+    """Writes a listening or reading test: a page without a server, and its key.
 
     The page holds its sounds, plays them in step, is used with keyboard or mouse, keeps the answers in the browser, and
     saves them to a file, which `import_listening` reads. It holds no names of systems, samples or runs. The order of

@@ -1,5 +1,4 @@
-"""Checks of a rater after ITU-T P.808: questions and sounds before the test, and gold questions and traps that look
-like its trials.
+"""Rater checks after ITU-T P.808: qualification, gold questions and traps.
 
 What each one asks, and when it is passed
     `qualification` asks with what the rater listens, about hearing, and about the language; every answer must be one
@@ -43,7 +42,7 @@ written.
 
 
 class CheckAudio(NamedTuple):
-    """What checks are made from: a sound of the test, and the ten digits as `digits.read_digits` gives them."""
+    """The audio that checks are made from: a sound of the test and ten digits."""
 
     speech: Audio
     digits: Sequence[np.ndarray]
@@ -51,9 +50,7 @@ class CheckAudio(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check before the test: how many questions it has, how many must be right, and how the question of a number is
-    made.
-    """
+    """A check before the test: its questions, its pass mark and their maker."""
 
     count: int
     fewest: int
@@ -153,9 +150,7 @@ def beeping(sound: Audio, beeps: int) -> Audio:
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """A gold question: a sound, its reference where the kind plays one, and the answer that it must get on each scale,
-    None for any.
-    """
+    """A gold question: a sound, its reference, and the right answer on each scale."""
 
     audio: Path
     reference: Path | None
@@ -163,8 +158,7 @@ class Gold:
 
 
 def read_gold(path: Path, kind: Kind, scales: Sequence[Scale], scale: tuple[int, int], *, open: bool) -> list[Gold]:
-    """Reads a table of gold questions: a CSV with the columns `audio` and `answer`, or one column of answers for each
-    scale of the kind.
+    """Reads gold questions: a CSV with `audio` and `answer`, or a column a scale.
 
     Args:
         scales, scale: of the kind. open: whether a reference is played, which the column `reference` names.

@@ -1,4 +1,4 @@
-"""A mean over raters and items that are crossed: many people rate many sounds, both drawn from more of their kind.
+"""Means over crossed raters and items, both drawn at random.
 
 The variance is the two-way cluster-robust one (Cameron, Gelbach and Miller 2011): that over raters plus that over items
 minus that of single ratings, and at least the larger of the first two; each times n / (n - 1) of its units. The degrees
@@ -76,7 +76,7 @@ def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: 
 
 
 def crossed_interval(values: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> Interval:
-    """The interval of a mean over people and sounds, as `crossed_spread` takes them; its method is `crossed`."""
+    """The interval of a mean over raters and items, by the method `crossed`."""
     spread = crossed_spread(values, people, sounds)
     reach = spread.reach(LEVEL)
     if reach is None:
@@ -85,7 +85,7 @@ def crossed_interval(values: Sequence[float], people: Sequence[Hashable], sounds
 
 
 def crossed_test(differences: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> PairedTest:
-    """Whether two systems differ, from the differences A minus B of each rater and item: Student's t."""
+    """Tests whether two systems differ, by Student's t over raters and items."""
     spread = crossed_spread(differences, people, sounds)
     reach = spread.reach(LEVEL)
     if spread.error is None or reach is None:

@@ -1,5 +1,4 @@
-"""Digits in noise, which ITU-T P.808 uses to check hearing: three spoken digits behind noise that has the digits' own
-spectrum.
+"""Digits in noise, the hearing check of ITU-T P.808.
 
 Conventions
     The digits are ten sounds: those of the package, in English by a synthetic voice
@@ -34,7 +33,7 @@ _BINS = 1 << 14
 
 
 def read_digits(folder: Path | None) -> list[np.ndarray]:
-    """The sounds of the digits 0 to 9, each float32 `(samples,)` at `RATE_HZ` with a root mean square of 1.
+    """The digits 0 to 9, each float32 `(samples,)` at `RATE_HZ` with an RMS of 1.
 
     Args:
         folder: of sound files named 0 to 9, such as `7.wav`; None for those of the package.

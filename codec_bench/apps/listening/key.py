@@ -1,4 +1,4 @@
-"""The key of a listening test: which stimulus of which trial is which system. Raters must not see it.
+"""The key of a test: the system of each stimulus. Raters must not see it.
 
 Conventions
     A key is a JSON file with the SHA-256 of its own content and of the page that it belongs to. A key that was changed

@@ -1,5 +1,4 @@
-"""The kinds of listening test, one row each: what a rater sees and answers, on which scales, against what, and how it
-is scored.
+"""The kinds of listening test, one row each.
 
 Conventions
     How an item forms trials (`trial`): `all` systems in one trial, `each` system in one, `pairs` of systems, or `none`.
@@ -125,7 +124,7 @@ class Kind:
 
     @property
     def sounds_only(self) -> bool:
-        """Whether it compares with a reference that the answers of a benchmark do not have."""
+        """Whether it needs a reference that answers of a benchmark lack."""
         return self.hidden or self.plays_reference
 
     def bounds(self, scale: tuple[int, int]) -> tuple[float, float]:
@@ -300,7 +299,7 @@ def kind_of(name: str) -> Kind:
 
 
 def scale_of(kind: str, scale: str | None) -> tuple[int, int]:
-    """The lowest and the highest number of an answer; (0, 0) for a kind whose answers are no numbers.
+    """The lowest and highest answer, or (0, 0) where answers are no numbers.
 
     Args:
         scale: of the kind `rating`: `0-5`, `1-5`, or None for the first.
@@ -320,9 +319,7 @@ def scale_of(kind: str, scale: str | None) -> tuple[int, int]:
 
 
 def scales_of(kind: Kind, scale: tuple[int, int], *, has_reference: bool, answers: bool) -> tuple[Scale, ...]:
-    """The scales with words that a trial asks for, in the order of their columns; none for sliders, options and
-    decisions.
-    """
+    """The scales of a trial with their words; none for sliders and options."""
     if kind.scales:
         return kind.scales
     words = {

@@ -1,5 +1,4 @@
-"""What runs have to hear and to read: their items, each with what every system made of it; which are taken, and the
-trials they form.
+"""The items of runs for a listening test, and the trials they form.
 
 Conventions
     An item is taken only if every chosen system has something for it, so that all systems are judged on the same items.
@@ -87,7 +86,7 @@ class Material:
     runs: Sequence[Run] = field(repr=False)
 
     def reference(self, item: Item) -> Path | None:
-        """The reference audio of an item, or the sound of its question; None if there is no such file."""
+        """The reference audio of an item or the sound of its question, or None."""
         if self.answers:
             return item.sound
         return next((path for run in self.runs if (path := run.reference_audio(item.id)) is not None), None)
@@ -297,7 +296,7 @@ class Drawn:
 
 
 def draw_order(items: Sequence[Item], seed: int) -> list[Item]:
-    """All items in the order in which they are taken: the groups in turn, each in an order of its own."""
+    """All items in draw order: groups in turn, each shuffled by itself."""
     rng = random.Random(seed)
     groups: dict[tuple[str, ...], list[Item]] = defaultdict(list)
     for item in sorted(items, key=lambda one: one.id):
@@ -326,8 +325,7 @@ def arrange(
     seed: int,
     checks: Sequence[Drawn] = (),
 ) -> list[Drawn]:
-    """The trials of a test in the order of their ids: checks and practice first, then all others and the repeated ones,
-    shuffled.
+    """The trials in order: checks and practice first, the others shuffled.
 
     Args:
         items: in the order in which they were taken; the first `training` of them are for practice, one trial each.

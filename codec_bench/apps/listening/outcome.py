@@ -1,4 +1,4 @@
-"""What the ratings say: the value of every system with its intervals, of every pair of systems, and of every rater.
+"""The outcome of a listening test: values of systems, pairs and raters.
 
 Conventions
     All ratings of one rater resemble each other, and so do those of one speaker. The interval of a value is over both:
@@ -39,7 +39,7 @@ POSITION = "shown as A"
 
 @dataclass(frozen=True, slots=True)
 class SystemValue:
-    """What the raters said of one system, or of the first of two (`other` is the second, for a preference).
+    """The value of one system, or of the first of two.
 
     Args:
         scale: its name, of a kind with several; else empty. system, other: names. value: the mean of the scores that
@@ -75,7 +75,7 @@ class SystemValue:
 
 @dataclass(frozen=True, slots=True)
 class SystemPair:
-    """Two systems that the same raters rated on the same items: the difference A minus B, with its interval and p."""
+    """The paired difference A minus B of two systems, with interval and p."""
 
     a: str
     b: str
@@ -222,7 +222,7 @@ def _value(key: Key, kind: Kind, of: tuple[str, str, str], rows: Sequence[Rating
 
 
 def _exact(scores: Sequence[float]) -> float:
-    """How often guesses would be right as often as these, or more often (the binomial distribution with 1/2)."""
+    """The binomial probability that guesses are right at least as often."""
     from scipy.special import bdtrc
 
     right = round(sum(scores))
@@ -237,7 +237,7 @@ def _sounds(rows: Sequence[Rating]) -> list[str]:
 def _intervals(
     key: Key, kind: Kind, scores: Sequence[float], raters: Sequence[str], sounds: Sequence[str]
 ) -> tuple[Interval, Interval, Interval]:
-    """The intervals of a mean: over raters and items, over raters, and over speakers or items."""
+    """The intervals of a mean: crossed, over raters, and over items."""
     intervals = [
         _over(key, kind, scores, clusters, unit)
         for clusters, unit in ((raters, "raters"), (sounds, "speakers or items"))

@@ -1,4 +1,4 @@
-"""The answers of raters with their systems: one row for each answer, and what became of it.
+"""The answers of raters with their systems, one row for each.
 
 What becomes of an answer (`status`)
     `used`, or why it does not count: `training`, `repeat`, `check` (of the rater), `reference` (the hidden one, from
@@ -170,7 +170,7 @@ def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], lis
 
 
 def answer_slots(trial: Trial, key: Key) -> tuple[str, ...]:
-    """What a trial asks for an answer to: its stimuli, each on every scale, or one answer to all of it."""
+    """The ids that a trial expects answers for."""
     kind = kind_of(key.kind)
     if kind.is_per_trial or is_question(trial):
         return ("",)
@@ -179,9 +179,7 @@ def answer_slots(trial: Trial, key: Key) -> tuple[str, ...]:
 
 
 def is_question(trial: Trial) -> bool:
-    """Whether a trial is a question to the rater, of which the answer is an option, or digits where there are no
-    options.
-    """
+    """Whether a trial is a question to the rater (an option or digits)."""
     return trial.check in CHECKS
 
 
@@ -201,9 +199,7 @@ def _is_digits(value: Any, count: int) -> bool:
 
 
 def _differences(rows: Sequence[Rating]) -> list[Rating]:
-    """The rows of a file with difference grades: the value of a system less that of the hidden reference in the same
-    trial.
-    """
+    """Rows of difference grades: system minus hidden reference of its trial."""
     hidden = {row.trial: row.value for row in rows if row.system == REFERENCE}
     differences = []
     for row in rows:

@@ -1,5 +1,4 @@
-"""Which raters are marked by which rule. Everybody is tested by every rule that the test allows; only the rules that
-were named leave out.
+"""Screening rules for raters. Only the rules that are named exclude raters.
 
 The rules
     `constant`: all answers are the same, of at least 6.
@@ -246,7 +245,7 @@ def rules_of(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def screen(rows: Iterable[Rating], key: Key, removing: Sequence[str]) -> list[Finding]:
-    """What every rule finds of every rater, by rule; of rules that the test does not allow only those that are named.
+    """Applies every rule that the test allows to every rater.
 
     Args:
         rows: all ratings. removing: the rules by which raters are left out.

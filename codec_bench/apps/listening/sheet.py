@@ -1,5 +1,4 @@
-"""From the material of runs to a listening test: the items are taken, their sounds made alike, and page and key
-written.
+"""Writes a listening test: selects items, equalises sounds, writes page and key.
 
 Conventions
     The page holds ids, sounds and texts, and nothing of the systems' names, of the samples' ids or of the runs. All of
@@ -130,7 +129,7 @@ class ListeningSheet:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The trials of a test, and the files of the sounds of each item by what they are, with their lengths."""
+    """The trials of a test, and the encoded sounds of each item."""
 
     trials: Sequence[Drawn]
     files: Mapping[str, Mapping[str, bytes]]
@@ -209,7 +208,7 @@ def take(material: Material, plan: Plan, encode: Encode, *, rate_hz: int | None 
 def _checks(
     plan: Plan, material: Material, items: Sequence[Item], first: Mapping[str, Audio], rate_hz: int | None
 ) -> Iterator[tuple[Drawn, Mapping[str, Audio]]]:
-    """The checks of a rater, with their sounds: questions before the test, gold questions and traps.
+    """The checks of a rater with their sounds: questions, gold and traps.
 
     Args:
         items: that count. first: the sounds of the first item.
@@ -277,7 +276,7 @@ def _is_open(plan: Plan, material: Material) -> bool:
 def _sounds(
     item: Item, plan: Plan, reference: Path | None, material: Material, rate_hz: int | None
 ) -> dict[str, Audio]:
-    """The sounds of an item by what they are: systems, the reference and its anchors, or the sound of the question."""
+    """The sounds of an item by role."""
     paths = {name: output.audio for name, output in item.outputs.items() if output.audio is not None}
     if reference is None or not (plan.kind.hidden or _is_open(plan, material)):
         return alike(paths, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)

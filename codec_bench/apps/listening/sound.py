@@ -1,5 +1,4 @@
-"""The sounds of an item as they go into a page, made alike: nothing but their content tells one from another; and the
-anchors.
+"""Equalises the sounds of an item, and makes anchors.
 
 Conventions
     All sounds of an item have one sample rate, one number of channels and one size of file. The rate is the highest
@@ -45,7 +44,7 @@ _MOST_PADDING = (1 << 24) - 1
 def alike(
     paths: Mapping[str, Path], *, rate_hz: int | None = None, loudness_lufs: float | None = None
 ) -> dict[str, Audio]:
-    """Reads sounds and gives them one rate, one number of channels and, if they are about equally long, one length.
+    """Reads sounds at one rate, channel count and, where close, one length.
 
     Args:
         paths: the files, by what each is. rate_hz: the rate; None for the highest among them.
@@ -163,7 +162,7 @@ def low_pass(cutoff_hz: float, sample_rate_hz: int) -> np.ndarray:
 
 
 def anchor(reference: Audio, cutoff_hz: float) -> Audio:
-    """The reference through the low-pass filter of an anchor: same rate, channels and length, clipped to full scale.
+    """The low-passed reference: same rate, channels and length, clipped.
 
     Raises:
         UserError: as `low_pass`.

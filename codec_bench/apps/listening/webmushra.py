@@ -43,7 +43,7 @@ Row = tuple[str, str, Any, float | None]
 
 
 def write_webmushra(material: Material, plan: Plan, folder: Path) -> ListeningSheet:
-    """Writes the configuration and the sounds of a MUSHRA test into a folder, and its key beside the folder.
+    """Writes a MUSHRA test for webMUSHRA into a folder, with its key.
 
     Raises:
         UserError: the test is of another kind, no item can be taken, or a file cannot be written.
@@ -80,7 +80,7 @@ def write_webmushra(material: Material, plan: Plan, folder: Path) -> ListeningSh
 
 
 def _wav_files(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
-    """Each sound as 16-bit WAV; of one item all are equally long, so all files are equally large."""
+    """Each sound of an item as 16-bit WAV, all of one size."""
     return {name: wav_bytes(sound) for name, sound in sounds.items()}
 
 
@@ -180,6 +180,6 @@ def _rating(row: Mapping[str, str]) -> Row:
 
 
 def own_id(stimulus: str, trial: Trial) -> str:
-    """The id of a stimulus that webMUSHRA has named itself: the hidden reference, or an anchor that it made."""
+    """The id of a stimulus that webMUSHRA names itself."""
     system = REFERENCE if stimulus == HIDDEN else anchor_name(_OWN_ANCHORS.get(stimulus, ""))
     return next((one.id for one in trial.stimuli if one.system == system), stimulus)

@@ -1,4 +1,4 @@
-"""Profiles of codecs: what is measured of one codec, and what only several of them show together.
+"""Profiles of codecs.
 
 Which file to open
     `api.py`         the verb; `command.py` what is typed.

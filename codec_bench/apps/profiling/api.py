@@ -1,4 +1,4 @@
-"""The whole profile of one or several codecs: bitrates, codebooks, cost, latency, robustness, quality, and checks.
+"""Profiles codecs: bitrate, codebooks, cost, latency, robustness, quality.
 
 Each codec is measured in a process of its own, which is ended when it does not answer. What a codec does wrong is
 reported for that codec in one sentence. The other codecs are not affected. The measurements are in `profiling/`, one

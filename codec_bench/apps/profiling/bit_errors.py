@@ -1,4 +1,4 @@
-"""Single bit errors: one bit of a packet, or of a code in binary, is turned round; `loss.py` says what is measured."""
+"""Single bit errors in packets or codes (see `loss.py`)."""
 
 from __future__ import annotations
 

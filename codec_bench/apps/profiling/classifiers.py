@@ -1,4 +1,4 @@
-"""Two small classifiers of sparse or dense features: a linear one, and one with a hidden layer.
+"""Two small classifiers: linear, and with one hidden layer.
 
     accuracy = right(features, classes, folds, hidden=0, seed=0).mean()
 
@@ -23,7 +23,7 @@ HIDDEN, COMPONENTS, STEPS = 16, 64, 60
 
 
 def predict_correct(features: Any, classes: np.ndarray, folds: np.ndarray, *, hidden: int, seed: int) -> np.ndarray:
-    """Which items are classified right by a classifier that was fitted without their fold.
+    """Which items are classified right in cross-validation over folds.
 
     Args:
         features: float64 `(items, dimensions)`, a NumPy array or one of scipy's CSR arrays.
@@ -62,7 +62,7 @@ def ridge(features: Any, classes: np.ndarray, count: int, others: Any) -> np.nda
 
 
 def components(features: Any) -> np.ndarray:
-    """The principal components of all items, at most `COMPONENTS`, of a mean squared length of 1 in all."""
+    """The first principal components, scaled to a mean squared length of 1."""
     among = _dense(features @ features.T)
     rows = among.mean(axis=0)
     values, vectors = np.linalg.eigh(among - rows - rows[:, None] + among.mean())
@@ -79,9 +79,7 @@ def _dense(matrix: Any) -> np.ndarray:
 def train(
     features: np.ndarray, classes: np.ndarray, count: int, *, hidden: int, seed: int
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Trains the one with a hidden layer; gives the function from features to the log-probabilities of the `count`
-    classes.
-    """
+    """Trains the hidden-layer classifier; returns its log-probability function."""
     from scipy.optimize import minimize
 
     shapes = _shapes(features.shape[1], count, hidden)

@@ -1,4 +1,4 @@
-"""How much of its codebooks a codec uses, and how many bits its codes would take if they were entropy-coded.
+"""Codebook utilisation, and the bits of codes when entropy-coded.
 
     counts = CodebookCounts.of(codes, cardinality=1024)      # of each recording, and add them
     use = summarise(counts)
@@ -41,7 +41,7 @@ ESTIMABLE = 0.95
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodebookCounts:
-    """How often each code, and each pair of codes of neighbouring codebooks, occurred. Counts can be added with `+`.
+    """Counts of codes and of neighbouring pairs. Counts add with `+`.
 
     Args:
         counts: of the codes, int64 `(codebooks, cardinality)`.
@@ -105,7 +105,7 @@ class CodebookCounts:
 
 @dataclass(frozen=True, slots=True)
 class CodebookUse:
-    """How one codebook is used; the module's text explains each number. Numbers are None if there are no tokens.
+    """Utilisation figures of one codebook; None without tokens.
 
     Args:
         tokens: codes counted.

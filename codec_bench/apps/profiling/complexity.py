@@ -1,4 +1,4 @@
-"""Parameters, and multiply-accumulates per second of audio, of encoder and decoder separately.
+"""Parameters and multiply-accumulates per second of encoder and decoder.
 
 A parameter counts for the side whose operations read it. One that both sides read, such as a codebook, counts for both,
 and once in the total. Learnt numbers that torch does not call parameters (codebooks kept as buffers) are given

@@ -1,5 +1,4 @@
-"""Quality against bitrate: a curve per family of codecs, delta rates against an anchor, and checks of the order of
-points.
+"""Quality against bitrate: curves by family, BD-rates, order of points.
 
 A family is the codecs that differ only in their operating point: `opus-12k` and `opus@24` belong to `opus`. Own code is
 grouped by the name in its `info`. The bitrate of a point was measured in the same run as its quality.
@@ -63,7 +62,7 @@ def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[st
 
 
 def delta_rates(curves_by_metric: Mapping[str, Mapping[str, Any]], anchor: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Bjøntegaard's delta rate of every other family, by metric: `value` as a fraction, or None with the `reason`.
+    """Bjøntegaard's delta rate of each other family by metric, or a reason.
 
     Args:
         curves_by_metric: as `curves` gives them.
@@ -101,7 +100,7 @@ def anchor_family(anchor: str, groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def order(curves_by_metric: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Findings, by codec, for points whose quality is worse than that of the next lower bitrate of their family.
+    """Findings where quality falls although the bitrate rises in a family.
 
     If the two intervals overlap, the difference may be chance and the finding is `ok`; otherwise it is `suspect`.
     """

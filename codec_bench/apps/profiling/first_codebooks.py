@@ -61,7 +61,7 @@ def measure(
 
 
 def sweep(count: int) -> list[int]:
-    """The numbers of codebooks that are tried: powers of two below the number that there is, and that."""
+    """The numbers of codebooks to try: powers of two, and all."""
     return [2**k for k in range(count.bit_length()) if 2**k < count] + [count]
 
 

@@ -42,9 +42,7 @@ class GilbertElliott:
 
     @classmethod
     def of(cls, rate: float, burst_frames: float) -> GilbertElliott:
-        """The channel that loses this share of the frames, all those of a bad state and no others, so many in a row on
-        average.
-        """
+        """The channel with this loss rate and mean burst length."""
         return cls(rate / (1 - rate) / burst_frames, 1 / burst_frames)
 
     @property
@@ -77,7 +75,7 @@ class GilbertElliott:
 
 
 def at_random(frames: int, rate: float, seed: int) -> np.ndarray:
-    """Which of so many frames are lost, bools `(frames,)`: the share `rate` of them, rounded, but one at least."""
+    """A random mask of lost frames, bools `(frames,)`, at least one."""
     mask = np.zeros(frames, bool)
     mask[np.random.default_rng(seed).permutation(frames)[: max(1, round(rate * frames))]] = True
     return mask
@@ -115,7 +113,7 @@ def mute_gaps(mask: np.ndarray) -> np.ndarray:
 
 
 def repeat_last(mask: np.ndarray) -> np.ndarray:
-    """What stands in the place of each frame: itself, or the last that arrived; silence before any arrived."""
+    """Source frames where lost ones repeat the last that arrived, else silence."""
     return np.maximum.accumulate(np.where(mask, SILENT, np.arange(mask.size)))
 
 

@@ -1,4 +1,4 @@
-"""What a language model will make of the codes: the sections `language` and `transformer` of a profile.
+"""Tokens for language models: sections `language` and `transformer`.
 
     language(corpus, seed=0)              # n-grams, Zipf, Heaps
     transformer(corpus, spoken, steps=100, seed=0, alive=announce)

@@ -1,4 +1,4 @@
-"""The rows of a profile on what a language model will make of the codes, and the lines of its picture."""
+"""Rows and picture of a profile's language section."""
 
 from __future__ import annotations
 

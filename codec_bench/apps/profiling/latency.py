@@ -1,4 +1,4 @@
-"""How far a codec looks ahead, found by changing its input from a time on and seeing from where its output changes.
+"""Look-ahead of a codec, measured by changing its input from a time on.
 
 If the input changes at sample t, and the earliest output sample that changes is t - L, then the codec needs L input
 samples after the place of that output sample. L depends on where t lies within a frame, so several places are tried:
@@ -112,7 +112,7 @@ def _delay(samples: np.ndarray, decoded: np.ndarray, rate: int) -> float:
 
 
 def label(info: CodecInfo, latency: dict[str, Any]) -> dict[str, Any]:
-    """The finding that compares what a codec declares of its look-ahead with what was measured."""
+    """Compares the declared look-ahead with the measured one."""
     beyond = latency["beyond_frame_samples"]
     if info.causal is None:
         return finding("causal label", "not applicable", "it does not declare whether it is causal")

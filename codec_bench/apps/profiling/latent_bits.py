@@ -1,5 +1,4 @@
-"""A continuous codec whose latents are rounded to a few bits each: what bitrate they then have, and what quality is
-left.
+"""Bitrate and quality of a continuous codec with rounded latents.
 
 Each latent is rounded to one of 2^b evenly spaced levels between the lowest and the highest value of its dimension over
 stated clips (`codecs/quantised.py`); `beyond` is the share of the latents of the measured clips that lie beyond and are

@@ -198,7 +198,7 @@ def _recovery(link: Link, repair: str, settings: Settings) -> dict[str, Any]:
 
 
 def loud_frames(link: Link, count: int) -> list[tuple[int, int]]:
-    """(clip, frame) of frames in the first halves of the clips where the undisturbed output is louder than its median."""
+    """(clip, frame) of loud frames in the first halves of the clips."""
     loud_places = []
     for clip, (wave, frames) in enumerate(zip(link.undisturbed, link.counts)):
         edges = np.minimum((np.arange(frames + 1) * link.frame_s * wave.sample_rate_hz).astype(int), wave.num_samples)
@@ -211,15 +211,13 @@ def loud_frames(link: Link, count: int) -> list[tuple[int, int]]:
 
 
 def last_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> float:
-    """When the last window ends in which two waves are further apart than the distance, in seconds; 0 if none is."""
+    """The end of the last window in which two waves differ, in seconds; else 0."""
     apart = windows_apart(undisturbed, other, rate_hz, distance_db)
     return float(apart[-1] + 1) * max(1, round(WINDOW_S * rate_hz)) / rate_hz if apart.size else 0.0
 
 
 def windows_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> np.ndarray:
-    """The windows in which the power of the difference is above the distance, in dB relative to the undisturbed wave's
-    mean power.
-    """
+    """The windows whose difference in dB exceeds the distance."""
     step = max(1, round(WINDOW_S * rate_hz))
     difference = np.square(other.astype(np.float64) - undisturbed).mean(axis=0)
     padded = np.pad(difference, (0, -difference.size % step)).reshape(-1, step)

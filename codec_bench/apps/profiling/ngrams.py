@@ -1,4 +1,4 @@
-"""The entropy rate of codes over time, by n-grams: how well the codes before tell the next one.
+"""The entropy rate of codes by n-grams.
 
     entropy_rate([values], order=2).bits        # bits per code of one codebook, knowing the one before it
 
@@ -54,7 +54,7 @@ class EntropyRate:
 
 
 def grassberger_bits(counts: np.ndarray) -> float:
-    """Grassberger's estimate of the entropy of the distribution that counts were drawn from, in bits.
+    """Grassberger's entropy estimate from counts, in bits.
 
     Args:
         counts: how often each value occurred, positive integers, at least one.

@@ -1,4 +1,4 @@
-"""What is done to a clip before it is encoded, to see whether its codes stay the same.
+"""Perturbations of a clip before encoding.
 
 louder, softer      by a gain in dB.
 later               by some samples, and by half a frame. The length stays, and silence comes first.

@@ -1,4 +1,4 @@
-"""How much the codes of a codec tell of the phones that are said: the section `phones` of a profile.
+"""Mutual information of codes and phones: section `phones`.
 
     counts = counted(codes, phones, kinds=2, cardinality=1024)     # of each recording, and add them
     told(counts, seed=0)
@@ -42,7 +42,7 @@ DRAWS = 10
 
 
 def count_pairs(codes: np.ndarray, phones: np.ndarray, *, kinds: int, cardinality: int) -> np.ndarray:
-    """How often each code occurs with each phone, int64 `(codebooks, cardinality, kinds)`.
+    """Counts of codes and phones, int64 `(codebooks, cardinality, kinds)`.
 
     Args:
         codes: integers `(codebooks, frames)` in [0, cardinality).
@@ -58,7 +58,7 @@ def count_pairs(codes: np.ndarray, phones: np.ndarray, *, kinds: int, cardinalit
 
 @dataclass(frozen=True, slots=True)
 class PhoneAssociation:
-    """What one codebook tells of the phones; the module's text explains each number. Numbers are None without frames.
+    """How much one codebook tells of the phones; None without frames.
 
     Args:
         frames: that have a phone. phones, codes: how many different ones occurred.
@@ -130,7 +130,7 @@ _BUFFERED_CODES = 1_000_000
 
 
 class PhoneCounter:
-    """Counts codes by phones over a corpus, item by item. A frame has the phone that is said in its middle.
+    """Counts codes by the phone at the middle of each frame, item by item.
 
     Args:
         alignments: by the ids of the samples.

@@ -1,4 +1,4 @@
-"""The rows of a profile on what small classifiers read from the codes, and the points of their picture."""
+"""Rows and picture of a profile's probes."""
 
 from __future__ import annotations
 

@@ -83,9 +83,7 @@ class Clip:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ProbeItems:
-    """The items of a probe: features of codes and of the spectrogram, classes from 0, folds, and the units of the
-    interval.
-    """
+    """The features, classes, folds and interval units of one probe."""
 
     codes: Any
     mel: np.ndarray
@@ -324,7 +322,7 @@ def _run_probe(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> dict[
 
 
 def _chance(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> float:
-    """The mean accuracy of the linear probe on codes that were exchanged between the items."""
+    """The linear probe's mean accuracy on permuted codes."""
     rng, shares = np.random.default_rng(seed), []
     for _ in range(DRAWS):
         alive()

@@ -1,4 +1,4 @@
-"""The rows and plots of lost frames, of codebooks that are left out, of rounded latents, and of exchanged voices."""
+"""Rows and plots of loss, codebooks, rounded latents and exchanged voices."""
 
 from __future__ import annotations
 

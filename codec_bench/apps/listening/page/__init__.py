@@ -1,4 +1,4 @@
-"""The page that raters use: one HTML file with its sounds, which loads nothing and sends nothing.
+"""The page for raters: one HTML file that loads and sends nothing.
 
 Which file to open
     `state.js`   the order in which a rater sees trials, and the answers so far: in the browser's storage, and in the

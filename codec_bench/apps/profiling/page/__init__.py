@@ -1,5 +1,4 @@
-"""The page of a profile: one HTML file with what was measured, the codebooks, the curves, and the decoded clips to
-listen to.
+"""The page of a profile: one HTML file with tables, curves and sounds.
 
 Which file to open
     `__init__.py`      what the page shows: the variables of the template, and the data of the scripts.
