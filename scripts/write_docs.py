@@ -405,7 +405,7 @@ def benchmarks_page() -> str:
         "# Benchmarks\n\n"
         "The names that `codec-bench run` takes, as `codec-bench list benchmarks` lists them. `codec-bench show NAME`\n"
         "prints a definition with its data, prompt and published numbers. A number of questions or a licence that the publisher\n"
-        "of the data does not state is unknown. How to define a benchmark of your own: [benchmarks](../benchmarks.md).\n"
+        "of the data does not state is unknown. How to define a benchmark of your own: [definitions](../definitions.md).\n"
     ]
     head = ("name", "language", "questions", "answer", "primary metric", "licence of the data")
     for category, found in sorted(by_category.items()):

@@ -8,6 +8,6 @@ What every application has
                   `registry.Command` by the name that is typed; `VERBS`, the module of each public function;
                   `EXECUTORS`, by the value of `--executor`.
 Its statistics, words, page and files lie beside them. They are `profiling/`, `listening/`, `agreement/`, `judging/`,
-`leaderboards/`, `site/`, `building/`, `cluster/`, `conversation/` and `gating/`. Applications import the core. Of each other only
+`leaderboards/`, `site/`, `building/`, `cluster/`, `conversation/`, `gating/` and `serving/`. Applications import the core. Of each other only
 `building` imports `listening`, whose sheets its reviewers fill in, and `site` imports `leaderboards`, which it shows.
 """

@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import json
 import sqlite3
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -111,3 +112,36 @@ class FeatureCache(BoundedCache):
 
 
 __all__ = ["MAX_BYTES", "FeatureCache", "cache_folder", "pack", "unpack"]
+
+
+MEMORY_BYTES = 64 << 20
+"""Of a `FeatureMemory`: thousands of speaker embeddings."""
+
+
+class FeatureMemory:
+    """Features by content in memory, those used longest ago dropped first; the interface of `FeatureCache`."""
+
+    def __init__(self, max_bytes: int = MEMORY_BYTES) -> None:
+        self._max, self._bytes = max_bytes, 0
+        self._held: OrderedDict[str, tuple[dict[str, Any], int]] = OrderedDict()
+        self.hits = self.misses = 0
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """A feature, or None."""
+        if (found := self._held.get(key)) is None:
+            self.misses += 1
+            return None
+        self.hits += 1
+        self._held.move_to_end(key)
+        return found[0]
+
+    def put(self, key: str, result: dict[str, Any]) -> None:
+        """Keeps a feature."""
+        size = sum(getattr(value, "nbytes", 64) for value in result.values())
+        if key in self._held or size > self._max:
+            return
+        self._held[key] = (result, size)
+        self._bytes += size
+        while self._bytes > self._max:
+            _, (_, dropped) = self._held.popitem(last=False)
+            self._bytes -= dropped

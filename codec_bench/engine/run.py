@@ -26,7 +26,7 @@ from typing import Any
 from codec_bench.audio.resample import resampled_length
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
-from codec_bench.engine.cache import FeatureCache
+from codec_bench.engine.cache import FeatureCache, FeatureMemory
 from codec_bench.engine.checks import Checks
 from codec_bench.engine.feed import Feed, Loaded, Signal
 from codec_bench.engine.loading import load_stages
@@ -135,7 +135,9 @@ class Engine:
 
     checks: Checks
 
-    def __init__(self, plan: Plan, settings: Settings, pool: Pool, cache: FeatureCache, log: str) -> None:
+    def __init__(
+        self, plan: Plan, settings: Settings, pool: Pool, cache: FeatureCache | FeatureMemory, log: str
+    ) -> None:
         self.plan, self._settings, self._pool, self._cache = plan, settings, pool, cache
         self._arena = Arena()
         limit_s, impatient = settings.time_limit_s, settings.impatient

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codec_bench.engine.batch import Stage
-from codec_bench.engine.cache import FeatureCache
+from codec_bench.engine.cache import FeatureCache, FeatureMemory
 from codec_bench.engine.checks import check_key
 from codec_bench.engine.plan import Plan
 from codec_bench.errors import first_of
@@ -30,7 +30,8 @@ class Spent:
 
 
 def timings(
-    wall_s: float, main_cpu_s: float, workers: int, spent: Spent, plan: Plan, stages: Mapping[str, Stage], cache: FeatureCache
+    wall_s: float, main_cpu_s: float, workers: int, spent: Spent, plan: Plan, stages: Mapping[str, Stage],
+    cache: FeatureCache | FeatureMemory,
 ) -> dict[str, Any]:  # fmt: skip
     """The timings of a run as JSON values.
 

@@ -127,6 +127,13 @@ def gate_calibrate(
 
     Raises:
         UserError: the baseline cannot be read, or a metric has scores of fewer than six items.
+
+    Examples:
+        >>> from codec_bench import gate_calibrate, gate_freeze
+        >>> frozen = gate_freeze("runs/small", out="baseline.parquet", system="g722")  # the run of evaluate's example
+        >>> found = gate_calibrate("baseline.parquet")
+        >>> found.repeats, found.metrics["snr"].detectable  # of one run the spread between repeats is unknown
+        (1, None)
     """
     from codec_bench.apps.gating.baseline import read_baseline
     from codec_bench.apps.gating.repeats import measure_spread
@@ -195,9 +202,9 @@ def gate_check(
     Examples:
         >>> from codec_bench import gate_check, gate_freeze
         >>> frozen = gate_freeze("runs/small", out="baseline.parquet", system="g722")  # the run of evaluate's example
-        >>> found = gate_check("runs/small", against="baseline.parquet", system="g711-ulaw")
+        >>> found = gate_check("runs/small", against="baseline.parquet", system="g722")
         >>> found.passed, found.metrics[0].verdict
-        (False, 'worse')
+        (True, 'same')
     """
     from codec_bench.apps.gating.baseline import read_baseline
     from codec_bench.apps.gating.spec import GateSpec, read_spec

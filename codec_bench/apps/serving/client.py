@@ -1,0 +1,141 @@
+"""The scorer of a running service, with the methods of `Scorer`."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
+from typing import Any
+
+from codec_bench.apps.serving.items import AudioInput, BadItem, Item, as_item, audio_bytes
+from codec_bench.apps.serving.scorer import QueueFull, Result
+from codec_bench.errors import UserError
+from codec_bench.types import Score
+
+AT_ONCE = 16
+TRIES = 5
+TIME_LIMIT_S = 600.0
+
+
+class RemoteScorer:
+    """A running service.
+
+    Args:
+        url: its address. token: that it needs, or None.
+    """
+
+    def __init__(self, url: str, *, token: str | None = None) -> None:
+        self._url, self._token = url.rstrip("/"), token
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="score")
+        self._lock = threading.Lock()
+        found = self._call("GET", "/v1/metrics")["metrics"]
+        self.protocols = {one["name"]: one["protocol"] for one in found}
+        self.higher_is_better = {one["name"]: one["higher_is_better"] for one in found}
+
+    def score(self, items: Iterable[Item | Mapping[str, Any]]) -> list[Result]:
+        """Scores items together; a bad item gives failed scores, and the others theirs.
+
+        Raises:
+            UserError: the service cannot be reached.
+        """
+        return list(self._threads.map(self._score_or_fail, items))
+
+    async def score_async(self, item: Item | Mapping[str, Any]) -> Result:
+        """Scores an item.
+
+        Raises:
+            BadItem: the item cannot be scored. UserError: the service cannot be reached.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._score, item)
+
+    def reward(self, item: Item | Mapping[str, Any]) -> dict[str, Any]:
+        """The reward of an item: `score`, and the values of its metrics.
+
+        Raises:
+            BadItem: the item has no reward. UserError: the service cannot be reached.
+        """
+        return self._call("POST", "/v1/reward", _json_of(as_item(item)))
+
+    def put_reference(self, id: str, audio: AudioInput) -> None:
+        """Keeps a reference at the service.
+
+        Raises:
+            BadItem: the audio cannot be used. UserError: the service cannot be reached.
+        """
+        value = {"audio_base64": base64.b64encode(audio_bytes(audio, "the reference")).decode()}
+        self._call("PUT", f"/v1/references/{urllib.parse.quote(id, safe='')}", value)
+
+    def close(self) -> None:
+        """Ends the connections."""
+        self._threads.shutdown()
+
+    def __enter__(self) -> RemoteScorer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _score(self, item: Item | Mapping[str, Any]) -> Result:
+        found = self._call("POST", "/v1/score", _json_of(as_item(item)))
+        scores = {
+            name: Score(one["value"], one["status"], one["reason"], one["protocol"])
+            for name, one in found["scores"].items()
+        }
+        return Result(found["id"], scores, found["duration_s"], found["seconds"])
+
+    def _score_or_fail(self, item: Item | Mapping[str, Any]) -> Result:
+        try:
+            return self._score(item)
+        except BadItem as error:
+            scores = {name: Score.failed(error.message, protocol) for name, protocol in self.protocols.items()}
+            return Result(item.id if isinstance(item, Item) else "", scores, None, 0.0)
+
+    def _call(self, method: str, path: str, value: Any = None) -> dict[str, Any]:
+        headers = {"Content-Type": "application/json"}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        body = None if value is None else json.dumps(value).encode()
+        for attempt in range(TRIES):
+            request = urllib.request.Request(self._url + path, body, headers, method=method)
+            try:
+                with urllib.request.urlopen(request, timeout=TIME_LIMIT_S) as reply:
+                    return dict(json.loads(reply.read() or b"{}"))
+            except urllib.error.HTTPError as error:
+                wrong = _error_of(error)
+                if not isinstance(wrong, QueueFull) or attempt == TRIES - 1:
+                    raise wrong from error
+                time.sleep(0.1 * 2**attempt)
+            except (OSError, HTTPException, ValueError) as error:
+                raise UserError(
+                    f"{self._url} cannot be reached: {error}", hint="is codec-bench serve running there?"
+                ) from error
+        raise AssertionError
+
+
+def _error_of(error: urllib.error.HTTPError) -> UserError:
+    try:
+        found = json.loads(error.read())["error"]
+        code, message = str(found["code"]), str(found["message"])
+    except (ValueError, KeyError, TypeError):
+        code, message = "http", f"status {error.code}"
+    if error.code == 503:
+        return QueueFull(message)
+    return BadItem(message, code=code)
+
+
+def _json_of(item: Item) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "audio_base64": base64.b64encode(audio_bytes(item.audio, "the audio")).decode(),
+        "id": item.id, "text": item.text, "language": item.language, "reference_id": item.reference_id,
+    }  # fmt: skip
+    if item.reference is not None:
+        value["reference"] = {"audio_base64": base64.b64encode(audio_bytes(item.reference, "the reference")).decode()}
+    return {name: one for name, one in value.items() if one is not None}

@@ -1,0 +1,70 @@
+"""`codec-bench serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import Annotated
+
+import typer
+
+from codec_bench.errors import UserError
+from codec_bench.terminal.options import Device, Set, Workers
+from codec_bench.terminal.output import talk
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def serve(
+    metrics: Annotated[str, typer.Option("--metrics", help="Metrics with commas (see: list metrics).")],
+    reward: Annotated[str | None, typer.Option("--reward", help="A reward: a YAML file, or the name of a metric.")] = None,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on. Others than loopback need --token-env.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8765,
+    token_env: Annotated[str | None, typer.Option("--token-env", help="The environment variable with the token that requests need.")] = None,
+    max_wait_ms: Annotated[float, typer.Option("--max-wait-ms", min=0.0, help="How long an item waits for others, so that a batch fills.")] = 10.0,
+    queue: Annotated[int, typer.Option("--queue", min=1, help="Most items that wait; more are refused with 503.")] = 1024,
+    time_limit_s: Annotated[float, typer.Option("--time-limit-s", min=1.0, help="Seconds until an item is given up.")] = 300.0,
+    settings: Set = None,
+    device: Device = "auto",
+    workers: Workers = None,
+) -> None:  # fmt: skip
+    """Keep metrics loaded and score audio over HTTP, for training loops and services."""
+    from codec_bench.api.read_arguments import group_options
+    from codec_bench.apps.serving.rewards import read_reward
+    from codec_bench.apps.serving.scorer import Scorer
+    from codec_bench.apps.serving.server import Service
+    from codec_bench.terminal.request import parse_settings
+
+    token = None
+    if token_env is not None:
+        token = os.environ.get(token_env)
+        if not token:
+            raise UserError(f"the environment variable {token_env} is empty", hint=f"export {token_env}=...")
+    if host not in LOOPBACK and token is None:
+        raise UserError(
+            f"--host {host} lets other machines in, and there is no token",
+            hint="name the environment variable that holds one with --token-env",
+        )
+    talk(f"loading {metrics}")
+    scorer = Scorer(
+        metrics, device=device, workers=workers, options=group_options(parse_settings(settings or []), []),
+        max_wait_ms=max_wait_ms, queue=queue, time_limit_s=time_limit_s,
+    )  # fmt: skip
+    with scorer:
+        spec = None if reward is None else read_reward(reward, scorer.higher_is_better)
+        scorer.warm_up()
+        service = Service(scorer, spec, token, time_limit_s)
+        asyncio.run(_serve(service, host, port))
+
+
+async def _serve(service: object, host: str, port: int) -> None:
+    from codec_bench.apps.serving.server import Service, run_service
+
+    assert isinstance(service, Service)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await run_service(service, host, port, on_ready=lambda url: talk(f"ready: {url}"), stop=stop.wait())
+    talk("stopped")

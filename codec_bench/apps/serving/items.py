@@ -1,0 +1,158 @@
+"""One item to score: what may be in it, and how its audio is checked before it reaches a worker."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codec_bench.errors import UserError
+from codec_bench.types import Audio
+
+MOST_BYTES = 64 << 20
+MOST_SECONDS = 600.0
+RATES_HZ = (4_000, 192_000)
+MOST_CHANNELS = 8
+MOST_TEXT = 20_000
+
+AudioInput = Audio | bytes | str | Path | np.ndarray
+
+
+class BadItem(UserError):
+    """An item that cannot be scored, with a code for programs."""
+
+    def __init__(self, message: str, *, code: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item.
+
+    Args:
+        audio: the generated audio: bytes of a file, an `Audio`, or the path of a local file.
+        reference: the audio to compare it with, in the same forms; None for metrics without one.
+        reference_id: a reference that was kept with `put_reference`, in place of `reference`.
+        text: what is spoken. language: such as `en`. id: for messages and results.
+    """
+
+    audio: AudioInput
+    reference: AudioInput | None = None
+    reference_id: str | None = None
+    text: str | None = None
+    language: str | None = None
+    id: str = ""
+
+
+def as_item(value: Item | Mapping[str, Any]) -> Item:
+    """An item of a mapping with the names of its fields.
+
+    Raises:
+        BadItem: a field is unknown, missing or of another type.
+    """
+    if isinstance(value, Item):
+        return value
+    if not isinstance(value, Mapping):
+        raise BadItem(f"an item is a {type(value).__name__}; expected a mapping or an Item", code="bad_item")
+    unknown = sorted(map(str, value.keys() - set(Item.__dataclass_fields__)))
+    if unknown or "audio" not in value:
+        what = f"has the unknown field '{unknown[0]}'" if unknown else "has no audio"
+        raise BadItem(f"an item {what}; expected {', '.join(Item.__dataclass_fields__)}", code="bad_item")
+    for name in ("text", "language", "id", "reference_id"):
+        if not isinstance(value.get(name), str | None):
+            raise BadItem(f"the {name} of an item is a {type(value[name]).__name__}; expected a text", code="bad_item")
+    return Item(**{**value, "id": value.get("id") or ""})
+
+
+def check_text(item: Item) -> None:
+    """Checks the texts of an item.
+
+    Raises:
+        BadItem: a text is too long.
+    """
+    for name in ("text", "language", "id", "reference_id"):
+        if len(getattr(item, name) or "") > MOST_TEXT:
+            raise BadItem(f"the {name} has more than {MOST_TEXT:,} characters", code="text_too_long")
+
+
+def audio_bytes(audio: AudioInput, name: str) -> bytes:
+    """The bytes of an audio file, checked as far as its header tells.
+
+    Args:
+        audio: an `Audio`, bytes of a file, or the path of a local file. name: for messages.
+
+    Raises:
+        BadItem: it is none of these, is empty, too large, too long, or has no allowed rate or channels.
+    """
+    if isinstance(audio, Audio):
+        return wav_bytes(audio.samples, audio.sample_rate_hz, name)
+    if isinstance(audio, str | Path):
+        try:
+            audio = Path(audio).read_bytes()
+        except OSError as error:
+            raise BadItem(f"{name} cannot be read: {error.strerror or error}", code="unreadable") from error
+    if not isinstance(audio, bytes | bytearray | memoryview):
+        raise BadItem(
+            f"{name} is a {type(audio).__name__}; expected bytes of a file, a path or codec_bench.Audio",
+            code="bad_item", hint="codec_bench.Audio(samples, sample_rate_hz) makes one of an array",
+        )  # fmt: skip
+    data = bytes(audio)
+    if not data:
+        raise BadItem(f"{name} is empty", code="empty")
+    if len(data) > MOST_BYTES:
+        raise BadItem(f"{name} has {len(data):,} bytes; at most {MOST_BYTES:,} are allowed", code="too_large")
+    _check_header(data, name)
+    return data
+
+
+def _check_header(data: bytes, name: str) -> None:
+    """Checks the length of formats whose header tells it; the worker that decodes it checks all others."""
+    import soundfile
+
+    try:
+        info = soundfile.info(io.BytesIO(data))
+    except Exception:  # another format, or a broken file: the decoder says which
+        return
+    check_shape(info.frames, info.channels, info.samplerate, name)
+
+
+def check_shape(samples: int, channels: int, rate_hz: int, name: str) -> None:
+    """Checks length, channels and rate.
+
+    Raises:
+        BadItem: one of them is beyond its limit.
+    """
+    if not RATES_HZ[0] <= rate_hz <= RATES_HZ[1]:
+        raise BadItem(
+            f"{name} has a rate of {rate_hz:,} Hz; expected {RATES_HZ[0]:,} to {RATES_HZ[1]:,} Hz", code="bad_rate"
+        )
+    if not 1 <= channels <= MOST_CHANNELS:
+        raise BadItem(f"{name} has {channels} channels; expected 1 to {MOST_CHANNELS}", code="bad_channels")
+    if samples > MOST_SECONDS * rate_hz:
+        raise BadItem(
+            f"{name} is {samples / rate_hz:,.0f} s long; at most {MOST_SECONDS:,.0f} s are allowed", code="too_long"
+        )
+
+
+def wav_bytes(samples: Any, rate_hz: int, name: str) -> bytes:
+    """Float samples, `(channels, samples)` or `(samples,)`, as a WAV file of 32-bit floats.
+
+    Raises:
+        BadItem: there are none, or one is not finite.
+    """
+    import soundfile
+
+    array = np.atleast_2d(np.asarray(samples, np.float32))
+    if not array.size:
+        raise BadItem(f"{name} is empty", code="empty")
+    check_shape(array.shape[1], array.shape[0], rate_hz, name)
+    if not np.isfinite(array).all():
+        raise BadItem(f"{name} has samples that are not finite", code="not_finite")
+    out = io.BytesIO()
+    soundfile.write(out, array.T, rate_hz, format="WAV", subtype="FLOAT")
+    return out.getvalue()

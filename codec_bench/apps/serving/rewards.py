@@ -1,0 +1,170 @@
+"""One number from several metrics: named terms with transforms and weights, in a YAML file or in Python.
+
+A missing value fails the reward; it is never a silent 0. A value of a silent or unrelated output counts as missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from codec_bench.config import fit, load_mapping
+from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
+from codec_bench.types import Score
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class NoReward(UserError):
+    """A reward without a number, because a metric has none; `metric` names it, `score` is what it has."""
+
+    def __init__(self, message: str, metric: str, score: Score | None) -> None:
+        super().__init__(message)
+        self.metric, self.score = metric, score
+
+
+class Linear(BaseModel):
+    """`scale * x + offset`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    scale: Number = 1.0
+    offset: Number = 0.0
+
+
+class Threshold(BaseModel):
+    """`above` from `at` on, `below` under it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    at: Number
+    above: Number = 1.0
+    below: Number = 0.0
+
+
+class Transform(BaseModel):
+    """One step: `clip: [low, high]`, `linear`, `negate: true`, `threshold`, or `exp: scale` (exp(scale * x))."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    clip: tuple[Number, Number] | None = None
+    linear: Linear | None = None
+    negate: Literal[True] | None = None
+    threshold: Threshold | None = None
+    exp: Number | None = None
+
+    def apply(self, x: float) -> float:
+        """The value after this step."""
+        if self.clip is not None:
+            return min(max(x, self.clip[0]), self.clip[1])
+        if self.linear is not None:
+            return self.linear.scale * x + self.linear.offset
+        if self.threshold is not None:
+            return self.threshold.above if x >= self.threshold.at else self.threshold.below
+        if self.exp is not None:
+            return math.exp(min(self.exp * x, 700.0))
+        return -x if self.negate else x
+
+
+class Term(BaseModel):
+    """One term.
+
+    Args:
+        metric: its name. transform: steps, in order. weight: of the term in the sum.
+        missing: `fail`, or the number that stands in where the metric has no value.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    metric: str
+    transform: Sequence[Transform] = ()
+    weight: Number = 1.0
+    missing: Literal["fail"] | Number = "fail"
+
+
+class RewardSpec(BaseModel):
+    """The terms of a reward, by name; the reward is their weighted sum."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    terms: Annotated[Mapping[str, Term], Field(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """A reward.
+
+    Args:
+        score: the weighted sum. terms: each term after its transforms. values: each metric that has a value.
+    """
+
+    score: float
+    terms: Mapping[str, float]
+    values: Mapping[str, float]
+
+
+def read_reward(what: str | Path | Mapping[str, Any] | RewardSpec, better: Mapping[str, bool | None]) -> RewardSpec:
+    """A reward of a YAML file, of a mapping, or of a metric's name alone.
+
+    Args:
+        what: the file, the mapping, or the name. A name means its value, negated if lower is better.
+        better: by metric that is scored, whether higher is better.
+
+    Raises:
+        UserError: a field does not fit, or a term names a metric that is not scored.
+    """
+    if isinstance(what, str) and what in better:
+        steps = (Transform(negate=True),) if better[what] is False else ()
+        return RewardSpec(terms={what: Term(metric=what, transform=steps)})
+    if isinstance(what, RewardSpec):
+        spec = what
+    elif isinstance(what, Mapping):
+        spec = fit(dict(what), RewardSpec, source="the reward")
+    else:
+        spec = fit(load_mapping(Path(what)), RewardSpec, source=str(what))
+    for name, term in spec.terms.items():
+        if term.metric not in better:
+            raise UserError(
+                f"the term '{name}' of the reward reads {term.metric}, which is not scored",
+                hint=f"scored are {', '.join(better)}; add it with --metrics",
+            )
+    return spec
+
+
+def flag_code(score: Score) -> str | None:
+    """The code of what puts a value in doubt, such as `silent_estimate`; None for a score without a flag."""
+    flag = score.detail.get("flag")
+    return flag.code if isinstance(flag, Diagnostic) else None
+
+
+def _has_value(score: Score) -> bool:
+    """Whether a value says something of the audio: one of silence or of another sound does not."""
+    flag = score.detail.get("flag")
+    return score.value is not None and not (isinstance(flag, Diagnostic) and flag.severity == "error")
+
+
+def compute_reward(spec: RewardSpec, scores: Mapping[str, Score]) -> Reward:
+    """The reward of an item.
+
+    Raises:
+        NoReward: a metric of a term has no value, and the term does not say what stands in.
+    """
+    terms: dict[str, float] = {}
+    values = {name: s.value for name, s in scores.items() if s.value is not None and _has_value(s)}
+    for name, term in spec.terms.items():
+        if term.metric in values:
+            x = values[term.metric]
+            for step in term.transform:
+                x = step.apply(x)
+        elif term.missing == "fail":
+            score = scores.get(term.metric)
+            why = "it was not scored" if score is None else flag_code(score) or f"{score.status}: {score.reason}"
+            raise NoReward(f"{term.metric} has no value ({why})", term.metric, score)
+        else:
+            x = float(term.missing)
+        terms[name] = x
+    total = math.fsum(spec.terms[name].weight * x for name, x in terms.items())
+    if not math.isfinite(total):
+        raise NoReward("the reward is not finite", next(iter(terms)), None)
+    return Reward(total, terms, values)

@@ -1,0 +1,330 @@
+"""A scorer that stays loaded: items in, scores out, with batches across callers.
+
+A score equals that of `codec-bench score` for the same file alone, at any load.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from time import monotonic, sleep
+from typing import Any
+
+from codec_bench.apps.serving.items import (
+    MOST_SECONDS,
+    AudioInput,
+    BadItem,
+    Item,
+    as_item,
+    audio_bytes,
+    check_text,
+)
+from codec_bench.config.option import names
+from codec_bench.errors import UserError
+from codec_bench.store.rows import ItemRecord
+from codec_bench.types import Sample, Score
+
+QUEUE = 1_024
+MAX_WAIT_MS = 10.0
+MOST_REFERENCES = 1_024
+
+
+class QueueFull(UserError):
+    """More items wait than the queue holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The scores of an item.
+
+    Args:
+        id: of the item. scores: by metric. duration_s: of the audio; None if it could not be read.
+        seconds: from its arrival to its scores.
+    """
+
+    id: str
+    scores: Mapping[str, Score]
+    duration_s: float | None
+    seconds: float
+
+
+class Scorer:
+    """Metrics that stay loaded.
+
+    Args:
+        metrics: names, as on the command line.
+        device: `auto`, `cpu` or `cuda:0`.
+        workers: processes for work of the CPU; None for one a core.
+        options: arguments by feature name, such as `{"utmos": {"weights": "path"}}`.
+        max_wait_ms: how long an item waits for others, so that a batch fills.
+        queue: most items that wait or are being scored.
+        time_limit_s: seconds that a batch may take.
+
+    Raises:
+        UserError: a metric is unknown, or its weights are missing; the message names the command that gets them.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, Scorer
+        >>> tone = Audio(np.sin(np.arange(16000) / 20), 16000)
+        >>> with Scorer("si_sdr", workers=1) as scorer:  # doctest: +SKIP
+        ...     scorer.score([{"audio": tone, "reference": tone}])[0].scores["si_sdr"].status
+        'ok'
+    """
+
+    def __init__(
+        self,
+        metrics: str | Sequence[str],
+        *,
+        device: str = "auto",
+        workers: int | None = None,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+        max_wait_ms: float = MAX_WAIT_MS,
+        queue: int = QUEUE,
+        time_limit_s: float | None = None,
+    ) -> None:
+        from codec_bench.engine.cache import FeatureMemory
+        from codec_bench.engine.device import cpu_workers, has_gpu, resolve_devices
+        from codec_bench.engine.live import Inbox, LiveEngine
+        from codec_bench.engine.plan import build_plan
+        from codec_bench.engine.pool import Pool
+        from codec_bench.engine.run import Settings
+        from codec_bench.engine.running import ON_A_GPU
+        from codec_bench.engine.systems import generated
+
+        plan = build_plan([generated()], names(metrics), options or {}, gpu=has_gpu(device))
+        devices = resolve_devices(device)
+        settings = Settings(time_limit_s=time_limit_s)
+        if devices != ["cpu"]:
+            settings = replace(settings, look_ahead=ON_A_GPU)
+        self._log = os.memfd_create("workers")
+        self._pool = Pool(list(devices), workers or cpu_workers(devices), self._log)
+        self._closed = False
+        self._fault: str | None = None
+        self._references: dict[str, bytes] = {}
+        self._lock, self._open, self._most = threading.Lock(), 0, queue
+        self._numbers = itertools.count()
+        self.finished, self.failed, self.audio_s = 0, 0, 0.0
+        try:
+            self._engine = LiveEngine(plan, settings, self._pool, FeatureMemory(), "the log of the workers")
+            self._engine.load()
+        except BaseException:
+            self._pool.close()
+            os.close(self._log)
+            raise
+        self._inbox = Inbox(max_wait_ms / 1000)
+        self._thread = threading.Thread(target=self._run, name="codec-bench scorer", daemon=True)
+        self._thread.start()
+
+    # ---- what it is ----
+
+    @property
+    def protocols(self) -> dict[str, str]:
+        """The protocol of each score, by metric."""
+        return {name: metric.protocol for name, metric in self._engine.plan.metrics.items()}
+
+    @property
+    def higher_is_better(self) -> dict[str, bool | None]:
+        """The direction of each metric."""
+        return {name: metric.higher_is_better for name, metric in self._engine.plan.metrics.items()}
+
+    @property
+    def waiting(self) -> int:
+        """How many items wait or are being scored."""
+        return self._open
+
+    # ---- scoring ----
+
+    def submit(self, item: Item | Mapping[str, Any], then: Callable[[], bool] | None = None) -> Future[Result]:
+        """Has an item scored; the future gets its `Result`.
+
+        Args:
+            item: an `Item` or a mapping with its fields. then: whether nobody waits for it any more, asked before it
+                is scored.
+
+        Raises:
+            BadItem: the item cannot be scored. QueueFull: too many items wait. UserError: the scorer has ended.
+        """
+        from codec_bench.engine.live import LiveSample, MemoryFile
+
+        one = as_item(item)
+        check_text(one)
+        data = audio_bytes(one.audio, "the audio")
+        reference = self._reference(one)
+        with self._lock:
+            if self._closed or self._fault is not None:
+                raise UserError(f"the scorer has ended: {self._fault or 'it was closed'}")
+            if self._open >= self._most:
+                raise QueueFull(f"{self._open} items wait; the queue holds {self._most}", hint="try again in a second")
+            self._open += 1
+        files: list[MemoryFile] = []
+        try:
+            files.append(MemoryFile(data, "the audio"))
+            if reference is not None:
+                files.append(MemoryFile(reference, "the reference"))
+        except OSError as error:
+            self._release(files)
+            raise UserError(f"there is no memory for the audio: {error.strerror or error}") from error
+        future: Future[Result] = Future()
+        start = monotonic()
+
+        def done(record: ItemRecord) -> None:
+            self._release(files)
+            self._count(record)
+            with suppress(Exception):  # it was cancelled
+                future.set_result(_result(one, record, monotonic() - start))
+
+        def fail(reason: str) -> None:
+            self._release(files)
+            with suppress(Exception):
+                future.set_exception(UserError(f"the scorer has ended: {reason}"))
+
+        sample = Sample(
+            str(next(self._numbers)),
+            files[1].path if reference is not None else None,
+            text=one.text, language=one.language, estimate=files[0].path,
+        )  # fmt: skip
+
+        def is_cancelled() -> bool:
+            if not (future.cancelled() or (then is not None and then())):
+                return False
+            self._release(files)
+            future.cancel()
+            return True
+
+        try:
+            self._inbox.put(LiveSample(sample, {f.path: f.name for f in files}, done, fail, is_cancelled=is_cancelled))
+        except RuntimeError as error:
+            self._release(files)
+            raise UserError("the scorer has ended: it was closed") from error
+        return future
+
+    def score(self, items: Iterable[Item | Mapping[str, Any]]) -> list[Result]:
+        """Scores items together; a bad item gives failed scores, and the others theirs.
+
+        Raises:
+            UserError: the scorer has ended.
+        """
+        futures: list[Future[Result] | Result] = []
+        for place, item in enumerate(items):
+            while True:
+                try:
+                    futures.append(self.submit(item))
+                except QueueFull:
+                    sleep(0.01)
+                    continue
+                except BadItem as error:
+                    futures.append(self._refused(item, error, place))
+                break
+        return [one.result() if isinstance(one, Future) else one for one in futures]
+
+    async def score_async(self, item: Item | Mapping[str, Any]) -> Result:
+        """Scores an item.
+
+        Raises:
+            BadItem: the item cannot be scored. QueueFull: too many items wait. UserError: the scorer has ended.
+        """
+        future = await asyncio.get_running_loop().run_in_executor(None, self.submit, item)
+        return await asyncio.wrap_future(future)
+
+    def warm_up(self) -> None:
+        """Has items of embedded speech scored, so that every worker has loaded what it needs."""
+        from codec_bench.data import open_source
+
+        sample = next(iter(open_source("embedded")))
+        item = Item(str(sample.audio), str(sample.audio), text=sample.text, language=sample.language)
+        self.score([item] * 2 * len(self._pool.workers))
+        self.finished, self.failed, self.audio_s = 0, 0, 0.0
+
+    def put_reference(self, id: str, audio: AudioInput) -> None:
+        """Keeps a reference, such as a prompt; its embeddings are computed once.
+
+        Raises:
+            BadItem: the audio cannot be used, or there are too many references.
+        """
+        data = audio_bytes(audio, f"the reference '{id[:60]}'")
+        with self._lock:
+            if id not in self._references and len(self._references) >= MOST_REFERENCES:
+                raise BadItem(
+                    f"there are {MOST_REFERENCES} references, the most that are kept", code="too_many_references"
+                )
+            self._references[id] = data
+
+    def drop_reference(self, id: str) -> bool:
+        """Frees a reference; whether there was one."""
+        with self._lock:
+            return self._references.pop(id, None) is not None
+
+    def close(self, timeout_s: float = 60.0) -> None:
+        """Finishes what waits, and ends the workers."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._inbox.close()
+        self._thread.join(timeout_s)
+        self._pool.close()
+        os.close(self._log)
+
+    def __enter__(self) -> Scorer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @staticmethod
+    def connect(url: str, *, token: str | None = None) -> Any:
+        """The scorer of a running service, with the same methods: `Scorer.connect("http://127.0.0.1:8765")`."""
+        from codec_bench.apps.serving.client import RemoteScorer
+
+        return RemoteScorer(url, token=token)
+
+    # ---- inside ----
+
+    def _run(self) -> None:
+        try:
+            self._engine.serve(self._inbox)
+        except BaseException as error:  # whoever waits is told
+            self._fault = str(error)
+
+    def _reference(self, item: Item) -> bytes | None:
+        if item.reference is not None:
+            return audio_bytes(item.reference, "the reference")
+        if item.reference_id is None:
+            return None
+        if (found := self._references.get(item.reference_id)) is None:
+            raise BadItem(
+                f"there is no reference '{item.reference_id[:60]}'", code="unknown_reference",
+                hint="PUT /v1/references/ID, or put_reference, keeps one",
+            )  # fmt: skip
+        return found
+
+    def _release(self, files: Sequence[Any]) -> None:
+        for file in files:
+            file.close()
+        with self._lock:
+            self._open -= 1
+
+    def _count(self, record: ItemRecord) -> None:
+        self.finished += 1
+        self.failed += record.status != "ok"
+        self.audio_s += record.duration_s or 0.0
+
+    def _refused(self, item: Any, error: BadItem, place: int) -> Result:
+        id = item.id if isinstance(item, Item) else (item.get("id") or "") if isinstance(item, Mapping) else ""
+        scores = {name: Score.failed(str(error), protocol) for name, protocol in self.protocols.items()}
+        return Result(str(id) or str(place), scores, None, 0.0)
+
+
+def _result(item: Item, record: ItemRecord, seconds: float) -> Result:
+    scores: Mapping[str, Score] = record.scores
+    if (record.duration_s or 0.0) > MOST_SECONDS:  # of a format whose header does not tell its length
+        why = f"the audio is {record.duration_s:,.0f} s long; at most {MOST_SECONDS:,.0f} s are allowed"
+        scores = {name: Score.failed(why, one.protocol) for name, one in scores.items()}
+    return Result(item.id, scores, record.duration_s, seconds)

@@ -1,0 +1,323 @@
+"""The HTTP service of a warm scorer.
+
+Every error has a status and `{"error": {"code", "message"}}`: 401 no or a wrong token, 404 an unknown place or
+reference, 413 too large, 422 an item that cannot be scored, 503 with Retry-After a full queue, 504 a time limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import BodyPartReader, web
+
+from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item
+from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward
+from codec_bench.apps.serving.scorer import QueueFull, Result, Scorer
+from codec_bench.apps.serving.verl_omni import verl_item, verl_reply
+from codec_bench.apps.serving.wire import audio_of, item_of, parse_json, result_json
+from codec_bench.errors import UserError
+
+if TYPE_CHECKING:
+    from aiohttp.typedefs import Handler
+
+BODY_BYTES = 2 * (MOST_BYTES * 4 // 3) + (1 << 20)
+"""Of a request: an item and its reference in base64."""
+BODY_S = 60.0
+"""Seconds for the body of a request."""
+AT_ONCE = 64
+"""Items of one stream that are scored at a time."""
+STATUSES = {
+    "unknown_reference": 404, "too_large": 413, "bad_json": 400, "too_many_references": 409, "unauthorised": 401,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Service:
+    """A running service.
+
+    Args:
+        scorer: what scores. reward: what `/v1/reward` computes; None without one. token: that requests need, or None.
+        time_limit_s: of an item.
+    """
+
+    scorer: Scorer
+    reward: RewardSpec | None = None
+    token: str | None = None
+    time_limit_s: float = 300.0
+    started: float = field(default_factory=monotonic)
+    requests: dict[str, int] = field(default_factory=dict)
+    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=1_000))
+    errors: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=20))
+    draining: bool = False
+
+    def application(self) -> web.Application:
+        """The application of aiohttp."""
+        app = web.Application(middlewares=[self._guard], client_max_size=BODY_BYTES)
+        app.add_routes(
+            [
+                web.post("/v1/score", self.score),
+                web.post("/v1/scores", self.scores),
+                web.post("/v1/reward", self.reward_of),
+                web.post("/reward/verl-omni", self.verl),
+                web.put("/v1/references/{id}", self.put_reference),
+                web.delete("/v1/references/{id}", self.drop_reference),
+                web.get("/v1/metrics", self.metrics),
+                web.get("/healthz", self.health),
+                web.get("/readyz", self.ready),
+                web.get("/metrics", self.prometheus),
+                web.get("/", self.page),
+            ]
+        )
+        return app
+
+    # ---- requests ----
+
+    async def score(self, request: web.Request) -> web.Response:
+        """Scores one item."""
+        return web.json_response(result_json(await self._result(await _read_item(request))))
+
+    async def scores(self, request: web.Request) -> web.StreamResponse:
+        """Scores many: a line of JSON each, answered as they are done."""
+        reply = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+        await reply.prepare(request)
+        room, lock = asyncio.Semaphore(AT_ONCE), asyncio.Lock()
+
+        async def one(number: int, line: bytes) -> None:
+            try:
+                value = parse_json(line)
+                answer = result_json(await self._result(item_of(value), wait=True))
+            except UserError as error:
+                answer = {"line": number, **_error(error)[1]}
+            finally:
+                room.release()
+            async with lock:
+                await reply.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
+
+        running: set[asyncio.Task[None]] = set()
+        try:
+            number = 0
+            async for line in _lines(request):
+                number += 1
+                await room.acquire()
+                task = asyncio.create_task(one(number, line))
+                running.add(task)
+                task.add_done_callback(running.discard)
+            await asyncio.gather(*running)
+        except BadItem as error:
+            await asyncio.gather(*running)
+            await reply.write(json.dumps(_error(error)[1]).encode() + b"\n")
+        except BaseException:
+            for task in running:
+                task.cancel()
+            raise
+        await reply.write_eof()
+        return reply
+
+    async def reward_of(self, request: web.Request) -> web.Response:
+        """The reward of one item."""
+        reward = await self._reward(await _read_item(request))
+        return web.json_response({"score": reward.score, **reward.values, "terms": dict(reward.terms)})
+
+    async def verl(self, request: web.Request) -> web.Response:
+        """The reward of one item, in verl-omni's protocol."""
+        return web.json_response(verl_reply(await self._reward(verl_item(parse_json(await _body(request))))))
+
+    async def put_reference(self, request: web.Request) -> web.Response:
+        """Keeps a reference."""
+        data = await _body(request)
+        if request.content_type == "application/json":
+            data = audio_of(parse_json(data), "the reference")
+        await asyncio.get_running_loop().run_in_executor(
+            None, self.scorer.put_reference, request.match_info["id"], data
+        )
+        return web.json_response({"id": request.match_info["id"]}, status=201)
+
+    async def drop_reference(self, request: web.Request) -> web.Response:
+        """Frees a reference."""
+        if not self.scorer.drop_reference(request.match_info["id"]):
+            raise BadItem("there is no such reference", code="unknown_reference")
+        return web.Response(status=204)
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        """The metrics that are scored."""
+        better = self.scorer.higher_is_better
+        found = [{"name": n, "protocol": p, "higher_is_better": better[n]} for n, p in self.scorer.protocols.items()]
+        return web.json_response({"metrics": found})
+
+    async def health(self, request: web.Request) -> web.Response:
+        """Whether the process lives."""
+        return web.json_response({"status": "ok"})
+
+    async def ready(self, request: web.Request) -> web.Response:
+        """Whether requests are taken."""
+        if self.draining:
+            return web.json_response({"status": "draining"}, status=503)
+        return web.json_response({"status": "ready"})
+
+    async def prometheus(self, request: web.Request) -> web.Response:
+        """Counters in Prometheus' text format."""
+        scorer = self.scorer
+        lines = [
+            "# TYPE codec_bench_items_total counter", f"codec_bench_items_total {scorer.finished}",
+            "# TYPE codec_bench_items_failed_total counter", f"codec_bench_items_failed_total {scorer.failed}",
+            "# TYPE codec_bench_audio_seconds_total counter", f"codec_bench_audio_seconds_total {scorer.audio_s:.3f}",
+            "# TYPE codec_bench_items_waiting gauge", f"codec_bench_items_waiting {scorer.waiting}",
+            "# TYPE codec_bench_requests_total counter",
+            *(f'codec_bench_requests_total{{status="{status}"}} {count}' for status, count in sorted(self.requests.items())),
+        ]  # fmt: skip
+        return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
+
+    async def page(self, request: web.Request) -> web.Response:
+        """A page with load, throughput and the latest errors."""
+        from codec_bench.apps.serving.page import service_page
+
+        return web.Response(text=service_page(self), content_type="text/html")
+
+    # ---- inside ----
+
+    async def _reward(self, item: Item) -> Any:
+        if self.reward is None:
+            raise BadItem("the service computes no reward", code="no_reward", hint="start it with --reward")
+        try:
+            return compute_reward(self.reward, (await self._result(item)).scores)
+        except NoReward as error:
+            raise BadItem(error.message, code="no_value") from error
+
+    async def _result(self, item: Item, *, wait: bool = False) -> Result:
+        """Scores an item; with `wait`, it waits for a place in the queue."""
+        while True:
+            try:
+                result = await asyncio.wait_for(self.scorer.score_async(item), self.time_limit_s)
+                self.seconds.append(result.seconds)
+                return result
+            except QueueFull:
+                if not wait:
+                    raise
+                await asyncio.sleep(0.05)
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Checks the token, and turns what goes wrong into a status with a sentence."""
+        try:
+            if self.token is not None and request.path not in ("/healthz", "/readyz"):
+                given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+                if not hmac.compare_digest(given.encode(), self.token.encode()):
+                    raise BadItem("the request needs the token: Authorization: Bearer TOKEN", code="unauthorised")
+            if self.draining and request.method in ("POST", "PUT"):
+                raise QueueFull("the service is shutting down")
+            reply = await handler(request)
+        except (UserError, TimeoutError, web.HTTPException) as error:
+            status, value = _error(error)
+            self.errors.append((value["error"]["code"], value["error"]["message"]))
+            headers = {"Retry-After": "1"} if status == 503 else {}
+            reply = web.json_response(value, status=status, headers=headers)
+        self.requests[str(reply.status)] = self.requests.get(str(reply.status), 0) + 1
+        return reply
+
+
+def _error(error: BaseException) -> tuple[int, dict[str, Any]]:
+    """The status of an error, and its JSON."""
+    if isinstance(error, web.HTTPException):
+        code = {404: "not_found", 405: "not_allowed", 413: "too_large"}.get(error.status, "bad_request")
+        return error.status, {"error": {"code": code, "message": error.reason}}
+    if isinstance(error, QueueFull):
+        return 503, {"error": {"code": "queue_full", "message": error.message}}
+    if isinstance(error, BadItem):
+        return STATUSES.get(error.code, 422), {
+            "error": {"code": error.code, "message": error.message, "hint": error.hint}
+        }
+    if isinstance(error, TimeoutError):
+        return 504, {"error": {"code": "time_limit", "message": "the item was not scored within the time limit"}}
+    return 503, {"error": {"code": "unavailable", "message": str(error)}}
+
+
+async def _body(request: web.Request) -> bytes:
+    try:
+        return await asyncio.wait_for(request.read(), BODY_S)
+    except TimeoutError as error:
+        raise BadItem(f"the body did not come within {BODY_S:g} s", code="slow_body") from error
+
+
+async def _read_item(request: web.Request) -> Item:
+    """The item of a request in JSON or multipart."""
+    if not request.content_type.startswith("multipart/"):
+        return item_of(parse_json(await _body(request)))
+    parts: dict[str, bytes] = {}
+    size = 0
+    async for part in await request.multipart():
+        if not isinstance(part, BodyPartReader) or part.name not in (
+            "audio",
+            "reference",
+            "item",
+            "text",
+            "language",
+            "id",
+            "reference_id",
+        ):
+            raise BadItem("a part is not audio, reference, item, text, language, id or reference_id", code="bad_item")
+        data = bytearray()
+        while chunk := await asyncio.wait_for(part.read_chunk(), BODY_S):
+            data += chunk
+            size += len(chunk)
+            if size > BODY_BYTES:
+                raise BadItem("the request is too large", code="too_large")
+        parts[part.name] = bytes(data)
+    if "audio" not in parts:
+        raise BadItem("the request has no part 'audio'", code="no_audio")
+    value = parse_json(parts["item"]) if "item" in parts else {}
+    for name in ("text", "language", "id", "reference_id"):
+        if name in parts:
+            value[name] = parts[name].decode("utf-8", "replace")
+    return item_of(value, parts["audio"], parts.get("reference"))
+
+
+async def _lines(request: web.Request) -> AsyncIterator[bytes]:
+    """The lines of a body, without blank ones."""
+    held = bytearray()
+    async for chunk in request.content.iter_chunked(1 << 16):
+        held += chunk
+        while (end := held.find(b"\n")) >= 0:
+            line, held = bytes(held[:end]), held[end + 1 :]
+            if line.strip():
+                yield line
+        if len(held) > BODY_BYTES:
+            raise BadItem("a line is too long", code="too_large")
+    if held.strip():
+        yield bytes(held)
+
+
+async def run_service(
+    service: Service, host: str, port: int, *, on_ready: Callable[[str], None], stop: Awaitable[Any]
+) -> None:
+    """Serves until `stop` is done, then finishes what waits.
+
+    Args:
+        service: what is served. host, port: where; port 0 takes a free one. on_ready: called with the address.
+        stop: ends the service.
+
+    Raises:
+        UserError: the port cannot be used.
+    """
+    runner = web.AppRunner(service.application(), access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=30.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        try:
+            await site.start()
+        except OSError as error:
+            raise UserError(f"port {port} of {host} cannot be used: {error.strerror or error}") from error
+        bound = runner.addresses[0][1]
+        on_ready(f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{bound}")
+        await stop
+        service.draining = True
+        while service.scorer.waiting:
+            await asyncio.sleep(0.05)
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,51 @@
+"""Version 1 of verl-omni's protocol of remote audio rewards.
+
+A request holds a waveform as base64 of little-endian floats; the reply is `score`, a finite number, with further
+finite scalars. The client repeats 408, 429 and 5xx, and stops training at any other status or a score that is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from codec_bench.apps.serving.items import BadItem, Item
+from codec_bench.apps.serving.rewards import Reward
+from codec_bench.apps.serving.wire import waveform_bytes
+
+VERSION = "1"
+
+
+def verl_item(value: Mapping[str, Any]) -> Item:
+    """The item of a request.
+
+    Raises:
+        BadItem: it is no request of version 1.
+    """
+    if value.get("protocol_version") != VERSION:
+        raise BadItem(
+            f"protocol_version is {value.get('protocol_version')!r:.40}; expected '{VERSION}'", code="bad_protocol"
+        )
+    rate, count = (_whole_number(value, name) for name in ("sample_rate", "num_samples"))
+    metadata = value.get("metadata") or {}
+    if not isinstance(metadata, Mapping):
+        raise BadItem("metadata is no object", code="bad_item")
+    texts = {name: metadata.get(name) for name in ("reference_id", "language", "id")}
+    texts["text"] = metadata.get("text", value.get("prompt"))
+    for name, text in texts.items():
+        if not isinstance(text, str | None):
+            raise BadItem(f"{name} is a {type(text).__name__}; expected a text", code="bad_item")
+    audio = waveform_bytes(value.get("waveform_f32_base64"), count, rate, "the audio")
+    return Item(audio, None, texts["reference_id"], texts["text"], texts["language"], texts["id"] or "")
+
+
+def _whole_number(value: Mapping[str, Any], name: str) -> int:
+    number = value.get(name)
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise BadItem(f"{name} is {number!r:.40}; expected a whole number", code="bad_item")
+    return number
+
+
+def verl_reply(reward: Reward) -> dict[str, float]:
+    """The reply: the reward, the metrics, and the terms that have no metric's name."""
+    return {**{f"term_{name}": x for name, x in reward.terms.items()}, **reward.values, "score": reward.score}

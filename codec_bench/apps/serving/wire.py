@@ -1,0 +1,151 @@
+"""Requests of the service as items, and results as JSON. Nothing that a client names is opened."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item, wav_bytes
+from codec_bench.apps.serving.rewards import flag_code
+from codec_bench.apps.serving.scorer import Result
+
+FIELDS = (
+    "id",
+    "audio_base64",
+    "waveform_f32_base64",
+    "num_samples",
+    "sample_rate_hz",
+    "reference",
+    "reference_id",
+    "text",
+    "language",
+)
+OF_AUDIO = ("audio_base64", "waveform_f32_base64", "num_samples", "sample_rate_hz")
+
+
+def parse_json(data: bytes | str) -> dict[str, Any]:
+    """A JSON object.
+
+    Raises:
+        BadItem: it is none.
+    """
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadItem("the request is not JSON", code="bad_json") from error
+    if not isinstance(value, dict):
+        raise BadItem(f"the request is a {type(value).__name__}; expected a JSON object", code="bad_json")
+    return value
+
+
+def item_of(value: Mapping[str, Any], audio: bytes | None = None, reference: bytes | None = None) -> Item:
+    """The item of a JSON object.
+
+    Args:
+        value: with the fields of `FIELDS`. audio, reference: parts of a multipart request.
+
+    Raises:
+        BadItem: a field is unknown, missing, or has a wrong value.
+    """
+    unknown = sorted(map(str, value.keys() - set(FIELDS)))
+    if unknown:
+        raise BadItem(f"there is no field '{unknown[0][:60]}'; expected {', '.join(FIELDS)}", code="bad_item")
+    for name in ("id", "reference_id", "text", "language"):
+        if not isinstance(value.get(name), str | None):
+            raise BadItem(f"'{name}' is a {type(value[name]).__name__}; expected a text", code="bad_item")
+    given = value.get("reference")
+    if reference is None and given is not None:
+        if not isinstance(given, Mapping):
+            raise BadItem(
+                "'reference' is no object; expected one with audio_base64 or waveform_f32_base64", code="bad_item"
+            )
+        if wrong := sorted(map(str, given.keys() - set(OF_AUDIO))):
+            raise BadItem(
+                f"there is no field 'reference.{wrong[0][:60]}'; expected {', '.join(OF_AUDIO)}", code="bad_item"
+            )
+        reference = audio_of(given, "the reference")
+    return Item(
+        audio_of(value, "the audio") if audio is None else audio,
+        reference,
+        value.get("reference_id"),
+        value.get("text"),
+        value.get("language"),
+        value.get("id") or "",
+    )
+
+
+def audio_of(value: Mapping[str, Any], name: str) -> bytes:
+    """The bytes of an audio file in a JSON object: a file in base64, or little-endian floats in base64 with a rate.
+
+    Raises:
+        BadItem: there is none, or it is not what it says.
+    """
+    if (text := value.get("audio_base64")) is not None:
+        return decode_base64(text, f"{name} (audio_base64)")
+    if (text := value.get("waveform_f32_base64")) is None:
+        raise BadItem(f"{name} is missing; expected audio_base64 or waveform_f32_base64", code="no_audio")
+    rate = value.get("sample_rate_hz")
+    if not isinstance(rate, int) or isinstance(rate, bool):
+        raise BadItem(f"sample_rate_hz of {name} is {json.dumps(rate)[:40]}; expected a whole number", code="bad_rate")
+    return waveform_bytes(text, value.get("num_samples"), rate, name)
+
+
+def waveform_bytes(text: Any, num_samples: Any, rate_hz: int, name: str) -> bytes:
+    """A WAV file of little-endian 32-bit floats in base64.
+
+    Args:
+        text: the base64. num_samples: how many floats there should be, or None. rate_hz: of them. name: for messages.
+
+    Raises:
+        BadItem: there are others, or they are not finite.
+    """
+    data = decode_base64(text, name)
+    if len(data) % 4:
+        raise BadItem(f"{name} has {len(data)} bytes; expected a multiple of 4", code="bad_count")
+    samples = np.frombuffer(data, "<f4")
+    if num_samples is not None and num_samples != len(samples):
+        raise BadItem(
+            f"{name} has {len(samples)} samples; num_samples says {json.dumps(num_samples)[:40]}", code="bad_count"
+        )
+    return wav_bytes(samples, rate_hz, name)
+
+
+def decode_base64(text: Any, name: str) -> bytes:
+    """The bytes of a base64 text.
+
+    Raises:
+        BadItem: it is none, or too long.
+    """
+    if not isinstance(text, str):
+        raise BadItem(f"{name} is a {type(text).__name__}; expected a text in base64", code="bad_base64")
+    if len(text) > MOST_BYTES * 4 // 3 + 4:
+        raise BadItem(f"{name} is larger than {MOST_BYTES:,} bytes", code="too_large")
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise BadItem(f"{name} is not base64", code="bad_base64") from error
+
+
+def result_json(result: Result) -> dict[str, Any]:
+    """A result as JSON values."""
+    return {
+        "id": result.id,
+        "scores": {
+            name: {
+                "value": score.value,
+                "status": score.status,
+                "code": score.code,
+                "reason": None if score.reason is None else str(score.reason),
+                "flag": flag_code(score),
+                "protocol": score.protocol,
+            }
+            for name, score in result.scores.items()
+        },
+        "duration_s": result.duration_s,
+        "seconds": round(result.seconds, 6),
+    }

@@ -1,0 +1,243 @@
+"""An engine that stays: samples come one by one while it runs, and each result is handed on when it is ready.
+
+Batches form across samples by the stages, budgets and workers of an ordinary run, so a score does not depend on what
+else is being computed. Audio comes as bytes in anonymous memory files; nothing is written to disk.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Pipe, wait
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from codec_bench.engine.feed import Feed
+from codec_bench.engine.loading import load_stages
+from codec_bench.engine.reading import Wanted
+from codec_bench.engine.run import Engine
+from codec_bench.messages import Diagnostic
+from codec_bench.store.rows import ItemRecord
+from codec_bench.types import Sample
+
+BATCH_ITEMS = 64
+"""Samples that are handed to the engine at once without waiting for more."""
+_LOOK_EVERY_S = 1.0
+
+
+class MemoryFile:
+    """Bytes that other processes of this user can open by a path; they are gone when it is closed.
+
+    Args:
+        data: the content of an audio file. name: for messages.
+    """
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self.name = name
+        self._handle = os.memfd_create(name[:200])
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._handle, view) :]
+        self.path = f"/proc/{os.getpid()}/fd/{self._handle}"
+
+    def close(self) -> None:
+        """Frees the bytes."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
+@dataclass(slots=True, eq=False)
+class LiveSample:
+    """A sample that is being scored.
+
+    Args:
+        sample: with paths of its audio. names: what messages call these paths. done: called with the record, in the
+            thread of the engine. fail: called with a reason if the engine ends before.
+        is_cancelled: whether nobody waits for it any more.
+    """
+
+    sample: Sample
+    names: dict[str, str]
+    done: Callable[[ItemRecord], None]
+    fail: Callable[[str], None]
+    arrived: float = field(default_factory=monotonic)
+    is_cancelled: Callable[[], bool] = lambda: False
+
+
+class Inbox:
+    """The samples that wait for the engine; threads put them, the engine takes them.
+
+    Args:
+        max_wait_s: how long a sample waits for others, so that a batch fills.
+    """
+
+    def __init__(self, max_wait_s: float) -> None:
+        self._max_wait_s = max_wait_s
+        self._waiting: deque[LiveSample] = deque()
+        self._lock = threading.Lock()
+        self._closed = False
+        self.wake, self._bell = Pipe(duplex=False)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, one: LiveSample) -> None:
+        """Adds a sample.
+
+        Raises:
+            RuntimeError: the engine has ended.
+        """
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the scorer is closed")
+            first = not self._waiting
+            self._waiting.append(one)
+        if first or len(self._waiting) == BATCH_ITEMS:
+            self._ring()
+
+    def close(self) -> None:
+        """Lets the engine end when it has finished what it has."""
+        with self._lock:
+            self._closed = True
+        self._ring()
+
+    def fail(self, reason: str) -> None:
+        """Ends the inbox; whoever waits gets the reason."""
+        self.close()
+        while self._waiting:
+            self._waiting.popleft().fail(reason)
+
+    def _ring(self) -> None:
+        self._bell.send_bytes(b"1")
+
+    def clear(self) -> None:
+        """Takes the signs of new samples."""
+        while self.wake.poll():
+            self.wake.recv_bytes()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no sample will come."""
+        return self._closed and not self._waiting
+
+    def take(self) -> tuple[list[LiveSample], float]:
+        """The samples whose time has come, and the seconds until the time of the next one comes."""
+        with self._lock:
+            if not self._waiting:
+                return [], _LOOK_EVERY_S
+            left = self._waiting[0].arrived + self._max_wait_s - monotonic()
+            if left > 0 and len(self._waiting) < BATCH_ITEMS and not self._closed:
+                return [], left
+            taken = list(self._waiting)
+            self._waiting.clear()
+        return [one for one in taken if not one.is_cancelled()], 0.0
+
+
+class _LiveFeed(Feed):
+    """Samples that are pushed while the engine runs."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.queue: deque[tuple[int, LiveSample]] = deque()
+        self._names: dict[str, str] = {}
+
+    def request(self, has_room: Callable[[int], bool]) -> bool:
+        """Has the next samples read while there is room for them."""
+        while self.queue and self.reading < self._at_once and has_room(self.reading):
+            number, one = self.queue.popleft()
+            self._names = one.names
+            self._request(number, one.sample, list(self._systems))
+        return False
+
+    def _wanted(self, number: int, path: str, folder: str) -> Wanted | Diagnostic:
+        return Wanted(path, None, self._names.get(path, "the audio"))
+
+    _systems: Sequence[Any] = ()
+
+
+class _Handed:
+    """The results of a live engine: each record goes to the one who waits for it."""
+
+    folder = Path("/nonexistent")
+
+    def __init__(self) -> None:
+        self.waiting: dict[int, LiveSample] = {}
+
+    def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
+        """Hands finished records on."""
+        for number, record in records:
+            self.waiting.pop(number).done(record)
+
+
+class LiveEngine(Engine):
+    """Scores samples that come while it runs; the arguments are those of `Engine`."""
+
+    def load(self) -> dict[str, Any]:
+        """Loads every stage of the plan in the workers.
+
+        Returns:
+            By stage its facts.
+
+        Raises:
+            UserError: a stage cannot be loaded.
+        """
+        self.plan, _ = load_stages(self.plan, self._pool, self._dispatcher)
+        features = [(f.stage.key, f.where) for f in self.plan.features.values()]
+        facts = self._pool.facts(features) if features else {}
+        for found in facts.values():
+            if isinstance(found, Exception):
+                raise found
+        return facts
+
+    @property
+    def in_flight(self) -> int:
+        """How many samples are being scored."""
+        return self._in_flight
+
+    def serve(self, inbox: Inbox) -> None:
+        """Scores what comes until the inbox is closed and everything is done; `load` must be called first.
+
+        Raises:
+            UserError: workers cannot be kept alive.
+        """
+        handed = _Handed()
+        self._writer, self._progress = handed, lambda *_: None
+        readers = len(self._pool.fitting("cpu"))
+        feed = _LiveFeed(self._dispatcher, self._arena, iter(()), frozenset(), handed.folder, self._admit, readers)
+        feed._systems = self.plan.systems
+        number = 0
+        try:
+            while True:
+                taken, wait_s = inbox.take()
+                for one in taken:
+                    handed.waiting[number] = one
+                    self._done[number] = set()
+                    feed.queue.append((number, one))
+                    number += 1
+                feed.request(self._has_room)
+                self._dispatcher.fill()
+                self._write(force=True)
+                if inbox.is_closed and not handed.waiting:
+                    return
+                if self._records:  # a sample that could not be read is finished at once
+                    continue
+                pipes = [worker.pipe for worker in self._pool.workers]
+                wait([*pipes, inbox.wake], min(wait_s or _LOOK_EVERY_S, _LOOK_EVERY_S))
+                inbox.clear()
+                for event in self._pool.events(0.0):
+                    self._dispatcher.follow(event)
+                self._write(force=True)
+                self._pool.forget(self._arena.trim())
+        except BaseException as error:
+            for one in handed.waiting.values():
+                one.fail(str(error))
+            inbox.fail(str(error))
+            raise
+        finally:
+            feed.close()
+            self._arena.close()

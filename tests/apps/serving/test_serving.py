@@ -1,0 +1,383 @@
+"""The warm scorer: scores as of a run, bad items, rewards, the HTTP service, verl-omni's protocol, faults."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from aiohttp import ClientSession, FormData
+
+from codec_bench import Audio, Scorer, load_metric
+from codec_bench.apps.serving.items import BadItem
+from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward, read_reward
+from codec_bench.apps.serving.scorer import QueueFull
+from codec_bench.apps.serving.server import Service, run_service
+from codec_bench.data import open_source
+from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
+from codec_bench.rewards import column_reward, verl_score
+from codec_bench.types import Score
+
+METRICS = "stoi,si_sdr,wer[pocketsphinx]"
+TOKEN = "a token"
+
+
+@pytest.fixture(scope="module")
+def scorer():
+    with Scorer(METRICS, device="cpu", workers=2) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def items():
+    """Noisy embedded utterances, with their references and texts."""
+    rng, found = np.random.default_rng(0), []
+    for sample in list(open_source("embedded"))[:6]:
+        clean = Audio.read(sample.audio)
+        noise = 0.01 * rng.standard_normal(clean.samples.shape).astype(np.float32)
+        noisy = Audio(np.clip(clean.samples + noise, -1, 1), clean.sample_rate_hz)
+        found.append({"audio": noisy, "reference": clean, "text": sample.text, "language": "en", "id": sample.id})
+    return found
+
+
+@pytest.fixture(scope="module")
+def expected(items):
+    metric = load_metric(METRICS, device="cpu")
+    return [
+        metric(estimate=[i["audio"]], reference=[i["reference"]], text=[i["text"]], language="en")[0] for i in items
+    ]
+
+
+def agree(scores, expected):
+    for name, score in expected.items():
+        assert scores[name].status == score.status
+        assert scores[name].value == pytest.approx(score.value, rel=1e-5)
+
+
+def test_scores_are_those_of_each_item_alone(scorer, items, expected):
+    for result, item, alone in zip(scorer.score(items), items, expected):
+        assert result.id == item["id"] and result.duration_s > 1
+        agree(result.scores, alone)
+
+
+def test_scores_under_load_are_those_of_each_item_alone(scorer, items, expected):
+    def one(place):
+        return place % 6, scorer.score([items[place % 6]])[0]
+
+    with ThreadPoolExecutor(12) as threads:
+        for place, result in threads.map(one, range(36)):
+            agree(result.scores, expected[place])
+    assert scorer.waiting == 0
+
+
+def test_an_asynchronous_caller_gets_the_same(scorer, items, expected):
+    async def all_of_them():
+        return await asyncio.gather(*(scorer.score_async(item) for item in items))
+
+    for result, alone in zip(asyncio.run(all_of_them()), expected):
+        agree(result.scores, alone)
+
+
+def test_a_bad_item_fails_alone(scorer, items, expected):
+    tone = np.zeros(16_000, np.float32)
+    bad = [
+        {"audio": b""}, {"audio": b"junk"}, {"sound": 1}, {"audio": Audio(tone, 1_000)}, {"audio": "/nonexistent.wav"},
+        {"audio": tone}, {"audio": Audio(np.zeros((9, 100), np.float32), 16_000)}, {"audio": b"x", "text": 3},
+        {"audio": items[0]["audio"], "reference_id": "nobody"},
+    ]  # fmt: skip
+    results = scorer.score([*bad, items[0]])
+    assert all(score.status == "failed" for result in results[:-1] for score in result.scores.values())
+    agree(results[-1].scores, expected[0])
+    for item, code in [
+        ({"audio": b""}, "empty"),
+        ({"audio": Audio(tone, 1_000)}, "bad_rate"),
+        ({"audio": Audio(np.zeros(601 * 8_000, np.float32), 8_000)}, "too_long"),
+        ({"audio": items[0]["audio"], "reference_id": "nobody"}, "unknown_reference"),
+        ({"audio": items[0]["audio"], "text": "a" * 30_000}, "text_too_long"),
+    ]:
+        with pytest.raises(BadItem) as error:
+            scorer.submit(item)
+        assert error.value.code == code
+
+
+def test_a_kept_reference_is_the_reference(scorer, items, expected):
+    scorer.put_reference("voice", items[0]["reference"])
+    item = {name: value for name, value in items[0].items() if name != "reference"}
+    agree(scorer.score([{**item, "reference_id": "voice"}])[0].scores, expected[0])
+    assert scorer.drop_reference("voice") and not scorer.drop_reference("voice")
+
+
+def test_a_worker_that_dies_is_replaced(scorer, items, expected):
+    futures = [scorer.submit(item) for item in items]
+    for worker in list(scorer._pool.workers):
+        os.kill(worker.process.pid, signal.SIGKILL)
+    for future, alone in zip(futures, expected):
+        agree(future.result(120).scores, alone)
+
+
+def test_a_full_queue_refuses(items):
+    with Scorer("si_sdr", device="cpu", workers=1, queue=2, max_wait_ms=500) as scorer:
+        futures = [scorer.submit(items[0]) for _ in range(2)]
+        with pytest.raises(QueueFull):
+            scorer.submit(items[0])
+        assert all(future.result(60).scores["si_sdr"].status == "ok" for future in futures)
+        assert scorer.waiting == 0
+        assert len(scorer.score(items)) == 6
+    with pytest.raises(UserError):
+        scorer.submit(items[0])
+    before = threading.active_count()
+    scorer.close()
+    assert threading.active_count() <= before
+
+
+def test_a_metric_that_cannot_be_loaded_ends_the_start():
+    with pytest.raises(UserError):
+        Scorer("no-such-metric", device="cpu", workers=1)
+
+
+# ---- rewards ----
+
+BETTER = {"wer": False, "sim": True, "free": None}
+SCORES = {"wer": Score.ok(0.25, "wer/1"), "sim": Score.ok(0.8, "sim/1")}
+
+
+@pytest.mark.parametrize(
+    ("steps", "value"),
+    [
+        ([], 0.25),
+        ([{"negate": True}], -0.25),
+        ([{"clip": [0.3, 1]}], 0.3),
+        ([{"linear": {"scale": -2, "offset": 1}}], 0.5),
+        ([{"threshold": {"at": 0.2}}], 1.0),
+        ([{"threshold": {"at": 0.3, "below": -1}}], -1.0),
+        ([{"exp": -2}], np.exp(-0.5)),
+        ([{"negate": True}, {"exp": 1}], np.exp(-0.25)),
+    ],
+)
+def test_transforms(steps, value):
+    spec = read_reward({"terms": {"words": {"metric": "wer", "transform": steps, "weight": 3}}}, BETTER)
+    assert compute_reward(spec, SCORES).score == pytest.approx(3 * value)
+
+
+def test_a_name_alone_is_a_reward_that_rises_with_quality():
+    assert compute_reward(read_reward("wer", BETTER), SCORES).score == -0.25
+    assert compute_reward(read_reward("sim", BETTER), SCORES).score == 0.8
+
+
+def test_a_missing_value_is_never_a_silent_zero():
+    spec = read_reward("sim", BETTER)
+    silent = Score.ok(0.9, "sim/1", detail={"flag": Diagnostic("silent_estimate")})
+    for score in (Score.failed("broken", "sim/1"), silent):
+        with pytest.raises(NoReward) as error:
+            compute_reward(spec, {"sim": score})
+        assert error.value.metric == "sim"
+        stated = read_reward({"terms": {"voice": {"metric": "sim", "missing": -1}}}, BETTER)
+        assert compute_reward(stated, {"sim": score}).score == -1
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{}, {"terms": {}}, {"terms": {"a": {"metric": "pesq"}}}, {"terms": {"a": {"metric": "wer", "weigth": 1}}},
+     {"terms": {"a": {"metric": "wer", "transform": [{"log": 1}]}}}, "nothing.yaml"],
+)  # fmt: skip
+def test_a_wrong_reward_is_refused(document):
+    with pytest.raises(UserError):
+        read_reward(document, BETTER)
+
+
+def test_rewards_in_the_shapes_of_training_libraries(scorer, items, expected):
+    reward = {"terms": {"fidelity": {"metric": "si_sdr"}}}
+    columns = {name: [item[name] for item in items] for name in ("text", "language")}
+    prompts = [
+        {"array": item["reference"].samples[0], "sampling_rate": item["reference"].sample_rate_hz} for item in items
+    ]
+    call = column_reward(scorer, reward, reference="prompt", language="language")
+    sounds = [Audio(p["array"], p["sampling_rate"]) for p in prompts]
+    found = call(prompts=[""] * 6, completions=[item["audio"] for item in items], prompt=sounds, **columns)
+    assert found == pytest.approx([one["si_sdr"].value for one in expected])
+    found = verl_score(scorer, reward)("tts", items[0]["audio"], items[0]["text"], {"reference": items[0]["reference"]})
+    assert found["score"] == pytest.approx(expected[0]["si_sdr"].value)
+
+
+# ---- the service ----
+
+
+def serve(scorer, calls, *, reward=None, token=None):
+    """Runs `calls(session, url)` against a service of the scorer."""
+
+    async def main():
+        service = Service(scorer, None if reward is None else RewardSpec.model_validate(reward), token)
+        stop, address = asyncio.Event(), asyncio.get_running_loop().create_future()
+        running = asyncio.create_task(
+            run_service(service, "127.0.0.1", 0, on_ready=address.set_result, stop=stop.wait())
+        )
+        try:
+            async with ClientSession() as session:
+                return await calls(session, await address)
+        finally:
+            stop.set()
+            await running
+
+    return asyncio.run(main())
+
+
+def flac(audio):
+    from codec_bench.audio.encode import flac_bytes
+
+    return flac_bytes(audio)
+
+
+def as_json(item):
+    """An item as JSON, with 32-bit floats."""
+    audio = item["audio"]
+    return {
+        "waveform_f32_base64": base64.b64encode(audio.samples[0].astype("<f4").tobytes()).decode(),
+        "sample_rate_hz": audio.sample_rate_hz, "num_samples": audio.samples.shape[1],
+        "reference": {"audio_base64": base64.b64encode(flac(item["reference"])).decode()},
+        "text": item["text"], "language": item["language"], "id": item["id"],
+    }  # fmt: skip
+
+
+def test_the_service_scores(scorer, items, expected):
+    async def calls(session, url):
+        found = []
+        form = FormData()
+        form.add_field("audio", flac(items[0]["audio"]), filename="a.flac")
+        form.add_field("reference", flac(items[0]["reference"]), filename="r.flac")
+        form.add_field("item", json.dumps({"text": items[0]["text"], "language": "en"}))
+        async with session.post(f"{url}/v1/score", data=form) as reply:
+            found.append((reply.status, await reply.json()))
+        async with session.post(f"{url}/v1/score", json=as_json(items[1])) as reply:
+            found.append((reply.status, await reply.json()))
+        lines = "\n".join([*(json.dumps(as_json(item)) for item in items), '{"id": "bad"}', "no json"])
+        async with session.post(f"{url}/v1/scores", data=lines) as reply:
+            many = [json.loads(line) async for line in reply.content]
+        pages = {}
+        for path in ("/v1/metrics", "/healthz", "/readyz", "/metrics", "/"):
+            async with session.get(url + path) as reply:
+                pages[path] = (reply.status, await reply.text())
+        return found, many, pages
+
+    found, many, pages = serve(scorer, calls)
+    for (status, value), alone in zip(found, expected):
+        assert status == 200
+        for name, score in alone.items():
+            # FLAC has 16 bits.
+            assert value["scores"][name]["value"] == pytest.approx(score.value, abs=0.02)
+    assert len(many) == 8 and sorted(one["error"]["code"] for one in many if "error" in one) == ["bad_json", "no_audio"]
+    assert {one["id"] for one in many if "error" not in one} == {item["id"] for item in items}
+    assert all(status == 200 for status, _ in pages.values())
+    assert {one["name"] for one in json.loads(pages["/v1/metrics"][1])["metrics"]} == set(expected[0])
+    assert 'codec_bench_requests_total{status="200"}' in pages["/metrics"][1]
+
+
+def test_bad_requests_have_a_status_and_a_code(scorer, items):
+    good = as_json(items[0])
+    wrong = [
+        ({**good, "waveform_f32_base64": "***"}, 422, "bad_base64"),
+        ({**good, "waveform_f32_base64": "AAA="}, 422, "bad_count"),
+        ({**good, "num_samples": 3}, 422, "bad_count"),
+        ({**good, "waveform_f32_base64": base64.b64encode(np.full(100, np.nan, "<f4").tobytes()).decode(), "num_samples": 100}, 422, "not_finite"),
+        ({**good, "waveform_f32_base64": "", "num_samples": 0}, 422, "empty"),
+        ({**good, "sample_rate_hz": 400_000}, 422, "bad_rate"),
+        ({**good, "sample_rate_hz": None}, 422, "bad_rate"),
+        ({"text": "a"}, 422, "no_audio"),
+        ({**good, "path": "/etc/passwd"}, 422, "bad_item"),
+        ({**good, "text": 3}, 422, "bad_item"),
+        ({**good, "reference": None, "reference_id": "nobody"}, 404, "unknown_reference"),
+        ({**good, "reference": {"audio_base64": "AA=="}, "language": "xx" * 20_000}, 422, "text_too_long"),
+        ([1], 400, "bad_json"),
+    ]  # fmt: skip
+
+    async def calls(session, url):
+        found = []
+        for value, _, _ in wrong:
+            async with session.post(f"{url}/v1/score", json=value) as reply:
+                found.append((reply.status, (await reply.json())["error"]["code"]))
+        async with session.post(f"{url}/v1/reward", json=good) as reply:
+            no_reward = (reply.status, (await reply.json())["error"]["code"])
+        async with session.get(f"{url}/nowhere") as reply:
+            nowhere = (reply.status, (await reply.json())["error"]["code"])
+        return found, no_reward, nowhere
+
+    found, no_reward, nowhere = serve(scorer, calls)
+    assert found == [(status, code) for _, status, code in wrong]
+    assert (no_reward, nowhere) == ((422, "no_reward"), (404, "not_found"))
+
+
+def test_a_token_is_needed_where_there_is_one(scorer):
+    async def calls(session, url):
+        found = []
+        for headers in ({}, {"Authorization": "Bearer other"}, {"Authorization": f"Bearer {TOKEN}"}):
+            async with session.get(f"{url}/v1/metrics", headers=headers) as reply:
+                found.append(reply.status)
+        async with session.get(f"{url}/healthz") as reply:
+            found.append(reply.status)
+        return found
+
+    assert serve(scorer, calls, token=TOKEN) == [401, 401, 200, 200]
+
+
+def test_verl_omni(scorer, items, expected):
+    """A client that repeats 408, 429 and 5xx, and stops at any other status or a score that is not finite."""
+    audio = items[0]["audio"]
+    request = {
+        "protocol_version": "1",
+        "waveform_f32_base64": base64.b64encode(audio.samples[0].astype("<f4").tobytes()).decode(),
+        "num_samples": audio.samples.shape[1], "sample_rate": audio.sample_rate_hz, "prompt": items[0]["text"],
+        "metadata": {"reference_id": "voice", "language": "en", "step": 3},
+    }  # fmt: skip
+    changes = [
+        {},
+        {"protocol_version": "2"},
+        {"num_samples": 1},
+        {"sample_rate": "fast"},
+        {"metadata": {"reference_id": "x"}},
+    ]
+    reward = {"terms": {"fidelity": {"metric": "si_sdr", "weight": 0.1}, "words": {"metric": "wer[pocketsphinx]"}}}
+
+    async def calls(session, url):
+        async with session.put(f"{url}/v1/references/voice", data=flac(items[0]["reference"])) as reply:
+            assert reply.status == 201
+        found = []
+        for change in changes:
+            async with session.post(f"{url}/reward/verl-omni", json={**request, **change}) as reply:
+                found.append((reply.status, await reply.json()))
+        return found
+
+    (status, value), *others = serve(scorer, calls, reward=reward)
+    assert status == 200 and all(isinstance(one, float) and np.isfinite(one) for one in value.values())
+    alone = 0.1 * expected[0]["si_sdr"].value + expected[0]["wer[pocketsphinx]"].value
+    assert value["score"] == pytest.approx(alone, abs=0.01)
+    assert [status for status, _ in others] == [422, 422, 422, 404]
+
+
+def test_a_remote_scorer_has_the_same_methods(scorer, items, expected):
+    async def calls(session, url):
+        def remote():
+            with Scorer.connect(url) as made:
+                made.put_reference("kept", items[0]["reference"])
+                return made.score([*items[:2], {"audio": b""}]), made.higher_is_better
+
+        return await asyncio.get_running_loop().run_in_executor(None, remote)
+
+    results, better = serve(scorer, calls)
+    for result, alone in zip(results, expected[:2]):
+        agree(result.scores, alone)
+    assert all(score.status == "failed" for score in results[2].scores.values()) and better["stoi"] is True
+    with pytest.raises(UserError):
+        Scorer.connect("http://127.0.0.1:9")
+
+
+def test_the_command_needs_a_token_for_other_machines(cli):
+    code, out, err = cli("serve", "--metrics", "si_sdr", "--host", "0.0.0.0")
+    assert (code, out) == (2, "") and "--token-env" in err
+    code, out, err = cli("serve", "--metrics", "si_sdr", "--host", "0.0.0.0", "--token-env", "NO_SUCH_VARIABLE")
+    assert (code, out) == (2, "") and "NO_SUCH_VARIABLE" in err
