@@ -1,5 +1,4 @@
-"""Worker code of MiniCPM-o 4.5: the model class beside its checkpoint, which transformers loads, and its method `chat`.
-"""
+"""Worker code of MiniCPM-o 4.5: the model class beside its checkpoint, which transformers loads, and its method `chat`."""
 
 from __future__ import annotations
 

@@ -305,7 +305,9 @@ async def run_service(
     Raises:
         UserError: the port cannot be used.
     """
-    runner = web.AppRunner(service.application(), access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=30.0)
+    runner = web.AppRunner(
+        service.application(), access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=30.0
+    )
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port)
