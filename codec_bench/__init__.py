@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from codec_bench.apps.leaderboards.api import leaderboard
     from codec_bench.apps.listening.api import export_listening, import_listening
     from codec_bench.apps.profiling.api import profile
+    from codec_bench.apps.serving.scorer import Scorer
+    from codec_bench.apps.serving.training import column_reward, verl_score
     from codec_bench.apps.site.api import site
     from codec_bench.codecs import load_codec
     from codec_bench.codecs.base import Codec, CodecInfo, CodecStream, LatentCodec

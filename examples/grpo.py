@@ -12,9 +12,8 @@ import sys
 
 import numpy as np
 
-from codec_bench import Audio, Scorer
+from codec_bench import Audio, Scorer, column_reward
 from codec_bench.data import open_source
-from codec_bench.rewards import column_reward
 
 LEVELS = np.array([0.3, 0.1, 0.03, 0.0])  # of the noise that the policy adds
 REWARD = {

@@ -12,6 +12,7 @@ Which file to open
 
     How an item travels
     `run.py`         the event loop: follows every item until it is in the record.
+    `live.py`        the same loop for samples that come while it runs.
     `feed.py`        reads samples ahead (`prefetch.py`, `reading.py`) into the memory that all processes share
                      (`arena.py`).
     `stage_queue.py`     which waiting items form a batch; `batch.py` how large it may be, and what happens to its items

@@ -3,7 +3,7 @@
 Which file to open
     `scorer.py`    `Scorer`: items in, scores out, in this process, with workers that stay; `client.py` the same over HTTP.
     `items.py`     one item: what may be in it, and how its audio is checked.
-    `rewards.py`   one number from several metrics, by a YAML file.
+    `rewards.py`   one number from several metrics, by a YAML file; `training.py` has the shapes of training libraries.
     `server.py`    the HTTP service; `wire.py` reads its requests, and `verl_omni.py` speaks verl-omni's protocol.
     `page/`        the page at `/`. `command.py` is the command line.
 """
@@ -18,4 +18,9 @@ COMMANDS = {
         "Keep metrics loaded and score audio over HTTP, for training loops and services.",
         "codec_bench.apps.serving.command:serve",
     ),
+}
+VERBS = {
+    "Scorer": "codec_bench.apps.serving.scorer",
+    "column_reward": "codec_bench.apps.serving.training",
+    "verl_score": "codec_bench.apps.serving.training",
 }

@@ -15,8 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from typing import Any
 
-from codec_bench.apps.serving.items import AudioInput, BadItem, Item, as_item, audio_bytes
-from codec_bench.apps.serving.scorer import QueueFull, Result
+from codec_bench.apps.serving.items import AudioInput, BadItem, Item, QueueFull, Result, as_item, audio_bytes
 from codec_bench.errors import UserError
 from codec_bench.types import Score
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.types import Audio
+from codec_bench.types import Audio, Score
 
 MOST_BYTES = 64 << 20
 MOST_SECONDS = 600.0
@@ -47,6 +47,25 @@ class Item:
     text: str | None = None
     language: str | None = None
     id: str = ""
+
+
+class QueueFull(UserError):
+    """More items wait than the queue holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The scores of an item.
+
+    Args:
+        id: of the item. scores: by metric. duration_s: of the audio; None if it could not be read.
+        seconds: from its arrival to its scores.
+    """
+
+    id: str
+    scores: Mapping[str, Score]
+    duration_s: float | None
+    seconds: float
 
 
 def as_item(value: Item | Mapping[str, Any]) -> Item:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic, sleep
 from typing import Any
 
@@ -21,6 +21,8 @@ from codec_bench.apps.serving.items import (
     AudioInput,
     BadItem,
     Item,
+    QueueFull,
+    Result,
     as_item,
     audio_bytes,
     check_text,
@@ -33,25 +35,6 @@ from codec_bench.types import Sample, Score
 QUEUE = 1_024
 MAX_WAIT_MS = 10.0
 MOST_REFERENCES = 1_024
-
-
-class QueueFull(UserError):
-    """More items wait than the queue holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The scores of an item.
-
-    Args:
-        id: of the item. scores: by metric. duration_s: of the audio; None if it could not be read.
-        seconds: from its arrival to its scores.
-    """
-
-    id: str
-    scores: Mapping[str, Score]
-    duration_s: float | None
-    seconds: float
 
 
 class Scorer:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import BodyPartReader, web
 
-from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item
+from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item, QueueFull, Result
 from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward
-from codec_bench.apps.serving.scorer import QueueFull, Result, Scorer
+from codec_bench.apps.serving.scorer import Scorer
 from codec_bench.apps.serving.verl_omni import verl_item, verl_reply
 from codec_bench.apps.serving.wire import audio_of, item_of, parse_json, result_json
 from codec_bench.errors import UserError
@@ -178,7 +178,9 @@ class Service:
         """A page with load, throughput and the latest errors."""
         from codec_bench.apps.serving.page import service_page
 
-        return web.Response(text=service_page(self), content_type="text/html")
+        up_s, seconds, errors = monotonic() - self.started, list(self.seconds), list(self.errors)
+        text = service_page(self.scorer, up_s, self.requests, seconds, errors)
+        return web.Response(text=text, content_type="text/html")
 
     # ---- inside ----
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item, wav_bytes
+from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item, Result, wav_bytes
 from codec_bench.apps.serving.rewards import flag_code
-from codec_bench.apps.serving.scorer import Result
 
 FIELDS = (
     "id",

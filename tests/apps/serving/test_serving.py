@@ -14,15 +14,13 @@ import numpy as np
 import pytest
 from aiohttp import ClientSession, FormData
 
-from codec_bench import Audio, Scorer, load_metric
-from codec_bench.apps.serving.items import BadItem
+from codec_bench import Audio, Scorer, column_reward, load_metric, verl_score
+from codec_bench.apps.serving.items import BadItem, QueueFull
 from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward, read_reward
-from codec_bench.apps.serving.scorer import QueueFull
 from codec_bench.apps.serving.server import Service, run_service
 from codec_bench.data import open_source
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
-from codec_bench.rewards import column_reward, verl_score
 from codec_bench.types import Score
 
 METRICS = "stoi,si_sdr,wer[pocketsphinx]"

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from time import monotonic
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from codec_bench.report.page.markup import SHARED, Layout, render
 
-if TYPE_CHECKING:
-    from codec_bench.apps.serving.server import Service
-
 _LAYOUT = Layout((__package__, "serving.html.j2"), ((SHARED, "style.css"), (SHARED, "tables.css")), ())
 
 
-def service_page(service: Service) -> str:
-    """The page as text."""
-    scorer, up_s = service.scorer, monotonic() - service.started
-    seconds = np.array(service.seconds or [0.0])
+def service_page(
+    scorer: Any,
+    up_s: float,
+    requests: Mapping[str, int],
+    latencies_s: Sequence[float],
+    errors: Sequence[tuple[str, str]],
+) -> str:
+    """The page as text.
+
+    Args:
+        scorer: of the service. up_s: seconds since its start. requests: how many by status.
+        latencies_s: of the latest items. errors: the latest, as code and message.
+    """
+    seconds = np.array(latencies_s or [0.0])
     facts = {
         "Up": f"{up_s:,.0f} s",
         "Items": f"{scorer.finished:,} ({scorer.failed:,} failed)",
@@ -31,6 +38,6 @@ def service_page(service: Service) -> str:
     metrics = [(name, p, arrows[scorer.higher_is_better[name]]) for name, p in scorer.protocols.items()]
     variables = {
         "title": "Warm scorer", "facts": facts, "metrics": metrics,
-        "requests": sorted(service.requests.items()), "errors": list(service.errors)[::-1],
+        "requests": sorted(requests.items()), "errors": errors[::-1],
     }  # fmt: skip
     return render(_LAYOUT, variables, {}, [])

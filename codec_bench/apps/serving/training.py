@@ -53,7 +53,7 @@ def column_reward(
         A function of `completions` and the columns of the data, as keywords, that gives one number for each.
 
     Examples:
-        >>> from codec_bench.rewards import column_reward
+        >>> from codec_bench import column_reward
         >>> reward = column_reward(scorer, "reward.yaml", reference="prompt_audio")  # doctest: +SKIP
         >>> trainer = GRPOTrainer(model, reward_funcs=reward, ...)  # doctest: +SKIP
     """
@@ -81,6 +81,10 @@ def verl_score(scorer: Any, reward: RewardInput) -> Callable[..., dict[str, floa
     Returns:
         A function of verl's four arguments that gives `score` and the metrics. `extra_info` may also hold `reference`,
         `reference_id`, `language`.
+
+    Examples:
+        >>> from codec_bench import verl_score
+        >>> compute_score = verl_score(scorer, "reward.yaml")  # doctest: +SKIP
     """
 
     def compute_score(
