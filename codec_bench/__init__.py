@@ -70,8 +70,10 @@ __all__ = [
     "Response",
     "Sample",
     "Score",
+    "Scorer",
     "agreement",
     "build",
+    "column_reward",
     "compare",
     "converse",
     "doctor",
@@ -106,6 +108,7 @@ __all__ = [
     "site",
     "validate",
     "verify_batching",
+    "verl_score",
     "write_figures",
 ]
 

@@ -56,9 +56,10 @@ class Scorer:
         >>> import numpy as np
         >>> from codec_bench import Audio, Scorer
         >>> tone = Audio(np.sin(np.arange(16000) / 20), 16000)
-        >>> with Scorer("si_sdr", workers=1) as scorer:  # doctest: +SKIP
-        ...     scorer.score([{"audio": tone, "reference": tone}])[0].scores["si_sdr"].status
-        'ok'
+        >>> with Scorer("stoi", device="cpu", workers=1) as scorer:
+        ...     (result,) = scorer.score([{"audio": tone, "reference": tone, "id": "a"}])
+        >>> result.id, round(result.scores["stoi"].value, 3)
+        ('a', 1.0)
     """
 
     def __init__(

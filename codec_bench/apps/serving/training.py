@@ -53,9 +53,15 @@ def column_reward(
         A function of `completions` and the columns of the data, as keywords, that gives one number for each.
 
     Examples:
-        >>> from codec_bench import column_reward
-        >>> reward = column_reward(scorer, "reward.yaml", reference="prompt_audio")  # doctest: +SKIP
-        >>> trainer = GRPOTrainer(model, reward_funcs=reward, ...)  # doctest: +SKIP
+        >>> import numpy as np
+        >>> from codec_bench import Audio, Scorer, column_reward
+        >>> prompt = Audio(np.sin(np.arange(16000) / 20), 16000)
+        >>> noisy = Audio(prompt.samples + 0.1 * np.sign(prompt.samples), 16000)
+        >>> with Scorer("snr", device="cpu", workers=1) as scorer:
+        ...     reward_func = column_reward(scorer, "snr", reference="prompt_audio")
+        ...     rewards = reward_func(completions=[noisy], prompt_audio=[prompt])
+        >>> round(rewards[0])
+        17
     """
 
     def call(completions: Sequence[Any] = (), **columns: Any) -> list[float]:
@@ -83,8 +89,15 @@ def verl_score(scorer: Any, reward: RewardInput) -> Callable[..., dict[str, floa
         `reference_id`, `language`.
 
     Examples:
-        >>> from codec_bench import verl_score
-        >>> compute_score = verl_score(scorer, "reward.yaml")  # doctest: +SKIP
+        >>> import numpy as np
+        >>> from codec_bench import Audio, Scorer, verl_score
+        >>> prompt = Audio(np.sin(np.arange(16000) / 20), 16000)
+        >>> noisy = Audio(prompt.samples + 0.1 * np.sign(prompt.samples), 16000)
+        >>> with Scorer("snr", device="cpu", workers=1) as scorer:
+        ...     compute_score = verl_score(scorer, "snr")
+        ...     found = compute_score("tts", noisy, "hello", {"reference": prompt})
+        >>> round(found["score"])
+        17
     """
 
     def compute_score(
