@@ -58,8 +58,8 @@ CACHES = {
     "store/judge_tests.py": "tests of judges, named by the content of a judge's own file: tests/benchmark/judge/test_tested.py",
     "store/judge_successions.py": "comparisons of judges, as above",
     "engine/recorded_sounds.py": "the finished items of a run",
-    "benchmark/asking/question_sounds.py": "the answers of a run",
-    "apps/profiling/several_codecs.py": "the codecs of a profile that was stopped, by the content of its clips",
+    "audio/clip.py": "the answers of a run, and the sessions of conversations",
+    "data/source.py": "the codecs of a profile that was stopped and the items of a build, by the content of the data",
 }
 """Where each cache is, and what it holds."""
 NO_CACHE = {"config/paths.py", "api/doctor.py"}

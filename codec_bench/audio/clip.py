@@ -20,7 +20,11 @@ import numpy as np
 
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import prepare
+from codec_bench.config.file_content import file_hash
 from codec_bench.decoding.decode import check_audio, decode_bytes
+from codec_bench.decoding.read import file_of
+from codec_bench.decoding.remote import is_url
+from codec_bench.errors import UserError
 from codec_bench.types import Audio, Made
 
 MOST_BYTES = 512 << 20
@@ -233,6 +237,23 @@ def clip_digest(clip: Clip) -> str:
         return content_hash(audio.samples, audio.sample_rate_hz)
 
     return clip.once("digest", digest)
+
+
+def clip_content(clip: Clip) -> str:
+    """What tells the content of a sound from others without decoding it; of one behind a URL, its address.
+
+    A sound within a table or a tar file counts as changed if the file is another one.
+    """
+    source = clip.source
+    try:
+        if isinstance(source, bytes):
+            return bytes_digest(source)
+        if not isinstance(source, str):
+            return clip_digest(clip)
+        file = file_of(source)
+        return source if is_url(file) else file_hash(file) + source.removeprefix(file)
+    except (UserError, OSError, ValueError):
+        return "unreadable"
 
 
 def bytes_digest(data: bytes) -> str:

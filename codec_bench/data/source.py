@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.config.file_content import file_hash
 from codec_bench.data.columns import kept_columns
 from codec_bench.data.folder import read_folder
 from codec_bench.data.hub import PREFIX
@@ -32,7 +33,7 @@ from codec_bench.data.rows import PROBLEM, Row, random_part, to_samples
 from codec_bench.data.shard import Shard, place_of
 from codec_bench.data.tars import names_tars, tar_rows
 from codec_bench.decoding.decode import SUFFIXES
-from codec_bench.decoding.read import find_member
+from codec_bench.decoding.read import file_of, find_member
 from codec_bench.decoding.remote import is_url, shown
 from codec_bench.decoding.span import find_span
 from codec_bench.decoding.table import find_locator
@@ -147,6 +148,19 @@ class Source:
             for field in fields:
                 part = b"-" if field is None else f"{field}".encode()
                 digest.update(b"%d:%b" % (len(part) if field is not None else -1, part))
+        return digest.hexdigest()
+
+    @cached_property
+    def content_hash(self) -> str:
+        """A 160-bit hash of the fingerprint and of the content of every file on this machine that holds a sound."""
+        samples = sorted(self.samples, key=lambda sample: sample.id)
+        paths = [path for sample in samples for path in (sample.audio, sample.estimate) if path is not None]
+        digest = hashlib.blake2b(self.fingerprint.encode(), digest_size=20)
+        for file in dict.fromkeys(file_of(path) for path in paths if not is_url(path)):
+            try:
+                digest.update(file_hash(file).encode())
+            except (OSError, ValueError):
+                digest.update(b"missing")
         return digest.hexdigest()
 
     def first(self, count: int) -> Source:

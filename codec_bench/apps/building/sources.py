@@ -108,7 +108,7 @@ def read_recordings(source: RecordingSource, folder: Path, *, least_s: float = 0
             if excluded[NO_LICENCE]
             else "look at 'ids', 'without' and 'excerpt' of the recipe, and at the recordings",
         )
-    return Recordings(opened.name, tuple(selected), licences, dict(excluded), opened.fingerprint)
+    return Recordings(opened.name, tuple(selected), licences, dict(excluded), opened.content_hash)
 
 
 def _seconds(path: str) -> float:

@@ -303,6 +303,8 @@ class _SystemRun:
         identity = {**json.loads(self.script.model_dump_json(exclude={"conversations", "draw", "title"})), "talk": talk.model_dump_json()}  # fmt: skip
         if self.replayed is not None and talk.id in self.replayed:
             identity["user"] = hashlib.sha256(self.replayed[talk.id].user.tobytes()).hexdigest()
+        else:
+            identity["sounds"] = self.script_sounds.contents(talk)
         identity["opening"] = self.model.conversation(self.script.instructions)
         return identity
 
@@ -317,11 +319,16 @@ class _SystemRun:
                     hint="samples are repeated as they are; replay against a model that takes the same rate",
                 )
             return ReplayedUser(recorded.user, recorded.clean, recorded.events, size, recorded.rate_hz)
+        if talk.recording is not None:
+            return recorded_user(talk, self.script_sounds, size)
+        return ScriptedUser(self.script, talk, self.script_sounds, size)
+
+    @property
+    def script_sounds(self) -> Sounds:
+        """The sounds of the script at the rate of the model."""
         if self.sounds is None:
             self.sounds = Sounds(self.source, self.folder, self.model.rate_hz)
-        if talk.recording is not None:
-            return recorded_user(talk, self.sounds, size)
-        return ScriptedUser(self.script, talk, self.sounds, size)
+        return self.sounds
 
 
 async def _all(work: Sequence[_SystemRun], at_once: int, progress: Notify, notify: Callable[[str], None]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from codec_bench.apps.conversation.activity import Stretch, levels_dbfs, speech_of_user, user_threshold_dbfs
 from codec_bench.apps.conversation.playback import Playback
 from codec_bench.apps.conversation.script import ASIDES, NO_ANSWER, Conversation, Event, Script, random_of
-from codec_bench.audio.clip import Clip
+from codec_bench.audio.clip import Clip, clip_content
 from codec_bench.audio.resample import to_signal
 from codec_bench.errors import AudioError, UserError, first_of
 
@@ -93,10 +93,20 @@ class Sounds:
             UserError: there is no such sound, or it cannot be read.
         """
         try:
-            audio = Clip(self._ids[name].audio if name in self._ids else self._path(name), name).read()
+            audio = self._clip(name).read()
         except AudioError as error:
             raise UserError(f"the sound '{name}' of the script cannot be read: {error.message}") from None
         return to_signal(audio, self.rate_hz)
+
+    def contents(self, talk: Conversation) -> dict[str, str]:
+        """What tells the contents of a conversation's sounds from others, by name."""
+        pieces = [piece.sound for event in talk.turns for piece in event.say]
+        background = None if talk.background is None or talk.background.sound == "white" else talk.background.sound
+        names = {name for name in (*pieces, talk.recording, background) if name}
+        return {name: clip_content(self._clip(name)) for name in sorted(names)}
+
+    def _clip(self, name: str) -> Clip:
+        return Clip(self._ids[name].audio if name in self._ids else self._path(name), name)
 
     def _path(self, name: str) -> str:
         path = self.folder / os.path.expanduser(name)

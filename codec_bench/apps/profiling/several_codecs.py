@@ -20,11 +20,8 @@ from codec_bench.apps.profiling.steps import STEPS, Request
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.checks import wrong
 from codec_bench.codecs.checks.steps import all_of, gather_findings
-from codec_bench.config.file_content import files_hash
 from codec_bench.data import Source, data_name, problem_of
 from codec_bench.data.alignments import fingerprint
-from codec_bench.decoding.read import file_of
-from codec_bench.decoding.remote import is_url
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.own_worker import measure
 from codec_bench.engine.pool import NotLoaded
@@ -120,8 +117,7 @@ class ProfileRun:
             "codecs": self.codecs,
             "code": {name: code_hash(name) for name in self.codecs.values() if is_own_code(name)},
             "options of codecs": {name: self.options_of(name) for name in self.codecs},
-            "data": self.source.fingerprint,
-            "sounds": self._sounds_hash,
+            "data": self.source.content_hash,
             "metrics": list(self.metrics),
             "anchor": self.anchor,
             "device": self.device,
@@ -132,14 +128,6 @@ class ProfileRun:
             **({"alignments": fingerprint(self.alignments)} if self.alignments is not None else {}),
             **({"skip": sorted(self.skip)} if self.skip else {}),
         }
-
-    @property
-    def _sounds_hash(self) -> str | None:
-        """A hash of the files of the clips; None if one is missing, which the steps report."""
-        try:
-            return files_hash([*dict.fromkeys(file_of(path) for _, path in self.files if not is_url(path))])
-        except OSError:
-            return None
 
     @property
     def recorded_options(self) -> dict[str, Any]:

@@ -6,12 +6,8 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from codec_bench.audio.clip import Clip, bytes_digest, clip_digest
+from codec_bench.audio.clip import Clip, clip_content
 from codec_bench.benchmark.definition.base import Question
-from codec_bench.config.file_content import file_hash
-from codec_bench.decoding.read import file_of
-from codec_bench.decoding.remote import is_url
-from codec_bench.errors import UserError
 
 _DIGITS = 16
 
@@ -21,7 +17,7 @@ def sounds_hash(question: Question) -> str | None:
 
     A sound within a table or a tar file counts as changed if the file is another one.
     """
-    contents = [_content(clip) for clip in _clips_of(question)]
+    contents = [clip_content(clip) for clip in _clips_of(question)]
     return hashlib.blake2b("\n".join(contents).encode()).hexdigest()[:_DIGITS] if contents else None
 
 
@@ -37,16 +33,3 @@ def _clips_in(value: Any) -> Iterator[Clip]:
     elif isinstance(value, (list, tuple)):
         for part in value:
             yield from _clips_in(part)
-
-
-def _content(clip: Clip) -> str:
-    source = clip.source
-    try:
-        if isinstance(source, bytes):
-            return bytes_digest(source)
-        if not isinstance(source, str):
-            return clip_digest(clip)
-        file = file_of(source)
-        return source if is_url(file) else file_hash(file) + source.removeprefix(file)
-    except (UserError, OSError, ValueError):
-        return "unreadable"

@@ -99,6 +99,17 @@ def test_a_folder_of_another_build_is_refused(mixing, sounds):
         build(mixing(count=1, gap_db=3), out=sounds / "out")
 
 
+def test_a_folder_of_other_sounds_of_the_same_size_is_refused(mixing, sounds):
+    build(mixing(count=1), out=sounds / "out")
+    build(mixing(count=1), out=sounds / "out")
+    path = next((sounds / "speech").rglob("*.flac"))
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(RunMismatch, match="was begun with other"):
+        build(mixing(count=1), out=sounds / "out")
+
+
 def test_a_damaged_record_is_said_in_one_sentence(mixing, sounds):
     build(mixing(count=1), out=sounds / "out")
     (sounds / "out" / ".build" / "record.sqlite").write_bytes(b"no data base" * 100)

@@ -81,6 +81,23 @@ def test_a_run_is_kept_resumed_and_marked_again(script, service, tmp_path):
         converse(**{**asked, "seed": 7})
 
 
+def test_sessions_with_another_sound_of_the_user_are_held_again(script, service, tmp_path):
+    options, logs = service({"": Plan()})
+    asked = {"model": MODEL, "scripts": script(), "out": tmp_path / "run", "options": {MODEL: options}, "page": False}
+    first = converse(**asked)
+    frames = logs[""].frames
+    converse(**asked)
+    assert logs[""].frames == frames
+    samples, _ = soundfile.read(tmp_path / "tone.wav")
+    soundfile.write(tmp_path / "tone.wav", -samples, RATE_HZ)
+    again = converse(**asked)
+    assert logs[""].frames - frames == sum(len(one.sent_s) for one in again.sessions[MODEL] if one.id != "nobody")
+    (before, after) = (np.abs(run.sessions[MODEL][0].clean) for run in (first, again))
+    assert np.array_equal(before, after) and not np.array_equal(
+        first.sessions[MODEL][0].clean, again.sessions[MODEL][0].clean
+    )
+
+
 def test_the_user_is_repeated_sample_by_sample(script, service, tmp_path):
     """The other model answers late and never stops; the user of the replay interrupts at the same samples all the same."""
     options, _ = service({"": Plan()})
