@@ -55,8 +55,8 @@ def column_reward(
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, Scorer, column_reward
-        >>> prompt = Audio(np.sin(np.arange(16000) / 20), 16000)
-        >>> noisy = Audio(prompt.samples + 0.1 * np.sign(prompt.samples), 16000)
+        >>> prompt = Audio(0.5 * np.sin(np.arange(16000) / 20), 16000)
+        >>> noisy = Audio(prompt.samples + 0.05 * np.sign(prompt.samples), 16000)
         >>> with Scorer("snr", device="cpu", workers=1) as scorer:
         ...     reward_func = column_reward(scorer, "snr", reference="prompt_audio")
         ...     rewards = reward_func(completions=[noisy], prompt_audio=[prompt])
@@ -91,8 +91,8 @@ def verl_score(scorer: Any, reward: RewardInput) -> Callable[..., dict[str, floa
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, Scorer, verl_score
-        >>> prompt = Audio(np.sin(np.arange(16000) / 20), 16000)
-        >>> noisy = Audio(prompt.samples + 0.1 * np.sign(prompt.samples), 16000)
+        >>> prompt = Audio(0.5 * np.sin(np.arange(16000) / 20), 16000)
+        >>> noisy = Audio(prompt.samples + 0.05 * np.sign(prompt.samples), 16000)
         >>> with Scorer("snr", device="cpu", workers=1) as scorer:
         ...     compute_score = verl_score(scorer, "snr")
         ...     found = compute_score("tts", noisy, "hello", {"reference": prompt})
