@@ -236,8 +236,10 @@ class _RecognisedErrorRate(Metric):
         return self._rule.item_value(compared)
 
     def _detail(self, compared: Compared, result: Mapping[str, Any]) -> dict[str, Any]:
-        """What the record keeps: the counts, both texts, and what the recogniser reports."""
+        """What the record keeps: the counts, both texts as compared, the transcript as written, and other facts."""
         detail = compared.detail
+        if isinstance(transcript := result.get("transcript"), str):
+            detail["transcript"] = transcript
         if compared.note:
             detail["note"] = compared.note
         if result.get("language_detected"):

@@ -152,13 +152,20 @@ class Cells:
         return None if found is None else str(found)
 
     def transcript(self, text: str | None) -> str | None:
-        """What a recogniser heard.
+        """The transcript as the recogniser wrote it."""
+        return self._text(text, "transcript") or self._text(text, "hypothesis")
 
-        An error rate holds both texts as compared, and a transcript alone is held as it was heard.
-        """
-        held = self.detail(text)
-        heard = held.get("transcript", held.get("hypothesis"))
-        return heard if isinstance(heard, str) else None
+    def normalised(self, text: str | None) -> str | None:
+        """The transcript as an error rate compares it."""
+        return self._text(text, "hypothesis")
+
+    def normalised_text(self, text: str | None) -> str | None:
+        """The reference text as an error rate compares it."""
+        return self._text(text, "reference") if "hypothesis" in self.detail(text) else None
+
+    def _text(self, text: str | None, name: str) -> str | None:
+        held = self.detail(text).get(name)
+        return held if isinstance(held, str) else None
 
     def checked_detail(self, text: str | None) -> str:
         """The detail as standard JSON, as it was written."""
@@ -259,10 +266,22 @@ class TableRow(NamedTuple):
     transcript: Annotated[
         str | None,
         TableColumn(
-            "What a recogniser heard. Error rates give it as it was compared, so its capitals and punctuation may be gone.",
+            "The transcript as the recogniser wrote it.",
             "c.detail",
             made=Cells.transcript,
         ),
+    ]
+    text_normalised: Annotated[
+        str | None,
+        TableColumn(
+            "The reference text as an error rate compares it: after its rule for texts.",
+            "c.detail",
+            made=Cells.normalised_text,
+        ),
+    ]
+    transcript_normalised: Annotated[
+        str | None,
+        TableColumn("The transcript as an error rate compares it.", "c.detail", made=Cells.normalised),
     ]
     detail: Annotated[
         str,

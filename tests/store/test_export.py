@@ -31,7 +31,7 @@ from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample, Score
 
 OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
-ASKED = "system,id,metric,value,status,code,reason,protocol,numerator,denominator,speaker,language,duration_s,reference_duration_s,text,transcript,detail,extra,suspect,judge"
+ASKED = "system,id,metric,value,status,code,reason,protocol,numerator,denominator,speaker,language,duration_s,reference_duration_s,text,transcript,text_normalised,transcript_normalised,detail,extra,suspect,judge"
 FACTS = {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": True, "aggregate": "mean"}
 HOSTILE = (
     "=1+1",
@@ -215,7 +215,7 @@ def test_words_heard_in_silence_count_from_the_sound_to_the_table(silence_run, t
     by = {(row["metric"], row["id"]): row for row in rows}
     wer = [row for row in rows if row["metric"] == "wer[pocketsphinx]"]
     spoken, *silences, silent = wer
-    heard = [len(row["transcript"].split()) for row in silences]
+    heard = [len(row["transcript_normalised"].split()) for row in silences]
     assert min(heard) > 0 and [float(row["numerator"]) for row in silences] == heard
     assert [float(row["denominator"]) for row in wer] == [
         len(json.loads(spoken["detail"])["reference"].split()),
@@ -375,7 +375,7 @@ def test_a_transcript_stands_where_a_recogniser_heard_something(eval_run):
     rows = list(eval_run.rows())
     heard = [row for row in rows if row.transcript is not None]
     assert heard and {row.metric for row in heard} == {"wer[pocketsphinx]"}
-    assert all(json.loads(row.detail)["hypothesis"] == row.transcript for row in heard)
+    assert all(json.loads(row.detail)["hypothesis"] == row.transcript_normalised for row in heard)
     assert all(row.text and row.text[0].isupper() for row in rows), "the reference text stands as the data has it"
     assert all(row.speaker and row.language == "en" and row.duration_s > 1 for row in rows)
 
@@ -520,3 +520,20 @@ def test_no_csv_holds_a_formula(tmp_path):
     package = Path(codec_bench.__file__).parent
     writers = [path for path in package.rglob("*.py") if "csv.writer(" in path.read_text("utf-8")]
     assert [path.name for path in writers] == ["export.py"]
+
+
+def test_the_transcript_is_as_written_and_both_texts_as_compared(tmp_path):
+    """Jiwer's own measure of the two compared texts gives the row's errors."""
+    from codec_bench import evaluate
+
+    jiwer = pytest.importorskip("jiwer")
+    run = evaluate(
+        codec="unprocessed", data="embedded", metrics="wer[pocketsphinx]", limit=3, out=tmp_path, workers=1, page=False
+    )
+    first = next(iter(run.rows()))
+    assert "seven" in first.transcript and "7" in first.transcript_normalised.split()
+    for row in run.rows():
+        assert row.transcript and row.transcript_normalised and row.text_normalised
+        assert row.text != row.text_normalised
+        counts = jiwer.process_words(row.text_normalised, row.transcript_normalised)
+        assert counts.substitutions + counts.deletions + counts.insertions == row.numerator

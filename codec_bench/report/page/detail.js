@@ -338,7 +338,7 @@ function transcripts(n, order) {
         el("span", { class: "key" }, el("span", { class: "pair substituted" }, el("ins", null, "substituted")), el("span", { class: "pair deleted" }, el("del", null, "deleted")), el("span", { class: "pair inserted" }, el("ins", null, "inserted"))),
       ),
       found.map(([s, content]) =>
-        el("div", { class: "alignment" }, el("div", null, nameOf(s), el("small", null, single(data.values[s][c][n], column))), alignedWords(content, byCharacter)),
+        el("div", { class: "alignment" }, el("div", null, nameOf(s), el("small", null, single(data.values[s][c][n], column))), alignedWords(content, byCharacter), typeof content.transcript === "string" && el("small", { class: "written" }, `as written: ${content.transcript}`)),
       ),
     );
     parts.push({ told, section });
