@@ -31,7 +31,7 @@ SCORER = (
 It is taken out of the copy, and put back with these files, as they are in the project.
 """
 BY_CHOICE = (
-    "tests/cli/test_demo.py", "tests/cli/test_presets.py", "tests/contract/test_adding.py", "tests/engine/test_worse_estimates.py",
+    "tests/cli/test_presets.py", "tests/contract/test_adding.py", "tests/engine/test_worse_estimates.py",
     "tests/gpu/test_features.py",
 )  # fmt: skip
 """Tests of presets, of some metrics by choice and of features with lengths of their own, and this one: they name the
