@@ -81,13 +81,13 @@ def _torch_metric() -> Any:
             """
             if self._loaded is None:
                 self._loaded = load_metric(**self._options)
-            sides = {side: _as_batch(values) for side, values in (("estimate", estimate), ("reference", reference))}
+            sides = {role: _as_batch(values) for role, values in (("estimate", estimate), ("reference", reference))}
             rows = self._loaded(**sides, text=text, sample_rate_hz=self._rate_hz, **more)
-            for place, name in enumerate(self._names):
+            for index, name in enumerate(self._names):
                 scored = [row[name] for row in rows if row[name].value is not None]
-                self.numerators[place] += sum(score.numerator or 0.0 for score in scored)
-                self.denominators[place] += sum(score.denominator or 0.0 for score in scored)
-                self.failures[place] += len(rows) - len(scored)
+                self.numerators[index] += sum(score.numerator or 0.0 for score in scored)
+                self.denominators[index] += sum(score.denominator or 0.0 for score in scored)
+                self.failures[index] += len(rows) - len(scored)
 
         def compute(self) -> Any:
             """The corpus value, or one by name; not a number where no item has a score."""

@@ -90,14 +90,16 @@ class LoadedMetric:
         scores: list[dict[str, Score]] = [{} for _ in estimates]
         good = []
         for index, sides in enumerate(zip(estimates, others)):
-            reason = next((side for side in sides if isinstance(side, Unusable)), None)
+            reason = next((candidate for candidate in sides if isinstance(candidate, Unusable)), None)
             if reason is None:
                 good.append(index)
             else:
                 scores[index] = {n: Score.failed(str(reason), m.protocol) for n, m in self._plan.metrics.items()}
         pick = lambda values: [values[index] for index in good]  # noqa: E731
-        for index, found in zip(good, self._score(good, pick(estimates), pick(others), pick(texts), pick(languages))):
-            scores[index] = found
+        for index, item_scores in zip(
+            good, self._score(good, pick(estimates), pick(others), pick(texts), pick(languages))
+        ):
+            scores[index] = item_scores
         return scores
 
     def _score(
@@ -110,8 +112,8 @@ class LoadedMetric:
     ) -> list[dict[str, Score]]:
         """The scores of items whose audio is whole."""
         features = [
-            self._compute([self._features_of(code, side) for code in language], audios, language)
-            for side, audios in enumerate((estimate, others))
+            self._compute([self._features_of(code, position) for code in language], audios, language)
+            for position, audios in enumerate((estimate, others))
         ]
         silent = [tuple(audio is not None and is_silent(audio) for audio in pair) for pair in zip(estimate, others)]
         levels = [self._compare_levels(audio, other) for audio, other in zip(estimate, others)]
@@ -144,9 +146,9 @@ class LoadedMetric:
                 )
         return scores
 
-    def _features_of(self, language: str | None, side: int) -> tuple[str, ...]:
+    def _features_of(self, language: str | None, position: int) -> tuple[str, ...]:
         """The features that the metrics read of one side, 0 for the estimate, for an item in a language."""
-        named = (name for metric in self._plan.metrics.values() for name in metric.features_of(language)[side])
+        named = (name for metric in self._plan.metrics.values() for name in metric.features_of(language)[position])
         return tuple(dict.fromkeys(named))
 
     def _compare_levels(self, estimate: Audio, reference: Audio | None) -> Compared:
@@ -158,14 +160,14 @@ class LoadedMetric:
         return compared(to_signal(reference, rate), to_signal(estimate, rate), rate, generated=True)
 
     def _compute(
-        self, wanted: Sequence[Sequence[str]], audios: Sequence[Audio | None], languages: Sequence[str | None]
+        self, names_by_item: Sequence[Sequence[str]], audios: Sequence[Audio | None], languages: Sequence[str | None]
     ) -> list[dict[str, Any]]:
         """The features of each item by name, computed once for equal audio."""
         spoken = [base_language(code) if code is not None else None for code in languages]
         rows: list[dict[str, Any]] = [{} for _ in audios]
-        for name in dict.fromkeys(name for names_of in wanted for name in names_of):
+        for name in dict.fromkeys(name for names_of in names_by_item for name in names_of):
             feature = self._features[name]
-            places = [k for k, audio in enumerate(audios) if audio is not None and name in wanted[k]]
+            places = [k for k, audio in enumerate(audios) if audio is not None and name in names_by_item[k]]
             once = {(id(audios[k]), spoken[k]): k for k in reversed(places)}
             signals = [prepare(audio, feature.rate_hz) for k in once.values() if (audio := audios[k]) is not None]
             results = compute_features(feature, signals, [code for _, code in once]) if once else []
@@ -178,7 +180,7 @@ class LoadedMetric:
         return rows
 
 
-def _one_each(side: str, values: Any, count: int) -> list[str | None]:
+def _one_each(role: str, values: Any, count: int) -> list[str | None]:
     """One text for each item: those of a list, or one for all.
 
     Raises:
@@ -189,9 +191,9 @@ def _one_each(side: str, values: Any, count: int) -> list[str | None]:
     items = list(values) if isinstance(values, Iterable) else [values]
     for index, value in enumerate(items):
         if not isinstance(value, str | None):
-            raise UserError(f"{side} {index} is a {type(value).__name__}; expected a text or None")
+            raise UserError(f"{role} {index} is a {type(value).__name__}; expected a text or None")
     if len(items) != count:
-        raise UserError(f"{len(items)} {side} items for {count} estimates; expected one each, or one text for all")
+        raise UserError(f"{len(items)} {role} items for {count} estimates; expected one each, or one text for all")
     return items
 
 

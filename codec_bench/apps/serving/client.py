@@ -35,9 +35,9 @@ class RemoteScorer:
         self._url, self._token = url.rstrip("/"), token
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="score")
         self._lock = threading.Lock()
-        found = self._call("GET", "/v1/metrics")["metrics"]
-        self.protocols = {one["name"]: one["protocol"] for one in found}
-        self.higher_is_better = {one["name"]: one["higher_is_better"] for one in found}
+        metrics = self._call("GET", "/v1/metrics")["metrics"]
+        self.protocols = {one["name"]: one["protocol"] for one in metrics}
+        self.higher_is_better = {one["name"]: one["higher_is_better"] for one in metrics}
 
     def score(self, items: Iterable[Item | Mapping[str, Any]]) -> list[Result]:
         """Scores items together; a bad item gives failed scores, and the others theirs.
@@ -83,12 +83,12 @@ class RemoteScorer:
         self.close()
 
     def _score(self, item: Item | Mapping[str, Any]) -> Result:
-        found = self._call("POST", "/v1/score", _json_of(as_item(item)))
+        reply = self._call("POST", "/v1/score", _json_of(as_item(item)))
         scores = {
             name: Score(one["value"], one["status"], one["reason"], one["protocol"])
-            for name, one in found["scores"].items()
+            for name, one in reply["scores"].items()
         }
-        return Result(found["id"], scores, found["duration_s"], found["seconds"])
+        return Result(reply["id"], scores, reply["duration_s"], reply["seconds"])
 
     def _score_or_fail(self, item: Item | Mapping[str, Any]) -> Result:
         try:
@@ -121,8 +121,8 @@ class RemoteScorer:
 
 def _error_of(error: urllib.error.HTTPError) -> UserError:
     try:
-        found = json.loads(error.read())["error"]
-        code, message = str(found["code"]), str(found["message"])
+        problem = json.loads(error.read())["error"]
+        code, message = str(problem["code"]), str(problem["message"])
     except (ValueError, KeyError, TypeError):
         code, message = "http", f"status {error.code}"
     if error.code == 503:

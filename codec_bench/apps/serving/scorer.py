@@ -282,12 +282,12 @@ class Scorer:
             return audio_bytes(item.reference, "the reference")
         if item.reference_id is None:
             return None
-        if (found := self._references.get(item.reference_id)) is None:
+        if (reference := self._references.get(item.reference_id)) is None:
             raise BadItem(
                 f"there is no reference '{item.reference_id[:60]}'", code="unknown_reference",
                 hint="PUT /v1/references/ID, or put_reference, keeps one",
             )  # fmt: skip
-        return found
+        return reference
 
     def _release(self, files: Sequence[Any]) -> None:
         for file in files:

@@ -148,8 +148,8 @@ class Service:
     async def metrics(self, request: web.Request) -> web.Response:
         """The metrics that are scored."""
         better = self.scorer.higher_is_better
-        found = [{"name": n, "protocol": p, "higher_is_better": better[n]} for n, p in self.scorer.protocols.items()]
-        return web.json_response({"metrics": found})
+        metrics = [{"name": n, "protocol": p, "higher_is_better": better[n]} for n, p in self.scorer.protocols.items()]
+        return web.json_response({"metrics": metrics})
 
     async def health(self, request: web.Request) -> web.Response:
         """Whether the process lives."""
@@ -209,8 +209,8 @@ class Service:
         """Checks the token, and turns what goes wrong into a status with a sentence."""
         try:
             if self.token is not None and request.path not in ("/healthz", "/readyz"):
-                given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-                if not hmac.compare_digest(given.encode(), self.token.encode()):
+                token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+                if not hmac.compare_digest(token.encode(), self.token.encode()):
                     raise BadItem("the request needs the token: Authorization: Bearer TOKEN", code="unauthorised")
             if self.draining and request.method in ("POST", "PUT"):
                 raise QueueFull("the service is shutting down")

@@ -67,9 +67,9 @@ def column_reward(
     def call(completions: Sequence[Any] = (), **columns: Any) -> list[float]:
         generated = completions if audio is None else columns[audio]
         fields = {"reference": reference, "text": text, "language": language}
-        found = {field: columns[name] for field, name in fields.items() if name is not None and name in columns}
+        present = {field: columns[name] for field, name in fields.items() if name is not None and name in columns}
         items = [
-            {"audio": _audio_of(one), **{field: values[place] for field, values in found.items()}}
+            {"audio": _audio_of(one), **{field: values[place] for field, values in present.items()}}
             for place, one in enumerate(generated)
         ]
         return [one.score for one in item_rewards(scorer, reward, items)]
@@ -108,8 +108,8 @@ def verl_score(scorer: Any, reward: RewardInput) -> Callable[..., dict[str, floa
             name: extra[name] for name in ("reference", "reference_id", "language") if extra.get(name) is not None
         }
         item = {"audio": _audio_of(extra.get("audio", solution_str)), "text": ground_truth, **fields}
-        (found,) = item_rewards(scorer, reward, [item])
-        return {**found.values, "score": found.score}
+        (item_reward,) = item_rewards(scorer, reward, [item])
+        return {**item_reward.values, "score": item_reward.score}
 
     return compute_score
 

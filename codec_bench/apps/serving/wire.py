@@ -57,17 +57,17 @@ def item_of(value: Mapping[str, Any], audio: bytes | None = None, reference: byt
     for name in ("id", "reference_id", "text", "language"):
         if not isinstance(value.get(name), str | None):
             raise BadItem(f"'{name}' is a {type(value[name]).__name__}; expected a text", code="bad_item")
-    given = value.get("reference")
-    if reference is None and given is not None:
-        if not isinstance(given, Mapping):
+    reference_value = value.get("reference")
+    if reference is None and reference_value is not None:
+        if not isinstance(reference_value, Mapping):
             raise BadItem(
                 "'reference' is no object; expected one with audio_base64 or waveform_f32_base64", code="bad_item"
             )
-        if wrong := sorted(map(str, given.keys() - set(OF_AUDIO))):
+        if wrong := sorted(map(str, reference_value.keys() - set(OF_AUDIO))):
             raise BadItem(
                 f"there is no field 'reference.{wrong[0][:60]}'; expected {', '.join(OF_AUDIO)}", code="bad_item"
             )
-        reference = audio_of(given, "the reference")
+        reference = audio_of(reference_value, "the reference")
     return Item(
         audio_of(value, "the audio") if audio is None else audio,
         reference,
