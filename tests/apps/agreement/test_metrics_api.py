@@ -61,7 +61,10 @@ def test_values_are_those_of_pandas_with_distances_turned(run, columns):
     )
     assert pair.of_systems["spearman"].value == pytest.approx(1.0)
     assert pair.of_systems["pearson"].low is None and "at least 10" in pair.of_systems["pearson"].note
-    assert "systems with values of both" in pair.of_systems["pearson"].note
+    assert (
+        pair.of_systems["pearson"].note.code == "few_rows_for_interval"
+        and pair.of_systems["pearson"].note.parameters["of"] == "systems"
+    )
 
 
 def test_a_known_correlation_lies_in_its_interval(tmp_path):
