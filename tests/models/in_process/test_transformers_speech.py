@@ -53,7 +53,7 @@ def test_it_says_what_transformers_says(model):
     import torch
     from transformers import VitsModel, VitsTokenizer
 
-    folder = model._found().folder
+    folder = model._find_checkpoint().folder
     net, tokenizer = VitsModel.from_pretrained(folder).eval(), VitsTokenizer.from_pretrained(folder)
     torch.manual_seed(4)
     with torch.inference_mode():
