@@ -55,7 +55,7 @@ def test_too_short_is_unavailable_and_harms_nobody(folder, signals):
     feature = tiny_speech.SmallUnits("hubert-km200", weights=folder)
     none, short, usable = feature.compute([signals[0][:0], signals[0][:399], signals[0]])
     assert isinstance(none, Unavailable)
-    assert str(short) == "the signal has 399 samples; a unit needs 400 at 16 kHz"
+    assert short.args[0].as_dict() == {"code": "signal_short", "samples": 399, "model": "a unit", "needed": 400}
     np.testing.assert_array_equal(usable["layer_6"], feature.compute([signals[0]])[0]["layer_6"])
 
 

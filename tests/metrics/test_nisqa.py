@@ -105,7 +105,7 @@ def test_unusable_audio_is_unavailable_and_harms_nobody(stand_in, signals):
     )
     for result in (none, short, silent, broken):
         assert isinstance(result, Unavailable)
-    assert str(short) == "the signal has 6719 samples at 48 kHz; NISQA needs at least 6720"
+    assert short.args[0].as_dict() == {"code": "signal_short", "samples": 6719, "model": "NISQA", "needed": 6720}
     assert usable == pytest.approx(feature.compute([fine])[0], abs=1e-5)
     assert feature.compute([]) == []
 

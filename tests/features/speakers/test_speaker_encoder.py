@@ -125,7 +125,12 @@ def test_what_has_no_embedding_says_why_and_harms_nobody(small, name):
     (fine,) = voices([5000])
     bad = [fine[: least - 1], np.zeros(9000, np.float32), np.full(9000, np.nan, np.float32)]
     short, silent, wild, result = small.compute([*bad, fine])
-    assert str(short) == f"the signal has {least - 1} samples; the encoder needs {least} at 16 kHz"
+    assert short.args[0].as_dict() == {
+        "code": "signal_short",
+        "samples": least - 1,
+        "model": "the encoder",
+        "needed": least,
+    }
     assert str(silent) == "the signal is silent"
     assert str(wild) == "the encoder's output is not a finite number"
     assert all(isinstance(one, Unavailable) for one in (short, silent, wild))

@@ -77,7 +77,12 @@ def test_what_has_no_embedding_says_why(tmp_path, rng):
     (item,) = noises(rng, (6000,))
     results = WavlmBasePlusSv(weights=str(tmp_path)).compute([item[:5199], item, np.zeros(6000, np.float32)])
     assert [isinstance(r, Unavailable) for r in results] == [True, False, True]
-    assert str(results[0]) == "the signal has 5199 samples; the encoder needs 5200 at 16 kHz"
+    assert results[0].args[0].as_dict() == {
+        "code": "signal_short",
+        "samples": 5199,
+        "model": "the encoder",
+        "needed": 5200,
+    }
     assert str(results[2]) == "the signal is silent"
 
 

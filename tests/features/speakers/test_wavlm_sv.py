@@ -151,9 +151,13 @@ def test_what_has_no_embedding_says_why_and_harms_nobody(small, rng):
     loud = np.full(9000, np.nan, np.float32)
     results = small.compute([bad[0], item, *bad[1:], loud])
     assert [isinstance(r, Unavailable) for r in results] == [True, False, True, True, True, True]
-    reasons = [str(r) for r in results if isinstance(r, Unavailable)]
-    assert reasons[:2] == [f"the signal has {n} samples; the encoder needs 720 at 16 kHz" for n in (0, 719)]
-    assert reasons[2:] == ["the signal is silent"] * 2 + ["the encoder's output is not a finite number"]
+    reasons = [r.args[0] for r in results if isinstance(r, Unavailable)]
+    assert [(reason.parameters["samples"], reason.parameters["needed"]) for reason in reasons[:2]] == [
+        (0, 720),
+        (719, 720),
+    ]
+    codes = [reason.code for reason in reasons]
+    assert codes == ["signal_short"] * 2 + ["signal_silent"] * 2 + ["encoder_not_finite"]
     alone = small.compute([item])[0]["embedding"]
     assert np.abs(results[1]["embedding"] - alone).max() < 1e-5 * np.abs(alone).max()
     assert small.compute([]) == []
