@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench import (
-    Audio, Codec, CodecInfo, Codes, CodecStream, CodeStream, Inputs, LatentCodec, Latents, Message, Metric, Model, ModelInfo, Request, Response, Sample, Score, agreement, build, compare, converse, error_rate, evaluate,
+    Audio, Codec, CodecInfo, Codes, CodecStream, CodeStream, Inputs, LatentCodec, Latents, Message, Metric, Model, ModelInfo, Request, Response, Sample, Score, Scorer, agreement, build, column_reward, compare, converse, error_rate, evaluate,
     doctor, export,
-    export_listening, import_listening, interval, judge_check, judge_compare, judge_strengths, leaderboard, list_names, load_codec, load_metric, merge, metric_agreement, metric_stability, open_run, paired_test, profile, read_arguments, report, run_benchmark, sample_size, score,
-    show, site, validate, verify_batching, write_figures,
+    export_listening, gate_calibrate, gate_check, gate_freeze, import_listening, interval, judge_check, judge_compare, judge_strengths, leaderboard, list_names, load_codec, load_metric, merge, metric_agreement, metric_stability, open_run, paired_test, profile, read_arguments, report, run_benchmark, sample_size, score,
+    show, site, validate, verify_batching, verl_score, write_figures,
 )
 
 run = evaluate(codec="opus-12k,g722", data="embedded", metrics=["stoi", "bitrate"], out="runs/a", limit=4, workers=2)
@@ -54,7 +54,7 @@ asked = run_benchmark(benchmark="aishell-1", model="gpt-4o-audio", limit=3)
 board = leaderboard("ultraeval-understanding", [folder])
 repeated = evaluate(**read_arguments(folder / "run.json", command="eval"))
 merged: Path = merge(parts="parts", out="runs/whole", partial=True).folder
-kept: int = build("recipe.yaml", out="set", limit=3).funnel.kept
+kept: int = build("recipe.yaml", out="set", limit=3).funnel.usable
 pages: Path = site([run.folder], out="site", audio_mb=1.0).folder
 found_wrong: list[str] = [one.state for one in (*validate(["opus-12k", "embedded"]), *doctor()) if one.state != "ok"]
 names: list[str] = [row["name"] for row in list_names("metrics")]
@@ -64,7 +64,7 @@ export(run, form="jsonl", out="scores.jsonl")
 drawn: tuple[Path, ...] = write_figures([run, again], "figures", by="speaker").files
 
 
-rho: float | None = agreement(runs=folder, human="human.csv").pairs[0].whole.coefficients["spearman"].value
+rho: float | None = agreement(runs=folder, human="human.csv").pairs[0].overall.coefficients["spearman"].value
 alike: tuple[tuple[str, ...], ...] = metric_agreement(runs=[folder], metrics="stoi,dnsmos_ovrl", least=0.8).clusters
 shift: float | None = metric_stability("stoi,snr", limit=2).rows[0].mean_shift
 talked: Path = converse(model="./mine.py:Mine", limit=2).folder
@@ -72,6 +72,13 @@ apart: float | None = judge_check("gpt-4o-audio", per_kind=4).test.parts["hearin
 moved: float | None = judge_compare([folder], ["old", "new"], out="runs/new")[0].offset.value
 strongest: float | None = judge_strengths([folder])[0].found.systems[0].points
 page: Path = export_listening(runs=[run], kind="mushra", items=8).page
+baseline: Path = gate_freeze([folder], out="baseline.parquet").file
+margin: float = gate_calibrate(baseline, out="gate.yaml").metrics["stoi"].margin
+regressed: bool = gate_check(run.folder, against=baseline, spec="gate.yaml").regressed
+with Scorer("stoi", device="cpu") as scorer:
+    scored: float | None = scorer.score([{"audio": clip, "reference": tone}])[0].scores["stoi"].value
+    rewards: list[float] = column_reward(scorer, "stoi", reference="prompt")(completions=[clip], prompt=[tone])
+    reward: float = verl_score(scorer, "stoi")("tts", clip, "hello", {"reference": tone})["score"]
 raters: int = len(import_listening(["anna.json"], key="listening.key.json").raters)
 
 

@@ -239,6 +239,8 @@ def _check_options(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -
             if request.phase == "answers":
                 return  # what reads an option is known where the answers are scored
             raise
+    for name in (*request.models, *request.judges):
+        _info(name, request)  # an unknown model is the cause, and its option the effect
     check_settings(request.options, names_read, "model, benchmark or feature of this run")
 
 

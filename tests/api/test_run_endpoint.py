@@ -401,6 +401,7 @@ def test_several_judges_give_their_verdicts_side_by_side(rated, server, tmp_path
         "judge": mild, "rubric": "alpaca-1-10", "asked": 3, "failed": 0, "share": 0.0, "calls": 3, "cached": 0,
         "usage": {"input_tokens": 30, "output_tokens": 15}, "cost_usd": None, "served": ["checkpoint-1 fp_1"],
             "tested": "this judge was not tested",
+            "tested_code": {"code": "judge_not_tested"},
     }  # fmt: skip
     assert "no verdict" not in (entries[plain]["note"] or "")
     assert "the judge gave no verdict on 1 of 3 answers (33.3 %)" in entries[other]["note"]

@@ -375,3 +375,12 @@ def test_endpoint(bench, monkeypatch, right):
     monkeypatch.setattr(module, "ask_all", ask_all)
     requests = [SimpleNamespace(id=f"q{n}") for n in range(3)]
     (passes if right else fails)(lambda: asyncio.run(module.ask("http://localhost", requests)))
+
+
+def test_gate(bench, monkeypatch):
+    module = bench("bench_gate")
+    name = "50 items, 5 repeats"
+    found = module.study(name, 60)
+    assert found["alarm_zero"] <= 0.08 and found["found_zero"] >= 0.6 and found["same"] >= 0.6
+    monkeypatch.setattr(module, "ALPHA", 0.4)  # a gate that cries wolf
+    assert module.study(name, 60)["alarm_zero"] > 0.2

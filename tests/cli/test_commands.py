@@ -15,6 +15,7 @@ from command_line import COMMAND
 
 from codec_bench.codecs.checks import TO_DO
 from codec_bench.metrics import TABLE, TOPICS
+from codec_bench.store.rows import TABLE_COLUMNS
 
 OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
 
@@ -173,8 +174,7 @@ def test_show_validate_and_export_of_a_run(command, run, tmp_path):
     code, out, _ = command("export", run.folder)
     rows = list(csv.DictReader(io.StringIO(out)))
     assert len(rows) == 2 * 6 * 3
-    header = "system,id,metric,value,status,code,reason,protocol,numerator,denominator,speaker,language,duration_s,text,transcript,detail,extra,suspect,judge"
-    assert out.startswith(header + "\n")
+    assert out.startswith(",".join(TABLE_COLUMNS) + "\n")
     code, out, _ = command("export", run.folder, "--format", "parquet", "--out", "x.parquet")
     assert code == 0 and (tmp_path / "x.parquet").stat().st_size > 1000
 

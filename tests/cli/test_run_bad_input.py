@@ -82,9 +82,10 @@ def server():
     made.close()
 
 
-def asking(server, mirror, out="run", *, name=NAME, attempts=1):
-    return [
-        "run", name, "--model", "openai-chat", "--data", mirror, "--out", out, "--no-cache", "--json", "--set", f"openai-chat.attempts={attempts}",
+def asking(server, mirror, out="run", *, name=NAME, attempts=1, settings=True):
+    typed = ["run", name, "--model", "openai-chat", "--data", mirror, "--out", out, "--no-cache", "--json"]
+    return typed if not settings else [
+        *typed, "--set", f"openai-chat.attempts={attempts}",
         "--set", f"openai-chat.base_url={server if isinstance(server, str) else server.url}", "--set", "openai-chat.model=some",
     ]  # fmt: skip
 
@@ -115,7 +116,7 @@ WRONG = {
     "suite": (("--suite", "voicebenc"), {}, ("'voicebenc'", "did you mean voicebench")),
     "audio": ((), {"name": "llama-questions"}, ("'llama-questions' needs answers in audio", "'openai-chat' gives text")),
     "judge": ((), {"name": "voice-bench-alpacaeval"}, ("needs a judge, and none was named", "--judge NAME")),
-    "key": (("--model", "gpt-audio-1.5"), {}, ("OPENAI_API_KEY", "is not set")),
+    "key": (("--model", "gpt-audio-1.5"), {"settings": False}, ("OPENAI_API_KEY", "is not set")),
     "codec": ((), {"name": "codec-librispeech-test-clean"}, ("is a benchmark of codecs", "--codec NAME")),
     "phase": (("--phase", "later"), {}, ("the phase is 'later'", "both, answers, scores")),
     "scores": (("--phase", "scores"), {}, ("holds no answers to score", "run the phase 'answers' first")),

@@ -58,7 +58,7 @@ STATISTIC = {
 CONTROL = {
     "codec_bench/stats/controls.py": (
         ("    SHUFFLED: ", '    "reversed": "reversed sound",\n    SHUFFLED: '),
-        ("SHUFFLED, LEVEL),\n", 'SHUFFLED, LEVEL, "reversed"),\n'),
+        ("ANOTHER, SHUFFLED, LEVEL), ", 'ANOTHER, SHUFFLED, LEVEL, "reversed"), '),
     ),
     "codec_bench/benchmark/controls.py": (
         (

@@ -21,7 +21,7 @@ from codec_bench.engine import running, worker
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.double_buffer import Gpu, Place
-from codec_bench.engine.pool import LOST, Died, Done, Pool, Worker
+from codec_bench.engine.pool import Died, Done, Pool, Worker
 from codec_bench.engine.stage import Fault, StageSpec
 from codec_bench.errors import DeviceFull, UserError
 from codec_bench.networks.batch_shapes import SHORTEST_S
@@ -162,10 +162,10 @@ class FewWorkers(Pool):
     def held(self):
         return [[work.payload for work in batch.works] for batch in self.workers[0].batches.values()]
 
-    def died(self, reason="killed by signal 9"):
+    def died(self, *, lost=False):
         held = list(self.workers[0].batches.values())
         self.workers[0] = self._start("cuda:0")
-        return Died(reason, held[0], held[1:], lost=reason == LOST)
+        return Died("killed by signal 9", held[0], held[1:], lost=lost)
 
     def done(self, outcome, **more):
         number = next(iter(self.workers[0].batches))
@@ -196,12 +196,12 @@ def follow(queue, event):
 
 def test_a_device_that_fails_again_and_again_ends_the_run_with_everything_kept(queue):
     queue.put("abcdefgh")
-    follow(queue, queue.pool.died(LOST))
+    follow(queue, queue.pool.died(lost=True))
     assert follow(queue, queue.pool.done(["A"])) == [["b"]], "it works again"
     for _ in range(3):
-        follow(queue, queue.pool.died(LOST))
+        follow(queue, queue.pool.died(lost=True))
     with pytest.raises(UserError, match=r"'cuda:0' failed 4 times in a row.*what is computed is kept") as stopped:
-        follow(queue, queue.pool.died(LOST))
+        follow(queue, queue.pool.died(lost=True))
     assert "--device cpu" in stopped.value.hint
     assert queue.results.keys() == {"a", "b"}, "items are not used up by a device that does not work"
 
@@ -212,9 +212,9 @@ def test_a_run_goes_on_without_a_device_that_is_lost(queue):
     queue.pool._gpus.append("cuda:1")
     queue.put("abcdefgh")
     for _ in range(3):
-        follow(queue, queue.pool.died(LOST))
+        follow(queue, queue.pool.died(lost=True))
     with pytest.warns(UserWarning, match="goes on without it"):
-        queue.dispatcher.follow(queue.pool.died(LOST))
+        queue.dispatcher.follow(queue.pool.died(lost=True))
     assert [worker.device for worker in queue.pool.workers] == ["cuda:1"]
     waiting = len(queue.dispatcher.stages["s"].waiting) + sum(len(b.works) for b in other.batches.values())
     assert waiting + len(queue.results) == 8

@@ -24,7 +24,7 @@ def clock():
 
 def told(progress, clock, second, stage, done, total=400, failed=0, audio_s=0.0):
     clock.now = 1000.0 + second
-    progress.tell(stage, done, total, failed, audio_s)
+    progress.update(stage, done, total, failed, audio_s)
     return progress.words()
 
 

@@ -87,7 +87,7 @@ def agreement(
         >>> samples = list(open_run("runs/small").samples())  # the run of evaluate's example
         >>> rows = ["id,system,rater,score"]
         >>> rows += [f"{one.id},{name},ann,{score}" for one in samples for name, score in (("g722", 5), ("g711-ulaw", 3))]
-        >>> written = Path("people.csv").write_text("\n".join(rows))
+        >>> written = Path("people.csv").write_text("\\n".join(rows))
         >>> found = agreement(runs="runs/small", human="people.csv", metrics="stoi", scale=(1, 5))
         >>> found.items, found.pairs[0].reference, found.pairs[0].rater
         (16, 'ann', 'stoi')

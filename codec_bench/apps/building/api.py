@@ -69,7 +69,7 @@ def build(
         ... '''
         >>> written = Path("recipe.yaml").write_text(recipe)
         >>> built = build("recipe.yaml", out="built")
-        >>> built.funnel.items, built.funnel.kept
+        >>> built.funnel.items, built.funnel.usable
         (2, 2)
     """
     from codec_bench.api.load_metric import load_metric

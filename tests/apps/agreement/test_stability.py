@@ -27,7 +27,7 @@ from codec_bench import Metric, Score
 class Level(Metric):
     name, kind, rate_hz, protocol, range = "level", "single", 16000, "level/1", (None, None)
 
-    def heard(self, signal):
+    def prepare_signal(self, signal):
         return signal
 
     def compute(self, batch):

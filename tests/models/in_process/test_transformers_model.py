@@ -103,7 +103,7 @@ def test_qwen2_audio_answers_as_transformers_does(models):
     from transformers import AutoProcessor, Qwen2AudioForConditionalGeneration
 
     model = models("qwen2_audio")
-    folder = model._found().folder
+    folder = model._find_checkpoint().folder
     processor = AutoProcessor.from_pretrained(folder)
     net = Qwen2AudioForConditionalGeneration.from_pretrained(folder).eval()
     for k, seconds in enumerate(SECONDS[:4]):
@@ -277,7 +277,7 @@ def test_the_prompt_is_never_in_the_answer(models):
 
 
 def test_a_base_model_is_queried_without_turns(models):
-    model = model_in(models("qwen2_audio")._found().folder, template="plain")
+    model = model_in(models("qwen2_audio")._find_checkpoint().folder, template="plain")
     model.load()
     inner = model._family
     tokens = inner.prepare(Request("a", (Message("user", (clip(1.0, 1), "Write:")),))).inputs["input_ids"][0]
@@ -287,7 +287,7 @@ def test_a_base_model_is_queried_without_turns(models):
 
 
 def test_a_system_turn_of_the_model_stands_where_a_request_has_none(models):
-    model = model_in(models("qwen2_audio")._found().folder, system="You hear well.")
+    model = model_in(models("qwen2_audio")._find_checkpoint().folder, system="You hear well.")
     model.load()
     texts = [
         model._family.tokenizer.decode(model._family.prepare(request(k, 1.0)).inputs["input_ids"][0]) for k in (0, 1)
@@ -297,7 +297,7 @@ def test_a_system_turn_of_the_model_stands_where_a_request_has_none(models):
 
 
 def test_thoughts_are_not_the_answer(models):
-    folder = models("qwen2_audio")._found().folder
+    folder = models("qwen2_audio")._find_checkpoint().folder
     complete = models("qwen2_audio").answer([request(2, 3.2)])[0].text
     model = model_in(folder, reasoning_end=complete[2:4])
     model.load()
@@ -377,5 +377,5 @@ def test_whisper_reads_long_audio_in_windows_and_refuses_what_it_cannot(whisper)
 def test_the_files_are_what_the_published_ones_are(models):
     """Otherwise the tests above would prove something about files that do not exist in practice."""
     for family in FAMILIES:
-        config = json.loads((models(family)._found().folder / "config.json").read_text())
+        config = json.loads((models(family)._find_checkpoint().folder / "config.json").read_text())
         assert config["model_type"] == family
