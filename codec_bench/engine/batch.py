@@ -43,6 +43,8 @@ _KILLED_AT_FIRST = 3
 _FAILED_AT_FIRST = 3
 """So many items that failed by themselves on a GPU, for one reason, end a stage that never gave a result."""
 _MAX_IDLE_DEATHS = 6
+_STARTED_S = 20.0
+"""A worker that lived so long has started; why it ended says nothing of the next one."""
 _LOST_AT_MOST = 4  # one item that fails its device every time ends two workers by itself
 
 
@@ -344,7 +346,7 @@ class Dispatcher:
         for batch in reversed(event.waiting):
             self.stages[batch.key].waiting.give_back(batch.works)
         if event.running is None:
-            self._idle_deaths += 1
+            self._idle_deaths = 0 if event.lived_s > _STARTED_S else self._idle_deaths + 1
             if self._idle_deaths >= _MAX_IDLE_DEATHS:
                 raise UserError(
                     f"worker processes end as soon as they start ({event.reason})",

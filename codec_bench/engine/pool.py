@@ -76,7 +76,8 @@ class Done:
 class Died:
     """A worker that ended, with the batch it was running and those it had not begun.
 
-    `late` says that we ended it because the running batch took longer than its limit, `lost` that its device failed.
+    `late` says that we ended it because the running batch took longer than its limit, `lost` that its device failed,
+    `lived_s` how long it lived.
     """
 
     reason: str
@@ -84,6 +85,7 @@ class Died:
     waiting: list[Batch]
     late: bool = False
     lost: bool = False
+    lived_s: float = 0.0
 
 
 class NotLoaded(UserError):
@@ -109,6 +111,7 @@ class Worker:
     asked: float | None = None
     loading_s: float = math.inf
     owner: str = ""
+    started: float = field(default_factory=monotonic)
 
     @property
     def room(self) -> int:
@@ -353,7 +356,7 @@ class Pool:
         held = list(worker.batches.values())
         self.workers[self.workers.index(worker)] = self._start(worker.device, worker.owner)
         lost = worker.process.wait() == DEVICE_LOST
-        return Died(reason, held[0] if held else None, held[1:], late, lost)
+        return Died(reason, held[0] if held else None, held[1:], late, lost, monotonic() - worker.started)
 
     def retire(self, device: str) -> bool:
         """Ends the workers of a GPU, which cannot be used any more. Whether there is another."""

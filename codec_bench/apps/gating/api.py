@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from codec_bench.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ class MetricCalibration:
     """What a gate can find in one metric, in the metric's unit.
 
     Args:
-        unit: of the metric. value: of the first run.
+        unit: of the metric. value: of the mean over repeats.
         spread: over items and repeats.
         detectable: the regression beyond the margin that is found with the stated power; None with one run.
         margin: the margin that `gate.yaml` gets: `detectable`, rounded up to two digits; 0 with one run.
@@ -142,6 +144,9 @@ def gate_calibrate(
     from codec_bench.config import fit
     from codec_bench.stats.intervals import folded
 
+    if out is not None and Path(out).exists():
+        raise UserError(f"'{out}' exists already", hint="delete it, or name another file with --out")
+
     repeats = read_baseline(Path(baseline))
     first = repeats[0]
     document = {"schema": 1, "alpha": ALPHA if alpha is None else alpha, "power": POWER if power is None else power}
@@ -153,7 +158,7 @@ def gate_calibrate(
         ids, parts = shared_parts(repeats, name)
         fold = facts.fold(name)
         spread = measure_spread(fold, parts, find_units(first, name, ids)[0]) if ids else None
-        value = folded(fold, parts[0]) if ids else None
+        value = folded(fold, np.mean(parts, axis=0)) if ids else None
         if spread is None or value is None:
             undefined.append(name)
             continue
@@ -209,12 +214,16 @@ def gate_check(
     from codec_bench.apps.gating.baseline import read_baseline
     from codec_bench.apps.gating.spec import GateSpec, read_spec
     from codec_bench.apps.gating.verdicts import judge_run
+    from codec_bench.stats.bounds import is_rate
 
     baseline = read_baseline(Path(against))
     gate = spec if isinstance(spec, GateSpec) else GateSpec() if spec is None else read_spec(Path(spec))
     for name in gate.metrics:
         if name not in baseline[0].metrics:
             raise UnknownName(f"metric in '{against}'", name, list(baseline[0].metrics))
+    for name, wanted in gate.metrics.items():
+        if wanted.items_above_50 is not None and not is_rate(baseline[0].metrics[name].value_bounds):
+            raise UserError(f"items_above_50 of {name} is for error rates only", hint="use min or max")
     folders = [run] if isinstance(run, str | os.PathLike) else list(run)
     candidate = _read_runs(folders, system)
     for folder, other in zip(folders, candidate):
@@ -265,7 +274,9 @@ def _check_comparable(first: RunScores, other: RunScores, where: str, metrics: S
         which, ids = ("lacks", missing) if missing else ("adds", added)
         raise UserError(
             f"'{where}' {which} {len(ids)} items, such as '{ids[0]}'; the baseline has {len(first.contents)} items",
-            hint="run it over the same data without --limit",
+            hint="run it over the same data without --limit"
+            if first.contents.keys() & other.contents.keys()
+            else "freeze a new baseline for new data",
         )
     if changed := sorted(id for id, content in first.contents.items() if other.contents[id] != content):
         raise UserError(

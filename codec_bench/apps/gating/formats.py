@@ -57,7 +57,9 @@ def markdown(result: GateResult) -> str:
     lines = [f"### Quality gate: {_escape(conclusion(result))}", "", *_table(CHECK_HEADS, check_rows(result))]
     notes = check_notes(result)
     lines += ["", *(f"- {_escape(note)}" for note in notes)] if notes else []
-    if one := moved_metric(result):
+    worse = [one for one in result.metrics if one.verdict == "worse" and one.moved]
+    first = moved_metric(result)
+    for one in worse or ([first] if first else []):
         lines += ["", f"**{_escape(one.metric)}: items that lost most** ({VERDICTS[one.verdict]})", ""]
         has_text = any(item.transcript_after is not None for item in one.moved)
         heads = ("item", "baseline", "run", *(("text", "transcript before", "transcript now") if has_text else ()))

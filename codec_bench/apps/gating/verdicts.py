@@ -19,7 +19,6 @@ from codec_bench.apps.gating.spec import GateSpec, MetricSpec
 from codec_bench.errors import UserError
 from codec_bench.stats.intervals import FEW_UNITS, folded, unit_codes
 from codec_bench.stats.paired import holm
-from codec_bench.store.statuses import FAILURES
 
 Verdict = Literal["better", "same", "worse", "cannot_tell"]
 MOST_MOVED = 10
@@ -204,7 +203,7 @@ def _with_verdict(one: MetricVerdict, p: float | None, alpha: float) -> MetricVe
             verdict = "worse"
         elif one.loss.high < -one.margin:
             verdict = "better"
-        elif one.loss.high <= one.margin:
+        elif one.loss.high <= one.margin + 1e-9 * one.margin + 1e-12:
             verdict = "same"
     return replace(one, verdict=verdict, p_holm=p)
 
@@ -270,5 +269,5 @@ def _metric_limits(
 
 
 def count_failed(run: RunScores, metric: str) -> int:
-    """How many items of a run failed to get a score."""
-    return sum(one.status in FAILURES for one in run.scores[metric].values())
+    """How many items of a run have no score, for whatever reason."""
+    return sum(one.value is None for one in run.scores[metric].values())

@@ -11,12 +11,13 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from http.client import HTTPException
 from typing import Any
 
 from codec_bench.apps.serving.items import AudioInput, BadItem, Item, QueueFull, Result, as_item, audio_bytes
 from codec_bench.errors import UserError
+from codec_bench.messages import read
 from codec_bench.types import Score
 
 AT_ONCE = 16
@@ -46,6 +47,10 @@ class RemoteScorer:
             UserError: the service cannot be reached.
         """
         return list(self._threads.map(self._score_or_fail, items))
+
+    def submit(self, item: Item | Mapping[str, Any]) -> Future[Result]:
+        """Has an item scored; the future gets its `Result`, or a `BadItem`."""
+        return self._threads.submit(self._score, item)
 
     async def score_async(self, item: Item | Mapping[str, Any]) -> Result:
         """Scores an item.
@@ -85,7 +90,13 @@ class RemoteScorer:
     def _score(self, item: Item | Mapping[str, Any]) -> Result:
         reply = self._call("POST", "/v1/score", _json_of(as_item(item)))
         scores = {
-            name: Score(one["value"], one["status"], one["reason"], one["protocol"])
+            name: Score(
+                one["value"],
+                one["status"],
+                one["reason"],
+                one["protocol"],
+                detail={} if one["flag"] is None else {"flag": read(one["flag"])},
+            )
             for name, one in reply["scores"].items()
         }
         return Result(reply["id"], scores, reply["duration_s"], reply["seconds"])

@@ -18,6 +18,8 @@ MOST_SECONDS = 600.0
 RATES_HZ = (4_000, 192_000)
 MOST_CHANNELS = 8
 MOST_TEXT = 20_000
+UNKNOWN_LENGTH = 2**60
+"""Samples that libsndfile gives for a FLAC stream of unknown length, at least."""
 
 AudioInput = Audio | bytes | str | Path | np.ndarray
 
@@ -59,13 +61,14 @@ class Result:
 
     Args:
         id: of the item. scores: by metric. duration_s: of the audio; None if it could not be read.
-        seconds: from its arrival to its scores.
+        seconds: from its arrival to its scores. unreadable: why the audio or its reference could not be read, or None.
     """
 
     id: str
     scores: Mapping[str, Score]
     duration_s: float | None
     seconds: float
+    unreadable: str | None = None
 
 
 def as_item(value: Item | Mapping[str, Any]) -> Item:
@@ -152,7 +155,7 @@ def check_shape(samples: int, channels: int, rate_hz: int, name: str) -> None:
         )
     if not 1 <= channels <= MOST_CHANNELS:
         raise BadItem(f"{name} has {channels} channels; expected 1 to {MOST_CHANNELS}", code="bad_channels")
-    if samples > MOST_SECONDS * rate_hz:
+    if MOST_SECONDS * rate_hz < samples < UNKNOWN_LENGTH:
         raise BadItem(
             f"{name} is {samples / rate_hz:,.0f} s long; at most {MOST_SECONDS:,.0f} s are allowed", code="too_long"
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from codec_bench.config import fit, load_mapping
 from codec_bench.errors import UserError
@@ -56,6 +56,14 @@ class Transform(BaseModel):
     threshold: Threshold | None = None
     exp: Number | None = None
 
+    @model_validator(mode="after")
+    def _one_step(self) -> Transform:
+        if len(self.model_fields_set) != 1:
+            raise ValueError("a step is one of clip, linear, negate, threshold, exp")
+        if self.clip is not None and self.clip[0] > self.clip[1]:
+            raise ValueError("clip is [low, high]")
+        return self
+
     def apply(self, x: float) -> float:
         """The value after this step."""
         if self.clip is not None:
@@ -97,11 +105,13 @@ class Reward:
 
     Args:
         score: the weighted sum. terms: each term after its transforms. values: each metric that has a value.
+        missing: by term whose number stands in, the code of why.
     """
 
     score: float
     terms: Mapping[str, float]
     values: Mapping[str, float]
+    missing: Mapping[str, str]
 
 
 def read_reward(what: str | Path | Mapping[str, Any] | RewardSpec, better: Mapping[str, bool | None]) -> RewardSpec:
@@ -127,7 +137,7 @@ def read_reward(what: str | Path | Mapping[str, Any] | RewardSpec, better: Mappi
         if term.metric not in better:
             raise UserError(
                 f"the term '{name}' of the reward reads {term.metric}, which is not scored",
-                hint=f"scored are {', '.join(better)}; add it with --metrics",
+                hint=f"scored are {', '.join(better)}; add it to the metrics",
             )
     return spec
 
@@ -144,6 +154,11 @@ def _has_value(score: Score) -> bool:
     return score.value is not None and not (isinstance(flag, Diagnostic) and flag.severity == "error")
 
 
+def _is_refused(score: Score | None) -> bool:
+    """Whether the caller gave too little, such as no text: that is a mistake and no missing value."""
+    return score is None or score.status == "refused"
+
+
 def compute_reward(spec: RewardSpec, scores: Mapping[str, Score]) -> Reward:
     """The reward of an item.
 
@@ -151,20 +166,23 @@ def compute_reward(spec: RewardSpec, scores: Mapping[str, Score]) -> Reward:
         NoReward: a metric of a term has no value, and the term does not say what stands in.
     """
     terms: dict[str, float] = {}
+    missing: dict[str, str] = {}
     values = {name: s.value for name, s in scores.items() if s.value is not None and _has_value(s)}
     for name, term in spec.terms.items():
         if term.metric in values:
             x = values[term.metric]
             for step in term.transform:
                 x = step.apply(x)
-        elif term.missing == "fail":
+        elif term.missing == "fail" or _is_refused(scores.get(term.metric)):
             score = scores.get(term.metric)
             why = "it was not scored" if score is None else flag_code(score) or f"{score.status}: {score.reason}"
             raise NoReward(f"{term.metric} has no value ({why})", term.metric, score)
         else:
             x = float(term.missing)
+            score = scores.get(term.metric)
+            missing[name] = "not_scored" if score is None else flag_code(score) or score.code or score.status
         terms[name] = x
-    total = math.fsum(spec.terms[name].weight * x for name, x in terms.items())
+    total = sum(spec.terms[name].weight * x for name, x in terms.items())
     if not math.isfinite(total):
         raise NoReward("the reward is not finite", next(iter(terms)), None)
-    return Reward(total, terms, values)
+    return Reward(total, terms, values, missing)

@@ -6,6 +6,7 @@ A score equals that of `codec-bench score` for the same file alone, at any load.
 from __future__ import annotations
 
 import asyncio
+import errno
 import itertools
 import os
 import threading
@@ -35,6 +36,23 @@ from codec_bench.types import Sample, Score
 QUEUE = 1_024
 MAX_WAIT_MS = 10.0
 MOST_REFERENCES = 1_024
+RESERVED_FILES = 256
+"""Open files that are left to workers, sockets and libraries."""
+
+
+def _room_for_files() -> int:
+    """How many items may be open at a time, each with two files; raises the limit of open files as far as allowed."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+    if soft == resource.RLIM_INFINITY:
+        return QUEUE * QUEUE
+    used = len(os.listdir("/proc/self/fd"))
+    return max(1, (soft - used - RESERVED_FILES) // 2)
 
 
 class Scorer:
@@ -92,7 +110,7 @@ class Scorer:
         self._closed = False
         self._fault: str | None = None
         self._references: dict[str, bytes] = {}
-        self._lock, self._open, self._most = threading.Lock(), 0, queue
+        self._lock, self._open, self._most = threading.Lock(), 0, min(queue, _room_for_files())
         self._numbers = itertools.count()
         self.finished, self.failed, self.audio_s = 0, 0, 0.0
         try:
@@ -117,6 +135,11 @@ class Scorer:
     def higher_is_better(self) -> dict[str, bool | None]:
         """The direction of each metric."""
         return {name: metric.higher_is_better for name, metric in self._engine.plan.metrics.items()}
+
+    @property
+    def is_running(self) -> bool:
+        """Whether items are scored: it was not closed, and its workers can be kept alive."""
+        return not self._closed and self._fault is None and self._thread.is_alive()
 
     @property
     def waiting(self) -> int:
@@ -154,6 +177,8 @@ class Scorer:
                 files.append(MemoryFile(reference, "the reference"))
         except OSError as error:
             self._release(files)
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                raise QueueFull("too many files are open", hint="try again in a second") from error
             raise UserError(f"there is no memory for the audio: {error.strerror or error}") from error
         future: Future[Result] = Future()
         start = monotonic()
@@ -232,7 +257,14 @@ class Scorer:
         Raises:
             BadItem: the audio cannot be used, or there are too many references.
         """
-        data = audio_bytes(audio, f"the reference '{id[:60]}'")
+        from codec_bench.decoding.decode import decode_bytes
+
+        name = f"the reference '{id[:60]}'"
+        data = audio_bytes(audio, name)
+        try:
+            decode_bytes(data, name)
+        except UserError as error:
+            raise BadItem(error.message, code="unreadable") from error
         with self._lock:
             if id not in self._references and len(self._references) >= MOST_REFERENCES:
                 raise BadItem(
@@ -298,17 +330,17 @@ class Scorer:
     def _count(self, record: ItemRecord) -> None:
         self.finished += 1
         self.failed += record.status != "ok"
-        self.audio_s += record.duration_s or 0.0
+        self.audio_s += record.estimate_s or 0.0
 
     def _refused(self, item: Any, error: BadItem, place: int) -> Result:
         id = item.id if isinstance(item, Item) else (item.get("id") or "") if isinstance(item, Mapping) else ""
         scores = {name: Score.failed(str(error), protocol) for name, protocol in self.protocols.items()}
-        return Result(str(id) or str(place), scores, None, 0.0)
+        return Result(str(id) or str(place), scores, None, 0.0, error.message)
 
 
 def _result(item: Item, record: ItemRecord, seconds: float) -> Result:
     scores: Mapping[str, Score] = record.scores
-    if (record.duration_s or 0.0) > MOST_SECONDS:  # of a format whose header does not tell its length
-        why = f"the audio is {record.duration_s:,.0f} s long; at most {MOST_SECONDS:,.0f} s are allowed"
+    if (record.estimate_s or 0.0) > MOST_SECONDS:  # of a file whose header does not tell its length
+        why = f"the audio is {record.estimate_s:,.0f} s long; at most {MOST_SECONDS:,.0f} s are allowed"
         scores = {name: Score.failed(why, one.protocol) for name, one in scores.items()}
-    return Result(item.id, scores, record.duration_s, seconds)
+    return Result(item.id, scores, record.estimate_s, seconds, record.reason)

@@ -10,12 +10,13 @@ import asyncio
 import hmac
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiohttp import BodyPartReader, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item, QueueFull, Result
 from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward
@@ -31,6 +32,11 @@ BODY_BYTES = 2 * (MOST_BYTES * 4 // 3) + (1 << 20)
 """Of a request: an item and its reference in base64."""
 BODY_S = 60.0
 """Seconds for the body of a request."""
+DRAIN_S = 30.0
+"""Seconds for what waits when the service ends."""
+_MALFORMED = (ValueError, AssertionError, HttpProcessingError, web.RequestPayloadError)
+"""What aiohttp raises for a body that is not what its headers say."""
+T = TypeVar("T")
 AT_ONCE = 64
 """Items of one stream that are scored at a time."""
 STATUSES = {
@@ -81,7 +87,7 @@ class Service:
 
     async def score(self, request: web.Request) -> web.Response:
         """Scores one item."""
-        return web.json_response(result_json(await self._result(await _read_item(request))))
+        return web.json_response(result_json(await self._result(await _timed(_read_item(request)))))
 
     async def scores(self, request: web.Request) -> web.StreamResponse:
         """Scores many: a line of JSON each, answered as they are done."""
@@ -90,29 +96,33 @@ class Service:
         room, lock = asyncio.Semaphore(AT_ONCE), asyncio.Lock()
 
         async def one(number: int, line: bytes) -> None:
+            answer: dict[str, Any] = {"line": number}
             try:
                 value = parse_json(line)
-                answer = result_json(await self._result(item_of(value), wait=True))
-            except UserError as error:
-                answer = {"line": number, **_error(error)[1]}
+                answer["id"] = value.get("id")
+                answer |= result_json(await self._result(item_of(value), wait=True))
+            except (UserError, TimeoutError) as error:
+                answer |= _error(error)[1]
             finally:
                 room.release()
             async with lock:
-                await reply.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
+                await reply.write(json.dumps(answer).encode() + b"\n")
 
         running: set[asyncio.Task[None]] = set()
         try:
             number = 0
             async for line in _lines(request):
                 number += 1
+                if self.draining:
+                    raise QueueFull(f"the service is shutting down; line {number} and those after it were not scored")
                 await room.acquire()
                 task = asyncio.create_task(one(number, line))
                 running.add(task)
                 task.add_done_callback(running.discard)
             await asyncio.gather(*running)
-        except BadItem as error:
+        except (BadItem, QueueFull) as error:
             await asyncio.gather(*running)
-            await reply.write(json.dumps(_error(error)[1]).encode() + b"\n")
+            await reply.write(json.dumps({"line": number, **_error(error)[1]}).encode() + b"\n")
         except BaseException:
             for task in running:
                 task.cancel()
@@ -122,8 +132,9 @@ class Service:
 
     async def reward_of(self, request: web.Request) -> web.Response:
         """The reward of one item."""
-        reward = await self._reward(await _read_item(request))
-        return web.json_response({"score": reward.score, **reward.values, "terms": dict(reward.terms)})
+        reward = await self._reward(await _timed(_read_item(request)))
+        value = {**reward.values, "terms": dict(reward.terms), "missing": dict(reward.missing)}
+        return web.json_response({**value, "score": reward.score})
 
     async def verl(self, request: web.Request) -> web.Response:
         """The reward of one item, in verl-omni's protocol."""
@@ -131,7 +142,11 @@ class Service:
 
     async def put_reference(self, request: web.Request) -> web.Response:
         """Keeps a reference."""
-        data = await _body(request)
+        if request.content_type.startswith("multipart/"):
+            parts = await _timed(_read_parts(request))
+            data = parts.get("reference", parts.get("audio", b""))
+        else:
+            data = await _body(request)
         if request.content_type == "application/json":
             data = audio_of(parse_json(data), "the reference")
         await asyncio.get_running_loop().run_in_executor(
@@ -157,8 +172,8 @@ class Service:
 
     async def ready(self, request: web.Request) -> web.Response:
         """Whether requests are taken."""
-        if self.draining:
-            return web.json_response({"status": "draining"}, status=503)
+        if self.draining or not self.scorer.is_running:
+            return web.json_response({"status": "draining" if self.draining else "ended"}, status=503)
         return web.json_response({"status": "ready"})
 
     async def prometheus(self, request: web.Request) -> web.Response:
@@ -180,15 +195,18 @@ class Service:
 
         up_s, seconds, errors = monotonic() - self.started, list(self.seconds), list(self.errors)
         text = service_page(self.scorer, up_s, self.requests, seconds, errors)
-        return web.Response(text=text, content_type="text/html")
+        return web.Response(body=text.encode("utf-8", "replace"), content_type="text/html", charset="utf-8")
 
     # ---- inside ----
 
     async def _reward(self, item: Item) -> Any:
         if self.reward is None:
             raise BadItem("the service computes no reward", code="no_reward", hint="start it with --reward")
+        result = await self._result(item)
+        if result.unreadable is not None:
+            raise BadItem(str(result.unreadable), code="unreadable")
         try:
-            return compute_reward(self.reward, (await self._result(item)).scores)
+            return compute_reward(self.reward, result.scores)
         except NoReward as error:
             raise BadItem(error.message, code="no_value") from error
 
@@ -210,12 +228,12 @@ class Service:
         try:
             if self.token is not None and request.path not in ("/healthz", "/readyz"):
                 token = request.headers.get("Authorization", "").removeprefix("Bearer ")
-                if not hmac.compare_digest(token.encode(), self.token.encode()):
+                if not hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode("utf-8", "replace")):
                     raise BadItem("the request needs the token: Authorization: Bearer TOKEN", code="unauthorised")
             if self.draining and request.method in ("POST", "PUT"):
                 raise QueueFull("the service is shutting down")
             reply = await handler(request)
-        except (UserError, TimeoutError, web.HTTPException) as error:
+        except (UserError, TimeoutError, web.HTTPException, *_MALFORMED) as error:
             status, value = _error(error)
             self.errors.append((value["error"]["code"], value["error"]["message"]))
             headers = {"Retry-After": "1"} if status == 503 else {}
@@ -235,22 +253,41 @@ def _error(error: BaseException) -> tuple[int, dict[str, Any]]:
         return STATUSES.get(error.code, 422), {
             "error": {"code": error.code, "message": error.message, "hint": error.hint}
         }
+    if isinstance(error, _MALFORMED):
+        return 400, {"error": {"code": "bad_request", "message": "the body of the request is malformed"}}
     if isinstance(error, TimeoutError):
         return 504, {"error": {"code": "time_limit", "message": "the item was not scored within the time limit"}}
     return 503, {"error": {"code": "unavailable", "message": str(error)}}
 
 
 async def _body(request: web.Request) -> bytes:
+    return await _timed(request.read())
+
+
+async def _timed(reading: Coroutine[Any, Any, T]) -> T:
+    """What is read of a body, within its time limit."""
     try:
-        return await asyncio.wait_for(request.read(), BODY_S)
+        return await asyncio.wait_for(reading, BODY_S)
     except TimeoutError as error:
         raise BadItem(f"the body did not come within {BODY_S:g} s", code="slow_body") from error
 
 
 async def _read_item(request: web.Request) -> Item:
     """The item of a request in JSON or multipart."""
-    if not request.content_type.startswith("multipart/"):
-        return item_of(parse_json(await _body(request)))
+    if request.content_type.startswith("multipart/"):
+        parts = await _read_parts(request)
+        if "audio" not in parts:
+            raise BadItem("the request has no part 'audio'", code="no_audio")
+        value = parse_json(parts["item"]) if "item" in parts else {}
+        for name in ("text", "language", "id", "reference_id"):
+            if name in parts:
+                value[name] = parts[name].decode("utf-8", "replace")
+        return item_of(value, parts["audio"], parts.get("reference"))
+    return item_of(parse_json(await request.read()))
+
+
+async def _read_parts(request: web.Request) -> dict[str, bytes]:
+    """The parts of a multipart request by name."""
     parts: dict[str, bytes] = {}
     size = 0
     async for part in await request.multipart():
@@ -265,19 +302,13 @@ async def _read_item(request: web.Request) -> Item:
         ):
             raise BadItem("a part is not audio, reference, item, text, language, id or reference_id", code="bad_item")
         data = bytearray()
-        while chunk := await asyncio.wait_for(part.read_chunk(), BODY_S):
+        while chunk := await part.read_chunk():
             data += chunk
             size += len(chunk)
             if size > BODY_BYTES:
                 raise BadItem("the request is too large", code="too_large")
         parts[part.name] = bytes(data)
-    if "audio" not in parts:
-        raise BadItem("the request has no part 'audio'", code="no_audio")
-    value = parse_json(parts["item"]) if "item" in parts else {}
-    for name in ("text", "language", "id", "reference_id"):
-        if name in parts:
-            value[name] = parts[name].decode("utf-8", "replace")
-    return item_of(value, parts["audio"], parts.get("reference"))
+    return parts
 
 
 async def _lines(request: web.Request) -> AsyncIterator[bytes]:
@@ -308,7 +339,7 @@ async def run_service(
         UserError: the port cannot be used.
     """
     runner = web.AppRunner(
-        service.application(), access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=30.0
+        service.application(), access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=2.0
     )
     await runner.setup()
     try:
@@ -321,7 +352,8 @@ async def run_service(
         on_ready(f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{bound}")
         await stop
         service.draining = True
-        while service.scorer.waiting:
+        until = monotonic() + DRAIN_S
+        while service.scorer.waiting and service.scorer.is_running and monotonic() < until:
             await asyncio.sleep(0.05)
     finally:
         await runner.cleanup()

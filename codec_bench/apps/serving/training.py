@@ -13,6 +13,7 @@ from typing import Any
 
 from codec_bench.apps.serving.items import Item
 from codec_bench.apps.serving.rewards import Reward, RewardSpec, compute_reward, read_reward
+from codec_bench.errors import UserError
 
 RewardInput = str | Path | Mapping[str, Any] | RewardSpec
 
@@ -104,6 +105,8 @@ def verl_score(scorer: Any, reward: RewardInput) -> Callable[..., dict[str, floa
         data_source: str, solution_str: Any, ground_truth: str | None, extra_info: Mapping[str, Any] | None = None
     ) -> dict[str, float]:
         extra = dict(extra_info or {})
+        if "audio" not in extra and isinstance(solution_str, str):
+            raise UserError("extra_info has no audio", hint="put the generated audio into extra_info['audio']")
         fields = {
             name: extra[name] for name in ("reference", "reference_id", "language") if extra.get(name) is not None
         }

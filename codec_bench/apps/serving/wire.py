@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item, Result, wav_bytes
-from codec_bench.apps.serving.rewards import flag_code
+from codec_bench.messages import Diagnostic
+from codec_bench.types import Score
 
 FIELDS = (
     "id",
@@ -130,6 +131,11 @@ def decode_base64(text: Any, name: str) -> bytes:
         raise BadItem(f"{name} is not base64", code="bad_base64") from error
 
 
+def _flag_of(score: Score) -> dict[str, Any] | None:
+    flag = score.detail.get("flag")
+    return flag.as_dict() if isinstance(flag, Diagnostic) else None
+
+
 def result_json(result: Result) -> dict[str, Any]:
     """A result as JSON values."""
     return {
@@ -140,7 +146,7 @@ def result_json(result: Result) -> dict[str, Any]:
                 "status": score.status,
                 "code": score.code,
                 "reason": None if score.reason is None else str(score.reason),
-                "flag": flag_code(score),
+                "flag": _flag_of(score),
                 "protocol": score.protocol,
             }
             for name, score in result.scores.items()

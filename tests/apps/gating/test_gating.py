@@ -149,6 +149,9 @@ def test_one_run_says_that_the_spread_is_unknown(repeats, tmp_path):
     found = gate_calibrate(tmp_path / "b.parquet")
     assert found.metrics["mos"].detectable is None and found.metrics["mos"].margin == 0
     assert found.repeats == 1 and found.metrics["mos"].spread.repeats is None
+    (tmp_path / "gate.yaml").write_text("alpha: 0.02")
+    with pytest.raises(UserError, match="exists"):
+        gate_calibrate(tmp_path / "b.parquet", out=tmp_path / "gate.yaml")
 
 
 def test_a_run_equal_to_its_baseline_is_the_same(repeats, tmp_path):
@@ -175,7 +178,6 @@ def test_speakers_are_units_where_there_are_six(tmp_path):
     [
         (MetricSpec(max=3.0, margin=9), "max"),
         (MetricSpec(min=4.9, margin=9), "min"),
-        (MetricSpec(items_above_50=10, margin=9), "items_above_50"),
     ],
 )
 def test_limits_of_a_metric(repeats, tmp_path, limit, code):
@@ -184,6 +186,17 @@ def test_limits_of_a_metric(repeats, tmp_path, limit, code):
     found = gate_check(runs[2], against=tmp_path / "b.parquet", spec=GateSpec(metrics={"mos": limit}))
     broken = [check for check in found.limits if not check.passed]
     assert [(check.code, check.metric) for check in broken] == [(code, "mos")] and found.exit_code == 1
+
+
+def test_items_with_a_rate_above_half_are_counted(tmp_path):
+    values, errors = np.linspace(3, 4, 30), [2] * 27 + [15] * 3
+    run = write_run(tmp_path / "a", values, errors)
+    file = gate_freeze(run, out=tmp_path / "b.parquet").file
+    for most, code in ((3, 0), (2, 1)):
+        spec = GateSpec(metrics={"wer": MetricSpec(items_above_50=most)})
+        assert gate_check(run, against=file, spec=spec).exit_code == code
+    with pytest.raises(UserError, match="error rates"):
+        gate_check(run, against=file, spec=GateSpec(metrics={"mos": MetricSpec(items_above_50=1)}))
 
 
 def test_items_that_fail_are_a_regression(tmp_path):
@@ -200,6 +213,33 @@ def test_items_that_fail_are_a_regression(tmp_path):
     assert found.exit_code == 1
     spec = GateSpec.model_validate({"limits": {"failed": 2}, "metrics": {"mos": {"failed": 2}}})
     assert gate_check(tmp_path / "c", against=tmp_path / "b.parquet", spec=spec).exit_code == 0
+
+
+def test_items_without_a_value_are_counted_whatever_their_status(tmp_path):
+    values = np.linspace(3, 4, 30)
+    gate_freeze(write_run(tmp_path / "a", values), out=tmp_path / "b.parquet")
+    scores = [
+        Score.ok(float(v), "mos/1") if n > 9 else Score.undefined("too short", "mos/1") for n, v in enumerate(values)
+    ]
+    writer = RunWriter(tmp_path / "c", {"of": "a test"})
+    writer.begin(
+        {"tts": {}}, {"mos": FACTS["mos"]}, [Sample(f"s{n:03d}", None, text=f"sentence {n}") for n in range(30)]
+    )
+    writer.write([(n, ItemRecord("tts", f"s{n:03d}", "ok", None, {"mos": one})) for n, one in enumerate(scores)])
+    writer.set_meta(state="finished", config={"seed": 0}, data={"name": "made"})
+    writer.close()
+    found = gate_check(tmp_path / "c", against=tmp_path / "b.parquet")
+    (broken,) = [check for check in found.limits if not check.passed]
+    assert (broken.code, broken.metric, broken.value) == ("failed", "mos", 10) and found.exit_code == 1
+
+
+def test_a_loss_that_equals_the_margin_is_no_regression(tmp_path):
+    values = np.linspace(3, 4, 30)
+    gate_freeze(write_run(tmp_path / "a", values), out=tmp_path / "b.parquet")
+    run = write_run(tmp_path / "c", values - 0.1)
+    for margin, verdict in ((0.1, "same"), (0.0999, "worse")):
+        spec = GateSpec(metrics={"mos": MetricSpec(margin=margin)})
+        assert gate_check(run, against=tmp_path / "b.parquet", spec=spec).metrics[0].verdict == verdict
 
 
 def test_an_undecided_metric_fails_where_the_spec_says_so(repeats, tmp_path):
@@ -284,7 +324,7 @@ def test_files_for_continuous_integration(repeats, tmp_path):
     assert int(suite.get("tests")) == len(found.metrics) + len(found.limits) == len(suite)
     text = markdown(found)
     table = [line for line in text.splitlines() if line.startswith("| s")]
-    assert len(table) == 10 and "<b>" not in text and "@all" not in text
+    assert len(table) == 20 and "<b>" not in text and "@all" not in text
 
 
 def test_the_command_line(repeats, tmp_path, cli):

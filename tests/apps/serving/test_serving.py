@@ -18,6 +18,7 @@ from codec_bench import Audio, Scorer, column_reward, load_metric, verl_score
 from codec_bench.apps.serving.items import BadItem, QueueFull
 from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward, read_reward
 from codec_bench.apps.serving.server import Service, run_service
+from codec_bench.apps.serving.training import item_rewards
 from codec_bench.data import open_source
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
@@ -183,7 +184,8 @@ def test_a_missing_value_is_never_a_silent_zero():
 @pytest.mark.parametrize(
     "document",
     [{}, {"terms": {}}, {"terms": {"a": {"metric": "pesq"}}}, {"terms": {"a": {"metric": "wer", "weigth": 1}}},
-     {"terms": {"a": {"metric": "wer", "transform": [{"log": 1}]}}}, "nothing.yaml"],
+     {"terms": {"a": {"metric": "wer", "transform": [{"log": 1}]}}}, "nothing.yaml",
+     *({"terms": {"a": {"metric": "wer", "transform": [step]}}} for step in ({}, {"clip": [1, 0]}, {"clip": [0, 1], "negate": True}))],
 )  # fmt: skip
 def test_a_wrong_reward_is_refused(document):
     with pytest.raises(UserError):
@@ -271,6 +273,7 @@ def test_the_service_scores(scorer, items, expected):
             assert value["scores"][name]["value"] == pytest.approx(score.value, abs=0.02)
     assert len(many) == 8 and sorted(one["error"]["code"] for one in many if "error" in one) == ["bad_json", "no_audio"]
     assert {one["id"] for one in many if "error" not in one} == {item["id"] for item in items}
+    assert sorted(one["line"] for one in many) == list(range(1, 9))
     assert all(status == 200 for status, _ in pages.values())
     assert {one["name"] for one in json.loads(pages["/v1/metrics"][1])["metrics"]} == set(expected[0])
     assert 'codec_bench_requests_total{status="200"}' in pages["/metrics"][1]
@@ -355,6 +358,83 @@ def test_verl_omni(scorer, items, expected):
     alone = 0.1 * expected[0]["si_sdr"].value + expected[0]["wer[pocketsphinx]"].value
     assert value["score"] == pytest.approx(alone, abs=0.01)
     assert [status for status, _ in others] == [422, 422, 422, 404]
+
+
+def test_a_sum_that_is_not_finite_is_no_reward():
+    terms = {name: {"metric": "wer", "transform": [{"linear": {"offset": 10}}], "weight": 1e308} for name in ("a", "b")}
+    with pytest.raises(NoReward):
+        compute_reward(read_reward({"terms": terms}, BETTER), SCORES)
+
+
+def test_silence_is_not_rewarded_over_the_wire(scorer, items):
+    silent = {**items[0], "audio": Audio(np.zeros_like(items[0]["audio"].samples), items[0]["audio"].sample_rate_hz)}
+    reward = {"terms": {"fidelity": {"metric": "stoi"}}}
+
+    async def calls(session, url):
+        def remote():
+            with Scorer.connect(url) as made:
+                return item_rewards(made, reward, [silent])
+
+        return await asyncio.get_running_loop().run_in_executor(None, remote)
+
+    for call in (lambda: item_rewards(scorer, reward, [silent]), lambda: serve(scorer, calls)):
+        with pytest.raises(NoReward):
+            call()
+
+
+def test_a_mistake_of_the_caller_is_no_missing_value(scorer, items):
+    reward = {"terms": {"words": {"metric": "wer[pocketsphinx]", "missing": -1}}}
+    with pytest.raises(NoReward):  # without a text
+        item_rewards(scorer, reward, [{"audio": items[0]["audio"], "language": "en"}])
+    with pytest.raises(UserError, match="audio"):
+        verl_score(scorer, reward)("tts", "a text", "hello", {})
+    broken = {"terms": {"fidelity": {"metric": "stoi", "missing": -1}}}
+    short = {"audio": Audio(items[0]["audio"].samples[:, :200], items[0]["audio"].sample_rate_hz)}
+    (found,) = item_rewards(scorer, broken, [{**short, "reference": short["audio"]}])
+    assert found.score == -1 and set(found.missing) == {"fidelity"}
+
+    async def calls(session, url):
+        found = []
+        async with session.put(f"{url}/v1/references/r", data=b"no sound at all") as reply:
+            found.append(reply.status)
+        form = FormData()
+        form.add_field("audio", flac(items[0]["reference"]), filename="r.flac")
+        async with session.put(f"{url}/v1/references/r", data=form) as reply:
+            found.append(reply.status)
+        item = {"audio_base64": base64.b64encode(b"no sound at all").decode(), "reference_id": "r"}
+        async with session.post(f"{url}/v1/reward", json=item) as reply:
+            found.append((reply.status, (await reply.json())["error"]["code"]))
+        return found
+
+    assert serve(scorer, calls, reward=broken) == [422, 201, (422, "unreadable")]
+
+
+def test_the_length_is_that_of_the_audio_and_not_of_the_reference(scorer, items):
+    tone = Audio(np.sin(np.arange(48_000) / 20).astype(np.float32), 16_000)
+    (found,) = scorer.score([{"audio": tone, "reference": items[0]["reference"]}])
+    assert found.duration_s == pytest.approx(3.0)
+
+
+def test_malformed_bodies_are_refused(scorer):
+    bodies = [
+        ({"Content-Type": "multipart/form-data; boundary=x"}, b"no parts at all"),
+        ({"Content-Type": "multipart/form-data"}, b"--x"),
+        ({}, b"\xff\xfe"),
+        ({}, json.dumps({"audio_base64": "AAAA", "reference_id": "\ud800"}).encode()),
+    ]
+
+    async def calls(session, url):
+        found = []
+        for headers, body in bodies:
+            async with session.post(f"{url}/v1/score", data=body, headers=headers) as reply:
+                found.append(reply.status)
+        async with session.get(f"{url}/") as reply:
+            found.append(reply.status)
+        return found
+
+    *found, page = serve(scorer, calls)
+    assert all(400 <= status < 500 for status in found), found
+    assert page == 200
 
 
 def test_a_remote_scorer_has_the_same_methods(scorer, items, expected):
