@@ -221,8 +221,8 @@ def gate_check(
     for name in gate.metrics:
         if name not in baseline[0].metrics:
             raise UnknownName(f"metric in '{against}'", name, list(baseline[0].metrics))
-    for name, wanted in gate.metrics.items():
-        if wanted.items_above_50 is not None and not is_rate(baseline[0].metrics[name].value_bounds):
+    for name, metric_spec in gate.metrics.items():
+        if metric_spec.items_above_50 is not None and not is_rate(baseline[0].metrics[name].value_bounds):
             raise UserError(f"items_above_50 of {name} is for error rates only", hint="use min or max")
     folders = [run] if isinstance(run, str | os.PathLike) else list(run)
     candidate = _read_runs(folders, system)
