@@ -35,7 +35,7 @@ from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.extend import in_begun_order
 from codec_bench.engine.running import Running, chosen_running
 from codec_bench.engine.systems import Codecs, System, read_systems
-from codec_bench.errors import AnswersPending, MissingExtra, UserError
+from codec_bench.errors import AnswersPending, MissingExtra, UnknownName, UserError
 from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.likelihood import facts_of
@@ -240,7 +240,12 @@ def _check_options(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -
                 return  # what reads an option is known where the answers are scored
             raise
     for name in (*request.models, *request.judges):
-        _info(name, request)  # an unknown model is the cause, and its option the effect
+        try:
+            _info(name, request)
+        except UnknownName:  # it is the cause, and its option the effect
+            raise
+        except UserError:  # what else a model lacks is said when it is opened
+            continue
     check_settings(request.options, names_read, "model, benchmark or feature of this run")
 
 

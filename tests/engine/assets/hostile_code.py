@@ -125,12 +125,17 @@ class ClosesFiles(Quantiser):
         os.closerange(3, 4096)
 
 
+def _open_files():
+    """The numbers of all open files but the three of the terminal."""
+    return sorted(number for number in map(int, os.listdir("/proc/self/fd")) if number > 2)
+
+
 class ReplacesFiles(Quantiser):
     """Puts a file of its own in the place of every other."""
 
     def harm(self):
         with tempfile.TemporaryFile() as file:
-            for number in range(3, 64):
+            for number in _open_files():
                 if number != file.fileno():
                     os.dup2(file.fileno(), number)
 
@@ -142,7 +147,7 @@ class WritesToPipes(Quantiser):
         from multiprocessing.connection import Connection
         from stat import S_ISSOCK
 
-        for number in range(3, 64):
+        for number in _open_files():
             try:
                 is_socket = S_ISSOCK(os.fstat(number).st_mode)
             except OSError:
