@@ -31,10 +31,10 @@ demo: $(VENV)/.demo
 	$(BIN)/codec-bench demo
 
 test: $(VENV)/.test
-	@echo "16,600 tests: about ten minutes on two cores. 'make test-core' takes about two."
+	@echo "17,300 tests: about 15 minutes on two cores. 'make test-core' takes a few."
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-# The rooms of the core, without networks, models, pages in a browser and the files that take longest: about two minutes.
+# The rooms of the core, without networks, models, pages in a browser and the files that take longest.
 CORE := audio config data decoding engine kernels metrics report stats store terminal text weights api benchmark test_docs.py \
 	test_environment.py test_errors.py test_layout.py test_memory.py test_notice.py
 test-core: $(VENV)/.test
