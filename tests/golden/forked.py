@@ -158,7 +158,10 @@ class Forked:
 
     def _ended(self, *, wait: bool) -> int | None:
         if self._code is None:
-            self._code = self._started.ask({"pid": self.pid, "wait": wait})
+            try:
+                self._code = self._started.ask({"pid": self.pid, "wait": wait})
+            except (OSError, ValueError):  # the server has ended, and with it all that it started
+                self._code = -signal.SIGTERM
         return self._code
 
 
