@@ -30,7 +30,7 @@ _STEPS, _LOG_ODDS = 28, 27.0
 """Of the bisection for p, and its largest log odds."""
 
 
-def _rounding(margin: float) -> float:
+def rounding_of(margin: float) -> float:
     """By how much a loss that equals the margin may exceed it as a difference of floats."""
     return 1e-9 * abs(margin) + 1e-12
 
@@ -171,7 +171,7 @@ def measure_loss(
     def is_beyond(tail: float) -> bool:
         """Whether the one-sided bound at this tail lies beyond the margin."""
         ends = at(max(abs(1 - 2 * tail), 1e-9))
-        return ends is not None and (ends[1] if tail < 0.5 else ends[2]) > margin + _rounding(margin)
+        return ends is not None and (ends[1] if tail < 0.5 else ends[2]) > margin + rounding_of(margin)
 
     # The bound rises with the tail: p is the tail at which it meets the margin, searched on the scale of log odds.
     below, above = -_LOG_ODDS, _LOG_ODDS

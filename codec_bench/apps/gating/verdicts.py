@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codec_bench.apps.gating.repeats import Loss, measure_loss
+from codec_bench.apps.gating.repeats import Loss, measure_loss, rounding_of
 from codec_bench.apps.gating.run_scores import RunScores
 from codec_bench.apps.gating.spec import GateSpec, MetricSpec
 from codec_bench.errors import UserError
@@ -203,7 +203,7 @@ def _with_verdict(one: MetricVerdict, p: float | None, alpha: float) -> MetricVe
             verdict = "worse"
         elif one.loss.high < -one.margin:
             verdict = "better"
-        elif one.loss.high <= one.margin + 1e-9 * one.margin + 1e-12:
+        elif one.loss.high <= one.margin + rounding_of(one.margin):
             verdict = "same"
     return replace(one, verdict=verdict, p_holm=p)
 
