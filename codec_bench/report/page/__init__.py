@@ -16,7 +16,7 @@ Which file to open
     `samples.js`          the table of samples; `detail.js` one sample, with `player.js`, `spectrogram.js` and
                           `exchange.js`.
     `players.js`          several players on one page, for the pages of applications.
-    `markup.py`           how the page is put together; `parts.html.j2` and `tables.css` are what all pages share.
+    `markup.py`           how the page is put together, with `compiled.py` (templates on disk); `parts.html.j2` and `tables.css` are what all pages share.
 """
 
 from __future__ import annotations

@@ -74,9 +74,11 @@ def render(layout: Layout, variables: Mapping[str, Any], data: Mapping[str, Any]
 
 @cache
 def _environment(layout: Layout) -> SandboxedEnvironment:
-    """The templates of a layout, which are compiled once in a process."""
+    """The templates of a layout, built once in a process."""
     from jinja2 import FunctionLoader, StrictUndefined
     from jinja2.sandbox import SandboxedEnvironment
+
+    from codec_bench.report.page.compiled import CompiledTemplates
 
     places = {name: package for package, name in (layout.template, *layout.sections)}
     environment = SandboxedEnvironment(
@@ -85,6 +87,7 @@ def _environment(layout: Layout) -> SandboxedEnvironment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=CompiledTemplates(Path(str(files(layout.template[0])))),
     )
     environment.filters.update(
         duration=numbers.duration,

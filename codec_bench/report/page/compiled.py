@@ -1,0 +1,61 @@
+"""Compiled templates on disk, as Python keeps compiled modules."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jinja2 import BytecodeCache
+
+if TYPE_CHECKING:
+    from jinja2.bccache import Bucket
+
+_DIGEST_BYTES = 16
+
+
+class CompiledTemplates(BytecodeCache):
+    """The compiled templates of a package, in its `__pycache__` (or below `sys.pycache_prefix`).
+
+    Each file begins with the hash of its content; jinja2 checks the hash of the template's text.
+    """
+
+    def __init__(self, package: Path) -> None:
+        self._folder = Path(cache_from_source(str(package / "template"))).parent
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Fills the bucket from its file, if the file is whole."""
+        with suppress(OSError):
+            data = self._path(bucket).read_bytes()
+            code = data[_DIGEST_BYTES:]
+            if data[:_DIGEST_BYTES] == _digest(code):
+                bucket.bytecode_from_string(code)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Writes the bucket's file, if the folder can be written."""
+        if sys.dont_write_bytecode:
+            return
+        code = bucket.bytecode_to_string()
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(dir=self._folder, suffix=".tmp")
+            try:
+                with open(descriptor, "wb") as file:
+                    file.write(_digest(code) + code)
+                os.chmod(name, 0o644)
+                os.replace(name, self._path(bucket))
+            except OSError:
+                os.unlink(name)
+                raise
+
+    def _path(self, bucket: Bucket) -> Path:
+        return self._folder / f"{bucket.key}.{sys.implementation.cache_tag}.template"
+
+
+def _digest(code: bytes) -> bytes:
+    return hashlib.blake2b(code, digest_size=_DIGEST_BYTES).digest()
