@@ -171,7 +171,7 @@ class Pool:
             with suppress(OSError, AttributeError):  # it may have ended; and not every system has priorities
                 os.setpriority(os.PRIO_PROCESS, process.pid, BESIDE_A_GPU)
         worker = Worker(device, process, ours, loading_s=self._loading_s, owner=owner)
-        ours.send(("specs", self._specs))
+        _send(worker, ("specs", self._specs))
         return worker
 
     def program(self, device: str) -> list[str]:
@@ -194,10 +194,7 @@ class Pool:
 
     def _tell(self, message: tuple[Any, ...]) -> None:
         for worker in self.workers:
-            try:
-                worker.pipe.send(message)
-            except OSError:
-                continue  # it died: `events` will report it, and the worker in its place is told everything
+            _send(worker, message)
 
     def facts(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
         """Builds stages, given as (key, where), in workers of the right kind.
@@ -238,9 +235,8 @@ class Pool:
     def _ask_facts(self, place: int, keys: Iterable[str]) -> None:
         worker = self.workers[place]
         worker.asked = monotonic()
-        with suppress(OSError):  # it died: whoever reads its answers sees it
-            for key in keys:
-                worker.pipe.send(("facts", key))
+        for key in keys:
+            _send(worker, ("facts", key))
 
     def _answer(self, worker: Worker) -> tuple[Any, ...] | str:
         """What a worker says of the stage that it loads, or why it ended; then another has taken its place."""
@@ -309,10 +305,7 @@ class Pool:
         if not worker.batches:
             worker.asked = monotonic()
         worker.batches[number] = batch
-        try:
-            worker.pipe.send(("run", number, batch.key, payload))
-        except OSError:
-            return  # it died: `events` will give the batch back
+        _send(worker, ("run", number, batch.key, payload))
 
     @property
     def busy(self) -> bool:
@@ -383,6 +376,12 @@ class Pool:
             worker.kill()
         for worker in self.workers:
             worker.process.wait()
+
+
+def _send(worker: Worker, message: tuple[Any, ...]) -> None:
+    """Sends a message. If the worker died, whoever reads its pipe next replaces it; the new one gets all specs."""
+    with suppress(OSError):
+        worker.pipe.send(message)
 
 
 def start_process(

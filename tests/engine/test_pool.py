@@ -193,3 +193,22 @@ def test_a_message_of_no_batch_is_ignored():
         theirs.send(("unknown", 7))
         assert pool.events(1.0) == pool.events(1.0) == []
         assert pool.workers == [worker]
+
+
+def test_worker_that_ends_before_its_first_message(monkeypatch):
+    starts = []
+
+    def start(arguments, environment, log, program=engine_pool.PROGRAM):
+        program = program if starts else ["/bin/false"]
+        process, pipe = start_process(arguments, environment, log, program)
+        starts.append(process)
+        if len(starts) == 1:
+            process.wait()
+        return process, pipe
+
+    start_process = engine_pool.start_process
+    monkeypatch.setattr(engine_pool, "start_process", start)
+    with closing(Pool((), 1, subprocess.DEVNULL)) as pool:
+        (event,) = pool.events(5.0)
+        assert isinstance(event, engine_pool.Died) and len(starts) == 2
+        assert pool.workers[0].process is starts[1]
