@@ -17,8 +17,8 @@ own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -28,24 +28,85 @@ from codec_bench.networks.batch_shapes import rows_of
 
 Affine = tuple[Tensor, Tensor]
 """Bias, and weight `(inputs, outputs)`, of a linear layer."""
+OUTPUT = "proj_out.weight"
+"""The tensor that a checkpoint holds if its output layer is not its table of tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes of a checkpoint's networks; `*_wide` are those of the layers between two linear ones."""
+
+    n_mels: int
+    width: int
+    vocabulary: int
+    audio_positions: int
+    text_positions: int
+    encoder_layers: int
+    encoder_heads: int
+    encoder_wide: int
+    decoder_layers: int
+    decoder_heads: int
+    decoder_wide: int
+    has_output: bool
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each tensor, by its name in transformers."""
+        width, encoder, decoder = self.width, "model.encoder", "model.decoder"
+        out: dict[str, tuple[int, ...]] = {
+            f"{encoder}.conv1.weight": (width, self.n_mels, 3),
+            f"{encoder}.conv1.bias": (width,),
+            f"{encoder}.conv2.weight": (width, width, 3),
+            f"{encoder}.conv2.bias": (width,),
+            f"{encoder}.embed_positions.weight": (self.audio_positions, width),
+            f"{decoder}.embed_positions.weight": (self.text_positions, width),
+            f"{decoder}.embed_tokens.weight": (self.vocabulary, width),
+        }
+        if self.has_output:
+            out[OUTPUT] = (self.vocabulary, width)
+        for side, layers, wide, attentions in (
+            (encoder, self.encoder_layers, self.encoder_wide, ("self_attn",)),
+            (decoder, self.decoder_layers, self.decoder_wide, ("self_attn", "encoder_attn")),
+        ):
+            norms = [f"{side}.layer_norm"]
+            for layer in (f"{side}.layers.{k}" for k in range(layers)):
+                norms += [f"{layer}.{name}_layer_norm" for name in (*attentions, "final")]
+                for name in (f"{layer}.{one}.{part}_proj" for one in attentions for part in ("q", "k", "v", "out")):
+                    out[f"{name}.weight"] = (width, width)
+                    if not name.endswith("k_proj"):
+                        out[f"{name}.bias"] = (width,)
+                out |= {f"{layer}.fc1.weight": (wide, width), f"{layer}.fc1.bias": (wide,)}
+                out |= {f"{layer}.fc2.weight": (width, wide), f"{layer}.fc2.bias": (width,)}
+            out |= {f"{norm}.{part}": (width,) for norm in norms for part in ("weight", "bias")}
+        return out
 
 
 class WhisperNet:
-    """The networks of a checkpoint, as transformers has loaded it.
+    """The networks of a checkpoint.
 
     Args:
-        net: a `WhisperForConditionalGeneration` on its device; its weights are taken over.
+        state: its tensors by their names in transformers (`shapes`), of one type, on their device.
+        sizes: of the networks.
     """
 
-    def __init__(self, net: Any) -> None:
-        net.requires_grad_(False)
-        encoder, decoder = net.model.encoder, net.model.decoder
-        self._front = [(conv.weight, conv.bias, conv.stride) for conv in (encoder.conv1, encoder.conv2)]
-        self._places, self._text_places = encoder.embed_positions.weight, decoder.embed_positions.weight
-        self._hearing = [_Layer(layer, net.config.encoder_attention_heads) for layer in encoder.layers]
-        self._writing = [_WritingLayer(layer, net.config.decoder_attention_heads) for layer in decoder.layers]
-        self._encoder_norm, self._written_norm = _Norm(encoder.layer_norm), _Norm(decoder.layer_norm)
-        self._words, self._logits = decoder.embed_tokens.weight, net.proj_out.weight
+    def __init__(self, state: Mapping[str, Tensor], sizes: Sizes) -> None:
+        encoder, decoder = "model.encoder", "model.decoder"
+        self._front = [
+            (state[f"{encoder}.conv{k}.weight"], state[f"{encoder}.conv{k}.bias"], stride)
+            for k, stride in ((1, 1), (2, 2))
+        ]
+        self._places = state[f"{encoder}.embed_positions.weight"]
+        self._text_places = state[f"{decoder}.embed_positions.weight"]
+        self._encoder_layers = [
+            _Layer(state, f"{encoder}.layers.{k}", sizes.encoder_heads) for k in range(sizes.encoder_layers)
+        ]
+        self._decoder_layers = [
+            _DecoderLayer(state, f"{decoder}.layers.{k}", sizes.decoder_heads) for k in range(sizes.decoder_layers)
+        ]
+        self._encoder_norm = _Norm(state, f"{encoder}.layer_norm")
+        self._decoder_norm = _Norm(state, f"{decoder}.layer_norm")
+        self._words = state[f"{decoder}.embed_tokens.weight"]
+        self._logits = state.get(OUTPUT, self._words)
         self.dtype, self.device = self._words.dtype, self._words.device
 
     def encode(self, mels: Tensor) -> Tensor:
@@ -56,13 +117,13 @@ class WhisperNet:
         # Every sum below keeps the order of its first term in memory, so frames are put one behind the other here.
         frames = frames.transpose(1, 2).contiguous() + self._places
         shape, rows, repeats = frames.shape, frames.flatten(0, 1), _repeats(frames)
-        for layer in self._hearing:
+        for layer in self._encoder_layers:
             rows = layer.encode(rows, shape[0], repeats)
         return self._encoder_norm(rows).view(shape)
 
     def begin(self, encoded: Tensor, tokens: int) -> Written:
         """Memory for texts of so many tokens, prompt and all, over windows as `encode` gives them."""
-        return Written([layer.begin(encoded, tokens) for layer in self._writing])
+        return Written([layer.begin(encoded, tokens) for layer in self._decoder_layers])
 
     def step(self, tokens: Tensor, written: Written) -> Tensor:
         """The decoder's output `(windows, tokens, width)` for tokens `(windows, tokens)`: those of a prompt, or one
@@ -74,9 +135,9 @@ class WhisperNet:
         first, written.tokens = written.tokens, written.tokens + tokens.shape[1]
         out = F.embedding(tokens, self._words) + self._text_places[first : written.tokens]
         shape, rows = out.shape, out.flatten(0, 1)
-        for layer, memory in zip(self._writing, written.layers):
+        for layer, memory in zip(self._decoder_layers, written.layers):
             rows = layer.write(rows, memory, first, written.tokens)
-        return self._written_norm(rows).view(shape)
+        return self._decoder_norm(rows).view(shape)
 
     def logits(self, out: Tensor, added: Tensor | None = None) -> Tensor:
         """Logits `(windows, vocabulary)` of a step's output `(windows, width)`, with what is added to each,
@@ -129,31 +190,30 @@ class _Memory:
 class _Norm:
     """A layer normalisation."""
 
-    def __init__(self, norm: Any) -> None:
-        self._of = (norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+    def __init__(self, state: Mapping[str, Tensor], name: str) -> None:
+        self._weight, self._bias = state[f"{name}.weight"], state[f"{name}.bias"]
 
     def __call__(self, x: Tensor) -> Tensor:
-        return F.layer_norm(x, *self._of)
+        return F.layer_norm(x, self._weight.shape, self._weight, self._bias)
 
 
 class _Layer:
     """Self-attention, and two linear layers behind it. Steps of all windows are rows, `(windows * steps, width)`.
 
     Args:
-        layer: of transformers. heads: of the attention.
+        state: tensors by name. name: of the layer. heads: of the attention.
     """
 
-    def __init__(self, layer: Any, heads: int) -> None:
-        attention = layer.self_attn
+    def __init__(self, state: Mapping[str, Tensor], name: str, heads: int) -> None:
+        attention = f"{name}.self_attn"
         self._heads = heads
-        self._own_norm, self._norm = _Norm(layer.self_attn_layer_norm), _Norm(layer.final_layer_norm)
-        self._projection, self._out = (
-            _joined(attention.q_proj, attention.k_proj, attention.v_proj),
-            _joined(attention.out_proj),
-        )
-        self._wide, self._narrow = _joined(layer.fc1), _joined(layer.fc2)
-        self._activation: Callable[[Tensor], Tensor] = layer.activation_fn
-        self._most = torch.finfo(torch.float16).max - 1000 if layer.fc1.weight.dtype == torch.float16 else None
+        self._own_norm = _Norm(state, f"{name}.self_attn_layer_norm")
+        self._norm = _Norm(state, f"{name}.final_layer_norm")
+        self._projection = _joined(state, *(f"{attention}.{part}_proj" for part in "qkv"))
+        self._out = _joined(state, f"{attention}.out_proj")
+        self._wide, self._narrow = _joined(state, f"{name}.fc1"), _joined(state, f"{name}.fc2")
+        half = self._wide[0].dtype == torch.float16
+        self._most = torch.finfo(torch.float16).max - 1000 if half else None
 
     def _split(self, rows: Tensor, windows: int, parts: int) -> Tensor:
         """`(windows * steps, parts * width)` as `(parts, windows, heads, steps, size)`, in the same memory."""
@@ -163,7 +223,7 @@ class _Layer:
         return _affine(attended.transpose(1, 2).reshape(rows.shape), out).add_(rows)
 
     def _widened(self, rows: Tensor) -> Tensor:
-        return _affine(self._activation(_affine(self._norm(rows), self._wide)), self._narrow).add_(rows)
+        return _affine(F.gelu(_affine(self._norm(rows), self._wide)), self._narrow).add_(rows)
 
     def encode(self, rows: Tensor, windows: int, repeats: bool) -> Tensor:
         """Rows of so many windows, to the same shape; `repeats` says whether the shape comes again."""
@@ -173,15 +233,15 @@ class _Layer:
         return rows if self._most is None else rows.clamp_(-self._most, self._most)
 
 
-class _WritingLayer(_Layer):
+class _DecoderLayer(_Layer):
     """A layer that also attends to what the encoder made."""
 
-    def __init__(self, layer: Any, heads: int) -> None:
-        super().__init__(layer, heads)
-        attention = layer.encoder_attn
-        self._cross_norm = _Norm(layer.encoder_attn_layer_norm)
-        self._query, self._cross_out = _joined(attention.q_proj), _joined(attention.out_proj)
-        self._cross_projection = _joined(attention.k_proj, attention.v_proj)
+    def __init__(self, state: Mapping[str, Tensor], name: str, heads: int) -> None:
+        super().__init__(state, name, heads)
+        attention = f"{name}.encoder_attn"
+        self._cross_norm = _Norm(state, f"{attention}_layer_norm")
+        self._query, self._cross_out = _joined(state, f"{attention}.q_proj"), _joined(state, f"{attention}.out_proj")
+        self._cross_projection = _joined(state, f"{attention}.k_proj", f"{attention}.v_proj")
 
     def begin(self, encoded: Tensor, tokens: int) -> _Memory:
         """The memory for a batch."""
@@ -224,9 +284,11 @@ def _affine(rows: Tensor, of: Affine) -> Tensor:
     return torch.addmm(of[0], rows, of[1])
 
 
-def _joined(*layers: Any) -> Affine:
+def _joined(state: Mapping[str, Tensor], *names: str) -> Affine:
     """A linear layer that gives the outputs of some; Whisper's keys have no bias."""
-    if len(layers) == 1:
-        return layers[0].bias, layers[0].weight.t()
-    biases = [layer.weight.new_zeros(len(layer.weight)) if layer.bias is None else layer.bias for layer in layers]
-    return torch.cat(biases), torch.cat([layer.weight for layer in layers]).t()
+    weights, biases = [state[f"{name}.weight"] for name in names], [state.get(f"{name}.bias") for name in names]
+    if len(names) == 1:
+        assert biases[0] is not None
+        return biases[0], weights[0].t()
+    filled = [weight.new_zeros(len(weight)) if bias is None else bias for weight, bias in zip(weights, biases)]
+    return torch.cat(filled), torch.cat(weights).t()

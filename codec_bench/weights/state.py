@@ -171,6 +171,56 @@ def unfilled(build: Callable[[], Any]) -> Any:
     return net
 
 
+def load_tensors(
+    folder: Path, shapes: Mapping[str, tuple[int, ...]], *, dtype: str, device: str, unused: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The tensors of a folder in the layout of transformers: of model.safetensors, else of pytorch_model.bin.
+
+    They reach the device in the type of the file, which is often half of the bytes, and get theirs there.
+
+    Args:
+        folder: that holds the files. shapes: of the tensors that it must have, by name.
+        dtype: the name of their type in torch. device: that takes them. unused: names of tensors that it may have.
+
+    Raises:
+        WeightsError: a file is missing or broken, or tensors are missing, left over or of another shape.
+    """
+    import torch
+
+    names = ("model.safetensors", "pytorch_model.bin")
+    path = next((folder / name for name in names if (folder / name).is_file()), None)
+    if path is None:
+        raise WeightsError(f"the folder '{folder}' has no {' or '.join(names)}")
+    state = load_state(path)
+    check_shapes(state, shapes, path=folder, unused=unused)
+    kind = getattr(torch, dtype)
+    return {name: _cast(state.pop(name).to(device), kind) for name in shapes}
+
+
+def check_shapes(
+    state: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], *, path: Path, unused: Sequence[str] = ()
+) -> None:
+    """Compares tensors with the shapes that they must have.
+
+    Raises:
+        WeightsError: tensors are missing, left over or of another shape. The message names the first of each.
+    """
+    missing = [name for name in shapes if name not in state]
+    extra = [name for name in state if name not in shapes and name not in unused]
+    others = [
+        f"{name} {tuple(state[name].shape)} (expected {shape})"
+        for name, shape in shapes.items()
+        if name in state and tuple(state[name].shape) != shape
+    ]
+    wrong = [
+        f"{problem} {first_of(names, NAMED)}"
+        for problem, names in (("lack", missing), ("have left over", extra), ("have another shape of", others))
+        if names
+    ]
+    if wrong:
+        raise WeightsError(f"the weights in '{path}' are not those of this model: they {'; they '.join(wrong)}")
+
+
 def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequence[str] = ()) -> None:
     """Loads tensors into a module, in float32. The module's tensors and those given must be the same.
 
@@ -186,20 +236,7 @@ def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequenc
     import torch
 
     current = net.state_dict()
-    missing = [name for name in current if name not in state]
-    extra = [name for name in state if name not in current and name not in unused]
-    shapes = [
-        f"{name} {tuple(state[name].shape)} (expected {tuple(value.shape)})"
-        for name, value in current.items()
-        if name in state and state[name].shape != value.shape
-    ]
-    wrong = [
-        f"{problem} {first_of(names, NAMED)}"
-        for problem, names in (("lack", missing), ("have left over", extra), ("have another shape of", shapes))
-        if names
-    ]
-    if wrong:
-        raise WeightsError(f"the weights in '{path}' are not those of this model: they {'; they '.join(wrong)}")
+    check_shapes(state, {name: tuple(value.shape) for name, value in current.items()}, path=path, unused=unused)
     with torch.no_grad():
         is_unfilled = any(value.is_meta for value in current.values())
         net.load_state_dict(

@@ -9,8 +9,10 @@ import tiny_whisper
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from codec_bench.features.recognisers.whisper_torch import sizes_of
 from codec_bench.networks import whisper
 from codec_bench.networks.whisper import WhisperNet
+from codec_bench.weights.state import load_tensors
 
 VIEWS = ("view", "permute", "slice", "narrow", "select", "transpose", "unbind", "unsqueeze", "t")
 LAYERS = 3
@@ -24,7 +26,8 @@ def both(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whisper") / "small"
     tiny_whisper.write_transformers(folder, decoder_layers=LAYERS)
     theirs = WhisperForConditionalGeneration.from_pretrained(folder).eval()
-    return theirs, WhisperNet(theirs)
+    sizes = sizes_of(folder)
+    return theirs, WhisperNet(load_tensors(folder, sizes.shapes, dtype="float32", device="cpu"), sizes)
 
 
 def assert_close(actual, expected):

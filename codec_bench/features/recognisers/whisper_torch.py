@@ -1,4 +1,4 @@
-"""Whisper's network in torch: the checkpoint is loaded by transformers, and computed by `codec_bench.networks.whisper`.
+"""Whisper's network in torch, for checkpoints in the layout of transformers; see `codec_bench.networks.whisper`.
 
 Why a batch gives what each of its windows gives alone
     Every window has 3000 frames and every prompt of a batch as many tokens as the others, so nothing is padded.
@@ -10,6 +10,7 @@ When a window leaves the batch
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from codec_bench.features.recognisers.transformers_checkpoint import check_kind
+from codec_bench.errors import WeightsError
+from codec_bench.features.recognisers.transformers_checkpoint import check_kind, config_of
 from codec_bench.features.recognisers.whisper_checkpoint import Tokens
 from codec_bench.features.recognisers.whisper_network import (
     WINDOW_FRAMES,
@@ -28,9 +30,12 @@ from codec_bench.features.recognisers.whisper_network import (
     refuse_if_too_large,
 )
 from codec_bench.networks.batch_shapes import in_rows, rows_of
+from codec_bench.weights.state import load_tensors
 
 if TYPE_CHECKING:
     import torch
+
+    from codec_bench.networks.whisper import Sizes
 
 KIND = "whisper"
 BETWEEN_LOOKS = {"cpu": 1, "cuda": 4}
@@ -38,6 +43,12 @@ BETWEEN_LOOKS = {"cpu": 1, "cuda": 4}
 
 On a GPU, the host waits for the device whenever it looks.
 """
+_SIZE_KEYS = {
+    "n_mels": "num_mel_bins", "width": "d_model", "vocabulary": "vocab_size",
+    "audio_positions": "max_source_positions", "text_positions": "max_target_positions",
+    "encoder_layers": "encoder_layers", "encoder_heads": "encoder_attention_heads", "encoder_wide": "encoder_ffn_dim",
+    "decoder_layers": "decoder_layers", "decoder_heads": "decoder_attention_heads", "decoder_wide": "decoder_ffn_dim",
+}  # fmt: skip
 STAY = 0.75
 """The share of the windows of a batch from which on it is worth its while to leave the others behind."""
 
@@ -58,21 +69,20 @@ class TorchWhisper(WhisperNetwork):
     """
 
     def __init__(self, name: str, folder: Path, device: str, compute_type: str, tokens: Tokens) -> None:
-        from transformers import WhisperForConditionalGeneration
-
-        from codec_bench.networks.whisper import WhisperNet
-        from codec_bench.weights.pretrained import load_pretrained
+        from codec_bench.networks.whisper import OUTPUT, WhisperNet
 
         check_kind(name, folder, KIND)
-        net = load_pretrained(WhisperForConditionalGeneration, str(folder), {}, compute_type)
+        sizes = sizes_of(folder)
         self.tokens, self._looks = tokens, BETWEEN_LOOKS[device.split(":")[0]]
-        self.n_mels = net.config.num_mel_bins
+        self.n_mels = sizes.n_mels
         # Only vocabularies of several languages have the empty token, by which CTranslate2 knows them too.
         self.multilingual = tokens.tokenizer.token_to_id("") is not None
         # The converter to CTranslate2 takes these from the same place.
-        first = net.generation_config.begin_suppress_tokens or []
+        first = _begin_suppressed(folder)
+        unused = () if sizes.has_output else (OUTPUT,)
         try:
-            self._net = WhisperNet(net.to(device).eval())
+            state = load_tensors(folder, sizes.shapes, dtype=compute_type, device=device, unused=unused)
+            self._net = WhisperNet(state, sizes)
         except RuntimeError as error:
             refuse_if_too_large(name, device, error)
             raise
@@ -146,6 +156,37 @@ class TorchWhisper(WhisperNetwork):
         for log_probabilities, tokens in seen.tolist():
             for text, token, log_probability in zip(alive, tokens, log_probabilities):
                 text.add(int(token), log_probability, self.tokens.end)
+
+
+def sizes_of(folder: Path) -> Sizes:
+    """The sizes of a checkpoint's networks, from its config.json.
+
+    Raises:
+        WeightsError: it lacks one, or describes a variant of Whisper that is not implemented.
+    """
+    from codec_bench.networks.whisper import Sizes
+
+    config = config_of(folder)
+    try:
+        sizes = {field: int(config[key]) for field, key in _SIZE_KEYS.items()}
+    except (KeyError, ValueError, TypeError) as error:
+        raise WeightsError(
+            f"the config.json in '{folder}' is not a Whisper's: {type(error).__name__}: {error}"
+        ) from error
+    activation, is_scaled = config.get("activation_function", "gelu"), config.get("scale_embedding", False)
+    if activation != "gelu" or is_scaled:
+        raise WeightsError(f"the config.json in '{folder}' describes another Whisper: {activation}, scaled {is_scaled}")
+    return Sizes(**sizes, has_output=not config.get("tie_word_embeddings", True))
+
+
+def _begin_suppressed(folder: Path) -> list[int]:
+    """The tokens that no text begins with; older checkpoints have them in config.json."""
+    path = folder / "generation_config.json"
+    try:
+        config = json.loads(path.read_text("utf-8")) if path.is_file() else config_of(folder)
+        return [int(token) for token in config.get("begin_suppress_tokens") or []]
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise WeightsError(f"'{path}' cannot be read: {type(error).__name__}: {error}") from error
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import ct2_whisper
@@ -217,7 +218,7 @@ def test_a_checkpoint_of_another_kind_is_refused(whispers, name, options, says):
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
-        (lambda f: (f / "model.safetensors").write_bytes(b"nothing of the kind"), "cannot be loaded"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"nothing of the kind"), "cannot be read"),
         (lambda f: (f / "config.json").write_text('{"model_type": "bart"}'), "of the kind 'bart'"),
         (lambda f: (f / "config.json").write_text("{"), "names no model"),
         (lambda f: (f / "tokenizer.json").write_text("{"), "is not a Whisper's tokeniser"),
@@ -231,13 +232,51 @@ def test_a_broken_checkpoint_is_one_sentence(whispers, tmp_path, edit, says):
     assert str(folder) in str(caught.value)
 
 
+def edit_config(folder, name="config.json", **changes):
+    path = folder / name
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"activation_function": "relu"}, "describes another Whisper"),
+        ({"scale_embedding": True}, "describes another Whisper"),
+        ({"d_model": None}, "is not a Whisper's"),
+        ({"encoder_layers": 9}, "they lack model.encoder.layers."),
+        ({"decoder_ffn_dim": 7}, "they have another shape of"),
+        ({"tie_word_embeddings": False}, "they lack proj_out.weight"),
+    ],
+)
+def test_another_config(whispers, tmp_path, changes, says):
+    folder = Path(shutil.copytree(f"{whispers['whisper-tiny']}-transformers", tmp_path / "changed"))
+    edit_config(folder, **changes)
+    with pytest.raises(WeightsError, match=says):
+        Whisper(model="whisper-tiny", weights=str(folder), point="torch").load()
+
+
+def test_file_of_torch_without_transformers(whispers, tmp_path, clips, monkeypatch):
+    """Its output layer repeats the table of tokens."""
+    import torch
+    from safetensors.torch import load_file
+
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    folder = Path(shutil.copytree(f"{whispers['whisper-tiny']}-transformers", tmp_path / "bin"))
+    results = [in_torch(whispers["whisper-tiny"], "whisper-tiny").compute(clips[:2], ["en", "en"])]
+    state = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    torch.save({**state, "proj_out.weight": state["model.decoder.embed_tokens.weight"]}, folder / "pytorch_model.bin")
+    results.append(Whisper(model="whisper-tiny", weights=str(folder), point="torch").compute(clips[:2], ["en", "en"]))
+    check_same(*results)
+
+
 def test_a_network_that_does_not_fit_into_memory_is_no_broken_checkpoint(whispers, monkeypatch):
     import torch
 
     def full(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr("transformers.WhisperForConditionalGeneration.to", full)
+    monkeypatch.setattr(whisper_torch, "load_tensors", full)
     with pytest.raises(MemoryError, match="whisper-tiny does not fit into the memory of 'cpu'"):
         in_torch(whispers["whisper-tiny"], "whisper-tiny").load()
 
