@@ -18,6 +18,7 @@ from typing import Any
 
 from codec_bench.engine.feed import Feed
 from codec_bench.engine.loading import load_stages
+from codec_bench.engine.pool import Died
 from codec_bench.engine.reading import Wanted
 from codec_bench.engine.run import Engine
 from codec_bench.messages import Diagnostic
@@ -175,7 +176,15 @@ class _Handed:
 
 
 class LiveEngine(Engine):
-    """Scores samples that come while it runs; the arguments are those of `Engine`."""
+    """Scores samples that come while it runs.
+
+    Args:
+        arguments: those of `Engine`. on_death: called with the reason when a worker ended that is replaced.
+    """
+
+    def __init__(self, *arguments: Any, on_death: Callable[[str], None] = lambda _: None) -> None:
+        super().__init__(*arguments)
+        self._on_death = on_death
 
     def load(self) -> dict[str, Any]:
         """Loads every stage of the plan in the workers.
@@ -230,6 +239,8 @@ class LiveEngine(Engine):
                 wait([*pipes, inbox.wake], min(wait_s or _LOOK_EVERY_S, _LOOK_EVERY_S))
                 inbox.clear()
                 for event in self._pool.events(0.0):
+                    if isinstance(event, Died):
+                        self._on_death(event.reason)
                     self._dispatcher.follow(event)
                 self._write(force=True)
                 self._pool.forget(self._arena.trim())

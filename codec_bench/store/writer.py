@@ -29,10 +29,12 @@ from codec_bench.store.tables import (
     json_text,
     notes_text,
     reason_text,
+    storable,
 )
 from codec_bench.types import Sample, Score
 
 SCORES = ("system", "metric", "sample", "value", "status", "reason", "numerator", "denominator", "detail")
+_SAMPLES = ("number", "id", "audio", "text", "speaker", "language")
 _ITEMS = ("system", "sample", "status", "reason", "bits", "notes", "audio", "sound", "duration_s")
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _AT_ONCE = 10_000
@@ -174,7 +176,7 @@ class RunWriter:
             if held != len(samples):
                 rows.insert(
                     "samples",
-                    ("number", "id", "audio", "text", "speaker", "language"),
+                    _SAMPLES,
                     ((n, s.id, kept_place(s), s.text, s.speaker, s.language) for n, s in numbered.items()),
                     clash="ignore",
                 )
@@ -226,6 +228,34 @@ class RunWriter:
             RunMismatch: the sound of a sample is not the one that its other items were made of.
             UserError: they cannot be written.
         """
+        with self._transaction() as rows:
+            self._write_items(rows, records)
+
+    def append(self, records: Sequence[tuple[Sample, ItemRecord]]) -> None:
+        """Adds samples behind those of the record, with their items, in one transaction.
+
+        An id that the record holds already gets the number of its sample behind it.
+
+        Raises:
+            UserError: they cannot be written.
+        """
+        with self._transaction() as rows:
+            (first,) = self._db.execute("SELECT COALESCE(MAX(number) + 1, 0) FROM samples").fetchone()
+            for number, (sample, _) in enumerate(records, first):
+                id, text, speaker, language = map(storable, (sample.id, sample.text, sample.speaker, sample.language))
+                is_known = self._db.execute("SELECT 1 FROM samples WHERE id = ?", (id,)).fetchone()
+                facts = (
+                    number,
+                    f"{id}#{number}" if is_known or not id else id,
+                    kept_place(sample),
+                    text,
+                    speaker,
+                    language,
+                )
+                rows.insert("samples", _SAMPLES, [facts])
+            self._write_items(rows, [(number, record) for number, (_, record) in enumerate(records, first)])
+
+    def _write_items(self, rows: Rows, records: Sequence[tuple[int, ItemRecord]]) -> None:
         items, scores, samples = [], [], []
         for number, r in records:
             about = (
@@ -242,10 +272,9 @@ class RunWriter:
             if r.duration_s is not None:
                 samples.append((number, r.duration_s, r.sample_rate_hz, r.channels, r.sound))
                 self._check_sound(number, r)
-        with self._transaction() as rows:
-            rows.insert("items", _ITEMS, items)
-            rows.insert("scores", SCORES, scores)
-            rows.change("samples", ("duration_s", "sample_rate_hz", "channels", "sound"), samples)
+        rows.insert("items", _ITEMS, items)
+        rows.insert("scores", SCORES, scores)
+        rows.change("samples", ("duration_s", "sample_rate_hz", "channels", "sound"), samples)
 
     def _check_sound(self, number: int, record: ItemRecord) -> None:
         """Refuses a sample whose file has another content than when the run began."""

@@ -5,6 +5,7 @@ Which file to open
     `items.py`     one item: what may be in it, and how its audio is checked.
     `rewards.py`   one number from several metrics, by a YAML file; `training.py` has the shapes of training libraries.
     `server.py`    the HTTP service; `wire.py` reads its requests, and `verl_omni.py` speaks verl-omni's protocol.
+    `recorder.py`  the run of a service that keeps one. `ray.py` has the service on a Ray cluster.
     `page/`        the page at `/`. `command.py` is the command line.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,6 +26,7 @@ def serve(
     max_wait_ms: Annotated[float, typer.Option("--max-wait-ms", min=0.0, help="How long an item waits for others, so that a batch fills.")] = 10.0,
     queue: Annotated[int, typer.Option("--queue", min=1, help="Most items that wait; more are refused with 503.")] = 1024,
     time_limit_s: Annotated[float, typer.Option("--time-limit-s", min=1.0, help="Seconds until an item is given up.")] = 300.0,
+    record: Annotated[Path | None, typer.Option("--record", help="A run folder that takes every item that is scored.")] = None,
     settings: Set = None,
     device: Device = "auto",
     workers: Workers = None,
@@ -49,7 +51,7 @@ def serve(
     talk(f"loading {metrics}")
     scorer = Scorer(
         metrics, device=device, workers=workers, options=group_options(parse_settings(settings or []), []),
-        max_wait_ms=max_wait_ms, queue=queue, time_limit_s=time_limit_s,
+        max_wait_ms=max_wait_ms, queue=queue, time_limit_s=time_limit_s, record=record,
     )  # fmt: skip
     with scorer:
         spec = None if reward is None else read_reward(reward, scorer.higher_is_better)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import itertools
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from time import monotonic, sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codec_bench.apps.serving.items import (
     MOST_SECONDS,
@@ -33,6 +34,10 @@ from codec_bench.errors import UserError
 from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Sample, Score
 
+if TYPE_CHECKING:
+    from codec_bench.apps.serving.recorder import Recorder
+
+LOG = logging.getLogger(__name__)
 QUEUE = 1_024
 MAX_WAIT_MS = 10.0
 MOST_REFERENCES = 1_024
@@ -66,9 +71,11 @@ class Scorer:
         max_wait_ms: how long an item waits for others, so that a batch fills.
         queue: most items that wait or are being scored.
         time_limit_s: seconds that a batch may take.
+        record: a run folder that takes every item that is scored; None writes nothing.
 
     Raises:
-        UserError: a metric is unknown, or its weights are missing; the message names the command that gets them.
+        UserError: a metric is unknown, its weights are missing, or the folder cannot be written; the message names the
+            command that gets the weights.
 
     Examples:
         >>> import numpy as np
@@ -90,7 +97,9 @@ class Scorer:
         max_wait_ms: float = MAX_WAIT_MS,
         queue: int = QUEUE,
         time_limit_s: float | None = None,
+        record: str | os.PathLike[str] | None = None,
     ) -> None:
+        from codec_bench.apps.serving.recorder import Recorder
         from codec_bench.engine.cache import FeatureMemory
         from codec_bench.engine.device import cpu_workers, has_gpu, resolve_devices
         from codec_bench.engine.live import Inbox, LiveEngine
@@ -112,10 +121,15 @@ class Scorer:
         self._references: dict[str, bytes] = {}
         self._lock, self._open, self._most = threading.Lock(), 0, min(queue, _room_for_files())
         self._numbers = itertools.count()
-        self.finished, self.failed, self.audio_s = 0, 0, 0.0
+        self.finished, self.failed, self.audio_s, self.replaced = 0, 0, 0.0, 0
+        self._recorder: Recorder | None = None
         try:
-            self._engine = LiveEngine(plan, settings, self._pool, FeatureMemory(), "the log of the workers")
+            self._engine = LiveEngine(
+                plan, settings, self._pool, FeatureMemory(), "the log of the workers", on_death=self._note_death
+            )
             self._engine.load()
+            if record is not None:
+                self._recorder = Recorder(record, self._engine.plan, options or {}, self._end)
         except BaseException:
             self._pool.close()
             os.close(self._log)
@@ -185,9 +199,13 @@ class Scorer:
 
         def done(record: ItemRecord) -> None:
             self._release(files)
+            record = _within_length(record)
             self._count(record)
+            if self._recorder is not None:
+                self._recorder.add(Sample(one.id, None, text=one.text, language=one.language), record)
+            result = Result(one.id, record.scores, record.estimate_s, monotonic() - start, record.reason)
             with suppress(Exception):  # it was cancelled
-                future.set_result(_result(one, record, monotonic() - start))
+                future.set_result(result)
 
         def fail(reason: str) -> None:
             self._release(files)
@@ -248,7 +266,9 @@ class Scorer:
 
         sample = next(iter(open_source("embedded")))
         item = Item(str(sample.audio), str(sample.audio), text=sample.text, language=sample.language)
+        recorder, self._recorder = self._recorder, None
         self.score([item] * 2 * len(self._pool.workers))
+        self._recorder = recorder
         self.finished, self.failed, self.audio_s = 0, 0, 0.0
 
     def put_reference(self, id: str, audio: AudioInput) -> None:
@@ -257,19 +277,10 @@ class Scorer:
         Raises:
             BadItem: the audio cannot be used, or there are too many references.
         """
-        from codec_bench.decoding.decode import decode_bytes
-
-        name = f"the reference '{id[:60]}'"
-        data = audio_bytes(audio, name)
-        try:
-            decode_bytes(data, name)
-        except UserError as error:
-            raise BadItem(error.message, code="unreadable") from error
+        data = check_reference(id, audio)
         with self._lock:
             if id not in self._references and len(self._references) >= MOST_REFERENCES:
-                raise BadItem(
-                    f"there are {MOST_REFERENCES} references, the most that are kept", code="too_many_references"
-                )
+                raise too_many_references()
             self._references[id] = data
 
     def drop_reference(self, id: str) -> bool:
@@ -286,6 +297,8 @@ class Scorer:
         self._inbox.close()
         self._thread.join(timeout_s)
         self._pool.close()
+        if self._recorder is not None:
+            self._recorder.close()
         os.close(self._log)
 
     def __enter__(self) -> Scorer:
@@ -307,7 +320,16 @@ class Scorer:
         try:
             self._engine.serve(self._inbox)
         except BaseException as error:  # whoever waits is told
-            self._fault = str(error)
+            self._end(str(error))
+
+    def _end(self, reason: str) -> None:
+        """Refuses items from now on."""
+        self._fault = reason
+        LOG.error("the scorer has ended: %s", reason)
+
+    def _note_death(self, reason: str) -> None:
+        self.replaced += 1
+        LOG.warning("a worker ended (%s) and was replaced; its items are scored again", reason)
 
     def _reference(self, item: Item) -> bytes | None:
         if item.reference is not None:
@@ -315,10 +337,7 @@ class Scorer:
         if item.reference_id is None:
             return None
         if (reference := self._references.get(item.reference_id)) is None:
-            raise BadItem(
-                f"there is no reference '{item.reference_id[:60]}'", code="unknown_reference",
-                hint="PUT /v1/references/ID, or put_reference, keeps one",
-            )  # fmt: skip
+            raise unknown_reference(item.reference_id)
         return reference
 
     def _release(self, files: Sequence[Any]) -> None:
@@ -338,9 +357,38 @@ class Scorer:
         return Result(str(id) or str(place), scores, None, 0.0, error.message)
 
 
-def _result(item: Item, record: ItemRecord, seconds: float) -> Result:
-    scores: Mapping[str, Score] = record.scores
-    if (record.estimate_s or 0.0) > MOST_SECONDS:  # of a file whose header does not tell its length
-        why = f"the audio is {record.estimate_s:,.0f} s long; at most {MOST_SECONDS:,.0f} s are allowed"
-        scores = {name: Score.failed(why, one.protocol) for name, one in scores.items()}
-    return Result(item.id, scores, record.estimate_s, seconds, record.reason)
+def check_reference(id: str, audio: AudioInput) -> bytes:
+    """The bytes of a reference that can be decoded.
+
+    Raises:
+        BadItem: the audio cannot be used.
+    """
+    from codec_bench.decoding.decode import decode_bytes
+
+    name = f"the reference '{id[:60]}'"
+    data = audio_bytes(audio, name)
+    try:
+        decode_bytes(data, name)
+    except UserError as error:
+        raise BadItem(error.message, code="unreadable") from error
+    return data
+
+
+def too_many_references() -> BadItem:
+    """The error of a reference beyond the most that are kept."""
+    message = f"there are {MOST_REFERENCES} references, the most that are kept"
+    return BadItem(message, code="too_many_references", hint="DELETE /v1/references/ID frees one")
+
+
+def unknown_reference(id: str) -> BadItem:
+    """The error of an item whose reference was not put before."""
+    hint = "PUT /v1/references/ID, or put_reference, keeps one"
+    return BadItem(f"there is no reference '{id[:60]}'", code="unknown_reference", hint=hint)
+
+
+def _within_length(record: ItemRecord) -> ItemRecord:
+    """The record, with failed scores if the audio is too long, which the headers of some files do not say."""
+    if (record.estimate_s or 0.0) <= MOST_SECONDS:
+        return record
+    why = f"the audio is {record.estimate_s:,.0f} s long; at most {MOST_SECONDS:,.0f} s are allowed"
+    return replace(record, scores={name: Score.failed(why, one.protocol) for name, one in record.scores.items()})

@@ -20,7 +20,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item, QueueFull, Result
 from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward
-from codec_bench.apps.serving.scorer import Scorer
+from codec_bench.apps.serving.scorer import Scorer, unknown_reference
 from codec_bench.apps.serving.verl_omni import verl_item, verl_reply
 from codec_bench.apps.serving.wire import audio_of, item_of, parse_json, result_json
 from codec_bench.errors import UserError
@@ -149,15 +149,13 @@ class Service:
             data = await _body(request)
         if request.content_type == "application/json":
             data = audio_of(parse_json(data), "the reference")
-        await asyncio.get_running_loop().run_in_executor(
-            None, self.scorer.put_reference, request.match_info["id"], data
-        )
+        await self._keep_reference(request.match_info["id"], data)
         return web.json_response({"id": request.match_info["id"]}, status=201)
 
     async def drop_reference(self, request: web.Request) -> web.Response:
         """Frees a reference."""
-        if not self.scorer.drop_reference(request.match_info["id"]):
-            raise BadItem("there is no such reference", code="unknown_reference")
+        if not await self._drop_reference(request.match_info["id"]):
+            raise unknown_reference(request.match_info["id"])
         return web.Response(status=204)
 
     async def metrics(self, request: web.Request) -> web.Response:
@@ -183,6 +181,7 @@ class Service:
             "# TYPE codec_bench_items_total counter", f"codec_bench_items_total {scorer.finished}",
             "# TYPE codec_bench_items_failed_total counter", f"codec_bench_items_failed_total {scorer.failed}",
             "# TYPE codec_bench_audio_seconds_total counter", f"codec_bench_audio_seconds_total {scorer.audio_s:.3f}",
+            "# TYPE codec_bench_workers_replaced_total counter", f"codec_bench_workers_replaced_total {scorer.replaced}",
             "# TYPE codec_bench_items_waiting gauge", f"codec_bench_items_waiting {scorer.waiting}",
             "# TYPE codec_bench_requests_total counter",
             *(f'codec_bench_requests_total{{status="{status}"}} {count}' for status, count in sorted(self.requests.items())),
@@ -198,6 +197,12 @@ class Service:
         return web.Response(body=text.encode("utf-8", "replace"), content_type="text/html", charset="utf-8")
 
     # ---- inside ----
+
+    async def _keep_reference(self, id: str, data: bytes) -> None:
+        await asyncio.get_running_loop().run_in_executor(None, self.scorer.put_reference, id, data)
+
+    async def _drop_reference(self, id: str) -> bool:
+        return self.scorer.drop_reference(id)
 
     async def _reward(self, item: Item) -> Any:
         if self.reward is None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from aiohttp import ClientSession, FormData
 
-from codec_bench import Audio, Scorer, column_reward, load_metric, verl_score
+from codec_bench import Audio, Scorer, column_reward, load_metric, open_run, verl_score
 from codec_bench.apps.serving.items import BadItem, QueueFull
 from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward, read_reward
 from codec_bench.apps.serving.server import Service, run_service
@@ -113,12 +113,48 @@ def test_a_kept_reference_is_the_reference(scorer, items, expected):
     assert scorer.drop_reference("voice") and not scorer.drop_reference("voice")
 
 
-def test_a_worker_that_dies_is_replaced(scorer, items, expected):
+def test_a_worker_that_dies_is_replaced(scorer, items, expected, caplog):
+    before = scorer.replaced
     futures = [scorer.submit(item) for item in items]
     for worker in list(scorer._pool.workers):
         os.kill(worker.process.pid, signal.SIGKILL)
     for future, alone in zip(futures, expected):
         agree(future.result(120).scores, alone)
+    assert scorer.replaced == before + 2
+    assert len([one for one in caplog.records if one.levelname == "WARNING"]) == 2
+
+    async def calls(session, url):
+        async with session.get(f"{url}/metrics") as reply:
+            return await reply.text()
+
+    assert f"codec_bench_workers_replaced_total {before + 2}\n" in serve(scorer, calls)
+
+
+def test_a_record_of_the_items_is_a_run(items, tmp_path, cli):
+    """A service that starts again continues it; ids that come twice stay apart."""
+    folder, found = tmp_path / "run", []
+    silent = {**items[1], "audio": Audio(np.zeros(16_000, np.float32), 16_000), "id": ""}
+    for batch in (items[:3], [items[0], silent]):
+        with Scorer("si_sdr,stoi", device="cpu", workers=1, record=folder) as scorer:
+            scorer.warm_up()
+            found += scorer.score(batch)
+    run = open_run(folder)
+    assert [run.meta["state"], run.meta["data"]["samples"]] == ["finished", 5]
+    rows = {(row.id, row.metric): row for row in run.scores()}
+    ids = [*(item["id"] for item in items[:3]), f"{items[0]['id']}#3", "#4"]
+    assert sorted({id for id, _ in rows}) == sorted(ids)
+    for id, result in zip(ids, found):
+        for metric, score in result.scores.items():
+            row = rows[id, metric]
+            assert (row.value, row.status, row.protocol) == (score.value, score.status, score.protocol)
+    code, out, err = cli("report", folder, "--json")
+    assert code == 0, err
+    assert json.loads(out)["systems"]["generated"]["metrics"]["stoi"]["n"] == sum(
+        one.scores["stoi"].value is not None for one in found
+    )
+    assert cli("export", folder, "--format", "csv")[0] == 0
+    with pytest.raises(UserError):
+        Scorer("si_sdr", device="cpu", workers=1, record=folder)
 
 
 def test_a_full_queue_refuses(items):

@@ -30,6 +30,7 @@ def service_page(
         "Up": f"{up_s:,.0f} s",
         "Items": f"{scorer.finished:,} ({scorer.failed:,} failed)",
         "Waiting": f"{scorer.waiting:,}",
+        "Workers replaced": f"{scorer.replaced:,}",
         "Audio": f"{scorer.audio_s:,.0f} s",
         "Items a second": f"{scorer.finished / up_s if up_s else 0:.2f}",
         "Latency": f"median {np.median(seconds):.3f} s, 95 % {np.quantile(seconds, 0.95):.3f} s",

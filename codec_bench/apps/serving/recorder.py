@@ -1,0 +1,112 @@
+"""The run of a scorer: every item that is scored goes into a record that `report` and `export` read."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from codec_bench.engine.evaluation import metric_facts
+from codec_bench.engine.plan import Plan
+from codec_bench.engine.running import run_on
+from codec_bench.errors import RunMismatch, UserError
+from codec_bench.registry import code_hash, is_own_code
+from codec_bench.store.files import write_json
+from codec_bench.store.integrity import RUN_JSON
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample
+
+NAME = "requests"
+"""Of the data and of the audio in the record."""
+
+
+class Recorder:
+    """Writes items to a run folder, in a thread of its own; a folder with a record of the same metrics is continued.
+
+    Args:
+        folder: the run folder. plan: of the scorer. options: arguments by feature name.
+        on_fault: called with a sentence if the record cannot be written any more.
+
+    Raises:
+        UserError: the folder cannot be written, or holds another run.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        plan: Plan,
+        options: Mapping[str, Mapping[str, Any]],
+        on_fault: Callable[[str], None],
+    ) -> None:
+        self._on_fault, self._is_whole = on_fault, True
+        self._lock, self._waiting = threading.Lock(), list[tuple[Sample, ItemRecord]]()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="record")  # SQLite: one thread for the connection
+        try:
+            self._writer = self._thread.submit(self._open, folder, plan, options).result()
+        except BaseException:
+            self._thread.shutdown()
+            raise
+
+    def add(self, sample: Sample, record: ItemRecord) -> None:
+        """Has an item written."""
+        with self._lock:
+            self._waiting.append((sample, record))
+            is_first = len(self._waiting) == 1
+        if is_first:
+            self._thread.submit(self._write)
+
+    def close(self) -> None:
+        """Writes what waits, and ends the run."""
+        self._thread.submit(self._finish)
+        self._thread.shutdown()
+
+    def _open(self, folder: str | os.PathLike[str], plan: Plan, options: Mapping[str, Mapping[str, Any]]) -> RunWriter:
+        metrics = {n: f"{m.protocol} {code_hash(n)}" if is_own_code(n) else m.protocol for n, m in plan.metrics.items()}
+        features = {n: f.cache_id or n for n, f in plan.features.items()}
+        groups = {of: {name: str(value) for name, value in values.items()} for of, values in options.items()}
+        fingerprint = {"data": NAME, "metrics": metrics, "features": features, "options": groups}
+        try:
+            writer = RunWriter(folder, fingerprint)
+        except RunMismatch as error:
+            raise UserError(error.message, hint="name another folder with --record") from error
+        try:
+            systems: dict[str, Any] = {system.name: {} for system in plan.systems}
+            writer.begin(systems, metric_facts(plan), [])
+            config = {"command": "score", "data": NAME, "generated": NAME, "seed": 0, "limit": None}
+            writer.set_meta(
+                config={**config, "systems": list(systems), "metrics": list(plan.metrics), "options": groups},
+                **run_on(), started=_now(), state="running",
+            )  # fmt: skip
+        except BaseException:
+            writer.close()
+            raise
+        return writer
+
+    def _write(self) -> None:
+        with self._lock:
+            records, self._waiting = self._waiting, []
+        try:
+            self._writer.append(records)
+            count = self._writer.count("samples")
+            self._writer.set_meta(data={"name": NAME, "samples": count, "fingerprint": NAME, "unmatched": []})
+        except Exception as error:  # in a thread whose results nobody reads
+            self._is_whole = False
+            self._on_fault(str(error))
+
+    def _finish(self) -> None:
+        if self._is_whole:
+            with suppress(UserError):  # the disk is full: the record stays one of an unfinished run
+                self._writer.set_meta(finished=_now(), state="finished")
+        self._writer.close()
+        with closing(Run(self._writer.folder)) as run:
+            write_json(run.folder / RUN_JSON, run.meta)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

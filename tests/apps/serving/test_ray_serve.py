@@ -1,0 +1,133 @@
+"""The warm scorer on Ray Serve: a replica passes requests on, references are those of all replicas, a local cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import shutil
+import socket
+import tempfile
+
+import httpx
+import numpy as np
+import pytest
+
+pytest.importorskip("ray.serve", reason="Ray Serve is not installed (the extra ray)", exc_type=ImportError)
+
+from starlette.requests import Request
+
+from codec_bench import Audio, Scorer, load_metric
+from codec_bench.apps.serving.items import wav_bytes
+from codec_bench.apps.serving.ray import Arguments, References, Replica
+
+RATE_HZ = 16_000
+ARGUMENTS = Arguments(metrics="si_sdr", reward="si_sdr")
+
+
+@pytest.fixture(scope="module")
+def pair():
+    rng = np.random.default_rng(0)
+    clean = (0.3 * np.sin(np.arange(RATE_HZ) / 20)).astype(np.float32)
+    return clean, (clean + 0.01 * rng.standard_normal(RATE_HZ)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def value(pair):
+    clean, noisy = (Audio(samples, RATE_HZ) for samples in pair)
+    return load_metric("si_sdr", device="cpu")(estimate=[noisy], reference=[clean])[0]["si_sdr"].value
+
+
+def body(noisy, **more):
+    return {
+        "waveform_f32_base64": base64.b64encode(noisy.astype("<f4").tobytes()).decode(),
+        "sample_rate_hz": RATE_HZ,
+        **more,
+    }
+
+
+class Handle:
+    """The handle of a deployment that is here."""
+
+    def __init__(self, target):
+        self._target = target
+
+    def __getattr__(self, name):
+        method = getattr(self._target, name)
+        return type("Method", (), {"remote": staticmethod(method)})
+
+
+async def use(client_of, pair, value):
+    """What a service answers through two clients, whose references are the same."""
+    clean, noisy = pair
+    first, second = client_of(0), client_of(1)
+    reply = await first.put("/v1/references/a%20voice", content=wav_bytes(clean, RATE_HZ, "the reference"))
+    assert reply.status_code == 201
+    for client in (first, second):
+        reply = await client.post("/v1/score", json=body(noisy, reference_id="a voice", id="x"))
+        assert reply.status_code == 200, reply.text
+        assert reply.json()["scores"]["si_sdr"]["value"] == pytest.approx(value, rel=1e-5)
+    reply = await second.post("/v1/reward", json=body(noisy, reference_id="a voice"))
+    assert reply.json()["score"] == pytest.approx(value, rel=1e-5)
+    reply = await first.post("/v1/scores", content=b'{"id": "bad"}\nno json\n')
+    assert sorted(line.count('"error"') for line in reply.text.splitlines()) == [1, 1]
+    assert (await second.delete("/v1/references/a%20voice")).status_code == 204
+    for client in (first, second):
+        reply = await client.post("/v1/score", json=body(noisy, reference_id="a voice"))
+        assert (reply.status_code, reply.json()["error"]["code"]) == (404, "unknown_reference")
+    assert (await first.put("/v1/references/b", content=b"junk")).status_code == 422
+    assert (await first.get("/readyz")).status_code == 200
+
+
+def test_replicas_answer_as_one_service(pair, value, monkeypatch):
+    """Both have one scorer here, which holds no reference."""
+    scorer, references = Scorer("si_sdr", device="cpu", workers=1), References()
+    monkeypatch.setattr("codec_bench.apps.serving.ray.Scorer", lambda *_, **__: scorer)
+    replicas = [Replica(ARGUMENTS, Handle(references)) for _ in range(2)]
+
+    def client_of(number):
+        async def app(scope, receive, send):
+            await (await replicas[number](Request(scope, receive)))(scope, receive, send)
+
+        return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://replica")
+
+    async def main():
+        try:
+            await use(client_of, pair, value)
+            replicas[0].check_health()
+        finally:
+            for replica in replicas:
+                await replica.close()
+        with pytest.raises(RuntimeError):
+            replicas[0].check_health()
+
+    asyncio.run(main())
+
+
+@pytest.mark.long
+def test_a_local_cluster(pair, value, monkeypatch):
+    import ray
+    from ray import serve
+
+    from codec_bench.apps.serving.ray import deployment
+
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # a cluster beside others; paths of sockets must be short
+    ray.init(
+        "local", num_cpus=4, num_gpus=0, include_dashboard=False, object_store_memory=100 << 20, _temp_dir=folder,
+        log_to_driver=False,
+    )  # fmt: skip
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        serve.start(http_options={"port": port, "host": "127.0.0.1"})
+        serve.run(deployment(ARGUMENTS.model_copy(update={"replicas": 2})))
+
+        def client_of(number):
+            return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60)
+
+        asyncio.run(use(client_of, pair, value))
+    finally:
+        serve.shutdown()
+        ray.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
