@@ -112,7 +112,7 @@ def test_a_local_cluster(pair, value, monkeypatch):
 
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # a cluster beside others; paths of sockets must be short
+    folder = tempfile.mkdtemp(prefix="ray")  # a cluster beside others; paths of sockets must be short
     ray.init(
         "local", num_cpus=4, num_gpus=0, include_dashboard=False, object_store_memory=100 << 20, _temp_dir=folder,
         log_to_driver=False,
