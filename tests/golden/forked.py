@@ -48,8 +48,8 @@ IMPORTED = (
     "silero_vad", "soundfile", "soxr", "torch", "transformers.modeling_utils",
 )  # fmt: skip
 """What commands and workers import beside the package. A package that is not installed is left out."""
-SEEN_BY_TESTS = "codec_bench.apps.profiling"
-"""A codec of the tests knows by these modules whether it is profiled."""
+NOT_IMPORTED = ("codec_bench.apps.profiling", "codec_bench.apps.serving.ray")
+"""By the first, a codec of the tests knows whether it is profiled; the second needs a package of its own."""
 FORK_SAFE = {"jemalloc_bg_thd"}
 """Threads that may run in the server: Arrow's allocator starts its own one anew after a fork."""
 READ_AT_IMPORT = (
@@ -192,7 +192,7 @@ def prepare() -> None:
         with suppress(ImportError), warnings.catch_warnings(action="ignore"):
             importlib.import_module(name)
     for module in pkgutil.walk_packages(codec_bench.__path__, "codec_bench."):
-        if not module.name.endswith(("__main__", ".gpu")) and not module.name.startswith(SEEN_BY_TESTS):
+        if not module.name.endswith(("__main__", ".gpu")) and not module.name.startswith(NOT_IMPORTED):
             importlib.import_module(module.name)
     # A forked process has none of the other threads, and what waits for them waits for ever. ONNX Runtime starts one
     # when imported.
