@@ -127,7 +127,7 @@ def _execute_in(
     total = len(source) * len(plan.systems)
     tell = running.progress
     keep = kept_numbers(running.save_audio, source.whole)
-    with working_engine(plan, running, folder, keep, workers) as (engine, processes):
+    with working_engine(plan, running, folder, keep, workers, total) as (engine, processes):
         codecs = [system.name for system in plan.systems if system.stage is not None]
         if codecs:
             tell(f"loading {listed('codec', codecs)}", 0, total, 0, 0.0)

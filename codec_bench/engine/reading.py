@@ -35,6 +35,8 @@ READING = "decode and resample"
 
 LARGE_PART = 16
 """A file is large from such a part of the sample's room on; samples that are decoded need more bytes than a file."""
+SMALL_BYTES = 1 << 20
+"""A file of at most so many bytes is decoded sooner than its header is worth."""
 
 MUCH_SILENCE_S = 2.0
 NARROW_HZ = 4_200
@@ -171,7 +173,7 @@ class ReadStage:
             files.insert(0, (work.reference, self._options["reference"], self._options["with_audio"]))
         total, native_hz = 0, None
         for wanted, rates, with_audio in files:
-            header = _header(wanted.path, work.room.nbytes // LARGE_PART)
+            header = _header(wanted.path, max(SMALL_BYTES, work.room.nbytes // LARGE_PART))
             if header is None:
                 continue
             native_hz = native_hz or header.samplerate

@@ -18,7 +18,7 @@ from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.run import Engine, LookAhead, Settings
-from codec_bench.environment import machine, versions
+from codec_bench.environment import cpu_count, machine, versions
 from codec_bench.errors import UserError, on_disk
 
 KEEP_ALL_UP_TO = 60
@@ -103,12 +103,15 @@ def run_on() -> dict[str, Any]:
 
 
 @contextmanager
-def started_workers(running: Running, folder: Path, cores: int | None = None) -> Iterator[Workers]:
+def started_workers(
+    running: Running, folder: Path, cores: int | None = None, items: int | None = None
+) -> Iterator[Workers]:
     """Starts the workers of a run, and ends them when the block ends.
 
     Args:
         running: which devices, and how many workers. folder: takes what the workers say.
         cores: how many cores the workers share; None for all that this process may run on.
+        items: of the run, if they are known: more workers of the CPU are not started.
 
     Raises:
         UserError: the folder cannot be written, or this machine has no such device.
@@ -121,7 +124,11 @@ def started_workers(running: Running, folder: Path, cores: int | None = None) ->
     with log:
         each = [device for device in devices for _ in range(1 if device == "cpu" else running.per_gpu)]
         loading_s = math.inf if not running.impatient or running.time_limit_s is None else running.time_limit_s
-        pool = Pool(each, running.workers or cpu_workers(devices), log, cores, loading_s)
+        workers = running.workers or cpu_workers(devices)
+        # A worker's share of the cores does not depend on the number of items.
+        threads = max(1, (cores or cpu_count()) // workers)
+        started = workers if items is None else max(1, min(workers, items))
+        pool = Pool(each, started, log, threads * started, loading_s)
         try:
             yield Workers(pool, path)
         finally:
@@ -135,12 +142,13 @@ def working_engine(
     folder: Path,
     keep: frozenset[int] = frozenset(),
     workers: Workers | None = None,
+    items: int | None = None,
 ) -> Iterator[tuple[Engine, int]]:
     """Starts workers, cache and engine for one plan, and closes them at the end. Gives (engine, number of workers).
 
     Args:
         plan: what is computed. running: how. folder: of the run. keep: numbers of the samples whose audio is kept.
-        workers: those that are used, which then stay; None starts some.
+        workers: those that are used, which then stay; None starts some. items: of the run, if they are known.
 
     Raises:
         UserError: the run folder cannot be written.
@@ -155,7 +163,7 @@ def working_engine(
     )
     if devices != ("cpu",):
         settings = replace(settings, look_ahead=ON_A_GPU)
-    started = started_workers(running, folder) if workers is None else nullcontext(workers)
+    started = started_workers(running, folder, items=items) if workers is None else nullcontext(workers)
     with started as used, closing(FeatureCache(cache_folder() / "features.sqlite" if running.cache else None)) as cache:
         yield Engine(plan, settings, used.pool, cache, str(used.log)), len(used.pool.workers)
 

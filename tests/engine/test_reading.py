@@ -14,7 +14,7 @@ from arena_use import used_bytes
 from codec_bench import Audio
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import to_signal
-from codec_bench.engine import feed
+from codec_bench.engine import feed, reading
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.reading import READING, ReadStage, ReadWork, Wanted
 from codec_bench.engine.run import Engine, Settings
@@ -81,6 +81,7 @@ def test_a_large_file_is_not_decoded_before_there_is_room_for_it(arena, wave, mo
     paths, rates = (wave("a.wav"), wave("b.wav", rate=24000, channels=1, seed=1)), []
     decode = Audio.read
     monkeypatch.setattr(Audio, "read", lambda path: rates.append(path) or decode(path))
+    monkeypatch.setattr(reading, "SMALL_BYTES", 0)
     small = ReadWork(Wanted(paths[0]), {"tts": Wanted(paths[1])}, arena.allocate_bytes(50_000))
     needs = read(arena, small).needs
     assert needs and not rates
