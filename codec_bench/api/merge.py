@@ -109,7 +109,7 @@ def _groups(folders: Iterable[Path]) -> dict[tuple[str, ...], list[Path]]:
 
 
 def _merge_group(folders: Sequence[Path], place: Path, partial: bool, page: bool, notify: Notify) -> Run:
-    merged = merge_records(folders, place, partial=partial, tell=notify)
+    merged = merge_records(folders, place, partial=partial, notify=notify)
     if not merged.complete:
         warnings.warn(_describe_gaps(merged), Note, stacklevel=3)
     if merged.added:

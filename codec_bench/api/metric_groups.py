@@ -9,7 +9,7 @@ from typing import Any
 
 from codec_bench.data import Source
 from codec_bench.metrics.groups import Chosen, Material, names_group, without_groups
-from codec_bench.store.folders import begun_fingerprint
+from codec_bench.store.folders import started_fingerprint
 from codec_bench.store.record import Run
 
 GROUPS = "groups"
@@ -48,7 +48,7 @@ def expand_metrics(
 
 def _read_members(folder: str | os.PathLike[str] | None) -> dict[str, list[str]]:
     """The members of the groups of the run in a folder; empty without one."""
-    if folder is None or not begun_fingerprint(folder):
+    if folder is None or not started_fingerprint(folder):
         return {}
     with closing(Run(folder)) as run:
         return dict((run.meta.get("config") or {}).get(GROUPS) or {})

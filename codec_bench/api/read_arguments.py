@@ -16,7 +16,7 @@ from codec_bench.config.run_request import RunRequest
 from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
-from codec_bench.store.draws import GIVEN
+from codec_bench.store.draws import AS_WRITTEN
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.runs_overview import Outcome
@@ -138,7 +138,7 @@ def resolve_verb(
             raise UserError("--repeats is for models: a codec gives the same output each time", hint="leave it out")
         if request.dry_run:
             raise UserError("--dry-run is for models: a codec costs nothing and is asked nothing", hint="leave it out")
-        if request.controls or request.sound != GIVEN or request.question != GIVEN:
+        if request.controls or request.sound != AS_WRITTEN or request.question != AS_WRITTEN:
             raise UserError(
                 "--sound, --question and --controls are for models: a codec is asked nothing", hint="leave them out"
             )

@@ -43,7 +43,7 @@ from codec_bench.registry import code_hash, is_own_code
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
 from codec_bench.stats.controls import AS_GIVEN, Control
-from codec_bench.store.draws import GIVEN
+from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.folders import RunFolder, mark_finished, named_folder, own_folder
 from codec_bench.store.parts import mark_part
 from codec_bench.types import Sample
@@ -64,9 +64,9 @@ def run_benchmark(
     shard: str | tuple[int, int] | None = None,
     repeats: int = 1,
     prompts: str = SEEDED,
-    choices: str = GIVEN,
-    sound: str = GIVEN,
-    question: str = GIVEN,
+    choices: str = AS_WRITTEN,
+    sound: str = AS_WRITTEN,
+    question: str = AS_WRITTEN,
     controls: bool = False,
     rescore: bool = False,
     dry_run: bool = False,
@@ -203,7 +203,7 @@ def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> Benc
         raise UserError("no benchmark was named", hint="see codec-bench list benchmarks")
     if not request.models:
         raise UserError("no model was named", hint="see codec-bench list models")
-    if request.choices != GIVEN and not any(one.offers for one in benchmarks):
+    if request.choices != AS_WRITTEN and not any(one.offers for one in benchmarks):
         raise UserError(
             f"the order of the options is to be '{request.choices}', and no question of '{benchmarks[0].name}' comes with "
             "options of its own",
@@ -257,7 +257,7 @@ def _ordered_models(request: BenchmarkRequest) -> list[str]:
 def _identity(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> dict[str, Any]:
     """What identifies the run of a request before models and data are opened."""
     optional = {
-        "repeats": (request.repeats, 1), "prompts": (request.prompts, SEEDED), "choices": (request.choices, GIVEN),
+        "repeats": (request.repeats, 1), "prompts": (request.prompts, SEEDED), "choices": (request.choices, AS_WRITTEN),
         **{name: (value, None) for name, value in request.control.told.items()},
         "baseline": (request.baseline, None), "controls": (request.controls, False),
     }  # fmt: skip

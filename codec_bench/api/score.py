@@ -25,7 +25,7 @@ from codec_bench.errors import Note, UserError, first_of
 from codec_bench.metrics import build_metric, chosen_metrics, expand
 from codec_bench.metrics.groups import NEEDS_TARGET, needs_target
 from codec_bench.report.open_run import Run
-from codec_bench.store.folders import begun_fingerprint
+from codec_bench.store.folders import started_fingerprint
 
 
 @documented(ScoreRequest)
@@ -183,7 +183,7 @@ def _check_needs(chosen: Sequence[str]) -> None:
 
 def _order_recorded_first(outputs: list[tuple[System, Any]], folder: Any) -> list[tuple[System, Any]]:
     """Orders systems as the record in a folder, so that others can be added."""
-    recorded = begun_fingerprint(folder).get("systems") or () if folder is not None else ()
+    recorded = started_fingerprint(folder).get("systems") or () if folder is not None else ()
     rank = {name: index for index, name in enumerate(recorded)}
     return sorted(outputs, key=lambda output: rank.get(output[0].name, len(rank)))
 

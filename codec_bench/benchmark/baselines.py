@@ -16,9 +16,9 @@ from codec_bench.errors import UserError
 from codec_bench.stats.controls import control_of
 from codec_bench.store.answers import Exchange, content_of, exchanges
 from codec_bench.store.folders import run_folders
-from codec_bench.store.kept_sounds import check_sound
 from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.store.record import DATABASE, Run
+from codec_bench.store.sound_files import check_sound
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ from codec_bench.stats.controls import (
     without_marks,
 )
 from codec_bench.store.answers import AnswerWriter
-from codec_bench.store.draws import GIVEN
+from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.record import DATABASE, Run
 from codec_bench.types import Audio, Request
 
@@ -80,7 +80,7 @@ def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) 
             f"'{one.name}' compares two sounds, so that nothing can be given in place of one",
             hint="leave out --sound, --question and --controls",
         )
-    if control.sound != GIVEN and not _gives_sound(prompt):
+    if control.sound != AS_WRITTEN and not _gives_sound(prompt):
         raise UserError(
             f"'{one.name}' gives '{model}' no sound, so that --sound {control.sound} would change nothing",
             hint="leave out --sound and --controls",
@@ -90,7 +90,7 @@ def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) 
             f"'{one.name}' gives '{model}' nothing but a sound, so that without it there is nothing to ask",
             hint="--sound silence gives as much silence in its place",
         )
-    if control.question != GIVEN and not _can_hide_question(one, prompt):
+    if control.question != AS_WRITTEN and not _can_hide_question(one, prompt):
         raise UserError(
             f"'{one.name}' has no question beside its options, so that --question {control.question} would change nothing",
             hint="leave out --question; options within the text of a question cannot be told from it",
@@ -235,7 +235,7 @@ def given(request: Request, control: Control, seed: int, id: str, other: Callabl
 
     def instead(part: Any) -> Any:
         nonlocal count
-        if not isinstance(part, Clip) or control.sound == GIVEN:
+        if not isinstance(part, Clip) or control.sound == AS_WRITTEN:
             return part
         count += 1
         if control.sound == ANOTHER:

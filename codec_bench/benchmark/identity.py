@@ -9,7 +9,7 @@ from codec_bench.benchmark.definition.prompt import EACH, SEEDED
 from codec_bench.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.stats.identity import Identity, data_hash, hashed, identity_of
-from codec_bench.store.draws import GIVEN
+from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.record import Run
 
 
@@ -22,7 +22,7 @@ def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
     if one.kind == "codec":
         return [Identity()]
     known = Identity(
-        data=_data(one), reading=hashed(list(one.process)), choices=hashed(GIVEN), precision="", control=""
+        data=_data(one), reading=hashed(list(one.process)), choices=hashed(AS_WRITTEN), precision="", control=""
     )
     try:
         prompt = one.prompt_for(info)

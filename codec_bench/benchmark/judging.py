@@ -47,10 +47,10 @@ from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import CALLS, AnswerWriter, Exchange, Reading, exchanges
-from codec_bench.store.judge_tests import kept_test
-from codec_bench.store.kept_sounds import check_sound
+from codec_bench.store.judge_tests import saved_test
 from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.store.record import Run
+from codec_bench.store.sound_files import check_sound
 from codec_bench.store.statuses import FAILURES
 from codec_bench.types import Audio, Request, Response, Score
 
@@ -370,7 +370,7 @@ async def judge_at_once(
     except BaseExceptionGroup as errors:  # the first is why the others were stopped
         raise errors.exceptions[0] from None
     finally:
-        if tests := {label: known.as_dict() for label in judges if (known := kept_test(label)).parts}:
+        if tests := {label: known.as_dict() for label in judges if (known := saved_test(label)).parts}:
             writer.set_meta(judge_tests=tests)  # for readers of the record who did not test the judge
         if found := {parameter: why for one in untold.values() for parameter, why in one.items()}:
             writer.set_meta(judging={"untold": found})

@@ -28,7 +28,7 @@ from codec_bench.models.base import Model
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.stats.controls import AS_GIVEN, Control
 from codec_bench.store.answers import AnswerWriter
-from codec_bench.store.draws import GIVEN
+from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.integrity import DATABASE
 
 Phase = Literal["both", "answers", "scores"]
@@ -102,7 +102,7 @@ class BenchmarkRequest:
     repeats: int = 1
     prompts: str = SEEDED
     shard: Shard | None = None
-    choices: str = GIVEN
+    choices: str = AS_WRITTEN
     control: Control = AS_GIVEN
     controls: bool = False
     baseline: str | None = None
@@ -148,10 +148,10 @@ def writing(
     unused = False
     try:
         if rescore:
-            writer.forget_scores()
+            writer.delete_scores()
         yield writer
     except UserError:
-        unused = made and not writer.asked_anything()
+        unused = made and not writer.has_requests()
         raise
     finally:
         writer.close()

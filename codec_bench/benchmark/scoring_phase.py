@@ -76,7 +76,7 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, p
             _measure(run, writer, partial(request.running.progress, f"{one.name}: measuring the questions' sounds"))
         if request.running.retry_failed:
             for name in scheme.judged:
-                writer.forget_failed_scores(name)
+                writer.delete_failed_scores(name)
         todo = sorted(set(writer.answered()) - finished)
         tell = lambda phase, done, failed, audio_s: request.running.progress(  # noqa: E731
             f"{one.name}: {phase}", len(finished) + done, len(finished) + len(todo), failed, audio_s

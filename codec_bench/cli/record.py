@@ -19,13 +19,13 @@ def verify(run: Annotated[Path, typer.Argument(help="A run folder.")], as_json: 
 
     checks = verify_record(run)
     if as_json:
-        rows = [{"what": check.what, "whole": check.whole, "found": check.found} for check in checks]
+        rows = [{"what": check.name, "whole": check.is_intact, "found": check.description} for check in checks]
         sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
     else:
         marks = {True: "ok", False: "WRONG"}
-        console().print(table(("what", "", "found"), [(c.what, marks[c.whole], c.found) for c in checks]))
-    if not all(check.whole for check in checks):
-        new = Path("NEW", *(_below_out(run) if any(check.what == "answers" for check in checks) else ()))
+        console().print(table(("what", "", "found"), [(c.name, marks[c.is_intact], c.description) for c in checks]))
+    if not all(check.is_intact for check in checks):
+        new = Path("NEW", *(_below_out(run) if any(check.name == "answers" for check in checks) else ()))
         talk(f"what is whole can be saved: codec-bench rescue {run} --out {new}")
         raise typer.Exit(2)
 
@@ -39,8 +39,8 @@ def rescue(
 
     rescued = save(run, out)
     if rescued.answers is not None:
-        talk(f"answers: {len(rescued.answers)} saved, {rescued.lost_answers} lost")
-    talk(f"items: {len(rescued.items)} saved, {rescued.lost_items} lost")
+        talk(f"answers: {len(rescued.answers)} saved, {rescued.missing_answers} lost")
+    talk(f"items: {len(rescued.items)} saved, {rescued.missing_items} lost")
     below = () if rescued.answers is None else _below_out(run)
     if below == out.parts[len(out.parts) - len(below) :]:
         out_root = Path(*out.parts[: len(out.parts) - len(below)])

@@ -30,7 +30,7 @@ from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
 from codec_bench.metrics.sensitivity import NOTABLE, shifts_in_spreads
 from codec_bench.registry import code_hash, doc_summary, is_own_code, source_hash
 from codec_bench.store.files import write_json
-from codec_bench.store.folders import RunFolder, begun_fingerprint, named_folder, new_folder, own_folder
+from codec_bench.store.folders import RunFolder, named_folder, new_folder, own_folder, started_fingerprint
 from codec_bench.store.parts import mark_part
 from codec_bench.store.record import Run
 from codec_bench.store.writer import RunWriter
@@ -133,7 +133,7 @@ def _execute_in(
             tell(f"loading {listed('codec', codecs)}", 0, total, 0, 0.0)
         facts = engine.load_codecs()
         plan = engine.plan
-        if begun_fingerprint(folder).get("systems"):
+        if started_fingerprint(folder).get("systems"):
             _check_readable(plan, folder)
         writer = _opened(place, plan, facts, asked)
         how = {**{name: getattr(running, name) for name in options_of(RunningOptions)}, "workers": processes}
@@ -153,7 +153,7 @@ def _opened(place: RunFolder, plan: Plan, facts: Mapping[str, Any], asked: Evalu
     Raises:
         RunMismatch: the record was begun differently in another way than its limit.
     """
-    now, begun = _fingerprint(plan, facts, asked), begun_fingerprint(place.path)
+    now, begun = _fingerprint(plan, facts, asked), started_fingerprint(place.path)
     count = held_samples(begun, now)
     if count is None and adds_systems(begun, json.loads(json.dumps(now))):
         writer = RunWriter(place.path, {**now, "systems": begun["systems"]}, lock=place.lock)
@@ -204,7 +204,7 @@ def _run(
     }
     systems = {s.name: facts.get(s.name, {}) for s in plan.systems}
     finished = writer.begin(systems, metric_facts(plan), source, source.numbers, source.columns)
-    if running.retry_failed and writer.forget_failures():
+    if running.retry_failed and writer.delete_failures():
         finished = writer.begin(systems, metric_facts(plan), source, source.numbers, source.columns)
     check_sounds(writer, plan, source, running.progress)
     total = len(source) * len(plan.systems)

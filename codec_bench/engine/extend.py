@@ -17,7 +17,7 @@ from typing import Any
 
 from codec_bench.data import Source
 from codec_bench.errors import RunMismatch, UserError
-from codec_bench.store.folders import begun_fingerprint
+from codec_bench.store.folders import started_fingerprint
 from codec_bench.store.record import Run
 
 GROWN = "grown"
@@ -38,7 +38,7 @@ class Begun:
 def _begun(folder: str | os.PathLike[str], seed: int) -> Begun | None:
     """The whole run with this seed that was begun in a folder; None if there is none, or none that can be read."""
     try:
-        fingerprint = begun_fingerprint(folder)
+        fingerprint = started_fingerprint(folder)
         if "limit" not in fingerprint or fingerprint.get("seed") != seed or "shard" in fingerprint:
             return None
         with closing(Run(folder)) as run:

@@ -28,8 +28,8 @@ from codec_bench.stats.summary_types import (
     SystemSummary,
 )
 from codec_bench.store.record import Run
-from codec_bench.store.rows import doubt_text
 from codec_bench.store.rows import doubts_text as text_of
+from codec_bench.store.rows import finding_text
 
 __all__ = ["UNPROCESSED", "plain"]  # what writes numbers names the unprocessed audio too, and texts from data
 ALIKE = "≈ marks values not distinguishable from the best (paired test, Holm)"
@@ -167,7 +167,7 @@ def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
                 plain(f"{name}: {many} sample by sample; scores of these say nothing of a system that loses anything")
             )
         for finding in system.doubts:
-            notes.append(plain(f"{name}: {doubt_text(finding)}"))
+            notes.append(plain(f"{name}: {finding_text(finding)}"))
     notes += warned_notes(systems)
     told: dict[str, list[str]] = {}
     for name, system in systems.items():

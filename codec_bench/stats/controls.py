@@ -21,12 +21,12 @@ from codec_bench.stats.paired import compare_items, in_common, parts_table
 from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import SETS, item_fold
 from codec_bench.stats.summary_json import UNSET, SummaryPart
-from codec_bench.store.draws import GIVEN
+from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
 
 NONE, SILENCE, NOISE, ANOTHER, SHUFFLED, LEVEL = "none", "silence", "noise", "another", "shuffled", "level"
-INSTEAD = {"sound": (GIVEN, NONE, SILENCE, NOISE, ANOTHER, SHUFFLED, LEVEL), "question": (GIVEN, NONE)}
+INSTEAD = {"sound": (AS_WRITTEN, NONE, SILENCE, NOISE, ANOTHER, SHUFFLED, LEVEL), "question": (AS_WRITTEN, NONE)}
 _WORDS = {
     NONE: "text alone",
     SILENCE: "silence",
@@ -50,8 +50,8 @@ class Control:
         question: `given` or `none`.
     """
 
-    sound: str = GIVEN
-    question: str = GIVEN
+    sound: str = AS_WRITTEN
+    question: str = AS_WRITTEN
 
     def __post_init__(self) -> None:
         for name, known in INSTEAD.items():
@@ -59,20 +59,20 @@ class Control:
                 raise UserError(f"the {name} is to be '{value}'; expected {', '.join(known)}")
 
     def __bool__(self) -> bool:
-        return (self.sound, self.question) != (GIVEN, GIVEN)
+        return (self.sound, self.question) != (AS_WRITTEN, AS_WRITTEN)
 
     @property
     def words(self) -> str:
         """What the model is given, such as `text alone`; empty if it is given everything."""
-        if self.question == GIVEN:
+        if self.question == AS_WRITTEN:
             return _WORDS.get(self.sound, "")
-        more = {GIVEN: "", NONE: ""}.get(self.sound, f", {_WORDS.get(self.sound)}")
+        more = {AS_WRITTEN: "", NONE: ""}.get(self.sound, f", {_WORDS.get(self.sound)}")
         return "options alone" if self.sound == NONE else f"without the question{more}"
 
     @property
     def told(self) -> dict[str, str]:
         """What is not as given, as JSON values."""
-        return {name: value for name, value in asdict(self).items() if value != GIVEN}
+        return {name: value for name, value in asdict(self).items() if value != AS_WRITTEN}
 
     @property
     def suffix(self) -> str:

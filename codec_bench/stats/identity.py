@@ -13,7 +13,7 @@ from typing import Any
 
 from codec_bench.stats.controls import ANOTHER, control_of
 from codec_bench.store.answers import has_answers
-from codec_bench.store.draws import GIVEN
+from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.record import Run
 
 _OF_DATA = ("data", "fields", "language", "wants", "too_long", "windows")
@@ -76,7 +76,7 @@ def identity_of(run: Run) -> Identity:
         return Identity(rows=hashed(sorted([s.id, s.text, s.language] for s in run.samples())))
     given = ((run.meta.get("config") or {}).get("options") or {}).values()
     half = any(isinstance(of, Mapping) and of.get("dtype") in _HALVES for of in given)
-    shuffled = asked.get("choices", GIVEN) != GIVEN
+    shuffled = asked.get("choices", AS_WRITTEN) != AS_WRITTEN
     control = control_of(run)
     other_texts = shuffled or (control is not None and control.sound == ANOTHER)
     return Identity(
@@ -86,7 +86,7 @@ def identity_of(run: Run) -> Identity:
         rows=None if other_texts else hashed([list(row) for row in run.query(_QUESTIONS)]),
         prompt=hashed(asked["prompt"]) if "prompt" in asked else None,
         reading=hashed(scored["postprocess"]) if "postprocess" in scored else None,
-        choices=hashed(asked.get("choices", GIVEN)) if asked else None,
+        choices=hashed(asked.get("choices", AS_WRITTEN)) if asked else None,
         precision=HALF if half else "",
         control=None if control is None else control.words,
     )

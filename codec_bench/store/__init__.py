@@ -9,7 +9,7 @@ Which file to open
                      in what ways (`draws.py`); `reasoning.py` cuts off what it thought before.
     `record.py`      a record, for reading; `columns.py` gives the columns by which results are broken down.
     `folders.py`     the folder of a run, and its lock; `files.py` is the JSON files beside the record, and
-                     `kept_sounds.py` the sounds of questions and answers.
+                     `sound_files.py` the sounds of questions and answers.
 
     Whole or refused
     `integrity.py`   what is checked before a record is read. `survey.py` finds what is whole of a damaged one, and

@@ -108,7 +108,7 @@ class Reading:
     code: str | None = None
 
 
-class Place(NamedTuple):
+class NewPosition(NamedTuple):
     """The place of an answer among more questions or draws: its number, its question's id and which draw it is."""
 
     number: int
@@ -146,10 +146,10 @@ class AnswerWriter(RunWriter):
         """How many recorded answers a model gave for this run: in all, and by column and value of the questions'
         subsets.
         """
-        given = "FROM answers a JOIN questions q ON q.number = a.number{} WHERE a.status = 'ok' AND NOT a.cached"
-        (count,) = self._db.execute(f"SELECT COUNT(*) {given.format('')}").fetchone()
+        fresh = "FROM answers a JOIN questions q ON q.number = a.number{} WHERE a.status = 'ok' AND NOT a.cached"
+        (count,) = self._db.execute(f"SELECT COUNT(*) {fresh.format('')}").fetchone()
         rows = self._db.execute(
-            f"SELECT j.key, j.value, COUNT(*) {given.format(', json_each(q.subsets) j')} GROUP BY 1, 2"
+            f"SELECT j.key, j.value, COUNT(*) {fresh.format(', json_each(q.subsets) j')} GROUP BY 1, 2"
         )
         return count, Counter({(column, str(value)): n for column, value, n in rows})
 
@@ -161,7 +161,7 @@ class AnswerWriter(RunWriter):
         """The hashes of the sounds that answered questions are about, by the question's number."""
         return dict(self._db.execute("SELECT number, sound FROM samples WHERE sound IS NOT NULL").fetchall())
 
-    def asked_anything(self) -> bool:
+    def has_requests(self) -> bool:
         """Whether an answer is recorded, or one waits in a batch of a service."""
         there = "SELECT 1 FROM answers UNION ALL SELECT 1 FROM turns LIMIT 1"
         return bool(self._db.execute(there).fetchone() or self.meta(BATCHES))
@@ -184,15 +184,15 @@ class AnswerWriter(RunWriter):
         read = partial(integrity.diagnostic_of, path=self.folder / DATABASE, where=where)
         return [] if row is None else _turns(self._json_cell(row[0], where), read)
 
-    def write_turns(self, id: str, said: Sequence[AnswerRecord]) -> None:
+    def write_turns(self, id: str, earlier: Sequence[AnswerRecord]) -> None:
         """Writes the answers of a question of several rounds that were given before its last one, in place of those
         that are there.
         """
         with self._transaction() as rows:
-            if not said:
+            if not earlier:
                 rows.delete("turns", "id = ?", [(storable(id),)])
                 return
-            held = json_text([{**asdict(one), **_codes(one)} for one in said])
+            held = json_text([{**asdict(one), **_codes(one)} for one in earlier])
             rows.insert("turns", ("id", "answers"), [(storable(id), held)], clash="replace")
 
     def questions(self) -> dict[str, tuple[int, str]]:
@@ -202,16 +202,19 @@ class AnswerWriter(RunWriter):
         )
         read = self._json_cell
         return {
-            id: (number, content_of(read(fields, f"the fields of '{id}'"), read(said, f"what is expected of '{id}'")))
-            for id, number, fields, said in rows
+            id: (
+                number,
+                content_of(read(fields, f"the fields of '{id}'"), read(expected, f"what is expected of '{id}'")),
+            )
+            for id, number, fields, expected in rows
         }
 
-    def renumber(self, places: Mapping[int, Place], asked: Mapping[str, Any]) -> None:
+    def renumber(self, places: Mapping[int, NewPosition], request: Mapping[str, Any]) -> None:
         """Gives every answer its place among more questions or draws, together with what is asked now.
 
         Args:
             places: the new place of each number in the record. The order stays, and no number becomes smaller.
-            asked: what the record is from now on a run of.
+            request: what the record is from now on a run of.
 
         Raises:
             RunMismatch: the order would change. UserError: the record cannot be written.
@@ -222,7 +225,7 @@ class AnswerWriter(RunWriter):
             raise RunMismatch(
                 f"'{self.folder}' cannot grow: its questions are in another order now", hint="give another --out"
             )
-        fingerprint = {**self.meta("fingerprint"), "asked": dict(asked)}
+        fingerprint = {**self.meta("fingerprint"), "asked": dict(request)}
         with self._transaction() as rows:
             for table in ("samples", "answers", "readings", "extras"):
                 # From the last to the first, so that no row takes the number of one that has not moved yet.
@@ -249,8 +252,8 @@ class AnswerWriter(RunWriter):
             id, text = storable(q.id), storable(q.expected[0] if q.expected else None)
             about = (q.language, q.duration_s, q.sample_rate_hz, q.channels, q.sound)
             samples.append((q.number, id, q.source, text, storable(q.speaker), *about))
-            said = (_json(q.fields), _json(q.expected), _json(q.subsets), storable(q.prompt))
-            questions.append((q.number, *said, q.audio, storable(q.draw_of), q.draw))
+            texts = (_json(q.fields), _json(q.expected), _json(q.subsets), storable(q.prompt))
+            questions.append((q.number, *texts, q.audio, storable(q.draw_of), q.draw))
             cells = {
                 "reason": reason_text(a.reason), "text": storable(a.text), "usage": _json(a.usage), "notes": notes_text(a.notes),
                 "served": _json(a.served) if a.served else None, "reasoning": storable(a.reasoning),
@@ -296,27 +299,27 @@ class AnswerWriter(RunWriter):
 
     def write_scores(self, system: str, metric: str, scores: Mapping[int, Score]) -> None:
         """Writes one metric's scores by the question's number, and replaces those that are there."""
-        made = [self._score_row(system, metric, number, score) for number, score in scores.items()]
+        rows_of_scores = [self._score_row(system, metric, number, score) for number, score in scores.items()]
         with self._transaction() as rows:
-            rows.insert("scores", SCORES, made, clash="replace")
+            rows.insert("scores", SCORES, rows_of_scores, clash="replace")
 
     def scored(self, metric: str) -> set[int]:
         """The numbers of the questions that have a score of a metric, whatever its status."""
         number = self._metrics[metric]
         return {n for (n,) in self._db.execute("SELECT sample FROM scores WHERE metric = ?", (number,))}
 
-    def forget_scores(self) -> None:
+    def delete_scores(self) -> None:
         """Deletes everything that was made from the answers, so that it is made again."""
         with self._transaction() as rows:
             for table in ("readings", "scores", "items", "metrics"):
                 rows.delete(table, "TRUE")
 
-    def forget_failed_scores(self, metric: str) -> None:
+    def delete_failed_scores(self, metric: str) -> None:
         """Deletes one metric's failed scores, so that they are made again."""
         with self._transaction() as rows:
             rows.delete("scores", "metric = ? AND status = 'failed'", [(self._metrics[metric],)])
 
-    def forget_failed_answers(self) -> int:
+    def delete_failed_answers(self) -> int:
         """Deletes failed answers and what was made from them, so that they are asked again; returns how many."""
         with self._transaction() as rows:
             bad = self._db.execute("SELECT number FROM answers WHERE status = 'failed'").fetchall()
@@ -396,20 +399,22 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
         f"LEFT JOIN readings r ON r.number = a.number LEFT JOIN turns t ON t.id = p.id {chosen} ORDER BY a.number"
     ):
         cell = partial(run.json, where=f"the record of question {row[0]}")
-        asked = QuestionRecord(row[0], row[1], cell(row[2]), tuple(cell(row[3])), cell(row[4]), *row[5:13], *row[30:32])
+        question = QuestionRecord(
+            row[0], row[1], cell(row[2]), tuple(cell(row[3])), cell(row[4]), *row[5:13], *row[30:32]
+        )
         usage, cached, notes, who = row[17], row[23], row[24], row[25]
         served = cell(who) if who is not None else {}
-        told = [run.diagnostic_of(one, row[1]) for one in (cell(notes) if notes else ())]
-        said = (row[13], run.diagnostic(row[14], row[1]), *row[15:17])
-        cells = (*said, cell(usage), *row[18:23], bool(cached), tuple(told), served, *row[35:37])
+        notes_of_answer = [run.diagnostic_of(one, row[1]) for one in (cell(notes) if notes else ())]
+        texts = (row[13], run.diagnostic(row[14], row[1]), *row[15:17])
+        cells = (*texts, cell(usage), *row[18:23], bool(cached), tuple(notes_of_answer), served, *row[35:37])
         answer = AnswerRecord(*cells)
         turns = tuple(cell(row[32])) if row[32] is not None else ()
         why = run.diagnostic(row[29], row[1])
         reading = Reading(row[27], row[28], why, turns, row[34]) if row[26] is not None else None
         earlier = _turns(cell(row[33]), partial(run.diagnostic_of, sample=row[1])) if row[33] is not None else []
-        before = tuple((one, run.kept(one.audio) if one.audio else None) for one in earlier)
-        kept = run.kept(answer.audio) if answer.audio else None
-        yield Exchange(asked, answer, reading, _sound(run, asked), kept, before)
+        before = tuple((one, run.sound_path(one.audio) if one.audio else None) for one in earlier)
+        sound_file = run.sound_path(answer.audio) if answer.audio else None
+        yield Exchange(question, answer, reading, _sound(run, question), sound_file, before)
 
 
 def _codes(answer: AnswerRecord) -> dict[str, Any]:
@@ -436,7 +441,7 @@ def _turns(held: Sequence[Mapping[str, Any]], read: Callable[[Any], Diagnostic])
 
 def _sound(run: Run, question: QuestionRecord) -> Path | None:
     if question.audio is not None:
-        return run.kept(question.audio)
+        return run.sound_path(question.audio)
     return Path(question.source) if question.source is not None else None
 
 

@@ -10,7 +10,7 @@ ORDER = "choice_order"
 """The field of a question whose options were put into another order: the letters that they have in the data, in their
 new order.
 """
-GIVEN, SHUFFLED, ALL_ROTATIONS = "given", "shuffled", "all-rotations"
+AS_WRITTEN, SHUFFLED, ALL_ROTATIONS = "given", "shuffled", "all-rotations"
 """In which order the options of a question are offered: as in the data, in one by seed and id, or in every rotation."""
 
 
@@ -27,4 +27,4 @@ def draw_counts(run: Run) -> dict[str, int] | None:
     return dict(rows)
 
 
-__all__ = ["ALL_ROTATIONS", "GIVEN", "ORDER", "SHUFFLED", "WORDING", "draw_counts"]
+__all__ = ["ALL_ROTATIONS", "AS_WRITTEN", "ORDER", "SHUFFLED", "WORDING", "draw_counts"]

@@ -49,17 +49,17 @@ def export_run(run: Run, form: str, out: Target) -> None:
                 file.write(json.dumps(row._asdict(), ensure_ascii=False) + "\n")
 
 
-def check_format(form: str, known: Sequence[str], what: str, otherwise: str) -> None:
+def check_format(form: str, known: Sequence[str], subject: str, otherwise: str) -> None:
     """Refuses an unknown format.
 
     Args:
-        known: the formats. what, otherwise: the format and the other way out, for the message.
+        known: the formats. subject, otherwise: the format and the other way out, for the message.
 
     Raises:
         UserError: there is no such format.
     """
     if form not in known:
-        raise UserError(f"there is no {what}", hint=f"use one of {', '.join(known)}; {otherwise}")
+        raise UserError(f"there is no {subject}", hint=f"use one of {', '.join(known)}; {otherwise}")
 
 
 @contextmanager
@@ -76,8 +76,8 @@ def opened(out: Target, *, binary: bool = False) -> Iterator[IO[Any]]:
             stream.flush()
         else:
             with (
-                _whole(out) as part,
-                part.open("wb") if binary else part.open("w", newline="", encoding="utf-8") as file,
+                _replace_when_complete(out) as temporary,
+                temporary.open("wb") if binary else temporary.open("w", newline="", encoding="utf-8") as file,
             ):
                 yield file
     except BrokenPipeError:
@@ -93,7 +93,7 @@ def opened(out: Target, *, binary: bool = False) -> Iterator[IO[Any]]:
 
 
 @contextmanager
-def _whole(out: Path) -> Iterator[Path]:
+def _replace_when_complete(out: Path) -> Iterator[Path]:
     """Where to write a file so that it is there whole or stays as it was: a table that breaks off reads as a whole one.
 
     A device or a pipe is written itself.
@@ -102,12 +102,12 @@ def _whole(out: Path) -> Iterator[Path]:
         yield out
         return
     target = Path(os.path.realpath(out))
-    part = target.with_name(f".{target.name}.{os.getpid()}")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        yield part
-        part.replace(target)
+        yield temporary
+        temporary.replace(target)
     finally:
-        part.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def drop_output() -> None:

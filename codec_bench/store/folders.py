@@ -25,7 +25,7 @@ from codec_bench.store.integrity import DATABASE
 from codec_bench.store.tables import layouts
 
 RUNS = Path("runs")
-BEGUN = "begun.json"
+STARTED = "begun.json"
 LOCK = "run.lock"
 
 
@@ -73,19 +73,19 @@ class RunFolder:
             it.
     """
 
-    def __init__(self, path: Path, words: str, *, lock: FolderLock | None, is_own: bool, made: bool = False) -> None:
-        self.path, self.words, self.lock, self.is_own, self.made = path, words, lock, is_own, made
+    def __init__(self, path: Path, words: str, *, lock: FolderLock | None, is_own: bool, is_new: bool = False) -> None:
+        self.path, self.words, self.lock, self.is_own, self.is_new = path, words, lock, is_own, is_new
 
     def __enter__(self) -> RunFolder:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        if error is not None and self.made:
+        if error is not None and self.is_new:
             with suppress(OSError):
                 held = [
                     path
                     for path in self.path.iterdir()
-                    if path.name not in (BEGUN, LOCK) and (path.is_dir() or path.stat().st_size)
+                    if path.name not in (STARTED, LOCK) and (path.is_dir() or path.stat().st_size)
                 ]
                 if self.lock is None:
                     self.path.rmdir()  # others may be using it, so that only an empty one is removed
@@ -105,25 +105,25 @@ def named_folder(out: str | os.PathLike[str], *, shared: bool = False) -> RunFol
         UserError: the folder cannot be written.
     """
     path, words = Path(out), f"run folder: {Path(out)}"
-    made = not path.exists()
-    return RunFolder(path, words, lock=None if shared else FolderLock(path), is_own=False, made=made)
+    is_new = not path.exists()
+    return RunFolder(path, words, lock=None if shared else FolderLock(path), is_own=False, is_new=is_new)
 
 
-def own_folder(command: str, asked: Mapping[str, Any], *, also_finished: bool = False) -> RunFolder:
+def own_folder(command: str, request: Mapping[str, Any], *, also_finished: bool = False) -> RunFolder:
     """The folder under `runs/` for a request without a folder: that of the same request if it is unfinished, or a new
     one.
 
     Args:
         command: the first part of a new folder's name.
-        asked: everything that tells this request from others, as JSON values.
+        request: everything that tells this request from others, as JSON values.
         also_finished: whether a finished run of the same request is continued too.
 
     Raises:
         UserError: the folder cannot be written.
     """
     why = ""
-    for path, begun in _begun(command, asked):
-        if begun.get("finished") and not also_finished:
+    for path, started in _started_runs(command, request):
+        if started.get("finished") and not also_finished:
             why = why or f"; the same run in {path} is finished"
             continue
         try:
@@ -131,13 +131,13 @@ def own_folder(command: str, asked: Mapping[str, Any], *, also_finished: bool = 
         except RunLocked:
             why = why or f"; the same run in {path} is being written by another process"
             continue
-        what = "finished" if begun.get("finished") else "unfinished"
-        words = f"run folder: {path} (continues the {what} run of {begun['begun'].replace('T', ' ')})"
+        status = "finished" if started.get("finished") else "unfinished"
+        words = f"run folder: {path} (continues the {status} run of {started['begun'].replace('T', ' ')})"
         return RunFolder(path, words, lock=lock, is_own=True)
-    return new_folder(command, asked, why)
+    return new_folder(command, request, why)
 
 
-def new_folder(command: str, asked: Mapping[str, Any], why: str = "") -> RunFolder:
+def new_folder(command: str, request: Mapping[str, Any], why: str = "") -> RunFolder:
     """A new folder under `runs/`, whose name is the command and the time; `why` is added to its words.
 
     Raises:
@@ -155,47 +155,51 @@ def new_folder(command: str, asked: Mapping[str, Any], why: str = "") -> RunFold
         except OSError as error:
             raise UserError(f"the run folder '{path}' cannot be written: {error.strerror}") from error
     lock = FolderLock(path)
-    begun = {
+    started = {
         "command": command,
-        "asked": request_hash(asked),
+        "asked": request_hash(request),
         "begun": now.isoformat(timespec="seconds"),
         "finished": None,
     }
-    write_json(path / BEGUN, begun)
-    return RunFolder(path, f"run folder: {path} (new{why})", lock=lock, is_own=True, made=True)
+    write_json(path / STARTED, started)
+    return RunFolder(path, f"run folder: {path} (new{why})", lock=lock, is_own=True, is_new=True)
 
 
-def request_hash(asked: Mapping[str, Any]) -> str:
+def request_hash(request: Mapping[str, Any]) -> str:
     """A hash of a request. The request itself is not written here: the record holds it, and the options may be private."""
-    return hashlib.blake2b(json.dumps(asked, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(json.dumps(request, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
 
 
 def mark_finished(path: Path) -> None:
     """Notes that the request of a folder under `runs/` is done, so that the same request begins anew."""
-    begun = _read(path / BEGUN)
-    if begun is not None:
-        write_json(path / BEGUN, {**begun, "finished": datetime.now().isoformat(timespec="seconds")})
+    started = _read(path / STARTED)
+    if started is not None:
+        write_json(path / STARTED, {**started, "finished": datetime.now().isoformat(timespec="seconds")})
 
 
-def _begun(command: str, asked: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _started_runs(command: str, request: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The folders of the same request, newest first, with what `begun.json` holds."""
-    found = [(path.parent, _read(path)) for path in RUNS.glob(f"*/{BEGUN}")]
-    wanted = (command, request_hash(asked))
-    same = [(path, begun) for path, begun in found if begun and (begun["command"], begun["asked"]) == wanted]
+    folders = [(path.parent, _read(path)) for path in RUNS.glob(f"*/{STARTED}")]
+    identity = (command, request_hash(request))
+    same = [
+        (path, started) for path, started in folders if started and (started["command"], started["asked"]) == identity
+    ]
     yield from sorted(same, key=lambda one: (one[1]["begun"], one[0].name), reverse=True)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     """What `begun.json` holds, or None if it is not there or not whole."""
     try:
-        begun = json.loads(path.read_text("utf-8"))
+        started = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
-    whole = isinstance(begun, dict) and isinstance(begun.get("begun"), str) and {"command", "asked"} <= begun.keys()
-    return begun if whole else None
+    is_complete = (
+        isinstance(started, dict) and isinstance(started.get("begun"), str) and {"command", "asked"} <= started.keys()
+    )
+    return started if is_complete else None
 
 
-def begun_fingerprint(folder: str | os.PathLike[str]) -> dict[str, Any]:
+def started_fingerprint(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """The fingerprint of the run that was begun in a folder; empty if none was.
 
     Raises:
@@ -208,8 +212,8 @@ def begun_fingerprint(folder: str | os.PathLike[str]) -> dict[str, Any]:
         if "meta" not in layouts(db):  # a run that was killed while it made its tables has begun nothing
             return {}
         row = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
-    found: dict[str, Any] = {} if row is None else integrity.json_cell(row[0], path, "its fingerprint")
-    return found
+    fingerprint: dict[str, Any] = {} if row is None else integrity.json_cell(row[0], path, "its fingerprint")
+    return fingerprint
 
 
 def run_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -220,10 +224,10 @@ def run_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str
     """
     out = []
     for folder in [folders] if isinstance(folders, (str, os.PathLike)) else folders:
-        found = sorted(path.parent for path in Path(folder).rglob(DATABASE))
-        if not found:
+        runs = sorted(path.parent for path in Path(folder).rglob(DATABASE))
+        if not runs:
             raise UserError(
                 f"'{folder}' is not a run folder and holds none", hint="name the folder that the run was given as --out"
             )
-        out += found
+        out += runs
     return out

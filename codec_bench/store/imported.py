@@ -94,7 +94,7 @@ def read_versa(path: Path) -> Imported:
     Raises:
         UserError: the file cannot be read, holds no score, a line is no mapping, or an utterance is in it twice.
     """
-    found = Imported("versa")
+    imported = Imported("versa")
     lines = dict[str, dict[str, Any]]()
     for number, record in _records(path):
         key = record.get("key")
@@ -110,15 +110,15 @@ def read_versa(path: Path) -> Imported:
     rates = {match["rate"] for name in names if (match := _OPERATION.fullmatch(name))}
     plain = sorted(name for name in names if not _OPERATION.fullmatch(name) and name not in rates)
     for name in [*plain, *sorted(rates)]:
-        found.metrics[_named(name, found)] = _facts(name, found.toolkit, "ratio" if name in rates else "mean")
+        imported.metrics[_named(name, imported)] = _facts(name, imported.toolkit, "ratio" if name in rates else "mean")
     for key, record in lines.items():
-        found.samples.append(Sample(key, None, text=_text(record, "ref")))
-        of = found.scores[key] = {}
+        imported.samples.append(Sample(key, None, text=_text(record, "ref")))
+        of = imported.scores[key] = {}
         for name in plain:
-            of[_named(name, found)] = _score(record.get(name), _protocol(name, found), name in record)
+            of[_named(name, imported)] = _score(record.get(name), _protocol(name, imported), name in record)
         for name in rates:
-            of[_named(name, found)] = _rate(record, name, _protocol(name, found))
-    return _whole(found, path)
+            of[_named(name, imported)] = _rate(record, name, _protocol(name, imported))
+    return _check_not_empty(imported, path)
 
 
 def read_ultraeval(path: Path) -> Imported:
@@ -128,7 +128,7 @@ def read_ultraeval(path: Path) -> Imported:
     Raises:
         UserError: the file cannot be read, holds no score, or a line is not of its form.
     """
-    found = Imported("ultraeval-audio")
+    imported = Imported("ultraeval-audio")
     results = dict[str, dict[str, Any]]()
     for number, record in _records(path):
         kind, item, data = record.get("type"), record.get("id"), record.get("data")
@@ -136,25 +136,27 @@ def read_ultraeval(path: Path) -> Imported:
             raise UserError(f"'{path}', line {number}: expected a mapping with 'type', 'id' and 'data'")
         if kind == "eval":
             results[str(item)] = data
-            found.failed.pop(str(item), None)
+            imported.failed.pop(str(item), None)
         elif kind == "error" and str(item) not in results:
-            said = str(data.get("info", "no reason was recorded")).strip().splitlines()
-            found.failed[str(item)] = said[-1] if said else "no reason was recorded"
+            lines = str(data.get("info", "no reason was recorded")).strip().splitlines()
+            imported.failed[str(item)] = lines[-1] if lines else "no reason was recorded"
     names = sorted(
         {name for data in results.values() for name, v in data.items() if name not in ("pred", "ref") and _number(v) is not None}
     )  # fmt: skip
     for name in names:
-        facts = _facts(name.rstrip("%"), found.toolkit, "mean")
-        found.metrics[_named(name.rstrip("%"), found)] = {**facts, "unit": "%" if name.endswith("%") else ""}
-    for item in [*results, *found.failed]:
+        facts = _facts(name.rstrip("%"), imported.toolkit, "mean")
+        imported.metrics[_named(name.rstrip("%"), imported)] = {**facts, "unit": "%" if name.endswith("%") else ""}
+    for item in [*results, *imported.failed]:
         data = results.get(item, {})
-        found.samples.append(Sample(item, None, text=_text(data, "ref")))
-        found.scores[item] = {
-            _named(name.rstrip("%"), found): _score(data.get(name), _protocol(name.rstrip("%"), found), name in data)
+        imported.samples.append(Sample(item, None, text=_text(data, "ref")))
+        imported.scores[item] = {
+            _named(name.rstrip("%"), imported): _score(
+                data.get(name), _protocol(name.rstrip("%"), imported), name in data
+            )
             for name in names
             if item in results
         }
-    return _whole(found, path)
+    return _check_not_empty(imported, path)
 
 
 def read_audiobench(path: Path) -> Imported:
@@ -166,36 +168,36 @@ def read_audiobench(path: Path) -> Imported:
     Raises:
         UserError: the file cannot be read, or holds no score.
     """
-    found, held = Imported("audiobench"), read_json(path, hint=_OTHER_FILE)
+    imported, held = Imported("audiobench"), read_json(path, hint=_OTHER_FILE)
     rates = next((value for name, value in held.items() if name.startswith("sample_")), None)
     if isinstance(rates, list):
         rate = next(name for name in held if name.startswith("sample_")).removeprefix("sample_")
         for number, record in enumerate(_mappings(rates)):
             words, value = len(str(record.get("reference", "")).split()), _number(record.get(rate))
-            score = _score(record.get(rate), _protocol(rate, found), rate in record)
+            score = _score(record.get(rate), _protocol(rate, imported), rate in record)
             if score.value is not None and not words:
-                score = Score.undefined(Diagnostic("imported_no_word"), _protocol(rate, found))
+                score = Score.undefined(Diagnostic("imported_no_word"), _protocol(rate, imported))
             elif score.value is not None and value is not None:
                 score = Score.ok(
-                    value, _protocol(rate, found), numerator=float(round(value * words)), denominator=float(words)
+                    value, _protocol(rate, imported), numerator=float(round(value * words)), denominator=float(words)
                 )
-            _add(found, str(number), {rate: score}, "ratio", text=_text(record, "reference"))
-        return _whole(found, path)
+            _add(imported, str(number), {rate: score}, "ratio", text=_text(record, "reference"))
+        return _check_not_empty(imported, path)
     for name, value in held.items():
         numbers = value if isinstance(value, dict) else {name: value}
-        whole, details = _number(numbers.get("judge_score")), _mappings(held.get("details"))
+        total, details = _number(numbers.get("judge_score")), _mappings(held.get("details"))
         rated = [_number(one.get("rate_score")) for one in details]
         full = sum(one or 0.0 for one in rated) / len(rated) if rated else 0.0
-        if whole is not None and rated and any(math.isclose(full * scale, whole, rel_tol=1e-9) for scale in (20, 100)):
+        if total is not None and rated and any(math.isclose(full * scale, total, rel_tol=1e-9) for scale in (20, 100)):
             for number, one in enumerate(details):
-                scored = {name: _score(one.get("rate_score"), _protocol(name, found), "rate_score" in one)}
-                _add(found, str(number), scored, text=_text(one, "reference"))
-        elif whole is not None or name in _AUDIOBENCH:
-            _add(found, path.stem, {
-                (name if one == "judge_score" else one): _score(number, _protocol(one, found), True)
+                scored = {name: _score(one.get("rate_score"), _protocol(name, imported), "rate_score" in one)}
+                _add(imported, str(number), scored, text=_text(one, "reference"))
+        elif total is not None or name in _AUDIOBENCH:
+            _add(imported, path.stem, {
+                (name if one == "judge_score" else one): _score(number, _protocol(one, imported), True)
                 for one, number in numbers.items() if _number(number) is not None
             })  # fmt: skip
-    return _whole(found, path)
+    return _check_not_empty(imported, path)
 
 
 def _read_harness(path: Path, toolkit: str) -> Imported:
@@ -204,7 +206,7 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
     Raises:
         UserError: the file cannot be read, or holds no score.
     """
-    found = Imported(toolkit)
+    imported = Imported(toolkit)
     if path.suffix == ".jsonl":
         records = list(_records(path))
         scored = {n for _, record in records for n, value in record.items() if _number(value) is not None}
@@ -217,13 +219,15 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
             # Without a list of the scores, a field is one if it holds a number in some record.
             names = names if isinstance(names, list) else [n for n in record if n in scored - _HARNESS_FIELDS]
             kind = f"/{record['filter']}" if record.get("filter") not in (None, "none") else ""
-            scores = {f"{n}{kind}": _score(record.get(n), _protocol(f"{n}{kind}", found), n in record) for n in names}
+            scores = {
+                f"{n}{kind}": _score(record.get(n), _protocol(f"{n}{kind}", imported), n in record) for n in names
+            }
             target = record.get("target")
-            _add(found, str(record["doc_id"]), scores, text=target if isinstance(target, str) else None)
-        return _whole(found, path)
+            _add(imported, str(record["doc_id"]), scores, text=target if isinstance(target, str) else None)
+        return _check_not_empty(imported, path)
     held = read_json(path, hint=_OTHER_FILE)
     for config in _mapping(held.get("configs")).values():
-        _doubted(found, _mapping(_mapping(_mapping(config).get("metadata")).get("codec_bench")).values())
+        _doubted(imported, _mapping(_mapping(_mapping(config).get("metadata")).get("codec_bench")).values())
     for task, values in _mapping(held.get("results")).items():
         better = _mapping(_mapping(held.get("higher_is_better")).get(task))
         n = _mapping(_mapping(held.get("n-samples")).get(task)).get("effective")
@@ -237,16 +241,16 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
             shown = name if kind == "none" else f"{name}/{kind}"
             known[shown] = better.get(name)
             detail = {"n": n} | ({} if error is None else {"stderr": error})
-            score = _score(value, _protocol(shown, found), True)
+            score = _score(value, _protocol(shown, imported), True)
             scores[shown] = Score.ok(score.value, score.protocol, detail=detail) if score.value is not None else score
-        if scores and found.samples:
+        if scores and imported.samples:
             raise UserError(
-                f"'{path}' holds several tasks, such as '{found.samples[0].id}' and '{task}'",
+                f"'{path}' holds several tasks, such as '{imported.samples[0].id}' and '{task}'",
                 hint="import one at a time: the samples of one (.jsonl), which --log_samples writes, or the results of a run of one",
             )
         if scores:
-            _add(found, task, scores, better=known)
-    return _whole(found, path)
+            _add(imported, task, scores, better=known)
+    return _check_not_empty(imported, path)
 
 
 def read_inspect(path: Path) -> Imported:
@@ -261,10 +265,10 @@ def read_inspect(path: Path) -> Imported:
         raise UserError(
             f"'{path}' is a packed log", hint=f"inspect log convert {path} --to json --output-dir DIR writes it as JSON"
         )
-    found, held = Imported("inspect"), read_json(path, hint=_OTHER_FILE)
-    whole = {str(one.get("name")): one for one in _mappings(_mapping(held.get("results")).get("scores"))}
-    better = {name: _mapping(one.get("metadata")).get("higher_is_better") for name, one in whole.items()}
-    _doubted(found, [one.get("metadata") for one in whole.values()])
+    imported, held = Imported("inspect"), read_json(path, hint=_OTHER_FILE)
+    score_facts = {str(one.get("name")): one for one in _mappings(_mapping(held.get("results")).get("scores"))}
+    better = {name: _mapping(one.get("metadata")).get("higher_is_better") for name, one in score_facts.items()}
+    _doubted(imported, [one.get("metadata") for one in score_facts.values()])
     samples = _mappings(held.get("samples"))
     several = any(sample.get("epoch", 1) != 1 for sample in samples)
     counted: set[str] = set()
@@ -273,9 +277,9 @@ def read_inspect(path: Path) -> Imported:
         scores: dict[str, Score] = {}
         for name, one in _mapping(sample.get("scores")).items():
             value, more = _mapping(one).get("value"), _mapping(_mapping(one).get("metadata"))
-            for part, number in value.items() if isinstance(value, dict) else [(None, value)]:
-                shown = name if part is None else f"{name}/{part}"
-                score = _score(_of_inspect(number), _protocol(shown, found), True)
+            for key, number in value.items() if isinstance(value, dict) else [(None, value)]:
+                shown = name if key is None else f"{name}/{key}"
+                score = _score(_of_inspect(number), _protocol(shown, imported), True)
                 top, under = _number(more.get("numerator")), _number(more.get("denominator"))
                 if score.value is not None and top is not None and under is not None:
                     score = Score.ok(score.value, score.protocol, numerator=top, denominator=under)
@@ -285,50 +289,50 @@ def read_inspect(path: Path) -> Imported:
                     counted.add(shown)
         for name, why in _mapping(_mapping(sample.get("metadata")).get("without_value")).items():
             if isinstance(why, dict) and why.get("status") in get_args(Status):
-                scores[name] = Score(None, why["status"], why.get("reason"), _protocol(name, found))
+                scores[name] = Score(None, why["status"], why.get("reason"), _protocol(name, imported))
         if sample.get("error"):
-            found.failed[id] = str(_mapping(sample["error"]).get("message", "the sample ended with an error"))
+            imported.failed[id] = str(_mapping(sample["error"]).get("message", "the sample ended with an error"))
         target = sample.get("target")
-        _add(found, id, scores, text=target if isinstance(target, str) else None, better=better)
+        _add(imported, id, scores, text=target if isinstance(target, str) else None, better=better)
     for name in counted:
-        found.metrics[_named(name, found)] |= _RATIO
+        imported.metrics[_named(name, imported)] |= _RATIO
     if not samples:
         task = str(_mapping(held.get("eval")).get("task") or path.stem)
         totals = {
-            f"{name}/{of}": _score(_mapping(number).get("value"), _protocol(f"{name}/{of}", found), True)
-            for name, one in whole.items() for of, number in _mapping(one.get("metrics")).items() if of != "stderr"
+            f"{name}/{of}": _score(_mapping(number).get("value"), _protocol(f"{name}/{of}", imported), True)
+            for name, one in score_facts.items() for of, number in _mapping(one.get("metrics")).items() if of != "stderr"
         }  # fmt: skip
-        _add(found, task, totals, better={total: better.get(total.rpartition("/")[0]) for total in totals})
-    return _whole(found, path)
+        _add(imported, task, totals, better={total: better.get(total.rpartition("/")[0]) for total in totals})
+    return _check_not_empty(imported, path)
 
 
 def _add(
-    found: Imported, id: str, scores: Mapping[str, Score], aggregate: str = "mean", *, text: str | None = None,
+    imported: Imported, id: str, scores: Mapping[str, Score], aggregate: str = "mean", *, text: str | None = None,
     better: Mapping[str, bool | None] | None = None,
 ) -> None:  # fmt: skip
     """Adds the scores of an item, which may have others already, and the facts of their metrics."""
-    if id not in found.scores:
-        found.samples.append(Sample(id, None, text=text))
+    if id not in imported.scores:
+        imported.samples.append(Sample(id, None, text=text))
     for name, score in scores.items():
-        if _named(name, found) in found.scores.get(id, {}):
+        if _named(name, imported) in imported.scores.get(id, {}):
             raise UserError(
                 f"the item '{id}' has two values of '{name}'",
                 hint="import one system, one task and one filter at a time",
             )
-        found.scores.setdefault(id, {})[_named(name, found)] = score
-        facts = found.metrics.setdefault(_named(name, found), _facts(name, found.toolkit, "mean"))
+        imported.scores.setdefault(id, {})[_named(name, imported)] = score
+        facts = imported.metrics.setdefault(_named(name, imported), _facts(name, imported.toolkit, "mean"))
         if aggregate == "ratio" and score.denominator is not None:
             facts |= _RATIO
         if better and better.get(name) is not None:
             facts["higher_is_better"] = better[name]
-    found.scores.setdefault(id, {})
+    imported.scores.setdefault(id, {})
 
 
-def _doubted(found: Imported, facts: Iterable[Any]) -> None:
+def _doubted(imported: Imported, facts: Iterable[Any]) -> None:
     """Takes what an export of this package says beside its values: what the checks of the system found."""
     for of in facts:
-        if isinstance(said := _mapping(of).get("suspect"), str) and said:
-            found.suspect = said
+        if isinstance(reason := _mapping(of).get("suspect"), str) and reason:
+            imported.suspect = reason
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -360,10 +364,10 @@ READERS: Mapping[str, Callable[[Path], Imported]] = {
 }  # fmt: skip
 
 
-def _whole(found: Imported, path: Path) -> Imported:
-    if not found.metrics:
-        raise UserError(f"'{path}' holds no score", hint=f"name a result file of {found.toolkit}")
-    return found
+def _check_not_empty(imported: Imported, path: Path) -> Imported:
+    if not imported.metrics:
+        raise UserError(f"'{path}' holds no score", hint=f"name a result file of {imported.toolkit}")
+    return imported
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -441,13 +445,13 @@ def _rate(record: Mapping[str, Any], name: str, protocol: str) -> Score:
     return Score.ok(errors / words, protocol, numerator=errors, denominator=words, detail=detail)
 
 
-def _named(name: str, found: Imported) -> str:
+def _named(name: str, imported: Imported) -> str:
     plain = name.replace("[", "(").replace("]", ")")  # a name has one pair of brackets
-    return f"{plain}[{MARK}{found.toolkit}]"
+    return f"{plain}[{MARK}{imported.toolkit}]"
 
 
-def _protocol(name: str, found: Imported) -> str:
-    return f"{MARK}{found.toolkit}/{name}"
+def _protocol(name: str, imported: Imported) -> str:
+    return f"{MARK}{imported.toolkit}/{name}"
 
 
 def _facts(name: str, toolkit: str, aggregate: str) -> dict[str, Any]:

@@ -78,10 +78,10 @@ _UNFINISHED = {"running": 0, "answering": 0, "answered": 1}
 _FINISHED = 2
 
 
-def damaged(path: Path, what: str) -> DamagedRecord:
+def damaged(path: Path, fault: str) -> DamagedRecord:
     """The error that says that a record is damaged, and what to do."""
     return DamagedRecord(
-        f"the run record '{path}' is damaged: {what}",
+        f"the run record '{path}' is damaged: {fault}",
         hint=f"codec-bench verify {path.parent} says what can be saved, and codec-bench rescue {path.parent} --out NEW saves it",
     )
 
@@ -128,7 +128,7 @@ def connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(address(path, "ro"), uri=True, check_same_thread=False)
 
 
-def has_begun(path: Path) -> bool:
+def has_started(path: Path) -> bool:
     """Whether a file holds a table; a run that was killed at its start has left none.
 
     Raises:
@@ -264,10 +264,10 @@ def check_results(path: Path, meta: Mapping[str, Any]) -> None:
         DamagedRecord: the record is older.
     """
     for name in RESULTS:
-        made_of = state_in(path.parent / name)
-        if meta and made_of.get(IDENTITY) != meta.get(IDENTITY):  # of another run, which says nothing of this one
+        source_state = state_in(path.parent / name)
+        if meta and source_state.get(IDENTITY) != meta.get(IDENTITY):  # of another run, which says nothing of this one
             continue
-        order = _order(made_of)
+        order = _order(source_state)
         if order[1] and order > _order(meta):
             raise DamagedRecord(
                 f"the run record '{path}' is older than the finished '{name}' next to it",
@@ -309,7 +309,7 @@ def check_opened(db: sqlite3.Connection, path: Path) -> None:
 
 def _check_schema(db: sqlite3.Connection, path: Path, tables: Mapping[str, Layout]) -> None:
     if "meta" not in tables:
-        if not tables and (read_seal(path.parent) is not None or has_begun(path)):
+        if not tables and (read_seal(path.parent) is not None or has_started(path)):
             raise damaged(path, "it was closed, and it has no tables")
         other = f"it has the tables {', '.join(sorted(tables))}" if tables else "it has no tables"
         raise UserError(f"'{path}' is not a run record: {other}")
@@ -331,11 +331,11 @@ def _check_definitions(path: Path, tables: Mapping[str, Layout]) -> None:
 
 
 def _check_counts(db: sqlite3.Connection, path: Path) -> None:
-    said = dict(db.execute("SELECT name, rows FROM counts").fetchall())
+    expected = dict(db.execute("SELECT name, rows FROM counts").fetchall())
     for name in (name for name, layout in layouts(db).items() if layout.summed):
-        found = db.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]
-        if said.get(name, 0) != found:
-            raise damaged(path, f"its table '{name}' has {found} rows where {said.get(name, 0)} were written")
+        count = db.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]
+        if expected.get(name, 0) != count:
+            raise damaged(path, f"its table '{name}' has {count} rows where {expected.get(name, 0)} were written")
 
 
 def check_table(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
@@ -460,6 +460,6 @@ def check_pages(path: Path) -> None:
         DamagedRecord: SQLite finds something that it would not have written.
     """
     with closing(connect(path)) as db, reading(path):
-        found = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
-    if found != "ok":
-        raise damaged(path, " ".join(found.split()))
+        result = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if result != "ok":
+        raise damaged(path, " ".join(result.split()))

@@ -65,11 +65,13 @@ class Succession:
     def words_in(self, factor: float) -> str:
         """The same in another unit; `factor` leads from the rubric's unit to it."""
         old, new = self.called
-        found = self.offset
-        if found.value is None:
+        offset = self.offset
+        if offset.value is None:
             return f"{old} and {new} marked no answer both"
-        reach = "" if found.low is None or found.high is None else f" ± {factor * (found.high - found.low) / 2:.2f}"
-        return f"by {new}, {'minus' if found.value < 0 else 'plus'} {abs(factor * found.value):.2f}{reach} beside {old}"
+        reach = "" if offset.low is None or offset.high is None else f" ± {factor * (offset.high - offset.low) / 2:.2f}"
+        return (
+            f"by {new}, {'minus' if offset.value < 0 else 'plus'} {abs(factor * offset.value):.2f}{reach} beside {old}"
+        )
 
     @property
     def called(self) -> tuple[str, str]:
@@ -80,7 +82,7 @@ class Succession:
             else (_as(self.old, self.served[0]), _as(self.new, self.served[1]))
         )
 
-    def side(self, judge: str, served: Sequence[str]) -> str | None:
+    def name_of(self, judge: str, served: Sequence[str]) -> str | None:
         """What a judge is called here; None if it is neither of the two.
 
         Args:
@@ -101,17 +103,17 @@ def _folder() -> Path:
     return cache_folder() / "judge-successions"
 
 
-def keep_succession(found: Succession) -> Path:
+def keep_succession(succession: Succession) -> Path:
     """Keeps what was found; returns the file."""
-    of = json.dumps([found.rubric, found.old, found.new, found.served])
+    of = json.dumps([succession.rubric, succession.old, succession.new, succession.served])
     path = _folder() / f"{hashlib.blake2b(of.encode(), digest_size=8).hexdigest()}.json"
     with on_disk(f"'{path.parent}' cannot be made"):
         path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, found.as_dict())
+    write_json(path, succession.as_dict())
     return path
 
 
-def kept_successions() -> list[Succession]:
+def saved_successions() -> list[Succession]:
     """What is known, in the order of the files' names.
 
     Raises:

@@ -105,7 +105,7 @@ def _path(judge: str) -> Path:
     )
 
 
-def kept_test(judge: str) -> JudgeTest:
+def saved_test(judge: str) -> JudgeTest:
     """What is known of a judge; without parts if nothing is.
 
     Raises:
@@ -131,30 +131,36 @@ def keep_test(test: JudgeTest) -> Path:
     path = _path(test.judge)
     with on_disk(f"'{path.parent}' cannot be made"):
         path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, JudgeTest(test.judge, {**kept_test(test.judge).parts, **test.parts}).as_dict())
+    write_json(path, JudgeTest(test.judge, {**saved_test(test.judge).parts, **test.parts}).as_dict())
     return path
 
 
 def judge_words(
-    judge: str | None, protocol: str, hears: bool, served: Sequence[str] = (), recorded: Mapping[str, Any] | None = None
+    judge: str | None,
+    protocol: str,
+    listens: bool,
+    served: Sequence[str] = (),
+    recorded: Mapping[str, Any] | None = None,
 ) -> Diagnostic:
     """What stands beside a number that rests on a judge: `judge tested 2026-11-24: J 0.62 [0.50, 0.70]`, or that it was
     not tested.
 
     Args:
         judge: its label in the protocol of its verdicts; None if it is not known.
-        protocol: of the verdicts, `rating/RUBRIC-HASH/JUDGE`. hears: whether the rubric gives the judge the sound of an
+        protocol: of the verdicts, `rating/RUBRIC-HASH/JUDGE`. listens: whether the rubric gives the judge the sound of an
         answer.
         served: what the service called the models that gave the verdicts; empty if that is not known.
         recorded: tests of judges that the record of a run holds, by judge; what this user knows stands before them.
     """
     known = (recorded or {}).get(judge or "") or {}
-    parts = {**_parts(known.get("parts", {})), **(kept_test(judge).parts if judge is not None else {})}
+    parts = {**_parts(known.get("parts", {})), **(saved_test(judge).parts if judge is not None else {})}
     if not parts:
         return NOT_TESTED
-    part = parts.get(HEARING if hears else "/".join(protocol.split("/")[:2]))
-    if part is None:
-        return Diagnostic("judge_not_tested_on_sounds" if hears else "judge_not_tested_by_rubric")
-    other = bool(served and part.served) and not set(served) <= set(part.served)
-    models = {"tested": list(part.served), "served": list(served)} if other else {}
-    return Diagnostic("judge_tested", date=part.date, j=part.j.value, low=part.j.low, high=part.j.high, **models)
+    part_test = parts.get(HEARING if listens else "/".join(protocol.split("/")[:2]))
+    if part_test is None:
+        return Diagnostic("judge_not_tested_on_sounds" if listens else "judge_not_tested_by_rubric")
+    other = bool(served and part_test.served) and not set(served) <= set(part_test.served)
+    models = {"tested": list(part_test.served), "served": list(served)} if other else {}
+    return Diagnostic(
+        "judge_tested", date=part_test.date, j=part_test.j.value, low=part_test.j.low, high=part_test.j.high, **models
+    )

@@ -23,7 +23,7 @@ from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerWriter, has_answers
 from codec_bench.store.folders import FolderLock
 from codec_bench.store.integrity import DATABASE, GENERATION
-from codec_bench.store.parts import MERGED, Part, Parts, mark_part, read_parts
+from codec_bench.store.parts import MERGED, Parts, ShardRun, mark_part, read_parts
 from codec_bench.store.record import Run
 from codec_bench.store.tables import IDENTITY
 from codec_bench.store.writer import RunWriter, differences
@@ -32,7 +32,7 @@ _UNDER_WAY = "merging"
 """The folder in which a merged record is made."""
 _ONCE = ("meta", "systems", "metrics")
 """The tables that are the same in all parts, or are made anew."""
-_NOT_KEPT = {
+_NOT_COPIED = {
     "schema", IDENTITY, GENERATION, "fingerprint", "timings", "state", "started", "finished", "checks", "how", "answering", "canary", MERGED,
 }  # fmt: skip
 _SUMMED = ("asked", "failed", "cached")
@@ -69,7 +69,7 @@ def merge_records(
     partial: bool = False,
     anew: bool = False,
     lock: FolderLock | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> Merged:
     """Merges the records of shards into one.
 
@@ -80,30 +80,30 @@ def merge_records(
         folders: the run folders of the shards. out: the folder of the merged run.
         partial: whether shards may be missing or unfinished. The merged run is then marked as partial.
         anew: whether parts may have changed since they were merged, and everything is merged again if they have.
-        lock: of the folder, if this process holds it already. tell: is told what is happening.
+        lock: of the folder, if this process holds it already. notify: is told what is happening.
 
     Raises:
         UserError: a part is missing, doubled, unfinished, damaged or of another run, or the record cannot be written.
     """
-    tell(f"checking {len(folders)} part{'' if len(folders) == 1 else 's'}")
-    found = read_parts(folders)
-    taken = FolderLock(out) if lock is None else None
+    notify(f"checking {len(folders)} part{'' if len(folders) == 1 else 's'}")
+    shards = read_parts(folders)
+    new_lock = FolderLock(out) if lock is None else None
     try:
-        held = _held(out, found, anew)
-        parts = {part.number: part for part in found.parts if part.number not in held}
+        held = _held(out, shards, anew)
+        parts = {shard.number: shard for shard in shards.parts if shard.number not in held}
         every = sorted({*held, *parts})
-        missing = tuple(number for number in range(1, found.of + 1) if number not in every)
-        if missing and found.parts[0].fingerprint.get("samples") == _samples(out, held, parts):
+        missing = tuple(number for number in range(1, shards.of + 1) if number not in every)
+        if missing and shards.parts[0].fingerprint.get("samples") == _samples(out, held, parts):
             missing = ()
-        unfinished = tuple(sorted(part.number for part in found.unfinished if part.number in parts))
+        unfinished = tuple(sorted(shard.number for shard in shards.unfinished if shard.number in parts))
         if not partial:
-            _check_complete(missing, found, parts)
+            _check_complete(missing, shards, parts)
         if parts:
-            _write(out, found, held, parts, missing, unfinished, tell)
+            _write(out, shards, held, parts, missing, unfinished, notify)
     finally:
-        if taken is not None:
-            taken.release()
-    return Merged(out, tuple(every), found.of, tuple(sorted(parts)), missing, unfinished)
+        if new_lock is not None:
+            new_lock.release()
+    return Merged(out, tuple(every), shards.of, tuple(sorted(parts)), missing, unfinished)
 
 
 def join_pieces(folders: Sequence[Path], out: Path, shard: str) -> None:
@@ -128,32 +128,32 @@ def join_pieces(folders: Sequence[Path], out: Path, shard: str) -> None:
         mark_part(run)
 
 
-def _samples(out: Path, held: Mapping[int, Any], parts: Mapping[int, Part]) -> int:
+def _samples(out: Path, held: Mapping[int, Any], parts: Mapping[int, ShardRun]) -> int:
     """How many samples the merged record has, with the parts that are added."""
     total = 0
-    for folder in [*([out] if held else []), *(part.folder for part in parts.values())]:
+    for folder in [*([out] if held else []), *(shard.folder for shard in parts.values())]:
         with closing(Run(folder)) as run:
             total += run.counts()["samples"]
     return total
 
 
-def _check_complete(missing: Sequence[int], found: Parts, parts: Mapping[int, Part]) -> None:
-    said = []
+def _check_complete(missing: Sequence[int], shards: Parts, parts: Mapping[int, ShardRun]) -> None:
+    hints = []
     if missing:
-        shown = ", ".join(f"{number}/{found.of}" for number in missing[:10])
-        said.append(
-            f"{len(missing)} of {found.of} shards are missing: {shown}{' and more' if len(missing) > 10 else ''}"
+        shown = ", ".join(f"{number}/{shards.of}" for number in missing[:10])
+        hints.append(
+            f"{len(missing)} of {shards.of} shards are missing: {shown}{' and more' if len(missing) > 10 else ''}"
         )
-    said += [
-        f"the run of shard {part.shard} in '{part.folder}' is not finished"
-        for part in found.unfinished
-        if part.number in parts
+    hints += [
+        f"the run of shard {shard.shard} in '{shard.folder}' is not finished"
+        for shard in shards.unfinished
+        if shard.number in parts
     ][:10]
-    if said:
-        raise UserError("; ".join(said), hint="run these shards, or give --partial to merge what is there")
+    if hints:
+        raise UserError("; ".join(hints), hint="run these shards, or give --partial to merge what is there")
 
 
-def _held(out: Path, found: Parts, anew: bool) -> dict[int, dict[str, Any]]:
+def _held(out: Path, shards: Parts, anew: bool) -> dict[int, dict[str, Any]]:
     """The parts that the record in `out` was made of, by number; empty if there is none, or if all parts are merged
     again.
 
@@ -165,28 +165,30 @@ def _held(out: Path, found: Parts, anew: bool) -> dict[int, dict[str, Any]]:
     with closing(Run(out)) as run:
         run.check()
         meta = run.meta
-    said = meta.get(MERGED)
-    if not isinstance(said, dict):
+    merged = meta.get(MERGED)
+    if not isinstance(merged, dict):
         raise UserError(f"'{out}' holds a run that was not merged", hint="give another --out")
-    before, now = {**meta["fingerprint"], "shards": said["of"]}, {**found.parts[0].fingerprint, "shards": found.of}
+    before, now = {**meta["fingerprint"], "shards": merged["of"]}, {**shards.parts[0].fingerprint, "shards": shards.of}
     if before != now:
         raise RunMismatch(
             f"'{out}' holds the shards of another run: {'; '.join(differences(before, now))}", hint="give another --out"
         )
-    held = {int(number): facts for number, facts in said["parts"].items()}
-    changed = [part for part in found.parts if part.number in held and held[part.number]["content"] != part.content]
-    again = [part for part in changed if held[part.number]["complete"] and not anew]
+    held = {int(number): facts for number, facts in merged["parts"].items()}
+    changed = [
+        shard for shard in shards.parts if shard.number in held and held[shard.number]["content"] != shard.content
+    ]
+    again = [shard for shard in changed if held[shard.number]["complete"] and not anew]
     if again:
         raise UserError(
             f"shard {again[0].shard} in '{again[0].folder}' has changed since it was merged into '{out}'",
             hint="merge all parts into a new folder",
         )
     if changed:  # such as shards that were merged before they were finished: everything is merged again
-        known = {part.number for part in found.parts}
-        lost = [number for number in held if number not in known]
-        if lost:
+        known = {shard.number for shard in shards.parts}
+        removed = [number for number in held if number not in known]
+        if removed:
             raise UserError(
-                f"shard {changed[0].shard} has changed since it was merged, and shard {lost[0]} is not named now",
+                f"shard {changed[0].shard} has changed since it was merged, and shard {removed[0]} is not named now",
                 hint="name all parts again",
             )
         return {}
@@ -195,17 +197,17 @@ def _held(out: Path, found: Parts, anew: bool) -> dict[int, dict[str, Any]]:
 
 def _write(
     out: Path,
-    found: Parts,
+    shards: Parts,
     held: Mapping[int, Mapping[str, Any]],
-    parts: Mapping[int, Part],
+    parts: Mapping[int, ShardRun],
     missing: Sequence[int],
     unfinished: Sequence[int],
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> None:
     making = out / _UNDER_WAY
     shutil.rmtree(making, ignore_errors=True)
-    first = found.parts[0]
-    sources = [*([out] if held else []), *(part.folder for part in parts.values())]
+    first = shards.parts[0]
+    sources = [*([out] if held else []), *(shard.folder for shard in parts.values())]
     with closing(Run(first.folder)) as run:
         kind: type[RunWriter] = AnswerWriter if has_answers(run) else RunWriter
         meta, systems, metrics = run.meta, run.systems, run.metrics
@@ -217,24 +219,24 @@ def _write(
     added = zip(parts.values(), metas[len(metas) - len(parts) :])
     with closing(kind(making, first.fingerprint)) as writer:
         writer.begin(systems, metrics, ())
-        tell(f"merging {len(sources)} records")
+        notify(f"merging {len(sources)} records")
         writer.gather([source / DATABASE for source in sources], leave_out=_ONCE)
         state = "finished" if not (missing or unfinished) else "partial"
         before = [known for one in metas for known in ([one[MERGED]] if one.get(MERGED) else [])]
         writer.set_meta(
-            **{key: value for key, value in meta.items() if key not in _NOT_KEPT},
+            **{key: value for key, value in meta.items() if key not in _NOT_COPIED},
             **common,
             state=state,
             merged={
-                "of": found.of,
+                "of": shards.of,
                 "parts": {
                     **{number: facts for known in before for number, facts in known["parts"].items()},
                     **{
-                        str(part.number): {
-                            "folder": str(part.folder), "content": part.content, "complete": part.finished,
-                            **{key: said.get(key) for key in ("machine", "how", "started", "finished")},
+                        str(shard.number): {
+                            "folder": str(shard.folder), "content": shard.content, "complete": shard.finished,
+                            **{key: merged.get(key) for key in ("machine", "how", "started", "finished")},
                         }
-                        for part, said in added
+                        for shard, merged in added
                     },
                 },
                 "missing": list(missing),
@@ -247,9 +249,9 @@ def _write(
         writer.set_meta(config=config, data=data)
         if meta.get("flag_unchecked"):
             writer.flag_unchecked(common.get("checks") or {}, **meta["flag_unchecked"])
-    tell("copying the sound that was kept")
-    for part in parts.values():
-        _link_audio(part.folder / "audio", out / "audio")
+    notify("copying the sound that was kept")
+    for shard in parts.values():
+        _link_audio(shard.folder / "audio", out / "audio")
     integrity.remove_seal(out)
     os.replace(making / DATABASE, out / DATABASE)
     integrity.write_seal(out)
@@ -269,14 +271,14 @@ def _common(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             summed = times.setdefault(system, {"encode_s": 0.0, "decode_s": 0.0, "audio_s": 0.0})
             for step in summed:
                 summed[step] += spent.get(step, 0.0)
-        for system, said in (meta.get("checks") or {}).items():
-            _add_checks(checks.setdefault(system, {"ok": [], "findings": [], "unchecked": []}), said)
+        for system, entry in (meta.get("checks") or {}).items():
+            _add_checks(checks.setdefault(system, {"ok": [], "findings": [], "unchecked": []}), entry)
     for spent in times.values():
         spent["times_real_time"] = spent["audio_s"] / (spent["encode_s"] + spent["decode_s"])
     when = {
-        key: chosen(found)
+        key: chosen(values)
         for key, chosen in (("started", min), ("finished", max))
-        if (found := [meta[key] for meta in metas if meta.get(key)])
+        if (values := [meta[key] for meta in metas if meta.get(key)])
     }
     return {
         **when, "timings": {**totals, "systems": times}, **({"checks": checks} if checks else {}), **_of_asking(metas)
@@ -293,15 +295,15 @@ def _of_asking(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _add_checks(summed: dict[str, Any], said: Mapping[str, Any]) -> None:
+def _add_checks(summed: dict[str, Any], added: Mapping[str, Any]) -> None:
     """Adds what one part's checks found. A check that found something in one part is not ok."""
-    for finding in said.get("findings") or ():
+    for finding in added.get("findings") or ():
         if finding["check"] not in {one["check"] for one in summed["findings"]}:
             summed["findings"].append(finding)
-    found = {one["check"] for one in summed["findings"]}
-    summed["ok"] = sorted({*summed["ok"], *(said.get("ok") or ())} - found)
-    settled = {*summed["ok"], *found}
-    left = {one["check"]: one for one in [*summed["unchecked"], *(said.get("unchecked") or ())]}
+    failing = {one["check"] for one in summed["findings"]}
+    summed["ok"] = sorted({*summed["ok"], *(added.get("ok") or ())} - failing)
+    settled = {*summed["ok"], *failing}
+    left = {one["check"]: one for one in [*summed["unchecked"], *(added.get("unchecked") or ())]}
     summed["unchecked"] = [one for name, one in left.items() if name not in settled]
 
 
@@ -312,19 +314,19 @@ def _link_audio(source: Path, target: Path) -> None:
         UserError: it cannot be copied.
     """
     for path in sorted(source.rglob("*")) if source.is_dir() else ():
-        place = target / path.relative_to(source)
-        with on_disk(f"the sound '{path}' cannot be copied to '{place}'"):
+        target_path = target / path.relative_to(source)
+        with on_disk(f"the sound '{path}' cannot be copied to '{target_path}'"):
             if path.is_dir():
-                place.mkdir(parents=True, exist_ok=True)
+                target_path.mkdir(parents=True, exist_ok=True)
                 continue
-            place.parent.mkdir(parents=True, exist_ok=True)
+            target_path.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileNotFoundError):
-                place.unlink()
-            _link(path, place)
+                target_path.unlink()
+            _link(path, target_path)
 
 
-def _link(path: Path, place: Path) -> None:
+def _link(path: Path, target: Path) -> None:
     try:
-        os.link(path, place)
+        os.link(path, target)
     except OSError:  # another file system, or one without links
-        shutil.copy2(path, place)
+        shutil.copy2(path, target)

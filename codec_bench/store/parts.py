@@ -30,7 +30,7 @@ MERGED = "merged"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ShardRun:
     """One shard's run.
 
     Args:
@@ -90,7 +90,7 @@ def items_now(folder: Path) -> tuple[int, int, int]:
     return items, done, failed
 
 
-def read_part(folder: Path) -> Part:
+def read_part(folder: Path) -> ShardRun:
     """Reads which shard a run folder holds, and checks that its record is whole.
 
     Raises:
@@ -108,7 +108,7 @@ def read_part(folder: Path) -> Part:
     with suppress(UserError):
         mark = read_json(folder / MARK)
     finished = meta.get("state") == "finished" and mark.get("blake2b") == seal.hash
-    return Part(folder, number, of, fingerprint, finished, content)
+    return ShardRun(folder, number, of, fingerprint, finished, content)
 
 
 def _content(run: Run) -> str:
@@ -122,16 +122,16 @@ def _content(run: Run) -> str:
     return hashlib.blake2b(json.dumps(sums).encode(), digest_size=16).hexdigest()
 
 
-def _shard_of(said: Any, folder: Path) -> tuple[int, int]:
-    if said is None:
+def _shard_of(entry: Any, folder: Path) -> tuple[int, int]:
+    if entry is None:
         raise UserError(
             f"'{folder}' holds a run of all samples, not of a shard",
             hint="name the folders of runs that had --shard K/N",
         )
     try:
-        number, of = map(int, said.split("/"))
+        number, of = map(int, entry.split("/"))
     except (AttributeError, ValueError) as error:
-        raise integrity.damaged(folder / DATABASE, f"its shard is {said!r}") from error
+        raise integrity.damaged(folder / DATABASE, f"its shard is {entry!r}") from error
     return number, of
 
 
@@ -148,9 +148,9 @@ class Parts:
         unfinished: those of `parts` whose runs are not finished.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[ShardRun, ...]
     missing: tuple[int, ...]
-    unfinished: tuple[Part, ...]
+    unfinished: tuple[ShardRun, ...]
 
     @property
     def of(self) -> int:
@@ -167,17 +167,17 @@ def read_parts(folders: Sequence[Path]) -> Parts:
     Raises:
         UserError: one of them is none, is damaged, is there twice, or is a part of another run. The message names each.
     """
-    found: list[Part] = []
+    shards: list[ShardRun] = []
     wrong: list[str] = []
     for folder in folders:
         try:
-            found.append(read_part(folder))
+            shards.append(read_part(folder))
         except UserError as error:
             wrong.append(error.message)
-    if found:
-        wrong += _foreign(found)
-        wrong += _doubled(found)
-    if wrong or not found:
+    if shards:
+        wrong += _foreign(shards)
+        wrong += _doubled(shards)
+    if wrong or not shards:
         more = f"; and {len(wrong) - 10} more" if len(wrong) > 10 else ""
         raise UserError(
             f"{len(wrong)} of {len(folders)} parts cannot be merged: {'; '.join(wrong[:10])}{more}"
@@ -185,33 +185,35 @@ def read_parts(folders: Sequence[Path]) -> Parts:
             else "no part was named",
             hint="name the folders of one run's shards, each once",
         )
-    by_number = {part.number: part for part in found}
+    by_number = {shard.number: shard for shard in shards}
     return Parts(
         tuple(by_number[number] for number in sorted(by_number)),
-        tuple(number for number in range(1, found[0].of + 1) if number not in by_number),
-        tuple(part for part in found if not part.finished),
+        tuple(number for number in range(1, shards[0].of + 1) if number not in by_number),
+        tuple(shard for shard in shards if not shard.finished),
     )
 
 
-def _foreign(found: Sequence[Part]) -> list[str]:
+def _foreign(shards: Sequence[ShardRun]) -> list[str]:
     """The parts that do not belong to the run of most of them."""
-    kinds: dict[str, list[Part]] = {}
-    for part in found:
-        kinds.setdefault(_digest({**part.fingerprint, "of": part.of}), []).append(part)
+    kinds: dict[str, list[ShardRun]] = {}
+    for shard in shards:
+        kinds.setdefault(_digest({**shard.fingerprint, "of": shard.of}), []).append(shard)
     most = max(kinds.values(), key=len)
     return [
-        f"'{part.folder}' is of another run than '{most[0].folder}': "
-        + "; ".join(differences({**most[0].fingerprint, "shards": most[0].of}, {**part.fingerprint, "shards": part.of}))
+        f"'{shard.folder}' is of another run than '{most[0].folder}': "
+        + "; ".join(
+            differences({**most[0].fingerprint, "shards": most[0].of}, {**shard.fingerprint, "shards": shard.of})
+        )
         for parts in kinds.values()
         if parts is not most
-        for part in parts
+        for shard in parts
     ]
 
 
-def _doubled(found: Sequence[Part]) -> list[str]:
+def _doubled(shards: Sequence[ShardRun]) -> list[str]:
     places: dict[tuple[str, str], list[str]] = {}
-    for part in found:
-        places.setdefault((_digest(part.fingerprint), part.shard), []).append(f"'{part.folder}'")
+    for run in shards:
+        places.setdefault((_digest(run.fingerprint), run.shard), []).append(f"'{run.folder}'")
     return [
         f"shard {shard} is there {len(folders)} times: {', '.join(folders)}"
         for (_, shard), folders in places.items()

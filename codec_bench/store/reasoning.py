@@ -67,7 +67,7 @@ def cut_reasoning(text: str) -> Cut:
         return Cut(text)
     rest, cut, is_open = _channels(text)
     answer, thoughts, never_ends = _blocks(rest)
-    reasoning = "\n\n".join(part for part in (*cut, *thoughts) if part)
+    reasoning = "\n\n".join(thought for thought in (*cut, *thoughts) if thought)
     if answer == text and not cut:
         return Cut(text)
     answer = _WRAPS.sub("", answer).strip()
@@ -83,37 +83,37 @@ def _channels(text: str) -> tuple[str, list[str], bool]:
     starts = list(_CHANNEL.finditer(text))
     if not starts:
         return text, [], False
-    kept, cut, is_final = [text[: starts[0].start()]], list[str](), True
+    answer, cut, is_final = [text[: starts[0].start()]], list[str](), True
     for start, end in zip(starts, [*(one.start() for one in starts[1:]), len(text)]):
         close = _CLOSE.search(text, start.end(), end)
-        part = text[start.end() : close.start() if close else end].strip()
+        segment = text[start.end() : close.start() if close else end].strip()
         is_final = start["name"].lower() == "final"
-        (kept if is_final else cut).append(part)
+        (answer if is_final else cut).append(segment)
         if close is not None and (after := _CLOSE.sub("", text[close.end() : end]).strip()):
-            kept.append(after.removeprefix("assistant"))
-    return "\n".join(part for part in kept if part.strip()), cut, not is_final
+            answer.append(after.removeprefix("assistant"))
+    return "\n".join(segment for segment in answer if segment.strip()), cut, not is_final
 
 
 def _blocks(text: str) -> tuple[str, list[str], bool]:
     """What stands outside of blocks, what stands inside, and whether the last block never ends."""
-    kept: list[str] = []
+    outside: list[str] = []
     cut: list[str] = []
     depth = at = 0
     for mark in _BLOCK.finditer(text):
         if not depth:
-            kept.append(text[at : mark.start()])
+            outside.append(text[at : mark.start()])
         else:
             cut.append(text[at : mark.start()].strip())
         if any(mark[name] for name in ("end", "end2", "end3", "end4", "end5")):
             if not depth:
-                cut += [part.strip() for part in kept]
-                kept.clear()
+                cut += [segment.strip() for segment in outside]
+                outside.clear()
             depth = max(0, depth - 1)
         else:
             depth += 1
         at = mark.end()
-    (cut if depth else kept).append(text[at:])
-    return "".join(kept), cut, depth > 0
+    (cut if depth else outside).append(text[at:])
+    return "".join(outside), cut, depth > 0
 
 
 __all__ = ["MARKS", "Cut", "cut_reasoning"]

@@ -31,14 +31,14 @@ DURATION = "COALESCE(first.duration_s, p.duration_s)"
 """How long a sample `p` is: the audio of the first system, else the reference."""
 _SAME = "q.fields || q.expected || COALESCE(q.prompt, '') || COALESCE(p.audio, q.audio, '')"
 """What a question `q` of a sample `p` is beside its id: its texts, its expected answers and where its sound is."""
-_ASKED = (
+_REPEATABLE = (
     "FROM questions q JOIN samples p ON p.number = q.number WHERE q.draw_of IS NULL AND q.fields != '{}' "
     # One text may be asked of many sounds, and the record names one of a question's: where a model was given more, as
     # in a conversation, or none is named, it is not known which they were, and the question repeats none. Nor does one
     # that was not asked, which has no prompt.
     f"AND (LENGTH(q.prompt) - LENGTH(REPLACE(q.prompt, '{SOUND}', ''))) / {len(SOUND)} <= (COALESCE(p.audio, q.audio) IS NOT NULL)"
 )
-_REPEATED = f"SELECT {_SAME} {_ASKED} GROUP BY 1 HAVING COUNT(*) > 1"
+_REPEATED = f"SELECT {_SAME} {_REPEATABLE} GROUP BY 1 HAVING COUNT(*) > 1"
 
 
 class Run:
@@ -78,13 +78,13 @@ class Run:
         for name in integrity.MAPPINGS:
             if not isinstance(meta.get(name, {}), dict | None):
                 raise integrity.damaged(self._path, f"its entry '{name}' is not a mapping")
-        for what, table in (("system", self.systems), ("metric", self.metrics)):
+        for kind, table in (("system", self.systems), ("metric", self.metrics)):
             for name, facts in table.items():
                 if not isinstance(facts, dict | None) or (
-                    what == "metric" and not isinstance((facts or {}).get("protocol"), str)
+                    kind == "metric" and not isinstance((facts or {}).get("protocol"), str)
                 ):
                     raise integrity.damaged(
-                        self._path, f"the facts of the {what} '{name}' are not those that a run writes"
+                        self._path, f"the facts of the {kind} '{name}' are not those that a run writes"
                     )
 
     def check(self) -> None:
@@ -148,7 +148,7 @@ class Run:
                 self.diagnostic(reason, sample),
                 bits,
                 self._notes(notes, sample),
-                self.kept(audio) if audio else None,
+                self.sound_path(audio) if audio else None,
             )
 
     def reference_audio(self, sample: str) -> Path | None:
@@ -158,13 +158,13 @@ class Run:
         row = next(self._rows("SELECT number, audio FROM samples WHERE id = ?", (sample,)), None)
         if row is None:
             raise UnknownName("sample", sample, [])
-        kept = [f"audio/reference/{row[0]:07d}.flac"]
+        names = [f"audio/reference/{row[0]:07d}.flac"]
         if self.has_questions:
-            kept += [name for (name,) in self._rows("SELECT audio FROM questions WHERE number = ?", row[:1]) if name]
-        places = [*map(self.kept, kept), *([Path(row[1])] if row[1] else [])]
+            names += [name for (name,) in self._rows("SELECT audio FROM questions WHERE number = ?", row[:1]) if name]
+        places = [*map(self.sound_path, names), *([Path(row[1])] if row[1] else [])]
         return next((path for path in places if path.is_file()), None)
 
-    def kept(self, path: str) -> Path:
+    def sound_path(self, path: str) -> Path:
         """A sound in the run folder by its path in the record.
 
         Raises:
@@ -212,19 +212,21 @@ class Run:
         if not facts.get("judge"):
             return ""
         served, known = self.served(metric), self.meta.get("judge_tests")
-        told = judge_words(facts["judge"], str(facts.get("protocol", "")), bool(facts.get("hears")), served, known)
+        text = judge_words(facts["judge"], str(facts.get("protocol", "")), bool(facts.get("hears")), served, known)
         state = f" as {' and '.join(served)}" if set(served) - {facts["judge"]} else ""
-        return f"marked by {facts['judge']}{state}; {told}"
+        return f"marked by {facts['judge']}{state}; {text}"
 
     def rows(self) -> Iterator[TableRow]:
         """The run as a table: a row for every system, metric and finished sample, in this order.
 
         A score that the record lacks has a row too, so that a count of the rows is the count of the summary.
         """
-        asked = self.has_questions
+        has_questions = self.has_questions
         columns = TABLE_COLUMNS.values()
-        cells = ", ".join(column.asked if asked and column.asked else column.sql for column in columns)
-        made = [(place, column.made) for place, column in enumerate(columns) if column.made]
+        cells = ", ".join(
+            column.questions_sql if has_questions and column.questions_sql else column.sql for column in columns
+        )
+        conversions = [(position, column.convert) for position, column in enumerate(columns) if column.convert]
         protocols = {name: facts.get("protocol", "") for name, facts in self.metrics.items()}
         judges = {name: self.judge(name) or None for name in protocols}
         held = Cells(protocols, judges, self.meta.get("checks") or {}, self._detail, self._reason)
@@ -234,13 +236,13 @@ class Run:
             "CROSS JOIN items i ON i.system = s.number CROSS JOIN samples p ON p.number = i.sample "
             "LEFT JOIN scores c ON c.system = s.number AND c.metric = m.number AND c.sample = i.sample "
             "LEFT JOIN extras ON extras.number = i.sample "
-            f"{'LEFT JOIN questions ON questions.number = i.sample ' if asked else ''}"
+            f"{'LEFT JOIN questions ON questions.number = i.sample ' if has_questions else ''}"
             "ORDER BY s.number, m.number, i.sample"
         ):
-            held.sample, *told = row
-            for place, make in made:
-                told[place] = make(held, told[place])
-            yield TableRow._make(told)
+            held.sample, *row_cells = row
+            for position, make in conversions:
+                row_cells[position] = make(held, row_cells[position])
+            yield TableRow._make(row_cells)
 
     def diagnostic(self, text: str | None, sample: str) -> Diagnostic | None:
         """Why an item or a score of a sample has no value, from the text of its cell."""
@@ -314,8 +316,8 @@ class Run:
     @property
     def has_questions(self) -> bool:
         """Whether the run is of a benchmark that asks a model, so that it holds questions and answers."""
-        found = self._rows("SELECT COUNT(*) FROM sqlite_master WHERE name = 'questions'")
-        return bool(next(found)[0])
+        count = self._rows("SELECT COUNT(*) FROM sqlite_master WHERE name = 'questions'")
+        return bool(next(count)[0])
 
     @property
     def _unit(self) -> tuple[str, str]:
@@ -331,11 +333,11 @@ class Run:
         Of questions it is how many are those of another id, with the same file of sound, and how many different ones
         these are. A question of several sounds, and one that was not asked, is not among them.
         """
-        what, of = "sound", f"FROM samples WHERE sound IN ({_SHARED})"
+        expression, of = "sound", f"FROM samples WHERE sound IN ({_SHARED})"
         if self.has_questions:
-            what, of = _SAME, f"{_ASKED} AND {_SAME} IN ({_REPEATED})"
+            expression, of = _SAME, f"{_REPEATABLE} AND {_SAME} IN ({_REPEATED})"
         ((samples, sounds, every),) = self._rows(
-            f"SELECT COUNT(*), COUNT(DISTINCT {what}), (SELECT COUNT(*) FROM samples) {of}"
+            f"SELECT COUNT(*), COUNT(DISTINCT {expression}), (SELECT COUNT(*) FROM samples) {of}"
         )
         return samples, sounds, every
 
@@ -345,9 +347,9 @@ class Run:
         """
         if self.has_questions:
             return 0, 0
-        asked = "SELECT id, sound FROM samples WHERE sound IS NOT NULL"
-        held = dict(self._rows(asked))
-        both = [held[id] != sound for id, sound in other._rows(asked) if id in held]
+        query = "SELECT id, sound FROM samples WHERE sound IS NOT NULL"
+        held = dict(self._rows(query))
+        both = [held[id] != sound for id, sound in other._rows(query) if id in held]
         return sum(both), len(both)
 
     def units(self) -> dict[str, str | None]:

@@ -25,9 +25,9 @@ from codec_bench.store.writer import RunWriter
 class Check:
     """One thing that was checked: whether it is whole, and what was found, in words."""
 
-    what: str
-    whole: bool
-    found: str
+    name: str
+    is_intact: bool
+    description: str
 
 
 def verify_record(folder: Path) -> list[Check]:
@@ -41,32 +41,39 @@ def verify_record(folder: Path) -> list[Check]:
     Raises:
         UserError: the folder holds no run record, or one of another version.
     """
-    beside = _check("journals", partial(_beside, folder))
-    if not beside.whole:  # SQLite would read them with the record, whatever is checked next
-        return [beside]
+    journals = _check("journals", partial(_journals, folder))
+    if not journals.is_intact:  # SQLite would read them with the record, whatever is checked next
+        return [journals]
     checks = [
-        beside, _check("header and tables", partial(_opened, folder)), _check("seal", partial(_seal, folder)),
+        journals, _check("header and tables", partial(_opened, folder)), _check("seal", partial(_seal, folder)),
         _check("pages", partial(_pages, folder)),
     ]  # fmt: skip
     try:
-        found = survey(folder)
+        survey_result = survey(folder)
     except UserError as error:
         return [*checks, Check("rows", False, error.message)]
-    lost = [f"{part.lost} of {part.said} of '{name}'" for name, part in found.parts.items() if part.lost]
-    kept = sum(part.whole for part in found.parts.values())
-    said = f"damaged or missing: {', '.join(lost)}" if lost else f"{kept} rows have their checksums"
-    checks.append(Check("rows", not lost, said))
-    for name, held, gone in (("items", found.items, found.lost_items), ("answers", found.answers, found.lost_answers)):
+    missing = [
+        f"{table.missing} of {table.expected} of '{name}'"
+        for name, table in survey_result.parts.items()
+        if table.missing
+    ]
+    intact = sum(table.intact for table in survey_result.parts.values())
+    description = f"damaged or missing: {', '.join(missing)}" if missing else f"{intact} rows have their checksums"
+    checks.append(Check("rows", not missing, description))
+    for name, held, gone in (
+        ("items", survey_result.items, survey_result.missing_items),
+        ("answers", survey_result.answers, survey_result.missing_answers),
+    ):
         if held is not None:
             checks.append(Check(name, not gone, f"{len(held)} of {len(held) + gone} are whole"))
     return checks
 
 
-def _check(what: str, check: Callable[[], str]) -> Check:
+def _check(name: str, check: Callable[[], str]) -> Check:
     try:
-        return Check(what, True, check())
+        return Check(name, True, check())
     except DamagedRecord as error:
-        return Check(what, False, error.message)
+        return Check(name, False, error.message)
 
 
 def _pages(folder: Path) -> str:
@@ -85,12 +92,12 @@ def _seal(folder: Path) -> str:
     return "none: the run goes on, or was killed"
 
 
-def _beside(folder: Path) -> str:
+def _journals(folder: Path) -> str:
     integrity.check_journals(folder / DATABASE)
     return "none of another state of the run"
 
 
-_NOT_KEPT = ("schema", IDENTITY, GENERATION, "fingerprint", "state", "finished")
+_NOT_COPIED = ("schema", IDENTITY, GENERATION, "fingerprint", "state", "finished")
 _AT_ONCE = 10_000
 
 
@@ -110,20 +117,20 @@ def rescue(folder: Path, out: Path) -> Survey:
     """
     if out.is_dir() and any(out.iterdir()):
         raise UserError(f"'{out}' is not empty", hint="give --out a folder that does not exist yet")
-    found = survey(folder)
-    kind = RunWriter if found.answers is None else AnswerWriter
+    survey_result = survey(folder)
+    kind = RunWriter if survey_result.answers is None else AnswerWriter
     audio = folder / "audio"
-    with closing(kind(out, found.meta["fingerprint"])) as writer:
-        for table in ("systems", "metrics", "samples", *(ANSWERING if found.answers is not None else ())):
-            _copy(found, writer, table)
-        for table in ("items", "scores", *(name for name in ("readings", "turns") if name in found.parts)):
-            _copy(found, writer, table)
+    with closing(kind(out, survey_result.meta["fingerprint"])) as writer:
+        for table in ("systems", "metrics", "samples", *(ANSWERING if survey_result.answers is not None else ())):
+            _copy(survey_result, writer, table)
+        for table in ("items", "scores", *(name for name in ("readings", "turns") if name in survey_result.parts)):
+            _copy(survey_result, writer, table)
         writer.set_meta(
-            **{key: value for key, value in found.meta.items() if key not in _NOT_KEPT},
+            **{key: value for key, value in survey_result.meta.items() if key not in _NOT_COPIED},
             state="rescued",
             rescued={
                 "from": str(folder), "when": datetime.now(UTC).isoformat(timespec="seconds"),
-                "lost_items": found.lost_items, "lost_answers": found.lost_answers,
+                "lost_items": survey_result.missing_items, "lost_answers": survey_result.missing_answers,
             },
         )  # fmt: skip
         if audio.is_dir():
@@ -131,10 +138,10 @@ def rescue(folder: Path, out: Path) -> Survey:
                 shutil.copytree(audio, writer.folder / "audio", dirs_exist_ok=True)
             except (OSError, shutil.Error) as error:
                 raise UserError(f"the sound in '{audio}' cannot be copied to '{out}': {error}") from error
-    return found
+    return survey_result
 
 
-def _copy(found: Survey, writer: RunWriter, table: str) -> None:
-    rows = found.rows(table)
+def _copy(survey_result: Survey, writer: RunWriter, table: str) -> None:
+    rows = survey_result.rows(table)
     while chunk := list(islice(rows, _AT_ONCE)):
         writer.copy(table, chunk[0][0], [cells for _, cells in chunk])

@@ -17,18 +17,20 @@ SILENT = Diagnostic("silent")
 """The note of an item whose estimate holds no sound (`audio.level_checks.is_silent`)."""
 SILENT_ESTIMATE = Diagnostic("silent_estimate")
 """The flag of the scores of such an item."""
-NO_SPEECH = {way: Diagnostic(way) for way in ("partial", "lacking", "unlike")}
+NO_SPEECH = {problem: Diagnostic(problem) for problem in ("partial", "lacking", "unlike")}
 """The notes of items whose estimates are no coded speech, by the way in which each is none (`audio.level_checks`); also
 the flags of their scores.
 """
 SHORT_INCONCLUSIVE = Diagnostic("short_inconclusive")
 """The note of such an estimate that is not plainly that sound; also the flag of its scores. It counts as speech."""
-NO_SPOKEN_ANSWER = {way: Diagnostic(f"spoken_answer_{way}") for way in ("short", "silent", "steady", "copy")}
+NO_SPOKEN_ANSWER = {
+    problem: Diagnostic(f"spoken_answer_{problem}") for problem in ("short", "silent", "steady", "copy")
+}
 """The flags of verdicts on sound that is no answer, by the way in which it is none."""
 IGNORED_FORMAT = Diagnostic("ignored_format")
 """The flag of a score of an answer that is plain text where the prompt asks for JSON."""
 WAYS = ("empty", "endless", "copy", "phonemes", "language", "truncated", "refusal")
-NO_ANSWER = {way: Diagnostic(f"answer_{way}") for way in WAYS}
+NO_ANSWER = {problem: Diagnostic(f"answer_{problem}") for problem in WAYS}
 """The notes of answers that are none, by the way in which each is none (`codec_bench.text.degenerate_answers.WAYS`)."""
 
 
@@ -100,7 +102,7 @@ def counted_from(detail: Mapping[str, Any]) -> float:
     return float(detail.get(FLAG_FROM, 0.0))
 
 
-def doubt_text(finding: Mapping[str, Any]) -> str:
+def finding_text(finding: Mapping[str, Any]) -> str:
     """What a check of a system found, such as `polarity is suspect: ...` or `contract failed: ...`."""
     verb = "" if finding["state"] == "failed" else "is "
     return plain(f"{finding['check']} {verb}{finding['state']}: {finding['found']}")
@@ -108,7 +110,7 @@ def doubt_text(finding: Mapping[str, Any]) -> str:
 
 def doubts_text(findings: Sequence[Mapping[str, Any]]) -> str | None:
     """What the checks of a system found, as one text; None if they found nothing."""
-    return plain("; ".join(map(doubt_text, findings))) or None
+    return plain("; ".join(map(finding_text, findings))) or None
 
 
 class Cells:
@@ -129,7 +131,7 @@ class Cells:
         read_reason: Callable[[str, str], Diagnostic],
     ) -> None:
         self.protocols, self.judges = protocols, judges
-        self.doubts = {name: doubts_text((found or {}).get("findings", ())) for name, found in checks.items()}
+        self.doubts = {name: doubts_text((check or {}).get("findings", ())) for name, check in checks.items()}
         self.sample = ""
         self._read, self._read_reason = read_detail, read_reason
         self._last: tuple[str, str, Mapping[str, Any]] = ("", "", {})
@@ -148,8 +150,8 @@ class Cells:
 
     def sentence(self, text: str | None) -> str | None:
         """Why the row has no value, in words."""
-        found = self.diagnostic(text)
-        return None if found is None else str(found)
+        diagnostic = self.diagnostic(text)
+        return None if diagnostic is None else str(diagnostic)
 
     def transcript(self, text: str | None) -> str | None:
         """The transcript as the recogniser wrote it."""
@@ -186,8 +188,8 @@ class TableColumn(NamedTuple):
 
     means: str
     sql: str
-    asked: str | None = None
-    made: Callable[[Cells, Any], Any] | None = None
+    questions_sql: str | None = None
+    convert: Callable[[Cells, Any], Any] | None = None
 
 
 _REASON = (
@@ -218,19 +220,19 @@ class TableRow(NamedTuple):
         TableColumn(
             "The code of the reason, unless `status` is `ok`.",
             _REASON,
-            made=lambda cells, text: getattr(cells.diagnostic(text), "code", None),
+            convert=lambda cells, text: getattr(cells.diagnostic(text), "code", None),
         ),
     ]
     reason: Annotated[
         str | None,
-        TableColumn("One sentence, unless `status` is `ok`.", _REASON, made=Cells.sentence),
+        TableColumn("One sentence, unless `status` is `ok`.", _REASON, convert=Cells.sentence),
     ]
     protocol: Annotated[
         str,
         TableColumn(
             "The exact measurement. Do not average numbers of two protocols.",
             "m.name",
-            made=lambda cells, metric: cells.protocols[metric],
+            convert=lambda cells, metric: cells.protocols[metric],
         ),
     ]
     numerator: Annotated[
@@ -268,7 +270,7 @@ class TableRow(NamedTuple):
         TableColumn(
             "The transcript as the recogniser wrote it.",
             "c.detail",
-            made=Cells.transcript,
+            convert=Cells.transcript,
         ),
     ]
     text_normalised: Annotated[
@@ -276,19 +278,19 @@ class TableRow(NamedTuple):
         TableColumn(
             "The reference text as an error rate compares it: after its rule for texts.",
             "c.detail",
-            made=Cells.normalised_text,
+            convert=Cells.normalised_text,
         ),
     ]
     transcript_normalised: Annotated[
         str | None,
-        TableColumn("The transcript as an error rate compares it.", "c.detail", made=Cells.normalised),
+        TableColumn("The transcript as an error rate compares it.", "c.detail", convert=Cells.normalised),
     ]
     detail: Annotated[
         str,
         TableColumn(
             "Everything else that the score says, as a JSON object in text; `{}` if there is nothing.",
             "c.detail",
-            made=Cells.checked_detail,
+            convert=Cells.checked_detail,
         ),
     ]
     extra: Annotated[
@@ -299,7 +301,7 @@ class TableRow(NamedTuple):
             "`draw`, from 0; `{}` if there are none. A column that forms [no groups](report.md#by-speaker-duration-or-another-column), "
             "such as one of long texts, is not in the record and not here.",
             _EXTRA,
-            asked=f"CASE WHEN questions.draw_of IS NULL THEN {_OF_QUESTION} "
+            questions_sql=f"CASE WHEN questions.draw_of IS NULL THEN {_OF_QUESTION} "
             f"ELSE json_patch({_OF_QUESTION}, json_object('question', questions.draw_of, 'draw', questions.draw)) END",
         ),
     ]
@@ -308,7 +310,7 @@ class TableRow(NamedTuple):
         TableColumn(
             "What the [checks](checks.md) of the system found; empty if they found nothing. Do not compare the values of such a system.",
             "s.name",
-            made=lambda cells, system: cells.doubts.get(system),
+            convert=lambda cells, system: cells.doubts.get(system),
         ),
     ]
     judge: Annotated[
@@ -316,7 +318,7 @@ class TableRow(NamedTuple):
         TableColumn(
             "By whom a value that rests on a judge was marked, and how that judge did in its [test](judges.md); empty for other metrics.",
             "m.name",
-            made=lambda cells, metric: cells.judges[metric],
+            convert=lambda cells, metric: cells.judges[metric],
         ),
     ]
 

@@ -40,20 +40,20 @@ OWN_TURN = "assistant: "
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TableState:
     """The rows of one table.
 
     Args:
-        said: how many were written; None if that is not known. whole: how many are as they were written.
+        expected: how many were written; None if that is not known. intact: how many are as they were written.
     """
 
-    said: int | None
-    whole: int
+    expected: int | None
+    intact: int
 
     @property
-    def lost(self) -> int:
+    def missing(self) -> int:
         """How many rows are damaged or missing, as far as that is known."""
-        return max((self.said or 0) - self.whole, 0)
+        return max((self.expected or 0) - self.intact, 0)
 
 
 @dataclass(slots=True)
@@ -64,25 +64,25 @@ class Survey:
         path: the record. meta: the entries that are whole.
         parts: the tables by name.
         systems, metrics, samples: numbers of those that are whole.
-        items: (system, sample) of the items that are whole with all their scores; `lost_items` is how many are not.
+        items: (system, sample) of the items that are whole with all their scores; `missing_items` is how many are not.
         answers: numbers of the questions that are whole with all their answers; None for a run that asks no model.
     """
 
     path: Path
     meta: dict[str, Any]
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[str, TableState] = field(default_factory=dict)
     systems: Sequence[int] = ()
     metrics: Sequence[int] = ()
     samples: set[int] = field(default_factory=set)
     items: set[tuple[int, int]] = field(default_factory=set)
-    lost_items: int = 0
+    missing_items: int = 0
     answers: set[int] | None = None
-    lost_answers: int = 0
+    missing_answers: int = 0
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether no row is damaged or missing."""
-        return not (self.lost_items or self.lost_answers or any(part.lost for part in self.parts.values()))
+        return not (self.missing_items or self.missing_answers or any(table.missing for table in self.parts.values()))
 
     def rows(self, table: str) -> Iterator[tuple[tuple[str, ...], tuple[Any, ...]]]:
         """The rows of a table that belong to what can be saved, each with the names of its cells."""
@@ -141,25 +141,25 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
             "asked for, are lost",
             hint="run it again",
         )
-    found = Survey(path, meta)
-    said = _said(db, tables)
-    small = _Reader(db, ((), (), max(said.get("samples", 0), _samples_asked(meta))))
+    result = Survey(path, meta)
+    expected = _expected_rows(db, tables)
+    small = _Reader(db, ((), (), max(expected.get("samples", 0), _requested_samples(meta))))
     numbers = {name: {cells[0] for cells in small.rows(tables[name])} for name in ("systems", "metrics", "samples")}
-    found.systems, found.metrics, found.samples = (
+    result.systems, result.metrics, result.samples = (
         sorted(numbers["systems"]),
         sorted(numbers["metrics"]),
         numbers["samples"],
     )
-    found.parts = {"meta": Part(said.get("meta"), len(meta))}
-    found.parts |= {name: Part(said.get(name), len(held)) for name, held in numbers.items()}
-    reader = _Reader(db, (found.systems, found.metrics, max(small.most, max(found.samples, default=-1) + 1)))
+    result.parts = {"meta": TableState(expected.get("meta"), len(meta))}
+    result.parts |= {name: TableState(expected.get(name), len(held)) for name, held in numbers.items()}
+    reader = _Reader(db, (result.systems, result.metrics, max(small.most, max(result.samples, default=-1) + 1)))
     if answering:
-        _survey_answers(found, reader, tables, said)
-    _survey_items(found, reader, tables, said)
+        _survey_answers(result, reader, tables, expected)
+    _survey_items(result, reader, tables, expected)
     for name, layout in tables.items():
-        if name not in found.parts and layout.summed:
-            found.parts[name] = Part(said.get(name), sum(1 for _ in reader.rows(layout)))
-    return found
+        if name not in result.parts and layout.summed:
+            result.parts[name] = TableState(expected.get(name), sum(1 for _ in reader.rows(layout)))
+    return result
 
 
 def _tables(db: sqlite3.Connection) -> dict[str, Layout]:
@@ -167,24 +167,28 @@ def _tables(db: sqlite3.Connection) -> dict[str, Layout]:
     return {name: known for name, known in layouts_of(TABLES + QUESTIONS).items() if layout_of(db, name) == known}
 
 
-def _survey_answers(found: Survey, reader: _Reader, tables: Mapping[str, Layout], said: Mapping[str, int]) -> None:
+def _survey_answers(result: Survey, reader: _Reader, tables: Mapping[str, Layout], expected: Mapping[str, int]) -> None:
     held = {name: {cells[0] for cells in reader.rows(tables[name])} for name in ANSWERING}
     for name, numbers in held.items():
-        found.parts[name] = Part(said.get(name), len(numbers))
-    found.answers = found.samples & held["questions"] & held["answers"] - _without_turns(found, reader, tables, said)
-    found.lost_answers = max(said.get("answers", 0), len(held["answers"])) - len(found.answers)
+        result.parts[name] = TableState(expected.get(name), len(numbers))
+    result.answers = (
+        result.samples & held["questions"] & held["answers"] - _without_turns(result, reader, tables, expected)
+    )
+    result.missing_answers = max(expected.get("answers", 0), len(held["answers"])) - len(result.answers)
 
 
-def _without_turns(found: Survey, reader: _Reader, tables: Mapping[str, Layout], said: Mapping[str, int]) -> set[int]:
+def _without_turns(
+    result: Survey, reader: _Reader, tables: Mapping[str, Layout], expected: Mapping[str, int]
+) -> set[int]:
     """The numbers of the questions whose earlier rounds are lost."""
     cells_of = lambda table, *names: (  # noqa: E731
         tuple(cells[tables[table].columns.index(name)] for name in names) for cells in reader.rows(tables[table])
     )
     held = {id for (id,) in cells_of("turns", "id")} if "turns" in tables else set()
-    part = Part(said.get("turns"), len(held))
+    turns_state = TableState(expected.get("turns"), len(held))
     if "turns" in tables:
-        found.parts["turns"] = part
-    if not part.lost:
+        result.parts["turns"] = turns_state
+    if not turns_state.missing:
         return set()
     # Nothing says whose turns they were: an answer whose prompt has a turn of the model's own is whole only with its
     # turns.
@@ -196,30 +200,30 @@ def _without_turns(found: Survey, reader: _Reader, tables: Mapping[str, Layout],
     }
 
 
-def _survey_items(found: Survey, reader: _Reader, tables: Mapping[str, Layout], said: Mapping[str, int]) -> None:
+def _survey_items(result: Survey, reader: _Reader, tables: Mapping[str, Layout], expected: Mapping[str, int]) -> None:
     scored: Counter[tuple[int, int]] = Counter()
     at = [tables["scores"].columns.index(name) for name in ("system", "sample", "metric")]
     count = 0
     for cells in reader.rows(tables["scores"]):
         count += 1
-        scored[cells[at[0]], cells[at[1]]] += cells[at[2]] in found.metrics
-    found.parts["scores"] = Part(said.get("scores"), count)
-    whole = {tables["items"].key_of(cells) for cells in reader.rows(tables["items"])}
-    found.parts["items"] = Part(said.get("items"), len(whole))
-    kept = {(system, sample) for system, sample in whole if sample in found.samples}
-    if found.answers is not None:
-        kept = {key for key in kept if key[1] in found.answers}
-    if found.parts["scores"].lost or found.parts["metrics"].lost or reader.failed:
+        scored[cells[at[0]], cells[at[1]]] += cells[at[2]] in result.metrics
+    result.parts["scores"] = TableState(expected.get("scores"), count)
+    complete = {tables["items"].key_of(cells) for cells in reader.rows(tables["items"])}
+    result.parts["items"] = TableState(expected.get("items"), len(complete))
+    saved = {(system, sample) for system, sample in complete if sample in result.samples}
+    if result.answers is not None:
+        saved = {key for key in saved if key[1] in result.answers}
+    if result.parts["scores"].missing or result.parts["metrics"].missing or reader.failed:
         # A score was lost, and nothing says whose it was: an item is whole only if it has one of each metric.
-        every = max(said.get("metrics", 0), len(found.metrics))
-        kept = {key for key in kept if scored[key] == every}
+        every = max(expected.get("metrics", 0), len(result.metrics))
+        saved = {key for key in saved if scored[key] == every}
     if "readings" in tables:
         readings = {cells[0] for cells in reader.rows(tables["readings"])}
-        found.parts["readings"] = Part(said.get("readings"), len(readings))
-        if found.parts["readings"].lost:
-            kept = {key for key in kept if key[1] in readings}
-    found.items = kept
-    found.lost_items = max(said.get("items", 0), len(whole)) - len(kept)
+        result.parts["readings"] = TableState(expected.get("readings"), len(readings))
+        if result.parts["readings"].missing:
+            saved = {key for key in saved if key[1] in readings}
+    result.items = saved
+    result.missing_items = max(expected.get("items", 0), len(complete)) - len(saved)
 
 
 def _meta(db: sqlite3.Connection, layout: Layout) -> dict[str, Any]:
@@ -232,7 +236,7 @@ def _meta(db: sqlite3.Connection, layout: Layout) -> dict[str, Any]:
     return held
 
 
-def _said(db: sqlite3.Connection, tables: Mapping[str, Layout]) -> dict[str, int]:
+def _expected_rows(db: sqlite3.Connection, tables: Mapping[str, Layout]) -> dict[str, int]:
     """How many rows of each table were written, as far as that can be read."""
     if "counts" not in tables:
         return {}
@@ -243,10 +247,10 @@ def _said(db: sqlite3.Connection, tables: Mapping[str, Layout]) -> dict[str, int
     return {name: count for name, count in rows if isinstance(name, str) and isinstance(count, int)}
 
 
-def _samples_asked(meta: Mapping[str, Any]) -> int:
+def _requested_samples(meta: Mapping[str, Any]) -> int:
     data = meta.get("data")
-    asked = data.get("samples") if isinstance(data, dict) else None
-    return asked if isinstance(asked, int) else 0
+    samples = data.get("samples") if isinstance(data, dict) else None
+    return samples if isinstance(samples, int) else 0
 
 
 class _Reader:
@@ -283,26 +287,26 @@ class _Reader:
     def _through(self, sql: str, prefix: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         low, high = 0, max(self.most, MOST_ENTRIES) - 1  # a damaged key may say anything
         try:
-            for place, *row in self._db.execute(sql, (*prefix, low, 2**62)):
-                if not isinstance(place, int) or place < low:
+            for position, *row in self._db.execute(sql, (*prefix, low, 2**62)):
+                if not isinstance(position, int) or position < low:
                     continue  # a damaged page repeats itself
                 yield tuple(row)
-                low = place + 1
+                low = position + 1
             return
         except sqlite3.Error:
             self.failed = True
         above = 2**62
         try:
-            for place, *row in self._db.execute(f"{sql} DESC", (*prefix, low, above)):
-                if isinstance(place, int) and low <= place < above:
+            for position, *row in self._db.execute(f"{sql} DESC", (*prefix, low, above)):
+                if isinstance(position, int) and low <= position < above:
                     yield tuple(row)
-                    above = place
+                    above = position
         except sqlite3.Error:
             pass
-        for wanted in range(low, min(high + 1, above)):
+        for number in range(low, min(high + 1, above)):
             try:
-                row = self._db.execute(sql, (*prefix, wanted, wanted)).fetchone()
+                row = self._db.execute(sql, (*prefix, number, number)).fetchone()
             except sqlite3.Error:
                 continue
-            if row is not None and row[0] == wanted:
+            if row is not None and row[0] == number:
                 yield tuple(row[1:])

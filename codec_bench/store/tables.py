@@ -45,8 +45,8 @@ def storable(text: str | None) -> str | None:
 
 def reason_text(reason: str | None) -> str | None:
     """Why something has no value, as the record holds it: its code with its parameters."""
-    found = as_reason(reason)
-    return None if found is None else json_text(found.as_dict())
+    diagnostic = as_reason(reason)
+    return None if diagnostic is None else json_text(diagnostic.as_dict())
 
 
 def notes_text(notes: Iterable[str]) -> str | None:
@@ -129,14 +129,14 @@ class Layout:
 
 def address(path: Path, mode: Literal["ro", "rwc"]) -> str:
     """How SQLite opens a file: for reading, or for writing, which makes it if it is not there."""
-    place = path.resolve().as_posix().replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    return f"file:{place}?mode={mode}"
+    escaped_path = path.resolve().as_posix().replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    return f"file:{escaped_path}?mode={mode}"
 
 
 def layouts(db: sqlite3.Connection) -> dict[str, Layout]:
     """The tables of a record by name."""
-    found = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").fetchall()
-    return {name: layout_of(db, name) for (name,) in found}
+    names = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").fetchall()
+    return {name: layout_of(db, name) for (name,) in names}
 
 
 @functools.cache
@@ -149,11 +149,11 @@ def layouts_of(sql: str) -> Mapping[str, Layout]:
 
 def layout_of(db: sqlite3.Connection, table: str) -> Layout:
     """One table. It has no columns if there is no such table."""
-    found = db.execute("SELECT name, type, pk FROM pragma_table_info(?)", (table,)).fetchall()
-    columns = [(name, kind.upper()) for name, kind, _ in found if name != CHECKSUM]
-    key = [name for name, _, place in sorted(found, key=lambda column: column[2]) if place]
+    table_columns = db.execute("SELECT name, type, pk FROM pragma_table_info(?)", (table,)).fetchall()
+    columns = [(name, kind.upper()) for name, kind, _ in table_columns if name != CHECKSUM]
+    key = [name for name, _, position in sorted(table_columns, key=lambda column: column[2]) if position]
     names, kinds = zip(*columns) if columns else ((), ())
-    return Layout(table, names, kinds, tuple(key), len(columns) < len(found))
+    return Layout(table, names, kinds, tuple(key), len(columns) < len(table_columns))
 
 
 def row_checksum(cells: Sequence[Any], identity: int) -> int:
@@ -255,14 +255,14 @@ class Rows:
             if before is None:
                 continue
             now = list(before)
-            for place, cell in zip(places, cells):
-                now[place] = stored(cell, layout.kinds[place])
+            for position, cell in zip(places, cells):
+                now[position] = stored(cell, layout.kinds[position])
             if now == list(before):
                 continue
             changed = ", ".join(f"{name} = ?" for name in (*columns, CHECKSUM))
             self._db.execute(
                 f"UPDATE {table} SET {changed} WHERE {layout.where_key}",
-                (*(now[place] for place in places), row_checksum(now, self._identity), *key),
+                (*(now[position] for position in places), row_checksum(now, self._identity), *key),
             )
 
     def _summed(
@@ -270,9 +270,9 @@ class Rows:
     ) -> Iterator[tuple[Any, ...]]:
         for row in rows:
             cells: list[Any] = [None] * width
-            for (place, kind), cell in zip(places, row):
+            for (position, kind), cell in zip(places, row):
                 if cell is not None:
-                    cells[place] = stored(cell, kind)
+                    cells[position] = stored(cell, kind)
             yield (*cells, row_checksum(cells, self._identity))
 
     def make_tables(self, sql: str) -> None:
@@ -282,28 +282,28 @@ class Rows:
         self.layouts = layouts(self._db)
 
 
-def gather(db: sqlite3.Connection, wanted: Sequence[Layout], records: Sequence[Path]) -> None:
+def gather(db: sqlite3.Connection, tables: Sequence[Layout], records: Sequence[Path]) -> None:
     """Copies the rows of other records into one, in the order of their keys. They get the number of its run.
 
     Args:
-        db: the record, outside of a transaction. wanted: its tables that are copied. records: the databases, which
+        db: the record, outside of a transaction. tables: its tables that are copied. records: the databases, which
             share no key.
     """
-    ((place,),) = db.execute("SELECT file FROM pragma_database_list WHERE name = 'main'")
-    db.execute("ATTACH ? AS heap", (address(Path(f"{place}.heap"), "rwc"),))
+    ((database_path,),) = db.execute("SELECT file FROM pragma_database_list WHERE name = 'main'")
+    db.execute("ATTACH ? AS heap", (address(Path(f"{database_path}.heap"), "rwc"),))
     db.execute("PRAGMA heap.journal_mode = OFF")
     db.execute("PRAGMA heap.synchronous = OFF")
     db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-    for layout in wanted:
+    for layout in tables:
         db.execute(f"CREATE TABLE heap.{layout.name} ({', '.join((*layout.columns, CHECKSUM))})")
     for record in records:
         db.execute("ATTACH ? AS part", (address(record, "ro"),))
         checksum = checksum_of(identity_of(db) ^ identity_of(db, "part"))
-        for layout in wanted:
+        for layout in tables:
             cells = ", ".join((*layout.columns, checksum))
             db.execute(f"INSERT INTO heap.{layout.name} SELECT {cells} FROM part.{layout.name}")
         db.execute("DETACH part")
-    for layout in wanted:
+    for layout in tables:
         cells = ", ".join((*layout.columns, CHECKSUM))
         order = ", ".join(layout.key)
         done = db.execute(
@@ -314,7 +314,7 @@ def gather(db: sqlite3.Connection, wanted: Sequence[Layout], records: Sequence[P
             (layout.name, max(done.rowcount, 0)),
         )
     db.execute("DETACH heap")
-    Path(f"{place}.heap").unlink()
+    Path(f"{database_path}.heap").unlink()
 
 
 @functools.cache
@@ -324,4 +324,4 @@ def _inserting(layout: Layout, columns: tuple[str, ...], ignore: bool) -> tuple[
     places = [layout.columns.index(name) for name in columns]
     verb = "INSERT OR IGNORE" if ignore else "INSERT"
     sql = f"{verb} INTO {layout.name} ({names}) VALUES ({marks})"
-    return sql, tuple((place, layout.kinds[place]) for place in places)
+    return sql, tuple((position, layout.kinds[position]) for position in places)

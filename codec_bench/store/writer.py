@@ -89,8 +89,8 @@ class RunWriter:
     def _open(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
         path = self.folder / DATABASE
         integrity.check_journals(path)
-        begun, meta = integrity.has_begun(path), dict[str, Any]()
-        if begun or integrity.read_seal(self.folder) is not None:
+        has_started, meta = integrity.has_started(path), dict[str, Any]()
+        if has_started or integrity.read_seal(self.folder) is not None:
             with closing(Run(self.folder)) as run:
                 run.check()
                 meta = run.meta
@@ -98,15 +98,15 @@ class RunWriter:
             integrity.check_results(path, meta)
         # Only now, since SQLite writes what it left next to a file into it when the file is opened for writing.
         self._db = sqlite3.connect(address(path, "rwc"), uri=True, isolation_level=None)
-        if begun:
+        if has_started:
             self._check(meta.get("fingerprint"), fingerprint, replacing)
-        self._identity = identity_of(self._db) if begun else secrets.randbits(32)
+        self._identity = identity_of(self._db) if has_started else secrets.randbits(32)
         integrity.remove_seal(self.folder)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         rows = Rows(self._db, self._identity)
         with rows.transaction():
-            if not begun:
+            if not has_started:
                 rows.make_tables(self.tables)
                 set_entries(rows, **{IDENTITY: self._identity})
             set_entries(rows, schema=SCHEMA, fingerprint=fingerprint, **{GENERATION: (meta.get(GENERATION) or 0) + 1})
@@ -119,10 +119,10 @@ class RunWriter:
 
     def _check(self, before: Any, now: dict[str, Any], replacing: Sequence[str]) -> None:
         """Refuses to continue a record that was begun differently."""
-        begun = None if before is None else before | {name: now[name] for name in replacing}
-        if begun is not None and begun != now:
+        started = None if before is None else before | {name: now[name] for name in replacing}
+        if started is not None and started != now:
             raise RunMismatch(
-                f"'{self.folder}' was begun differently: {'; '.join(differences(begun, now))}",
+                f"'{self.folder}' was begun differently: {'; '.join(differences(started, now))}",
                 hint="give another --out, or the settings that it was begun with",
             )
 
@@ -200,18 +200,18 @@ class RunWriter:
 
     def _extras(self, samples: Mapping[int, Sample], columns: Sequence[str] | None) -> Iterator[tuple[int, str]]:
         """The further columns of the samples, with those in the record, where they are not in the record yet."""
-        kept = kept_columns(samples.values()) if columns is None else columns
-        if not kept:
+        extra_columns = kept_columns(samples.values()) if columns is None else columns
+        if not extra_columns:
             return
         held = dict(self._db.execute("SELECT number, columns FROM extras").fetchall())
         for number, sample in samples.items():
             before = held.get(number)
             held_values = self._json_cell(before or "{}", f"the columns of sample {number}")
-            now = json_text({**held_values, **kept_values(sample, kept)})
+            now = json_text({**held_values, **kept_values(sample, extra_columns)})
             if now not in (before, "{}"):
                 yield number, now
 
-    def forget_failures(self) -> int:
+    def delete_failures(self) -> int:
         """Deletes the items that failed or hold a failed score, so that they run again; returns how many."""
         with self._transaction() as rows:
             bad = self._db.execute(
@@ -309,19 +309,19 @@ class RunWriter:
             for metric in metrics:
                 self._flag((self._systems[system], self._metrics[metric]), flag, unchecked)
 
-    def _flag(self, key: tuple[int, int], flag: Mapping[str, Any], wanted: bool) -> None:
-        asked = (
+    def _flag(self, key: tuple[int, int], flag: Mapping[str, Any], is_set: bool) -> None:
+        query = (
             "SELECT sample, detail FROM scores WHERE system = ? AND metric = ? AND sample > ? AND status = 'ok' "
-            f"AND instr(COALESCE(detail, ''), ?) {'=' if wanted else '>'} 0 ORDER BY sample LIMIT {_AT_ONCE}"
+            f"AND instr(COALESCE(detail, ''), ?) {'=' if is_set else '>'} 0 ORDER BY sample LIMIT {_AT_ONCE}"
         )
         last = -1
-        while held := self._db.execute(asked, (*key, last, json_text(flag))).fetchall():
+        while held := self._db.execute(query, (*key, last, json_text(flag))).fetchall():
             last = held[-1][0]
             read = [(n, self._json_cell(d or "{}", f"the detail of sample {n}")) for n, d in held]
             changed = []
             for n, d in read:
-                if d.get("flag") == (None if wanted else flag):
-                    now = {**{k: v for k, v in d.items() if k != "flag"}, **({"flag": flag} if wanted else {})}
+                if d.get("flag") == (None if is_set else flag):
+                    now = {**{k: v for k, v in d.items() if k != "flag"}, **({"flag": flag} if is_set else {})}
                     changed.append((*key, n, json_text(now) if now else None))
             with self._transaction() as rows:
                 rows.change("scores", ("detail",), changed)

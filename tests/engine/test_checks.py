@@ -70,7 +70,7 @@ def test_a_value_of_a_codec_whose_delay_cannot_be_told_says_so_in_its_row(run_it
     }
     assert flagged == {("LevelAlone", "si_sdr"), ("LevelAlone", "snr")}
     assert {r["metric"] for r in run.summary()["failures"]["reasons"] if r["status"] == "flagged"} == {"si_sdr", "snr"}
-    assert all(check.whole for check in verify_record(run.folder))
+    assert all(check.is_intact for check in verify_record(run.folder))
     again = run_it(**asked)  # nothing is flagged twice
     assert list(map(tuple, again.rows())) == list(map(tuple, run.rows()))
 
@@ -121,7 +121,7 @@ def test_merged_parts_carry_the_flags_of_one_machine(run_it, samples, checked):
     merge_records([part.folder for part in parts], out)
     with closing(Run(out)) as merged:
         assert list(map(tuple, merged.rows())) == list(map(tuple, whole.rows()))
-    assert all(check.whole for check in verify_record(out))
+    assert all(check.is_intact for check in verify_record(out))
 
 
 def test_a_part_that_could_tell_more_than_the_first_clips_changes_no_flag(run_it, tmp_path):

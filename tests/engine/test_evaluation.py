@@ -16,7 +16,7 @@ from codec_bench.engine.plan import build_plan
 from codec_bench.engine.running import Running
 from codec_bench.engine.timings import phase_of
 from codec_bench.errors import RunMismatch
-from codec_bench.store.folders import BEGUN, begun_fingerprint
+from codec_bench.store.folders import STARTED, started_fingerprint
 from codec_bench.store.writer import RunWriter
 
 ASKED = {"codec": "unprocessed,g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2}
@@ -40,7 +40,7 @@ def call(**changes):
 
 def unfinished(run):
     """Makes a finished run one that was stopped before its end."""
-    path = run.folder / BEGUN
+    path = run.folder / STARTED
     path.write_text(json.dumps({**json.loads(path.read_text()), "finished": None}))
     run.close()
 
@@ -132,7 +132,7 @@ def test_a_run_of_something_else_by_the_same_name_is_not_continued():
     run, _, _ = call()
     unfinished(run)
     # What only a loaded codec knows, such as the revision of its weights.
-    fingerprint = begun_fingerprint(run.folder)
+    fingerprint = started_fingerprint(run.folder)
     fingerprint["systems"]["g711-ulaw"]["weights_revision"] = "another"
     RunWriter(run.folder, fingerprint, replacing=["systems"]).close()
     new, words, _ = call()

@@ -97,7 +97,7 @@ class StrayJournals(Target):
             refused = True
         if stray and (sealed or log):
             assert refused, "what another copy left was read"
-        assert all(check.whole for check in verify_record(folder)) == (not refused), "verify says something else"
+        assert all(check.is_intact for check in verify_record(folder)) == (not refused), "verify says something else"
         try:
             with closing(RunWriter(folder, {})) as writer:
                 assert not refused, "a record that is refused was continued"

@@ -318,7 +318,7 @@ def rows_of(out: Path, where: str = "**/run.sqlite") -> dict[tuple, tuple]:
     """Everything that the records below a folder say of the scores; an error if one is not whole."""
     found: dict[tuple, tuple] = {}
     for database in sorted(out.glob(where)):
-        damaged = [check for check in verify_record(database.parent) if not check.whole]
+        damaged = [check for check in verify_record(database.parent) if not check.is_intact]
         if damaged:
             raise DamagedCopy(f"the record is damaged: {damaged}")
         with closing(open_run(database.parent)) as run:

@@ -521,7 +521,7 @@ class Records(Target):
             refused = True
         try:
             checks = verify_record(folder)
-            assert refused or all(check.whole for check in checks), "whole and damaged at once"
+            assert refused or all(check.is_intact for check in checks), "whole and damaged at once"
         except UserError:
             pass
         if rng.random() < 0.3 and data:

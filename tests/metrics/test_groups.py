@@ -10,7 +10,7 @@ from codec_bench import evaluate, metrics
 from codec_bench.errors import Note, UnknownName, UserError
 from codec_bench.metrics import TABLE, TOPICS, build_metric, group_names
 from codec_bench.metrics.groups import Held, Material, group_metrics, without_groups
-from codec_bench.store.folders import begun_fingerprint
+from codec_bench.store.folders import started_fingerprint
 
 ENGLISH = Material((Held(True, True, "en"),))
 
@@ -111,7 +111,7 @@ def test_a_continued_run_keeps_what_its_group_was(tmp_path, monkeypatch):
     monkeypatch.setitem(TOPICS, "rate", ("bitrate", "snr"))
     again = run(limit=2)
     assert list(again.metrics) == ["bitrate", "si_sdr"] and again.counts()["finished"] == 2
-    assert list(begun_fingerprint(tmp_path / "run")["metrics"]) == ["bitrate", "si_sdr"]
+    assert list(started_fingerprint(tmp_path / "run")["metrics"]) == ["bitrate", "si_sdr"]
 
 
 def test_the_command_lists_them_and_shows_one(command):

@@ -150,7 +150,7 @@ def test_scores_can_be_forgotten_and_made_again(tmp_path):
         writer.write_answers([pair(0), pair(1)])
         writer.write_marked([marked(0), marked(1)], {0: Reading(None, "yes"), 1: Reading(None, None, "no")})
         assert writer.scored("m") == {0, 1}
-        writer.forget_scores()
+        writer.delete_scores()
         assert writer.answered() == {0: "ok", 1: "ok"}
         assert writer.begin({"model": {}}, {"other": FACTS}, ()) == set()
         assert writer.scored("other") == set()
@@ -164,10 +164,10 @@ def test_failed_answers_are_forgotten_with_all_that_was_made_of_them(tmp_path):
         writer.write_answers([pair(0), pair(1, None, "failed"), pair(2, None, "refused")])
         items = [marked(0), marked(1, status="failed"), marked(2, status="failed")]
         writer.write_marked(items, {n: Reading(None, str(n)) for n in range(3)})
-        assert writer.forget_failed_answers() == 1
+        assert writer.delete_failed_answers() == 1
         assert writer.answered() == {0: "ok", 2: "refused"}
         assert writer.scored("m") == {0, 2}
-        assert writer.forget_failed_answers() == 0
+        assert writer.delete_failed_answers() == 0
         writer.write_answers([pair(1, "now")])
         writer.write_marked([marked(1)], {1: Reading(None, "now")})
     assert [(e.answer.status, e.reading.parsed) for e in held(tmp_path)] == [
@@ -181,7 +181,7 @@ def test_nothing_of_a_forgotten_answer_stays_with_the_next(tmp_path):
     with closing(opened(tmp_path)) as writer:
         writer.write_answers([pair(0), pair(1, None, "failed")])
         writer.write_marked([marked(0), marked(1, status="failed")], {n: Reading("heard", "read") for n in range(2)})
-        writer.forget_failed_answers()
+        writer.delete_failed_answers()
         writer.write_answers([pair(1, "now")])
     assert [(e.answer.text, e.reading) for e in held(tmp_path)] == [("yes", Reading("heard", "read")), ("now", None)]
 
@@ -193,7 +193,7 @@ def test_failed_scores_of_one_metric_are_forgotten_and_no_others(tmp_path):
         scores = {0: Score.ok(0.5, "m/1"), 1: Score.failed("no judge", "m/1"), 2: Score.undefined("no", "m/1")}
         writer.write_scores("model", "m", scores)
         writer.write_scores("model", "other", scores)
-        writer.forget_failed_scores("m")
+        writer.delete_failed_scores("m")
         assert (writer.scored("m"), writer.scored("other")) == ({0, 2}, {0, 1, 2})
 
 
@@ -225,7 +225,7 @@ def test_rules_of_scoring_are_free_until_the_first_score(tmp_path):
     with pytest.raises(RunMismatch, match=r"scored\.metrics\.m was m/2, now m/3"):
         AnswerWriter(tmp_path, rules(3))
     with closing(opened(tmp_path, rules(3), replacing=("scored",))) as writer:
-        writer.forget_scores()
+        writer.delete_scores()
     with closing(open_run(tmp_path)) as run:
         assert run.meta["fingerprint"] == rules(3)
 
@@ -359,7 +359,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path, room):
         writer.write_marked([marked(1), marked(2)], {1: Reading(None, "x"), 2: Reading(None, "x")})
     writer._db = FullDisk(real, 0)
     with pytest.raises(UserError, match="disk is full"):
-        writer.forget_scores()
+        writer.delete_scores()
     with pytest.raises(UserError, match="disk is full"):
         writer.write_scores("model", "m", {0: Score.ok(0.0, "m/1")})
     writer._db = real
@@ -376,7 +376,7 @@ def test_forgetting_failures_on_a_full_disk_loses_nothing(tmp_path):
     writer.write_marked([marked(0), marked(1, status="failed")], {})
     real, writer._db = writer._db, FullDisk(writer._db, 2)
     with pytest.raises(UserError, match="disk is full"):
-        writer.forget_failed_answers()
+        writer.delete_failed_answers()
     writer._db = real
     assert writer.answered() == {0: "ok", 1: "failed"} and writer.scored("m") == {0, 1}
     writer.write_answers([pair(2)])

@@ -164,7 +164,7 @@ def test_files_of_two_moments_give_the_sealed_numbers_or_one_sentence(moments, t
         found = rows(folder)
     except UserError:
         found = None
-    whole = all(check.whole for check in checks_of(folder))
+    whole = all(check.is_intact for check in checks_of(folder))
     assert whole == (found is not None), "verify says what the readers do"
     if found is None and not tables(folder) and not ended:
         assert names["run.sqlite"] == "middle"  # SQLite had written nothing into the file itself yet
@@ -223,7 +223,7 @@ def test_a_planted_journal_changes_nothing(moments, tmp_path):
                 with pytest.raises(DamagedRecord) as told:
                     attempt(folder)
                 assert f"run.sqlite{suffix}" in told.value.hint
-            assert not all(check.whole for check in verify_record(folder))
+            assert not all(check.is_intact for check in verify_record(folder))
             assert (folder / "run.sqlite").read_bytes() == before
             (folder / f"run.sqlite{suffix}").unlink()
             assert rows(folder) == rows(moments["finished"]), "the hint says what to do"
@@ -248,7 +248,7 @@ def test_a_seal_that_cannot_be_read_is_no_missing_one(moments, tmp_path, held):
         rows(folder)
     with pytest.raises(DamagedRecord):
         begin(folder, 40)
-    assert not all(check.whole for check in verify_record(folder))
+    assert not all(check.is_intact for check in verify_record(folder))
 
 
 def test_an_empty_or_missing_record_next_to_finished_results_is_not_begun_anew(moments, tmp_path):
@@ -277,7 +277,7 @@ def test_a_file_of_many_pages_without_a_table_is_damaged_and_not_begun_anew(mome
     for attempt in (rows, lambda place: begin(place, 40)):
         with pytest.raises(DamagedRecord):
             attempt(folder)
-    assert (folder / "run.sqlite").read_bytes() == data and not all(check.whole for check in checks_of(folder))
+    assert (folder / "run.sqlite").read_bytes() == data and not all(check.is_intact for check in checks_of(folder))
 
 
 def main(monkeypatch, capsys, *typed) -> tuple[int, str, str]:

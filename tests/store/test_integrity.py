@@ -89,7 +89,7 @@ def refused(folder: Path) -> None:
         begun(folder)
     assert "make room" not in str(continuing.value)
     assert (folder / "run.sqlite").read_bytes() == before, "a damaged record is not written to"
-    assert not all(check.whole for check in verify_record(folder))
+    assert not all(check.is_intact for check in verify_record(folder))
 
 
 HALF_DONE = """
@@ -116,14 +116,14 @@ def test_what_a_killed_process_has_half_done_is_taken_back_by_who_only_reads(mad
     subprocess.run([sys.executable, "-c", HALF_DONE, folder / "run.sqlite"], check=False)
     assert (folder / "run.sqlite-journal").stat().st_size > 0
     assert read(folder) == made[1]
-    assert all(check.whole for check in verify_record(folder))
+    assert all(check.is_intact for check in verify_record(folder))
 
 
 def test_a_whole_record_is_verified_and_reads_the_same_without_its_seal(made, tmp_path):
     for which in ("closed", "killed"):
         folder = copied(made, tmp_path, which)
         assert read(folder) == made[1] and len(made[1]) == 1200
-        assert all(check.whole for check in verify_record(folder)), verify_record(folder)
+        assert all(check.is_intact for check in verify_record(folder)), verify_record(folder)
     assert not (tmp_path / "killed" / integrity.SEAL).exists() and (tmp_path / "killed" / "run.sqlite-wal").exists()
 
 
@@ -216,7 +216,7 @@ def test_a_row_of_another_run_is_refused(made, tmp_path):
     with pytest.raises(DamagedRecord, match="row 0, 0, 7 of its table 'scores' is not as this run wrote it"):
         read(tmp_path / "scores")
     found = rescue(tmp_path / "scores", tmp_path / "new")
-    assert found.lost_items == 2 and found.parts["scores"].lost == 4
+    assert found.missing_items == 2 and found.parts["scores"].missing == 4
     writer, finished = begun(tmp_path / "new")
     fill(writer, finished)
     writer.close()
@@ -272,11 +272,11 @@ def test_what_is_whole_is_saved_and_the_rest_runs_again(made, tmp_path, sealed):
     data[middle : middle + 8192] = bytes(8192)
     data[middle - 4096 + 2000] ^= 1
     path.write_bytes(data[:-4096])
-    checks = {check.what: check for check in verify_record(folder)}
-    assert not checks["items"].whole
+    checks = {check.name: check for check in verify_record(folder)}
+    assert not checks["items"].is_intact
     found = rescue(folder, tmp_path / "new")
-    assert 100 < len(found.items) < 600 and found.lost_items == 600 - len(found.items)
-    assert checks["items"].found == f"{len(found.items)} of 600 are whole"
+    assert 100 < len(found.items) < 600 and found.missing_items == 600 - len(found.items)
+    assert checks["items"].description == f"{len(found.items)} of 600 are whole"
     expected = {row[:3]: row for row in made[1]}
     saved = read(tmp_path / "new")
     assert len(saved) == 2 * len(found.items) and all(row == expected[row[:3]] for row in saved)
@@ -312,7 +312,7 @@ def test_answers_are_saved_and_the_lost_ones_are_asked_again(tmp_path):
     edit(tmp_path / "run", "DELETE FROM questions WHERE number = 12")
     edit(tmp_path / "run", "UPDATE scores SET value = 5 WHERE sample = 13")
     found = rescue(tmp_path / "run", tmp_path / "new")
-    assert found.answers == set(range(200)) - {11, 12} and found.lost_answers == 2
+    assert found.answers == set(range(200)) - {11, 12} and found.missing_answers == 2
     with closing(AnswerWriter(tmp_path / "new", {"asked": {}, "scored": {}})) as again:
         assert set(again.answered()) == found.answers
     with closing(Run(tmp_path / "new")) as run:
@@ -342,7 +342,7 @@ def test_an_answer_whose_earlier_rounds_are_lost_is_asked_again(tmp_path, damage
     writer.close()
     edit(tmp_path / "run", damage)
     found = rescue(tmp_path / "run", tmp_path / "new")
-    assert (found.answers, found.lost_answers, found.lost_items) == ({0, 2, 3}, 1, 1)
+    assert (found.answers, found.missing_answers, found.missing_items) == ({0, 2, 3}, 1, 1)
     with closing(Run(tmp_path / "new")) as run:
         assert {e.question.id: [said.text for said, _ in e.turns] for e in exchanges(run)} == {
             "q0": ["first"],

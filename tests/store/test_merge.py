@@ -96,7 +96,7 @@ def test_the_merged_record_is_that_of_one_machine(tmp_path, parts):
     merged = merge_records(parts[::-1], tmp_path / "merged")
     assert merged.complete and merged.parts == (1, 2, 3, 4) == merged.added
     assert rows(merged.folder) == rows(whole)
-    assert all(check.whole for check in verify_record(merged.folder))
+    assert all(check.is_intact for check in verify_record(merged.folder))
     with closing(Run(merged.folder)) as run, closing(Run(whole)) as one:
         assert list(run.rows()) == list(one.rows())
         # The check of one part found something of the other system, so that nobody is the best in the merged run.
@@ -133,7 +133,7 @@ def test_parts_can_be_added_later(tmp_path, parts):
     assert merge_records(parts, out).added == ()
     with closing(RunWriter(parts[0], {"data": "d", "shard": "1/4"})) as writer:
         writer.begin(SYSTEMS, METRICS, part_of(Source("made", list(SAMPLES)), Shard(1, 4)))
-        writer.forget_failures()
+        writer.delete_failures()
     with pytest.raises(UserError, match=r"shard 1/4 in .* has changed since it was merged"):
         merge_records(parts, out)
 
@@ -241,6 +241,6 @@ def test_a_part_that_tells_what_another_could_not_takes_the_flag_away(tmp_path, 
             assert valued and all(
                 ('"flag":"unknown"' in row.detail.replace(" ", "")) == (row.system in of) for row in valued
             )
-        assert all(check.whole for check in verify_record(out))
+        assert all(check.is_intact for check in verify_record(out))
     ones = [row for row in rows(out)["scores"] if row[0] == 0]
     assert ones == sorted(row for part in plain for row in part if row[0] == 0)

@@ -136,7 +136,7 @@ def judge_check(
             done = _ask(run_place.path, plan, judge, settings, terms, running)
         except UserError:
             if (
-                run_place.made and not (run_place.path / ANSWERS).exists()
+                run_place.is_new and not (run_place.path / ANSWERS).exists()
             ):  # so that a check that is refused leaves no folder
                 (run_place.path / CHECK_FILE).unlink()
                 shutil.rmtree(run_place.path / QUESTIONS, ignore_errors=True)

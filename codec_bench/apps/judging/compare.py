@@ -272,7 +272,7 @@ def _copied(run: Run, copy: Path, *, without_scores: bool) -> Path:
             shutil.copytree(run.folder, complete)
             if without_scores:
                 with closing(AnswerWriter(complete, run.meta["fingerprint"])) as writer:
-                    writer.forget_scores()
+                    writer.delete_scores()
             complete.replace(copy)
     with closing(Run(copy)) as there:
         texts = [[(one.question.id, one.answer.text) for one in exchanges(of)] for of in (run, there)]

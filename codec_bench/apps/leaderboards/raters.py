@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from codec_bench.benchmark.judge.metric import STEM, is_judge_metric, published_judge
 from codec_bench.errors import UserError
-from codec_bench.store.judge_successions import Succession, kept_successions
+from codec_bench.store.judge_successions import Succession, saved_successions
 from codec_bench.store.judge_tests import NOT_TESTED
 
 UNNAMED = "a judge that is not among the models here"
@@ -97,7 +97,7 @@ def bridges(columns: Mapping[str, Sequence[Rater]], factors: Mapping[str, int]) 
     Args:
         columns: the judges by column. factors: from a rubric's unit to that of the column.
     """
-    known = kept_successions() if any(len(held) > 1 for held in columns.values()) else []
+    known = saved_successions() if any(len(held) > 1 for held in columns.values()) else []
     of: dict[str, list[str]] = {}
     for column, raters in columns.items():
         for first, second in combinations(raters, 2):
@@ -112,7 +112,7 @@ def _between(first: Rater, second: Rater, known: Sequence[Succession], factor: i
         return
     rubric = second.rubric or first.rubric
     for one in known:
-        sides = one.side(first.judge, first.served), one.side(second.judge, second.served)
+        sides = one.name_of(first.judge, first.served), one.name_of(second.judge, second.served)
         if one.rubric == rubric and None not in sides and sides[0] != sides[1]:
             words = f"{one.words_in(factor)}, measured over {one.offset.n:,} answers"
             yield f"{words} with {rubric.removeprefix(f'{STEM}/')}; the two are not ranked against each other"

@@ -43,7 +43,7 @@ from codec_bench.registry import code_hash, is_own_code
 from codec_bench.stats.answers import wordings_text
 from codec_bench.stats.controls import CONTROL, Control
 from codec_bench.store.answers import AnswerWriter
-from codec_bench.store.draws import ALL_ROTATIONS, GIVEN
+from codec_bench.store.draws import ALL_ROTATIONS, AS_WRITTEN
 from codec_bench.store.record import DATABASE, Run
 from codec_bench.types import Request
 
@@ -157,7 +157,7 @@ def _planned(one: Benchmark, model: Model, request: BenchmarkRequest) -> _Plan:
     repeats, choices = _how_often(one, prompt, model, request)
     window_of(one.windows, model.info)
     check_control(request.control, one, prompt, model.info.name)
-    orders = partial(arranged, how=choices, seed=request.seed) if choices != GIVEN else None
+    orders = partial(arranged, how=choices, seed=request.seed) if choices != AS_WRITTEN else None
     asked = controlled(questions, request.control, request.seed)
     drawn = Draws(asked, repeats, prompt.wording_of, orders, rotated=choices == ALL_ROTATIONS)
     return _Plan(questions, prompt, decoding, repeats, choices, drawn)
@@ -246,7 +246,7 @@ async def _ask_one(
     rules = scored(one, scheme, request) if scheme is not None else begun.get("scored", {})
     asked = {
         **one.asked, "limit": request.limit, "repeats": repeats, "prompt": prompt.identity, "model": identity, "seed": request.seed, "revision": questions.revision, "decoding": decoding,
-        **({"choices": choices} if choices != GIVEN else {}), **({CONTROL: request.control.told} if request.control else {}),
+        **({"choices": choices} if choices != AS_WRITTEN else {}), **({CONTROL: request.control.told} if request.control else {}),
     }  # fmt: skip
     before = as_begun(asked, begun.get("asked", {}), folder)
     shard = None if request.shard is None else str(request.shard)
@@ -254,7 +254,7 @@ async def _ask_one(
         if before != asked:
             grow(writer, drawn, asked)
         if request.running.retry_failed:
-            writer.forget_failed_answers()
+            writer.delete_failed_answers()
         answered = writer.answered()
         # How many rotations a question has, and which shard it is in, is known when it is read.
         total = 0 if rotated or shard is not None else (questions.total or 0) * repeats
@@ -309,7 +309,7 @@ def _how_often(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkR
     """
     each = prompt.wording == EACH and prompt.wordings > 0
     repeats = prompt.wordings if each else request.repeats
-    choices = request.choices if one.offers else GIVEN
+    choices = request.choices if one.offers else AS_WRITTEN
     if choices == ALL_ROTATIONS and repeats > 1:
         raise UserError(
             f"'{one.name}' would be asked {repeats} times in every rotation of its options; each rotation is asked once",
@@ -325,7 +325,7 @@ def _renders(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkReq
     seed, control = request.seed, request.control
 
     def plain(question: Question) -> Request:
-        return prompt.render(question if control.question == GIVEN else without_question(question))
+        return prompt.render(question if control.question == AS_WRITTEN else without_question(question))
 
     def render(question: Question) -> Request:
         made = plain(question)
@@ -428,7 +428,7 @@ def _describe(
         **({"repeats": request.repeats} if request.repeats > 1 else {}),
         **({"shard": str(request.shard)} if request.shard is not None else {}),
         **({"prompts": request.prompts} if request.prompts != SEEDED else {}),
-        **({"choices": request.choices} if request.choices != GIVEN and one.offers else {}), **request.control.told, **({"baseline": request.baseline} if request.baseline is not None else {}),
+        **({"choices": request.choices} if request.choices != AS_WRITTEN and one.offers else {}), **request.control.told, **({"baseline": request.baseline} if request.baseline is not None else {}),
     }  # fmt: skip
     writer.set_meta(
         config=config, arguments=dict(request.arguments), benchmark=one.described, answer_steps=list(answer_steps), **run_on(),

@@ -18,7 +18,7 @@ from codec_bench.benchmark.asking.question_loop import plain_fields
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import RunMismatch
 from codec_bench.stats.controls import ANOTHER, CONTROL
-from codec_bench.store.answers import AnswerWriter, Place, content_of
+from codec_bench.store.answers import AnswerWriter, NewPosition, content_of
 from codec_bench.store.tables import storable
 
 
@@ -74,7 +74,7 @@ def grow(writer: AnswerWriter, questions: Iterable[Question], asked: Mapping[str
             continue
         if before[1] != content_of(plain_fields(question.fields), question.references):
             raise _misfit(writer, f"holds another question under the id '{question.id}'")
-        places[before[0]] = Place(number, question.draw_of, question.draw)
+        places[before[0]] = NewPosition(number, question.draw_of, question.draw)
     if held:
         raise _misfit(writer, f"does not hold the question '{next(iter(held))}'")
     writer.renumber(places, asked)

@@ -28,8 +28,8 @@ from codec_bench.models import option_hint, takes
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.store.answers import TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
-from codec_bench.store.kept_sounds import keep_sound
 from codec_bench.store.rows import SOUND
+from codec_bench.store.sound_files import keep_sound
 from codec_bench.types import Audio, Request, Response
 
 WRITE_ANSWERS = 64

@@ -20,7 +20,7 @@ from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import AudioError
 from codec_bench.messages import Diagnostic
 from codec_bench.store.answers import AnswerRecord
-from codec_bench.store.kept_sounds import check_sound
+from codec_bench.store.sound_files import check_sound
 from codec_bench.types import Message, Request
 
 

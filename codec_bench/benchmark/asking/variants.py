@@ -41,7 +41,7 @@ from codec_bench.benchmark.reading.words import plain
 from codec_bench.errors import UserError
 from codec_bench.models import option_hint
 from codec_bench.models.base import Model
-from codec_bench.store.draws import ALL_ROTATIONS, GIVEN, ORDER, SHUFFLED, WORDING
+from codec_bench.store.draws import ALL_ROTATIONS, AS_WRITTEN, ORDER, SHUFFLED, WORDING
 from codec_bench.types import Request
 
 MOST = 1_000
@@ -148,7 +148,7 @@ def with_seed(request: Request, seed: int, draw: int = 0, *, draws: bool = False
     return replace(request, parameters={**request.parameters, "seed": drawn})
 
 
-ORDERS = (GIVEN, SHUFFLED, ALL_ROTATIONS)
+ORDERS = (AS_WRITTEN, SHUFFLED, ALL_ROTATIONS)
 PLACE, ROTATION = "right_answer_at", "rotation"
 """Names of the subsets that the places of the right answer and the rotations form."""
 _POINTS = re.compile(
@@ -177,7 +177,7 @@ def arranged(question: Question, how: str, seed: int) -> list[Question]:
     Returns:
         One question, or with `all-rotations` as many as it has options.
     """
-    choices = choices_of(question.fields) if how != GIVEN else {}
+    choices = choices_of(question.fields) if how != AS_WRITTEN else {}
     letters = list(choices)
     # A list may be longer than the alphabet.
     if not 2 <= len(letters) < len(LETTERS) or any(_POINTS.search(text) for text in choices.values()):

@@ -33,10 +33,10 @@ from codec_bench.errors import AudioError
 from codec_bench.messages import Diagnostic
 from codec_bench.registry import lent
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
-from codec_bench.store.kept_sounds import check_sound
 from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.store.record import Run
 from codec_bench.store.rows import IGNORED_FORMAT, NO_ANSWER, SOUND, ItemRecord
+from codec_bench.store.sound_files import check_sound
 from codec_bench.store.statuses import FAILURES, NO_FAILURE
 from codec_bench.text.degenerate_answers import find_degeneracies
 from codec_bench.types import SPOKEN, Sample, Score, Status

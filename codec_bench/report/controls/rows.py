@@ -12,7 +12,7 @@ from typing import NamedTuple
 from codec_bench.report.numbers import decimals, number, plain, shown_unit
 from codec_bench.stats.controls import NONE, Controlled
 from codec_bench.stats.summary_types import Estimate, Summary
-from codec_bench.store.draws import GIVEN
+from codec_bench.store.draws import AS_WRITTEN
 
 HEADS = (
     "given instead",
@@ -102,7 +102,7 @@ def _sentence(one: Controlled) -> str:
 
 def _against(one: Controlled) -> str:
     if one.sound == NONE:
-        return "the text" if one.question == GIVEN else "the options"
+        return "the text" if one.question == AS_WRITTEN else "the options"
     return one.control
 
 

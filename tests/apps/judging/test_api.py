@@ -11,7 +11,7 @@ from codec_bench.apps.judging.planted import planted, text_rubrics
 from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
-from codec_bench.store.judge_tests import HEARING, NOT_TESTED, judge_words, kept_test
+from codec_bench.store.judge_tests import HEARING, NOT_TESTED, judge_words, saved_test
 
 LABEL = "openai-chat:m"
 PRICED = {"prices": {"input": 1.0, "output": 2.0, "audio_tokens_s": 10}}
@@ -21,7 +21,7 @@ def test_what_was_found_is_kept_and_stands_beside_numbers(two, check, judge):
     assert judge_words(LABEL, "rating/instruct-tts-1/openai-chat:m", True) == NOT_TESTED
     found = check(parts="sounds")
     assert (
-        kept_test(LABEL) == found.test and json.loads((found.folder / "test.json").read_text()) == found.test.as_dict()
+        saved_test(LABEL) == found.test and json.loads((found.folder / "test.json").read_text()) == found.test.as_dict()
     )
     part = found.test.parts[HEARING]
     said = f"judge tested {part.date}: J 1.00 [{part.j.low:.2f}, 1.00]"
@@ -33,7 +33,7 @@ def test_what_was_found_is_kept_and_stands_beside_numbers(two, check, judge):
     assert judge_words(LABEL, "rating/absolute-1-5-1/x", False) == f"{NOT_TESTED} with this rubric"
     assert judge_words("openai-chat:other", "rating/instruct-tts-1/x", True) == NOT_TESTED
     # A later check of texts keeps what is known of its ears.
-    assert set(check(out="texts", parts="texts", rubrics="absolute-1-5").test.parts) < set(kept_test(LABEL).parts)
+    assert set(check(out="texts", parts="texts", rubrics="absolute-1-5").test.parts) < set(saved_test(LABEL).parts)
 
 
 def test_a_check_that_was_stopped_goes_on(two, check, judge):
@@ -88,7 +88,7 @@ def test_what_it_costs_is_said_before_anything_is_asked(two, check, judge):
         running=Running(on_estimate=told.append),
     )
     assert judge.calls == 0 and [one.benchmark for one in found.previews] == [HEARING, "marks-absolute-1-5"]
-    assert all("USD" in one.cost for one in found.previews) and not kept_test(LABEL).parts
+    assert all("USD" in one.cost for one in found.previews) and not saved_test(LABEL).parts
     check(parts="sounds", options=PRICED, running=Running(on_estimate=lambda words: told.append((judge.calls, words))))
     ((calls, words),) = told
     assert calls == 0 and words.startswith("hearing: 96 questions with ") and "USD" in words

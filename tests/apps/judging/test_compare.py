@@ -18,7 +18,7 @@ from codec_bench.report.page.collect import collect
 from codec_bench.report.page.columns import side_by_side
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import AnswerWriter
-from codec_bench.store.judge_successions import kept_successions
+from codec_bench.store.judge_successions import saved_successions
 from codec_bench.store.judge_tests import NOT_TESTED
 from codec_bench.store.record import Run
 
@@ -131,7 +131,7 @@ def test_what_a_new_judge_changes_is_told(marked, url):
         -2.0,
         0.0,
     ]
-    assert found.ranks.value == 1.0 and found.lost == 0 and found.served == (["old-1"], ["new-1"])
+    assert found.ranks.value == 1.0 and found.unmarked == 0 and found.served == (["old-1"], ["new-1"])
     half = (found.offset.high - found.offset.low) / 2
     assert found.words == f"by {found.new}, minus 0.50 ± {half:.2f} beside {found.old}"
     assert (marked["runs"] / "mine" / "good" / "run.sqlite").read_bytes() == before, "the run itself stays as it is"
@@ -199,7 +199,7 @@ def test_a_board_has_a_row_for_each_judge_and_shows_the_bridge_where_there_is_on
     assert all(not row.complete and row.average is None for row in both.rows), "nothing is ranked"
     half = 10 * (found.offset.high - found.offset.low) / 2
     told = f"Mine: by {found.new}, minus 5.00 ± {half:.2f} beside {found.old}, measured over 48 answers with alpaca-1-10-b2d44e9c; the two are not ranked against each other"
-    assert both.judges == [told] and kept_successions() == [found]
+    assert both.judges == [told] and saved_successions() == [found]
     path = marked["runs"].parent / "board.yaml"
     code, out, err = command("leaderboard", path, marked["runs"], marked["out"], "--json")
     held = json.loads(out)

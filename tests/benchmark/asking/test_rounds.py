@@ -50,7 +50,7 @@ def ask(folder, model, questions, *, wants="text", cache=None, again=False):
     with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
         writer.begin({"told": {}}, {"m": FACTS}, ())
         if again:
-            writer.forget_failed_answers()
+            writer.delete_failed_answers()
         keep, tell = (lambda n: False), (lambda *now: None)
         phase = Asking(model, model.start, prompt.render, writer, keep, every, tell, in_rounds=True)
         asyncio.run(phase.run(questions, writer.answered()))
@@ -161,7 +161,7 @@ def test_rounds_that_are_all_empty_at_the_limit_of_length_leave_no_turns(tmp_pat
     with pytest.raises(UserError, match="the first 8 answers of 'told' are empty"):
         ask(tmp_path, model, [question(f"q{n}", 3) for n in range(9)])
     with closing(AnswerWriter(tmp_path, {"asked": {}, "scored": {}})) as writer:
-        assert not writer.asked_anything() and len(model.asked) == 8
+        assert not writer.has_requests() and len(model.asked) == 8
 
 
 @pytest.mark.parametrize("words", [None, "in words"])

@@ -316,7 +316,7 @@ def test_failed_verdicts_can_be_asked_for_again(tmp_path, rubric):
     judge_answers(tmp_path, Told(lambda r: Response.failed("down") if r.id == "q#1#0" else "5"), ["a", "b", None, "d"])
     writer, _ = answers(tmp_path, ["a", "b", None, "d"])
     with closing(writer):
-        writer.forget_failed_scores(NAME)
+        writer.delete_failed_scores(NAME)
     again = Told(lambda r: "9")
     found = judge_answers(tmp_path, again, ["a", "b", None, "d"])
     assert again.asked == ["q#1#0"] and [s.value for s in found.values()] == [5.0, 9.0, None, 5.0]

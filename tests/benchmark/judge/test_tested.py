@@ -24,7 +24,7 @@ from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.models import served_words
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary import summarise
-from codec_bench.store.judge_tests import NOT_TESTED, Figure, JudgeTest, PartTest, keep_test, kept_test
+from codec_bench.store.judge_tests import NOT_TESTED, Figure, JudgeTest, PartTest, keep_test, saved_test
 
 RUBRIC = "rating/alpaca-1-10-"
 LABEL = "openai-chat:m"
@@ -139,7 +139,7 @@ def test_the_test_of_a_judge_is_said_everywhere(rated, command, monkeypatch, tmp
     # The record holds the test for readers who have not made it, and what they know themselves stands before it.
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "elsewhere"))
     folder = tmp_path / "second" / "mine" / "fixed"
-    assert not kept_test(LABEL).parts and all(SAID in text for text in shown(command, folder).values())
+    assert not saved_test(LABEL).parts and all(SAID in text for text in shown(command, folder).values())
     keep_test(part(JudgeMetric("alpaca-1-10").protocol, served=("judge-0",)))
     told = f"{SAID} of judge-0, and judge-1 gave these verdicts"
     assert all(told in text for text in shown(command, folder).values())
@@ -189,7 +189,7 @@ def test_a_file_that_is_not_a_test_is_one_sentence(rated, command, tmp_path):
     path = keep_test(part(JudgeMetric("alpaca-1-10").protocol))
     path.write_text('{"judge": 3}')
     with pytest.raises(UserError, match="is not the test of a judge"):
-        kept_test(LABEL)
+        saved_test(LABEL)
 
 
 def test_benchmarks_say_by_whom_their_published_numbers_are_and_until_when():

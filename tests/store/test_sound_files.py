@@ -13,8 +13,8 @@ from codec_bench.benchmark.judging import _clip
 from codec_bench.benchmark.scoring.scoring import _spoken_samples
 from codec_bench.errors import AudioError, DamagedRecord
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, exchanges
-from codec_bench.store.kept_sounds import check_sound, keep_sound
 from codec_bench.store.record import Run
+from codec_bench.store.sound_files import check_sound, keep_sound
 from codec_bench.types import Audio
 
 RATE = 16_000

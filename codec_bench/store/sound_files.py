@@ -29,12 +29,12 @@ def keep_sound(folder: Path, stem: str, audio: Audio) -> str:
     content = flac_bytes(audio)
     target = folder / f"{stem}-{_hash(content)}.flac"
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_suffix(f".{os.getpid()}.part")
+    temporary = target.with_suffix(f".{os.getpid()}.part")
     try:
-        part.write_bytes(content)
-        os.replace(part, target)
+        temporary.write_bytes(content)
+        os.replace(temporary, target)
     finally:
-        part.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     for other in target.parent.glob(f"{Path(stem).name}-*.flac"):
         if other != target and _HASH.fullmatch(other.name.removeprefix(Path(stem).name)):
             other.unlink()
