@@ -69,5 +69,5 @@ def _check_evaluation(evaluation: Evaluation) -> None:
     plan = build_plan(evaluation.systems, evaluation.metrics, evaluation.options, evaluation.source.languages)
     for system in plan.systems:
         if system.stage is not None and system.codec is not None:
-            require_codec(system.codec, system.asked)
+            require_codec(system.codec, system.spec)
             require_weights(system.codec, **system.stage.options)

@@ -14,7 +14,7 @@ from codec_bench.config.option import documented
 from codec_bench.config.request import EvalRequest
 from codec_bench.data import broken_down, data_name, open_source, with_trials
 from codec_bench.engine.evaluation import Evaluation
-from codec_bench.engine.extend import in_begun_order
+from codec_bench.engine.extend import restore_sample_order
 from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.metrics import chosen_metrics
@@ -104,7 +104,7 @@ def prepare(
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
     if trials is not None:
         source = with_trials(source, Path(trials))
-    source = in_begun_order(source, growing, limit=limit, seed=seed)
+    source = restore_sample_order(source, growing, limit=limit, seed=seed)
     chosen, groups = expand_metrics(requested, source, out, coded=True, options=options)
     request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit, **groups}
     if trials is not None:

@@ -32,7 +32,7 @@ from codec_bench.config.run_request import RunRequest
 from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard, with_trials
 from codec_bench.data.source import with_problem
 from codec_bench.engine.evaluation import Evaluation, execute
-from codec_bench.engine.extend import in_begun_order
+from codec_bench.engine.extend import restore_sample_order
 from codec_bench.engine.running import Running, chosen_running
 from codec_bench.engine.systems import Codecs, System, read_systems
 from codec_bench.errors import AnswersPending, MissingExtra, UnknownName, UserError
@@ -452,7 +452,7 @@ def run_codecs(
     systems, benchmarks, settings = _resolve_codecs(benchmark, codec, options)
     known = {
         "benchmark": [{"asked": one.asked, "metrics": list(one.metrics)} for one in benchmarks], "options": settings,
-        **_base_identity([system.asked for system in systems], os.fspath(data) if data is not None else None, seed, limit, part),
+        **_base_identity([system.spec for system in systems], os.fspath(data) if data is not None else None, seed, limit, part),
     }  # fmt: skip
     runs: dict[tuple[str, str], Run] = {}
     with _open_folder(out, known, False, running) as place:
@@ -521,7 +521,7 @@ def _codec_evaluation(
     if one.data.trials is not None:
         trials = Path(one.entry.file).parent / one.data.trials
         source = with_trials(source, trials if trials.is_file() else Path(one.data.trials))
-    source = in_begun_order(source, folder, limit=limit, seed=seed)
+    source = restore_sample_order(source, folder, limit=limit, seed=seed)
     request = {
         "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
         "mirror": os.fspath(data) if data is not None else None,

@@ -18,7 +18,7 @@ from codec_bench.data import Source, broken_down, data_name, match_estimates, op
 from codec_bench.data.layouts import Role
 from codec_bench.data.roles import with_role
 from codec_bench.engine.evaluation import Evaluation
-from codec_bench.engine.extend import in_begun_order
+from codec_bench.engine.extend import restore_sample_order
 from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import System, read_generated
 from codec_bench.errors import Note, UserError, first_of
@@ -114,19 +114,19 @@ def prepare(
     if trials is not None:
         source = with_trials(source, Path(trials))
     source, role = with_role(source, reference)
-    source = in_begun_order(source, growing, limit=limit, seed=seed)
+    source = restore_sample_order(source, growing, limit=limit, seed=seed)
     outputs = _order_recorded_first(outputs, growing)
     is_prompted = role == "prompt"
     systems = [
-        replace(system, made=_match_system(system, source, audio, role), is_prompted=is_prompted)
+        replace(system, source=_match_system(system, source, audio, role), is_prompted=is_prompted)
         for system, audio in outputs
     ]
     alone = systems[0] if len(systems) == 1 and not systems[0].titled else None
     names: Any = data_name(outputs[0][1]) if alone else {system.name: data_name(audio) for system, audio in outputs}
-    matched = [(system, system.made or source) for system in systems]
+    matched = [(system, system.source or source) for system in systems]
     for system, pairs in matched:
         _check_match(system, pairs, allow_same)
-    choices = {system.asked: pairs.taken for system, pairs in matched if pairs.taken}
+    choices = {system.spec: pairs.taken for system, pairs in matched if pairs.taken}
     chosen, groups = expand_metrics(requested, source, out, coded=False, options=options, prompted=is_prompted)
     if is_prompted:
         _check_needs(chosen)
@@ -158,11 +158,11 @@ def _check_match(system: System, matched: Source, allow_same: bool) -> None:
         UserError: the estimates are the references.
     """
     if matched.taken:
-        warnings.warn(f"the generated audio of '{system.asked}' is {matched.taken}", Note, stacklevel=3)
+        warnings.warn(f"the generated audio of '{system.spec}' is {matched.taken}", Note, stacklevel=3)
     same = None if allow_same else sameness(matched.samples)
     if same is not None:
         raise UserError(
-            f"'{system.asked}' is the reference audio: {same}",
+            f"'{system.spec}' is the reference audio: {same}",
             hint="name the folder of the generated audio; for a lossless system add --allow-same (allow_same=True)",
         )
 

@@ -57,7 +57,7 @@ class Segments:
         count = math.prod(region.shape)
         return np.frombuffer(memory, np.float32, count, region.offset).reshape(region.shape)
 
-    def forget(self, names: list[str]) -> None:
+    def detach(self, names: list[str]) -> None:
         """Drops segments that the owner has closed; each is unmapped when no view of it is left."""
         for name in names:
             self._maps.pop(name, None)
@@ -92,14 +92,14 @@ class _Segment:
         return None
 
     def give(self, offset: int, nbytes: int) -> None:
-        place = bisect(self.free, (offset, nbytes))
-        if place < len(self.free) and offset + nbytes == self.free[place][0]:
-            nbytes += self.free.pop(place)[1]
-        if place and sum(self.free[place - 1]) == offset:
-            place -= 1
-            offset, before = self.free.pop(place)
+        index = bisect(self.free, (offset, nbytes))
+        if index < len(self.free) and offset + nbytes == self.free[index][0]:
+            nbytes += self.free.pop(index)[1]
+        if index and sum(self.free[index - 1]) == offset:
+            index -= 1
+            offset, before = self.free.pop(index)
             nbytes += before
-        self.free.insert(place, (offset, nbytes))
+        self.free.insert(index, (offset, nbytes))
         self._most = max(self._most, nbytes)
 
     def close(self) -> None:
@@ -142,10 +142,10 @@ class Arena:
 
     def shrink(self, region: Region, used: int) -> None:
         """Frees a region but for its first `used` bytes, which regions inside it now hold and are freed one by one."""
-        kept, whole = rounded(used), rounded(region.nbytes)
-        if kept < whole:
+        used_bytes, allocated = rounded(used), rounded(region.nbytes)
+        if used_bytes < allocated:
             with self._lock:
-                self._segments[region.segment].give(region.offset + kept, whole - kept)
+                self._segments[region.segment].give(region.offset + used_bytes, allocated - used_bytes)
 
     def view(self, region: Region) -> np.ndarray:
         """The array of a region."""
@@ -168,7 +168,7 @@ class Arena:
         """
         with self._lock:
             empty = [n for n, s in self._segments.items() if s.size > self._segment_bytes and s.free == [(0, s.size)]]
-            self._mapped.forget(empty)
+            self._mapped.detach(empty)
             for name in empty:
                 self._segments.pop(name).close()
         return empty
@@ -177,7 +177,7 @@ class Arena:
         """Closes all segments; returns their names, which workers that stay should forget."""
         with self._lock:
             names = list(self._segments)
-            self._mapped.forget(names)
+            self._mapped.detach(names)
             for segment in self._segments.values():
                 segment.close()
             self._segments.clear()

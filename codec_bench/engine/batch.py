@@ -45,7 +45,7 @@ _FAILED_AT_FIRST = 3
 _MAX_IDLE_DEATHS = 6
 _STARTED_S = 20.0
 """A worker that lived so long has started; why it ended says nothing of the next one."""
-_LOST_AT_MOST = 4  # one item that fails its device every time ends two workers by itself
+_MAX_DEVICE_FAILURES = 4  # one item that fails its device every time ends two workers by itself
 
 
 @dataclass(slots=True, eq=False)
@@ -123,7 +123,7 @@ class Stage(Budget):
         """Takes the items of the next batch, or one that must be sent alone."""
         first = self.waiting.first
         if first.alone:
-            chosen = [self._unlike_failed() or first]
+            chosen = [self._pick_after_failure() or first]
         elif self.waiting.on_ladder:
             chosen = self.waiting.on_rungs(self._level_s(room_s))
         else:
@@ -131,7 +131,7 @@ class Stage(Budget):
         self.waiting.remove(chosen)
         return chosen
 
-    def _unlike_failed(self) -> Work | None:
+    def _pick_after_failure(self) -> Work | None:
         """After one failure the longest item, after two the shortest, while there is no result: not all lengths may
         fail.
         """
@@ -196,7 +196,7 @@ class Dispatcher:
         self.stages: dict[str, Stage] = {}
         self._order = 0
         self._idle_deaths = 0
-        self._lost: Counter[str] = Counter()  # how often in a row each device failed
+        self._device_failures: Counter[str] = Counter()  # how often in a row each device failed
 
     def add(
         self,
@@ -319,7 +319,7 @@ class Dispatcher:
         stage.items += len(batch.works)
         stage.audio_s += batch.audio_s
         if isinstance(event.outcome, list):
-            self._lost.pop(batch.device, None)
+            self._device_failures.pop(batch.device, None)
             stage.gave += len(batch.works)
             if event.memory is not None:
                 stage.measured(size_s, *event.memory)
@@ -365,25 +365,25 @@ class Dispatcher:
             else:
                 again.append(work)
         self.stages[batch.key].waiting.give_back(again)
-        if event.lost:
-            self._count_lost(batch.device)
+        if event.is_device_unusable:
+            self._count_device_failure(batch.device)
 
-    def _count_lost(self, device: str) -> None:
+    def _count_device_failure(self, device: str) -> None:
         """Gives a device up that failed several times in a row, without a result in between.
 
         Raises:
             UserError: there is no other.
         """
-        self._lost[device] += 1
-        if self._lost[device] < _LOST_AT_MOST:
+        self._device_failures[device] += 1
+        if self._device_failures[device] < _MAX_DEVICE_FAILURES:
             return
         self._without(
             device,
-            f"'{device}' failed {_LOST_AT_MOST} times in a row, in new processes too",
+            f"'{device}' failed {_MAX_DEVICE_FAILURES} times in a row, in new processes too",
             f"run the same command again when the device works, or with --device cpu; {self._log} has its errors",
         )
 
-    def _without(self, device: str, said: str, hint: str) -> None:
+    def _without(self, device: str, problem: str, hint: str) -> None:
         """Goes on without a device.
 
         Raises:
@@ -393,8 +393,8 @@ class Dispatcher:
         for batch in held:
             self.stages[batch.key].waiting.give_back(batch.works)
         if not self._pool.retire(device):
-            raise UserError(f"{said}; what is computed is kept", hint=hint)
-        warnings.warn(f"{said}; the run goes on without it", stacklevel=2)
+            raise UserError(f"{problem}; what is computed is kept", hint=hint)
+        warnings.warn(f"{problem}; the run goes on without it", stacklevel=2)
 
     def _give_up(self, work: Work, batch: Batch, event: Died) -> None:
         stage = self.stages[batch.key]

@@ -128,12 +128,12 @@ class FeatureMemory:
 
     def get(self, key: str) -> dict[str, Any] | None:
         """A feature, or None."""
-        if (found := self._held.get(key)) is None:
+        if (entry := self._held.get(key)) is None:
             self.misses += 1
             return None
         self.hits += 1
         self._held.move_to_end(key)
-        return found[0]
+        return entry[0]
 
     def put(self, key: str, result: dict[str, Any]) -> None:
         """Keeps a feature."""

@@ -59,7 +59,7 @@ class Checks:
         self._parcels: dict[str, str] = {}
         self._open: set[str] = set()
         self._sent: dict[str, tuple[str, CheckResult]] = {}
-        self.found: dict[str, dict[str, Any]] = {}
+        self.results: dict[str, dict[str, Any]] = {}
         for system in systems if clips else ():
             if system.stage is not None and system.name not in done:
                 key = check_key(system.stage.key)
@@ -97,7 +97,7 @@ class Checks:
 
     def _finish(self, name: str, findings: Sequence[Mapping[str, Any]]) -> None:
         listed = [dict(f) for f in findings]
-        self.found[name] = {
+        self.results[name] = {
             "ok": [f["check"] for f in listed if f["state"] == "ok"],
             "findings": wrong(listed),
             "unchecked": [

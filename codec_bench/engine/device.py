@@ -31,10 +31,10 @@ def memory_bytes(device: str) -> int:
 
     How much is free, only a process that uses it is told.
     """
-    driver, place, found = _driver(), ctypes.c_int(0), ctypes.c_size_t(0)
-    if driver is None or driver.cuDeviceGet(ctypes.byref(place), int(device.partition(":")[2])) != 0:
+    driver, handle, total_bytes = _driver(), ctypes.c_int(0), ctypes.c_size_t(0)
+    if driver is None or driver.cuDeviceGet(ctypes.byref(handle), int(device.partition(":")[2])) != 0:
         return 0
-    return found.value if driver.cuDeviceTotalMem_v2(ctypes.byref(found), place) == 0 else 0
+    return total_bytes.value if driver.cuDeviceTotalMem_v2(ctypes.byref(total_bytes), handle) == 0 else 0
 
 
 def cpu_workers(devices: Sequence[str]) -> int:
@@ -67,10 +67,10 @@ def resolve_devices(device: str) -> list[str]:
     if device == "cuda" and count:
         return [f"cuda:{k}" for k in range(count)]
     known = ["cpu", *(f"cuda:{k}" for k in range(count))]
-    chosen = [part.strip() for part in device.split(",")]
-    for part in chosen:
-        if part not in known:
+    chosen = [name.strip() for name in device.split(",")]
+    for name in chosen:
+        if name not in known:
             raise UserError(
-                f"this machine has no device '{part}'", hint=f"give --device auto, or one of {', '.join(known)}"
+                f"this machine has no device '{name}'", hint=f"give --device auto, or one of {', '.join(known)}"
             )
     return chosen

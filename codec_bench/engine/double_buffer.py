@@ -36,7 +36,7 @@ def unwatched() -> Seen:
     return lambda: None
 
 
-class Place:
+class ComputeDevice:
     """What a worker does with its device, beside computing on it. This is the CPU.
 
     Attributes
@@ -45,7 +45,7 @@ class Place:
 
     device, lanes = "cpu", 1
 
-    def own(self, others: int = 0) -> None:
+    def acquire(self, others: int = 0) -> None:
         """Takes the device for this process; called before the first network takes memory.
 
         Args:
@@ -60,7 +60,7 @@ class Place:
         """Begins to watch the memory for a batch; what it gives is called at the end of the batch."""
         return unwatched()
 
-    def is_lost(self, reason: str, alone: bool) -> bool:
+    def is_unusable(self, reason: str, alone: bool) -> bool:
         """Whether a batch failed because this process cannot use the device any more.
 
         Args:
@@ -69,7 +69,7 @@ class Place:
         return False
 
 
-class Gpu(Place):
+class Gpu(ComputeDevice):
     """A GPU.
 
     Args:
@@ -82,7 +82,7 @@ class Gpu(Place):
         self.device, self._processes = device, processes
         self._uploads: Any = None
 
-    def own(self, others: int = 0) -> None:
+    def acquire(self, others: int = 0) -> None:
         """Makes it the current device and takes this process's share of its memory."""
         sys.setswitchinterval(LOCK_S)
         own_device(self.device, self._processes + others)
@@ -98,7 +98,7 @@ class Gpu(Place):
         """Watches torch's memory."""
         return Watch(self.device).seen
 
-    def is_lost(self, reason: str, alone: bool) -> bool:
+    def is_unusable(self, reason: str, alone: bool) -> bool:
         """Whether the reason says so or, after an item that failed by itself, the device does not compute any more."""
         return device_lost(reason) or (alone and not device_works(self.device))
 

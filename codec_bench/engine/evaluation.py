@@ -23,7 +23,7 @@ from codec_bench.engine.extend import GROWN, adds_systems, held_samples
 from codec_bench.engine.plan import NATIVE, Plan, build_plan, features_read
 from codec_bench.engine.recorded_sounds import check_sounds
 from codec_bench.engine.run import Engine
-from codec_bench.engine.running import Running, Workers, kept_numbers, run_on, working_engine
+from codec_bench.engine.running import Running, Workers, numbers_to_save, run_on, working_engine
 from codec_bench.engine.timings import listed
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
@@ -55,115 +55,117 @@ class Evaluation:
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
-def execute(asked: Evaluation, out: str | os.PathLike[str] | None, running: Running) -> Run:
+def execute(evaluation: Evaluation, out: str | os.PathLike[str] | None, running: Running) -> Run:
     """Runs systems over data into a run folder. `evaluate` and `score` both end here.
 
     Args:
-        asked: what to evaluate. out: the run folder; None continues an unfinished run of the same request under
+        evaluation: what to evaluate. out: the run folder; None continues an unfinished run of the same request under
             `runs/`, or makes a new one. running: how to run it.
 
     Raises:
         UserError: a name, the data or an option is wrong, or the folder cannot be written.
     """
-    return in_folder(asked, out, running, partial(_execute_in, asked=asked, running=running))
+    return in_folder(evaluation, out, running, partial(_execute_in, evaluation=evaluation, running=running))
 
 
 def in_folder(
-    asked: Evaluation, out: str | os.PathLike[str] | None, running: Running, act: Callable[[RunFolder, Plan], Run]
+    evaluation: Evaluation, out: str | os.PathLike[str] | None, running: Running, act: Callable[[RunFolder, Plan], Run]
 ) -> Run:
     """Plans an evaluation, finds its folder, and does something there.
 
     Args:
-        asked, out, running: as for `execute`. act: is given the folder, which is held, and the plan.
+        evaluation, out, running: as for `execute`. act: is given the folder, which is held, and the plan.
 
     Raises:
         UserError: a name, the data or an option is wrong, or the folder cannot be written.
     """
-    source = asked.source
+    source = evaluation.source
     if not len(source):
         raise UserError(f"'{source.name}' holds no samples", hint="name data that holds at least one")
     gpu = has_gpu(running.device) if running.as_on_gpu is None else running.as_on_gpu
-    plan = build_plan(asked.systems, asked.metrics, asked.options, source.languages, gpu=gpu)
+    plan = build_plan(evaluation.systems, evaluation.metrics, evaluation.options, source.languages, gpu=gpu)
     if out is not None:
-        with named_folder(out) as place:
-            return act(place, plan)
-    command, known = asked.request["command"], _fingerprint(plan, {}, asked)
-    with own_folder(command, known, also_finished=running.retry_failed) as place:
+        with named_folder(out) as run_folder:
+            return act(run_folder, plan)
+    command, known = evaluation.request["command"], _fingerprint(plan, {}, evaluation)
+    with own_folder(command, known, also_finished=running.retry_failed) as run_folder:
         try:
-            return act(place, plan)
+            return act(run_folder, plan)
         except RunMismatch as error:  # such as other weights, which are known only when they are loaded
             why = f"; {error.message}"
-    with new_folder(command, known, why) as place:
-        return act(place, plan)
+    with new_folder(command, known, why) as run_folder:
+        return act(run_folder, plan)
 
 
-def execute_shard(asked: Evaluation, shard: Shard, folder: Path, running: Running, workers: Workers) -> Run:
+def execute_shard(evaluation: Evaluation, shard: Shard, folder: Path, running: Running, workers: Workers) -> Run:
     """Runs one shard into a folder of its own, with workers that stay.
 
     Args:
-        asked: what to evaluate, with the whole data set. shard: the part of it. folder: of the shard's run.
+        evaluation: what to evaluate, with the whole data set. shard: the part of it. folder: of the shard's run.
         running: how to run it. workers: those that are used.
 
     Raises:
         UserError: as for `execute`.
     """
-    part = replace(asked, source=part_of(asked.source, shard))
-    act = partial(_execute_in, asked=part, running=running, workers=workers)
-    run = in_folder(part, folder, running, act)
+    shard_evaluation = replace(evaluation, source=part_of(evaluation.source, shard))
+    act = partial(_execute_in, evaluation=shard_evaluation, running=running, workers=workers)
+    run = in_folder(shard_evaluation, folder, running, act)
     mark_part(run)
     return run
 
 
 def _execute_in(
-    place: RunFolder, plan: Plan, *, asked: Evaluation, running: Running, workers: Workers | None = None
+    run_folder: RunFolder, plan: Plan, *, evaluation: Evaluation, running: Running, workers: Workers | None = None
 ) -> Run:
     """Runs the plan into a folder that is held.
 
     Raises:
         RunMismatch: the folder holds the record of something else.
     """
-    running.on_folder(place.path, place.words)
-    source, folder = asked.source, place.path
+    running.on_folder(run_folder.path, run_folder.words)
+    source, folder = evaluation.source, run_folder.path
     total = len(source) * len(plan.systems)
-    tell = running.progress
-    keep = kept_numbers(running.save_audio, source.whole)
+    report_progress = running.progress
+    keep = numbers_to_save(running.save_audio, source.whole)
     with working_engine(plan, running, folder, keep, workers, total) as (engine, processes):
         codecs = [system.name for system in plan.systems if system.stage is not None]
         if codecs:
-            tell(f"loading {listed('codec', codecs)}", 0, total, 0, 0.0)
+            report_progress(f"loading {listed('codec', codecs)}", 0, total, 0, 0.0)
         facts = engine.load_codecs()
         plan = engine.plan
         if started_fingerprint(folder).get("systems"):
             _check_readable(plan, folder)
-        writer = _opened(place, plan, facts, asked)
-        how = {**{name: getattr(running, name) for name in options_of(RunningOptions)}, "workers": processes}
+        writer = _opened(run_folder, plan, facts, evaluation)
+        execution = {**{name: getattr(running, name) for name in options_of(RunningOptions)}, "workers": processes}
         try:
-            writer.set_meta(**asked.about)
-            _run(engine, writer, plan, facts, asked, running, how)
+            writer.set_meta(**evaluation.about)
+            _run(engine, writer, plan, facts, evaluation, running, execution)
         finally:
             writer.close()
-    tell("writing the report", total, total, 0, 0.0)
+    report_progress("writing the report", total, total, 0, 0.0)
     return Run(folder)
 
 
-def _opened(place: RunFolder, plan: Plan, facts: Mapping[str, Any], asked: Evaluation) -> RunWriter:
+def _opened(run_folder: RunFolder, plan: Plan, facts: Mapping[str, Any], evaluation: Evaluation) -> RunWriter:
     """The record of a folder, for writing; one that was begun with a smaller limit, or with fewer systems of generated
     audio, is one of the larger limit or of more systems from now on.
 
     Raises:
         RunMismatch: the record was begun differently in another way than its limit.
     """
-    now, begun = _fingerprint(plan, facts, asked), started_fingerprint(place.path)
-    count = held_samples(begun, now)
-    if count is None and adds_systems(begun, json.loads(json.dumps(now))):
-        writer = RunWriter(place.path, {**now, "systems": begun["systems"]}, lock=place.lock)
+    now, recorded = _fingerprint(plan, facts, evaluation), started_fingerprint(run_folder.path)
+    count = held_samples(recorded, now)
+    if count is None and adds_systems(recorded, json.loads(json.dumps(now))):
+        writer = RunWriter(run_folder.path, {**now, "systems": recorded["systems"]}, lock=run_folder.lock)
         writer.set_meta(fingerprint=now)
         return writer
     if count is None:
-        return RunWriter(place.path, now, lock=place.lock)
-    smaller = {**_fingerprint(plan, facts, asked, first=count), "limit": begun["limit"]}
+        return RunWriter(run_folder.path, now, lock=run_folder.lock)
+    smaller = {**_fingerprint(plan, facts, evaluation, first=count), "limit": recorded["limit"]}
     # If something else differs, the writer tells it.
-    writer = RunWriter(place.path, smaller if json.loads(json.dumps(smaller)) == begun else now, lock=place.lock)
+    writer = RunWriter(
+        run_folder.path, smaller if json.loads(json.dumps(smaller)) == recorded else now, lock=run_folder.lock
+    )
     writer.set_meta(fingerprint=now, **{GROWN: True})
     return writer
 
@@ -188,19 +190,19 @@ def _run(
     writer: RunWriter,
     plan: Plan,
     facts: Mapping[str, dict[str, Any]],
-    asked: Evaluation,
+    evaluation: Evaluation,
     running: Running,
-    how: Mapping[str, Any],
+    execution: Mapping[str, Any],
 ) -> None:
-    """Runs the items that are not finished, and writes what was asked for and how it ran; `how` is for the record."""
-    source = asked.source
+    """Runs the items that are not finished, and writes what was asked for and how it ran; `execution` is for the record."""
+    source = evaluation.source
     config = {
-        **asked.request,
+        **evaluation.request,
         **_shard(source),
         "systems": [s.name for s in plan.systems],
-        "codecs": {s.name: s.asked for s in plan.systems if s.stage is not None and s.asked != s.name},
+        "codecs": {s.name: s.spec for s in plan.systems if s.stage is not None and s.spec != s.name},
         "metrics": list(plan.metrics),
-        "options": {of: {k: _plain(v) for k, v in given.items()} for of, given in asked.options.items()},
+        "options": {of: {k: _plain(v) for k, v in chosen.items()} for of, chosen in evaluation.options.items()},
     }
     systems = {s.name: facts.get(s.name, {}) for s in plan.systems}
     finished = writer.begin(systems, metric_facts(plan), source, source.numbers, source.columns)
@@ -210,28 +212,28 @@ def _run(
     total = len(source) * len(plan.systems)
     started = datetime.now(UTC).isoformat(timespec="milliseconds")  # two runs begun in one second differ
     writer.set_meta(
-        config=config, how=how, **run_on(), started=started, state="running",
+        config=config, how=execution, **run_on(), started=started, state="running",
         data={
             "name": source.name, "samples": len(source), "fingerprint": source.fingerprint,
             "unmatched": [*source.unmatched, *_unmatched(plan)],
         },
     )  # fmt: skip
-    with closing(Run(writer.folder)) as begun:  # also a run that is stopped can be repeated from it
+    with closing(Run(writer.folder)) as previous:  # also a run that is stopped can be repeated from it
         if len(finished) < total or writer.took_up:
-            write_json(writer.folder / "run.json", begun.meta)
-        checks = begun.meta.get("checks") or {}
+            write_json(writer.folder / "run.json", previous.meta)
+        checks = previous.meta.get("checks") or {}
     before = len(finished)
 
     def report(phase: str, done: int, failed: int, audio_s: float) -> None:
         running.progress(phase, before + done, total, failed, audio_s)
 
     timings = engine.run(list(source), writer, finished, report, checks, source.numbers, source.front)
-    if engine.checks.found:
-        checks = {**checks, **engine.checks.found}
+    if engine.checks.results:
+        checks = {**checks, **engine.checks.results}
         writer.set_meta(checks=checks)
     rule: dict[str, Any] = {
         "check": DELAY,
-        "metrics": [n for n, made in plan.metrics.items() if made.waveform],
+        "metrics": [n for n, metric in plan.metrics.items() if metric.waveform],
         "flag": ALIGNMENT_UNKNOWN.as_dict(),
     }
     writer.set_meta(flag_unchecked=rule)
@@ -249,8 +251,8 @@ def _unmatched(plan: Plan) -> list[str]:
     return [
         f"{system.name}: {id}" if several else id
         for system in plan.systems
-        if system.made is not None
-        for id in system.made.unmatched
+        if system.source is not None
+        for id in system.source.unmatched
     ]
 
 
@@ -300,14 +302,14 @@ def _plain(value: Any) -> Any:
 
 
 def _fingerprint(
-    plan: Plan, facts: Mapping[str, Any], asked: Evaluation, *, first: int | None = None
+    plan: Plan, facts: Mapping[str, Any], evaluation: Evaluation, *, first: int | None = None
 ) -> dict[str, Any]:
     """Everything that changes numbers, with so many samples only, or all.
 
     The options in `Running` do not, and are not in it.
     """
-    taken = lambda source: source if first is None else source.first(first)  # noqa: E731
-    options = {k: given for k, given in asked.options.items() if k in plan.features}
+    data_of = lambda source: source if first is None else source.first(first)  # noqa: E731
+    options = {k: chosen for k, chosen in evaluation.options.items() if k in plan.features}
     codecs: dict[str, dict[str, Any]] = {}
     for system in plan.systems:
         codecs[system.name] = {k: v for k, v in facts.get(system.name, {}).items() if k not in ("where", "batch_s")}
@@ -315,14 +317,14 @@ def _fingerprint(
             codecs[system.name]["code"] = source_hash(system.cls) or "its source cannot be read"
         elif system.codec is not None and is_own_code(system.codec):
             codecs[system.name]["code"] = code_hash(system.codec)
-        elif system.made is not None:
-            codecs[system.name]["audio"] = taken(system.made).fingerprint
+        elif system.source is not None:
+            codecs[system.name]["audio"] = data_of(system.source).fingerprint
         if system.stage is not None and system.stage.options:
             options[system.name] = system.stage.options
     return {
-        "data": taken(asked.source).fingerprint,
-        "samples": taken(asked.source).whole,
-        **_shard(asked.source),
+        "data": data_of(evaluation.source).fingerprint,
+        "samples": data_of(evaluation.source).whole,
+        **_shard(evaluation.source),
         "systems": codecs,
         "metrics": {
             n: m.protocol if not is_own_code(n) else f"{m.protocol} {code_hash(n)}" for n, m in plan.metrics.items()
@@ -330,7 +332,7 @@ def _fingerprint(
         "features": {n: f.cache_id or n for n, f in plan.features.items()},
         "options": {k: {a: str(b) for a, b in v.items()} for k, v in options.items()},
         "signals": SIGNALS,
-        "seed": asked.request["seed"],
-        "limit": asked.request["limit"],
-        **({"reference": role} if (role := asked.request.get("reference", "target")) != "target" else {}),
+        "seed": evaluation.request["seed"],
+        "limit": evaluation.request["limit"],
+        **({"reference": role} if (role := evaluation.request.get("reference", "target")) != "target" else {}),
     }

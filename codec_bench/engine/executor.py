@@ -43,14 +43,14 @@ class OnRay:
             )
 
 
-def read_executor(asked: str | OnRay) -> OnRay | None:
+def read_executor(executor: str | OnRay) -> OnRay | None:
     """The Ray cluster that a caller asked for; None for this machine.
 
     Raises:
         UserError: there is no such executor.
     """
-    if isinstance(asked, OnRay):
-        return asked
-    if asked not in (LOCAL, RAY):
-        raise UserError(f"the executor is {asked!r}; expected {LOCAL} or {RAY}")
-    return OnRay() if asked == RAY else None
+    if isinstance(executor, OnRay):
+        return executor
+    if executor not in (LOCAL, RAY):
+        raise UserError(f"the executor is {executor!r}; expected {LOCAL} or {RAY}")
+    return OnRay() if executor == RAY else None

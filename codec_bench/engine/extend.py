@@ -25,7 +25,7 @@ GROWN = "grown"
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class Previous:
     """What a folder's record was begun with: its limit, the ids of its samples in order, and whether it has grown
     before.
     """
@@ -35,7 +35,7 @@ class Begun:
     grown: bool
 
 
-def _begun(folder: str | os.PathLike[str], seed: int) -> Begun | None:
+def _read_previous(folder: str | os.PathLike[str], seed: int) -> Previous | None:
     """The whole run with this seed that was begun in a folder; None if there is none, or none that can be read."""
     try:
         fingerprint = started_fingerprint(folder)
@@ -43,12 +43,14 @@ def _begun(folder: str | os.PathLike[str], seed: int) -> Begun | None:
             return None
         with closing(Run(folder)) as run:
             ids = tuple(id for (id,) in run.query("SELECT id FROM samples ORDER BY number"))
-            return Begun(fingerprint["limit"], ids, bool(run.meta.get(GROWN)))
+            return Previous(fingerprint["limit"], ids, bool(run.meta.get(GROWN)))
     except UserError:  # whoever writes the record tells what is wrong with it
         return None
 
 
-def in_begun_order(source: Source, folder: str | os.PathLike[str] | None, *, limit: int | None, seed: int) -> Source:
+def restore_sample_order(
+    source: Source, folder: str | os.PathLike[str] | None, *, limit: int | None, seed: int
+) -> Source:
     """The samples in the order of the record in a folder, if the limit of that record is raised or was raised before.
 
     Args:
@@ -59,44 +61,44 @@ def in_begun_order(source: Source, folder: str | os.PathLike[str] | None, *, lim
     Raises:
         RunMismatch: the limit is smaller than that of the record.
     """
-    begun = _begun(folder, seed) if folder is not None else None
-    if folder is None or begun is None or not (begun.grown or begun.limit != limit):
+    previous = _read_previous(folder, seed) if folder is not None else None
+    if folder is None or previous is None or not (previous.grown or previous.limit != limit):
         return source
-    if limit is not None and (begun.limit is None or limit < begun.limit):
-        size = "all samples" if begun.limit is None else f"{begun.limit:,} samples"
+    if limit is not None and (previous.limit is None or limit < previous.limit):
+        size = "all samples" if previous.limit is None else f"{previous.limit:,} samples"
         raise RunMismatch(
             f"'{Path(folder)}' was begun with {size} and cannot be limited to {limit:,}: a limit can be raised there, and not lowered",
-            hint=f"give another --out, or {'no --limit' if begun.limit is None else f'--limit {begun.limit} or more'}",
+            hint=f"give another --out, or {'no --limit' if previous.limit is None else f'--limit {previous.limit} or more'}",
         )
     there = {sample.id: sample for sample in source.samples}
-    if any(id not in there for id in begun.ids):
+    if any(id not in there for id in previous.ids):
         return source
-    held = set(begun.ids)
-    samples = [*(there[id] for id in begun.ids), *(sample for sample in source.samples if sample.id not in held)]
+    held = set(previous.ids)
+    samples = [*(there[id] for id in previous.ids), *(sample for sample in source.samples if sample.id not in held)]
     return Source(source.name, samples, source.unmatched, source.complete)
 
 
-def held_samples(begun: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
+def held_samples(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
     """How many samples a record has that is to grow; None if it does not grow.
 
     Args:
-        begun, now: the fingerprint of the record and that of what is asked.
+        recorded, now: the fingerprint of the record and that of what is asked.
     """
-    was, is_now = begun.get("limit"), now["limit"]
-    grows = was is not None and (is_now is None or is_now > was) and begun.get("samples", 0) <= now["samples"]
-    return int(begun["samples"]) if grows and "shard" not in {**begun, **now} else None
+    was, is_now = recorded.get("limit"), now["limit"]
+    grows = was is not None and (is_now is None or is_now > was) and recorded.get("samples", 0) <= now["samples"]
+    return int(recorded["samples"]) if grows and "shard" not in {**recorded, **now} else None
 
 
-def adds_systems(begun: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+def adds_systems(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Whether the request is that of the record with further systems of generated audio after those that it holds.
 
     Args:
-        begun, now: the fingerprint of the record and that of what is asked.
+        recorded, now: the fingerprint of the record and that of what is asked.
     """
-    held, wanted = begun.get("systems") or {}, now["systems"]
-    is_generated = all("audio" in facts for facts in wanted.values())
-    added = is_generated and bool(held) and len(held) < len(wanted) and "shard" not in {**begun, **now}
-    return added and list(held.items()) == list(wanted.items())[: len(held)]
+    held, current = recorded.get("systems") or {}, now["systems"]
+    is_generated = all("audio" in facts for facts in current.values())
+    added = is_generated and bool(held) and len(held) < len(current) and "shard" not in {**recorded, **now}
+    return added and list(held.items()) == list(current.items())[: len(held)]
 
 
-__all__ = ["GROWN", "adds_systems", "held_samples", "in_begun_order"]
+__all__ = ["GROWN", "adds_systems", "held_samples", "restore_sample_order"]

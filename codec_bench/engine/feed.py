@@ -16,7 +16,7 @@ from codec_bench.decoding.remote import shown
 from codec_bench.engine.arena import Arena, Region
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.prefetch import Entry, SamplePrefetch
-from codec_bench.engine.reading import READ_AT_ONCE, READING, Heard, ReadResult, ReadWork, Wanted
+from codec_bench.engine.reading import READ_AT_ONCE, READING, DecodedFile, FileRequest, ReadResult, ReadWork
 from codec_bench.engine.stage import Fault
 from codec_bench.engine.systems import System
 from codec_bench.messages import Diagnostic, as_reason
@@ -165,18 +165,18 @@ class Feed:
             self._admit(Loaded(number, sample, None, 1, reason, {}), systems)
             return
         missing: dict[str, Diagnostic] = {}
-        estimates: dict[str, Wanted] = {}
+        estimates: dict[str, FileRequest] = {}
         for system in from_files:
-            made = system.sample(number, sample)
-            if made.estimate is None:
-                missing[system.name] = as_reason(problem_of(made)) or Diagnostic("no_generated_audio")
+            item = system.sample(number, sample)
+            if item.estimate is None:
+                missing[system.name] = as_reason(problem_of(item)) or Diagnostic("no_generated_audio")
             else:
-                wanted = self._wanted(number, made.estimate, system.folder)
-                if isinstance(wanted, Diagnostic):
-                    missing[system.name] = wanted
+                request = self._request_file(number, item.estimate, system.folder)
+                if isinstance(request, Diagnostic):
+                    missing[system.name] = request
                 else:
-                    estimates[system.name] = wanted
-        reference = None if sample.audio is None else self._wanted(number, sample.audio, "reference")
+                    estimates[system.name] = request
+        reference = None if sample.audio is None else self._request_file(number, sample.audio, "reference")
         if isinstance(reference, Diagnostic):
             self._ahead.drop(number)
             self._admit(Loaded(number, sample, None, 1, reference, {}), systems)
@@ -187,14 +187,14 @@ class Feed:
             lambda result: self._on_read(number, sample, systems, missing, result),
         )
 
-    def _wanted(self, number: int, path: str, folder: str) -> Wanted | Diagnostic:
+    def _request_file(self, number: int, path: str, folder: str) -> FileRequest | Diagnostic:
         """A file to read, or why it could not be fetched; `folder` takes a copy of it, if one is kept."""
         fetched = self._ahead.file(number, path)
         if fetched.path is None:
             return as_reason(fetched.reason) or Diagnostic("not_fetched", path=shown(path))
-        return Wanted(fetched.path, self._kept(folder, number), path)
+        return FileRequest(fetched.path, self._copy_path(folder, number), path)
 
-    def _kept(self, folder: str, number: int) -> str | None:
+    def _copy_path(self, folder: str, number: int) -> str | None:
         return str(self._folder / "audio" / folder / f"{number:07d}.flac") if number in self._keep else None
 
     def _read(self, work: ReadWork, then: Callable[[ReadResult | Fault], None]) -> None:
@@ -265,12 +265,12 @@ def file_bytes(sample: Sample) -> int:
     return max(sizes)
 
 
-def _signal(heard: Heard) -> Signal:
+def _signal(decoded: DecodedFile) -> Signal:
     return Signal(
-        rates=heard.rates,
-        sample_rate_hz=heard.sample_rate_hz,
-        num_samples=heard.num_samples,
-        content_hash=heard.content_hash,
-        audio=heard.audio,
-        notes=heard.notes,
+        rates=decoded.rates,
+        sample_rate_hz=decoded.sample_rate_hz,
+        num_samples=decoded.num_samples,
+        content_hash=decoded.content_hash,
+        audio=decoded.audio,
+        notes=decoded.notes,
     )

@@ -19,7 +19,7 @@ from typing import Any
 from codec_bench.engine.feed import Feed
 from codec_bench.engine.loading import load_stages
 from codec_bench.engine.pool import Died
-from codec_bench.engine.reading import Wanted
+from codec_bench.engine.reading import FileRequest
 from codec_bench.engine.run import Engine
 from codec_bench.messages import Diagnostic
 from codec_bench.store.rows import ItemRecord
@@ -134,9 +134,9 @@ class Inbox:
             left = self._waiting[0].arrived + self._max_wait_s - monotonic()
             if left > 0 and len(self._waiting) < BATCH_ITEMS and not self._closed:
                 return [], left
-            taken = list(self._waiting)
+            requests = list(self._waiting)
             self._waiting.clear()
-        return [one for one in taken if not one.is_cancelled()], 0.0
+        return [one for one in requests if not one.is_cancelled()], 0.0
 
 
 class _LiveFeed(Feed):
@@ -155,8 +155,8 @@ class _LiveFeed(Feed):
             self._request(number, one.sample, list(self._systems))
         return False
 
-    def _wanted(self, number: int, path: str, folder: str) -> Wanted | Diagnostic:
-        return Wanted(path, None, self._names.get(path, "the audio"))
+    def _request_file(self, number: int, path: str, folder: str) -> FileRequest | Diagnostic:
+        return FileRequest(path, None, self._names.get(path, "the audio"))
 
     _systems: Sequence[Any] = ()
 
@@ -198,9 +198,9 @@ class LiveEngine(Engine):
         self.plan, _ = load_stages(self.plan, self._pool, self._dispatcher)
         features = [(f.stage.key, f.where) for f in self.plan.features.values()]
         facts = self._pool.facts(features) if features else {}
-        for found in facts.values():
-            if isinstance(found, Exception):
-                raise found
+        for fact in facts.values():
+            if isinstance(fact, Exception):
+                raise fact
         return facts
 
     @property
@@ -222,8 +222,8 @@ class LiveEngine(Engine):
         number = 0
         try:
             while True:
-                taken, wait_s = inbox.take()
-                for one in taken:
+                requests, wait_s = inbox.take()
+                for one in requests:
                     handed.waiting[number] = one
                     self._done[number] = set()
                     feed.queue.append((number, one))
@@ -243,7 +243,7 @@ class LiveEngine(Engine):
                         self._on_death(event.reason)
                     self._dispatcher.follow(event)
                 self._write(force=True)
-                self._pool.forget(self._arena.trim())
+                self._pool.detach(self._arena.trim())
         except BaseException as error:
             for one in handed.waiting.values():
                 one.fail(str(error))

@@ -49,13 +49,13 @@ def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, d
     checks = [_check_spec(spec) for spec in by_workers]
     pool.define({spec.key: spec for spec in [reading, *by_workers, *features, *metrics, *checks]})
     dispatcher.add(reading, "cpu", READ_AT_ONCE, False, first=True)
-    found = pool.facts((spec.key, "device") for spec in by_workers)
+    device_facts = pool.facts((spec.key, "device") for spec in by_workers)
     facts: dict[str, dict[str, Any]] = {}
     systems: list[System] = []
     for system in plan.systems:
         stage, here = system.stage, None
         if stage is not None:
-            loaded = found.get(stage.key)
+            loaded = device_facts.get(stage.key)
             if system.live is not None and (loaded is None or isinstance(loaded, UserError)):
                 here = _load_here(system, stage, pool)
                 loaded, system = here.facts, replace(system, codec=None)

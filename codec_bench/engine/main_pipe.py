@@ -9,7 +9,7 @@ from typing import Any
 
 from codec_bench.process_state import end_if_forked
 
-PIPE_LOST = 78
+PIPE_CLOSED = 78
 """The exit code of a worker that cannot reach the main process any more."""
 
 
@@ -50,4 +50,4 @@ class MainPipe:
         with suppress(OSError, ValueError):
             if os.fstat(self._connection.fileno()).st_ino == self._opened:
                 return
-        os._exit(PIPE_LOST)
+        os._exit(PIPE_CLOSED)

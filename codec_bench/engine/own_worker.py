@@ -56,20 +56,20 @@ class OwnWorker(Pool):
         (worker,) = self.workers
         limit_s, output_from = self._limits.time_limit_s, self._began_at
         self.submit(worker, Batch(_STEPS, [work], 0.0, worker.device, limit_s), [work])
-        how = ""
+        cause = ""
         while True:
             for event in self.events(_LOOK_EVERY_S):
                 if isinstance(event, Died):
                     ended = f"it did not answer for {limit_s:g} s and was ended" if event.late else None
-                    how = how or ended or f"its process ended ({event.reason})"
-                    said = _last_lines(self._path, output_from)
-                    raise Stopped(f"{how}; the last that it wrote: {said}" if said else how)
-                if not how:
+                    cause = cause or ended or f"its process ended ({event.reason})"
+                    last_output = _last_lines(self._path, output_from)
+                    raise Stopped(f"{cause}; the last that it wrote: {last_output}" if last_output else cause)
+                if not cause:
                     assert isinstance(event.outcome, list), event.outcome  # what a codec raises is in the sections
                     result: StepResult = event.outcome[0]
                     return result
             if self._memory_bytes is not None and resident_bytes(worker.process.pid) > self._memory_bytes:
-                how = f"it took more than {self._memory_bytes / 2**30:.3g} GiB of memory and was ended"
+                cause = f"it took more than {self._memory_bytes / 2**30:.3g} GiB of memory and was ended"
                 worker.kill()
 
     def _start(self, device: str, owner: str = "") -> Worker:
@@ -77,35 +77,35 @@ class OwnWorker(Pool):
         return super()._start(device, owner)
 
 
-def memory_limit(asked_gib: float | None) -> float | None:
+def memory_limit(requested_gib: float | None) -> float | None:
     """How many bytes a codec's process may hold: what was asked for, or nine tenths of what is free."""
-    if asked_gib is not None:
-        return asked_gib * 2**30
+    if requested_gib is not None:
+        return requested_gib * 2**30
     free = free_memory_bytes()
     return None if free is None else _FREE_SHARE * free
 
 
-def measure(request: Request, log: Path, tell: Callable[[str], None] = lambda step: None) -> Sections:
+def measure(request: Request, log: Path, on_step: Callable[[str], None] = lambda step: None) -> Sections:
     """Every section of one codec's steps. A section that failed says why in one sentence; a codec's fault is not
     raised.
 
     Args:
         request: what to do. After a fault the remaining steps run in a new process, and so does `ELSEWHERE`.
         log: the file that the codec's output is added to.
-        tell: called with the name of every step that begins.
+        on_step: called with the name of every step that begins.
     """
     with log.open("ab") as output, closing(OwnWorker(request, output, log)) as worker:
-        sections, parcel = _here(request, worker, tell)
+        sections, parcel = _here(request, worker, on_step)
         if ELSEWHERE in request.steps:
             if parcel is None:
                 _skip(request, sections, [ELSEWHERE], {})
             else:
-                tell(ELSEWHERE)
+                on_step(ELSEWHERE)
                 sections[ELSEWHERE] = _elsewhere(worker, parcel)
     return sections
 
 
-def _here(request: Request, worker: OwnWorker, tell: Callable[[str], None]) -> tuple[Sections, Parcel | None]:
+def _here(request: Request, worker: OwnWorker, on_step: Callable[[str], None]) -> tuple[Sections, Parcel | None]:
     """The sections of all steps but the one that runs elsewhere, and what another process is to decode."""
     sections: Sections = {}
     parcel: Parcel | None = None
@@ -113,20 +113,20 @@ def _here(request: Request, worker: OwnWorker, tell: Callable[[str], None]) -> t
     loaded, faults = False, 0
     while left or "load" not in sections:
         step = left[0] if loaded else "load"
-        tell(step)
+        on_step(step)
         try:
             result = worker.do(StepWork(step))
-            found, stopped = result.sections, False
+            step_sections, stopped = result.sections, False
             parcel = result.parcel or parcel
         except Stopped as fault:
-            found, stopped = all_of(request, step, "failed", str(fault)), True
+            step_sections, stopped = all_of(request, step, "failed", str(fault)), True
             faults += 1
         if step != "load" or stopped or "load" not in sections:  # later loads are quicker: the files are in memory then
-            sections.update(found)
+            sections.update(step_sections)
         loaded = not stopped
         left = [other for other in left if other != step]
-        if faults == _HANGS_UP_TO or (step in NEEDED and any(s["state"] == "failed" for s in found.values())):
-            _skip(request, sections, left, found)
+        if faults == _HANGS_UP_TO or (step in NEEDED and any(s["state"] == "failed" for s in step_sections.values())):
+            _skip(request, sections, left, step_sections)
             break
     return sections, parcel
 
@@ -134,16 +134,16 @@ def _here(request: Request, worker: OwnWorker, tell: Callable[[str], None]) -> t
 def _elsewhere(worker: OwnWorker, parcel: Parcel) -> dict[str, Any]:
     """The section of decoding in a process that has not encoded."""
     worker.renew(worker.workers[0])
-    found: Sections = {}
+    step_sections: Sections = {}
     for step in ("load", ELSEWHERE):
         try:
-            found = worker.do(StepWork(step, parcel)).sections
+            step_sections = worker.do(StepWork(step, parcel)).sections
         except Stopped as fault:
             return {"state": "failed", "reason": str(fault)}
-        failed = [section for section in found.values() if section["state"] == "failed"]
+        failed = [section for section in step_sections.values() if section["state"] == "failed"]
         if failed:
             return failed[0]
-    return found[ELSEWHERE]
+    return step_sections[ELSEWHERE]
 
 
 def _skip(request: Request, sections: Sections, left: list[str], because: Mapping[str, Mapping[str, Any]]) -> None:
@@ -154,11 +154,11 @@ def _skip(request: Request, sections: Sections, left: list[str], because: Mappin
             sections.setdefault(name, section)
 
 
-def _last_lines(log: Path, begun: int) -> str:
+def _last_lines(log: Path, offset: int) -> str:
     """The last lines that a process wrote to its log, which it began at a byte, in one line."""
     try:
         with log.open("rb") as file:
-            file.seek(max(begun, file.seek(0, os.SEEK_END) - _LINES * 10 * _LONGEST_LINE))
+            file.seek(max(offset, file.seek(0, os.SEEK_END) - _LINES * 10 * _LONGEST_LINE))
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return ""

@@ -73,10 +73,10 @@ class Plan:
     estimate_rates: frozenset[int]
     reference_rates: frozenset[int]
 
-    def rates(self, side: str, native_hz: int) -> frozenset[int]:
+    def rates(self, role: str, native_hz: int) -> frozenset[int]:
         """The rates at which one side (`estimate` or `reference`) of a sample is needed."""
-        wanted = self.estimate_rates if side == "estimate" else self.reference_rates
-        return frozenset(rate or native_hz for rate in wanted)
+        needed = self.estimate_rates if role == "estimate" else self.reference_rates
+        return frozenset(rate or native_hz for rate in needed)
 
     @property
     def needs_codec_audio(self) -> bool:
@@ -105,7 +105,7 @@ def build_plan(
         UserError: a name is unknown or given twice, a package is missing, or an option is for a name that is not in the
         run. WeightsMissing: weights of features or codecs are not on this machine; it names all of them.
     """
-    asked = read_systems(systems)
+    requested = read_systems(systems)
     if not metrics:
         raise UserError("no metric was named", hint="see codec-bench list metrics")
     built = {name: _built(name) for name in expand(list(metrics))}
@@ -122,16 +122,16 @@ def build_plan(
             if weights is not None:  # with other weights it is another measurement
                 metric.protocol += f"/weights={os.path.basename(os.path.normpath(weights))}"
     read = {f for m in built.values() for f in features_read(m)}
-    rows = _with_stages(asked, options, [*read, *filter(is_foreign_metric, built), SIGNAL_METRICS, FEATURE_METRICS])
+    rows = _with_stages(requested, options, [*read, *filter(is_foreign_metric, built), SIGNAL_METRICS, FEATURE_METRICS])
     check_different(rows)
     rows = named(rows)
     unread = [k for k in options if k not in read and not any(system.takes(k) for system in rows)]
-    known = [name for system in rows for name in (system.name, system.asked)]
+    known = [name for system in rows for name in (system.name, system.spec)]
     check_settings(unread, [*features, *known], "codec or feature in this run")
     for system in rows:
         if system.stage is not None and system.codec is not None:
             # Before the weights, which would not help a codec that does not exist.
-            require_codec(system.codec, system.asked)
+            require_codec(system.codec, system.spec)
     if missing := [*missing, *_codec_weights_missing(rows)]:
         raise WeightsMissing(missing)
     signals = [m for m in built.values() if m.signals]
@@ -174,34 +174,34 @@ def _metric_stages(key: str, names: Sequence[str]) -> tuple[StageSpec, ...]:
 
 
 def _with_stages(
-    systems: Sequence[System], options: Mapping[str, Mapping[str, Any]], taken: Sequence[str]
+    systems: Sequence[System], options: Mapping[str, Mapping[str, Any]], reserved: Sequence[str]
 ) -> tuple[System, ...]:
     """The systems, each codec with the stage that runs it. Options for its row go before those for its codec.
 
     Raises:
-        UserError: a row has the name of another stage (`taken`), or an option is for an object that is built already.
+        UserError: a row has the name of another stage (`reserved`), or an option is for an object that is built already.
     """
     out: list[System] = []
     for system in systems:
-        if system.titled and system.name in taken:
+        if system.titled and system.name in reserved:
             raise UserError(
-                f"'{system.asked}' is called '{system.name}', which is also the name of what computes metrics of this run",
+                f"'{system.spec}' is called '{system.name}', which is also the name of what computes metrics of this run",
                 hint="choose another name",
             )
         if system.kind == "codec":
-            given = {
+            chosen = {
                 k: v for of, some in options.items() if of != system.name and system.takes(of) for k, v in some.items()
             }
-            given |= options.get(system.name, {})
-            if given and system.live is not None and not isinstance(system.live, type):
+            chosen |= options.get(system.name, {})
+            if chosen and system.live is not None and not isinstance(system.live, type):
                 raise UserError(
-                    f"the option '{next(iter(given))}' is for '{system.name}', an object that is built already",
+                    f"the option '{next(iter(chosen))}' is for '{system.name}', an object that is built already",
                     hint="give its class, or build the object with this option",
                 )
-            before = [*taken, *(one.name for one in out)].count(system.name)  # two classes may have one name
+            before = [*reserved, *(one.name for one in out)].count(system.name)  # two classes may have one name
             key = f"{system.name} ({before + 1})" if before else system.name
             owner = key if is_foreign_codec(system.codec) else ""
-            spec = StageSpec(key, "codec", (system.codec or system.asked,), given, owner)
+            spec = StageSpec(key, "codec", (system.codec or system.spec,), chosen, owner)
             system = replace(system, stage=spec)
         out.append(system)
     return tuple(out)
@@ -219,13 +219,13 @@ def _features(
     spoken = None if languages is None else sorted(set(languages), key=str)
     sides: tuple[dict[str, None], dict[str, None]] = {}, {}
     for metric in metrics:
-        for names, wanted in zip(sides, (metric.estimate_features, metric.reference_features)):
+        for names, required in zip(sides, (metric.estimate_features, metric.reference_features)):
             if spoken is None:
-                names.update(dict.fromkeys(wanted))
+                names.update(dict.fromkeys(required))
         for language in spoken or ():
             if metric.refusal(text="", language=language) is None:
-                for names, wanted in zip(sides, metric.features_of(language)):
-                    names.update(dict.fromkeys(wanted))
+                for names, required in zip(sides, metric.features_of(language)):
+                    names.update(dict.fromkeys(required))
     return tuple(sides[0]), tuple(sides[1])
 
 
@@ -266,9 +266,9 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool
         raise UnknownName(f"option of the feature '{name}'", unknown[0], ["weights"])
     # Every worker is told what computes it, also one without a GPU that takes over.
     exact = exact_name(name, gpu=gpu, weights=mine.get("weights"))
-    with noting() as found:
+    with noting() as warnings:
         feature = load_feature(exact, **mine)  # does not load the model: the worker does, with its first batch
-    weights = weights_identity(found, mine.get("weights"))
+    weights = weights_identity(warnings, mine.get("weights"))
     by = f"|{feature.by}" if feature.by else ""
     cache_id = f"{SIGNALS}|{feature.name}|{feature.protocol}{by}|{weights}" if feature.cached else None
     return FeaturePlan(

@@ -21,7 +21,7 @@ from time import monotonic, sleep
 from typing import IO, Any
 
 from codec_bench.engine.device import memory_bytes
-from codec_bench.engine.main_pipe import PIPE_LOST
+from codec_bench.engine.main_pipe import PIPE_CLOSED
 from codec_bench.engine.stage import StageSpec
 from codec_bench.environment import cpu_count
 from codec_bench.errors import UserError
@@ -29,9 +29,9 @@ from codec_bench.errors import UserError
 AHEAD = (
     2  # batches that a worker may hold: one runs, and one waits (on a GPU it is made ready), so that there is no pause
 )
-BESIDE_A_GPU = 10
+NICENESS_WITH_GPU = 10
 """The priority (`nice`) of the CPU's workers where there is a GPU, whose launches must not wait for them."""
-DEVICE_LOST = 77
+DEVICE_UNUSABLE = 77
 """The exit code of a worker whose GPU cannot be used any more, and what is said of it."""
 LOADED_AT_MOST = 2
 """How often a stage is loaded whose worker ends while it loads; a process may be killed for lack of memory by chance.
@@ -84,7 +84,7 @@ class Died:
     running: Batch | None
     waiting: list[Batch]
     late: bool = False
-    lost: bool = False
+    is_device_unusable: bool = False
     lived_s: float = 0.0
 
 
@@ -98,7 +98,7 @@ class NotLoaded(UserError):
 class Worker:
     """One process, the batches that it holds in order, and when it began the first of them.
 
-    `began` is None while it runs nothing or still loads the stage. `asked` is when its turn came to load or to run what
+    `began` is None while it runs nothing or still loads the stage. `requested_at` is when its turn came to load or to run what
     it was asked for, or None while it has nothing to do. `loading_s` is how long it may load a stage. `owner` is as for
     `StageSpec`.
     """
@@ -108,7 +108,7 @@ class Worker:
     pipe: Connection
     batches: dict[int, Batch] = field(default_factory=dict)
     began: float | None = None
-    asked: float | None = None
+    requested_at: float | None = None
     loading_s: float = math.inf
     owner: str = ""
     started: float = field(default_factory=monotonic)
@@ -130,7 +130,7 @@ class Worker:
         """
         if self.began is not None:
             return self.began + next(iter(self.batches.values())).limit_s - monotonic()
-        return math.inf if self.asked is None else self.asked + self.loading_s - monotonic()
+        return math.inf if self.requested_at is None else self.requested_at + self.loading_s - monotonic()
 
     def kill(self) -> None:
         """Ends the process and the programs that it has started."""
@@ -169,7 +169,7 @@ class Pool:
         process, ours = start_process(arguments, {**os.environ, **self.environment()}, self._log, self.program(device))
         if device == "cpu" and self._gpus:
             with suppress(OSError, AttributeError):  # it may have ended; and not every system has priorities
-                os.setpriority(os.PRIO_PROCESS, process.pid, BESIDE_A_GPU)
+                os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS_WITH_GPU)
         worker = Worker(device, process, ours, loading_s=self._loading_s, owner=owner)
         _send(worker, ("specs", self._specs))
         return worker
@@ -185,14 +185,14 @@ class Pool:
     def define(self, specs: Mapping[str, StageSpec]) -> None:
         """Tells every worker what the stages are; workers that are started later are told too."""
         self._specs.update(specs)
-        self._tell(("specs", dict(specs)))
+        self._broadcast(("specs", dict(specs)))
 
-    def forget(self, segments: list[str]) -> None:
+    def detach(self, segments: list[str]) -> None:
         """Tells every worker that memory segments are closed."""
         if segments:
-            self._tell(("forget", segments))
+            self._broadcast(("forget", segments))
 
-    def _tell(self, message: tuple[Any, ...]) -> None:
+    def _broadcast(self, message: tuple[Any, ...]) -> None:
         for worker in self.workers:
             _send(worker, message)
 
@@ -205,36 +205,36 @@ class Pool:
         Raises:
             NotLoaded: a worker ended while it built a stage, and so did the worker in its place.
         """
-        asked: dict[int, list[str]] = {}  # by the place of the worker, since another may take it
+        keys_of_worker: dict[int, list[str]] = {}  # by the place of the worker, since another may take it
         for index, (key, where) in enumerate(keys):
             mine = self.staff(where, self._specs[key].owner)
-            asked.setdefault(self.workers.index(mine[index % len(mine)]), []).append(key)
-        for place, left in asked.items():
-            self._ask_facts(place, left)
+            keys_of_worker.setdefault(self.workers.index(mine[index % len(mine)]), []).append(key)
+        for number, left in keys_of_worker.items():
+            self._ask_facts(number, left)
         facts: dict[str, Any] = {}
         ended: Counter[str] = Counter()
-        for place, left in asked.items():
+        for number, left in keys_of_worker.items():
             while left:
-                answer = self._answer(self.workers[place])
+                answer = self._answer(self.workers[number])
                 if isinstance(answer, str):
                     ended[left[0]] += 1
                     if ended[left[0]] == LOADED_AT_MOST:
-                        lost = NotLoaded(
+                        error = NotLoaded(
                             f"the worker process ended ({answer}) while loading '{left[0]}', and so did the one before it"
                         )
-                        lost.key = left[0]
-                        raise lost
-                    self._ask_facts(place, left)
+                        error.key = left[0]
+                        raise error
+                    self._ask_facts(number, left)
                 elif answer[0] == "facts" and answer[1] in left:
                     _, name, value = answer
                     facts[name] = value
                     left.remove(name)
-            self.workers[place].asked = None
+            self.workers[number].requested_at = None
         return facts
 
-    def _ask_facts(self, place: int, keys: Iterable[str]) -> None:
-        worker = self.workers[place]
-        worker.asked = monotonic()
+    def _ask_facts(self, position: int, keys: Iterable[str]) -> None:
+        worker = self.workers[position]
+        worker.requested_at = monotonic()
         for key in keys:
             _send(worker, ("facts", key))
 
@@ -248,7 +248,7 @@ class Pool:
         answer = _received(worker)
         if answer is None:
             return self._replace(worker).reason
-        worker.asked = monotonic()
+        worker.requested_at = monotonic()
         return answer
 
     def fitting(self, where: str, owner: str = "") -> list[Worker]:
@@ -303,7 +303,7 @@ class Pool:
         """Gives a worker a batch."""
         number = next(self._numbers)
         if not worker.batches:
-            worker.asked = monotonic()
+            worker.requested_at = monotonic()
         worker.batches[number] = batch
         _send(worker, ("run", number, batch.key, payload))
 
@@ -336,7 +336,7 @@ class Pool:
                 worker.began = monotonic() if worker.batches else None
             elif kind == "done" and number in worker.batches:  # else it is of no batch of ours
                 events.append(Done(worker.batches.pop(number), *result))
-                worker.began, worker.asked = None, monotonic() if worker.batches else None
+                worker.began, worker.requested_at = None, monotonic() if worker.batches else None
         # A worker whose result is already in its pipe is not late: we have just not read it yet.
         for worker in [w for w in self.workers if w.time_left_s <= 0 and not w.pipe.poll()]:
             worker.kill()
@@ -348,8 +348,8 @@ class Pool:
         worker.pipe.close()
         held = list(worker.batches.values())
         self.workers[self.workers.index(worker)] = self._start(worker.device, worker.owner)
-        lost = worker.process.wait() == DEVICE_LOST
-        return Died(reason, held[0] if held else None, held[1:], late, lost, monotonic() - worker.started)
+        is_unusable = worker.process.wait() == DEVICE_UNUSABLE
+        return Died(reason, held[0] if held else None, held[1:], late, is_unusable, monotonic() - worker.started)
 
     def retire(self, device: str) -> bool:
         """Ends the workers of a GPU, which cannot be used any more. Whether there is another."""
@@ -423,9 +423,9 @@ def exit_words(process: subprocess.Popen[bytes]) -> str:
         sleep(0.005)
     end_process(process)
     code = process.wait()
-    if code == DEVICE_LOST:
+    if code == DEVICE_UNUSABLE:
         return "its device failed"
-    if lives or code == PIPE_LOST:
+    if lives or code == PIPE_CLOSED:
         return "the code that it ran closed or replaced its pipe to the main process"
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 

@@ -93,9 +93,9 @@ class SamplePrefetch:
         self._collect()
         self._begin()
         if self._ready:
-            found = self._ready.popleft()
-            self._held[found.entry[0]] = found.files
-            return found.entry
+            sample_files = self._ready.popleft()
+            self._held[sample_files.entry[0]] = sample_files.files
+            return sample_files.entry
         if self._seen is not None and not _remote_of(self._seen):
             entry, self._seen = self._seen, None
             return entry
@@ -182,7 +182,7 @@ def _fetch(paths: Sequence[str], folder: str) -> list[Fetched]:
     try:
         if members[0] is None:
             if (span := find_span(paths[0])) is None:
-                return [Fetched(_kept(read_remote(paths[0]), paths[0], folder))]
+                return [Fetched(_write_temporary(read_remote(paths[0]), paths[0], folder))]
             return [Fetched(_segment(cut_span(span, decode_bytes(read_remote(span.file), shown(span.file))), folder))]
         there = [member for member in members if member is not None]
         return _cut(read_remote(there[0].file, there[0].begin, there[-1].end), there, folder)
@@ -194,7 +194,7 @@ def _fetch(paths: Sequence[str], folder: str) -> list[Fetched]:
 
 def _cut(data: bytes, members: Sequence[Member], folder: str) -> list[Fetched]:
     start = members[0].begin
-    return [Fetched(_kept(data[one.begin - start : one.end - start], one.name, folder)) for one in members]
+    return [Fetched(_write_temporary(data[one.begin - start : one.end - start], one.name, folder)) for one in members]
 
 
 def _segment(sound: Decoded, folder: str) -> str:
@@ -206,7 +206,7 @@ def _segment(sound: Decoded, folder: str) -> str:
     return path
 
 
-def _kept(data: bytes, name: str, folder: str) -> str:
+def _write_temporary(data: bytes, name: str, folder: str) -> str:
     handle, path = tempfile.mkstemp(dir=folder, suffix=os.path.splitext(shown(name))[1][:12])
     with open(handle, "wb") as file:
         file.write(data)

@@ -50,7 +50,7 @@ READ_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FileRequest:
     """A file to read.
 
     Args:
@@ -76,13 +76,13 @@ class ReadWork:
         room: the memory that takes the audio.
     """
 
-    reference: Wanted | None
-    estimates: Mapping[str, Wanted]
+    reference: FileRequest | None
+    estimates: Mapping[str, FileRequest]
     room: Region
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class DecodedFile:
     """A file that was read.
 
     Args:
@@ -112,8 +112,8 @@ class ReadResult:
             has.
     """
 
-    reference: Heard | Diagnostic | None
-    estimates: Mapping[str, Heard | Diagnostic]
+    reference: DecodedFile | Diagnostic | None
+    estimates: Mapping[str, DecodedFile | Diagnostic]
     used: int
     needs: int = 0
 
@@ -147,24 +147,26 @@ class ReadStage:
         return [self._read(work, segments) for work in works], {}
 
     def _read(self, work: ReadWork, segments: Segments) -> ReadResult:
-        told = self._told_bytes(work)
-        if told > work.room.nbytes:
-            return ReadResult(None, {}, 0, told)
+        needed_bytes = self._count_needed_bytes(work)
+        if needed_bytes > work.room.nbytes:
+            return ReadResult(None, {}, 0, needed_bytes)
         room = _Room(work.room, segments)
         reference, rate_hz = None, None
         if work.reference is not None:
-            reference = _hear(work.reference, self._options["reference"], None, room, self._options["with_audio"])
+            reference = _read_signal(
+                work.reference, self._options["reference"], None, room, self._options["with_audio"]
+            )
             if isinstance(reference, Diagnostic):
                 return ReadResult(reference, {}, 0)
             rate_hz = reference.sample_rate_hz
         estimates = {
-            system: _hear(wanted, self._options["estimate"], rate_hz, room, False)
-            for system, wanted in work.estimates.items()
+            system: _read_signal(request, self._options["estimate"], rate_hz, room, False)
+            for system, request in work.estimates.items()
         }
         fits = room.used <= work.room.nbytes
         return ReadResult(reference, estimates, room.used, 0 if fits else room.used)
 
-    def _told_bytes(self, work: ReadWork) -> int:
+    def _count_needed_bytes(self, work: ReadWork) -> int:
         """The room that the headers of a sample's large files ask for; a header that says less than is true does no
         harm.
         """
@@ -172,8 +174,8 @@ class ReadStage:
         if work.reference is not None:
             files.insert(0, (work.reference, self._options["reference"], self._options["with_audio"]))
         total, native_hz = 0, None
-        for wanted, rates, with_audio in files:
-            header = _header(wanted.path, max(SMALL_BYTES, work.room.nbytes // LARGE_PART))
+        for request, rates, with_audio in files:
+            header = _header(request.path, max(SMALL_BYTES, work.room.nbytes // LARGE_PART))
             if header is None:
                 continue
             native_hz = native_hz or header.samplerate
@@ -192,21 +194,25 @@ def content_notes(audio: Audio, levels: np.ndarray) -> tuple[Diagnostic, ...]:
         levels: of its frames, by `loudest_levels`.
     """
     rate_hz = audio.sample_rate_hz
-    found = content_of(mono(audio.samples), rate_hz, levels)
-    if found is None:
+    content = content_of(mono(audio.samples), rate_hz, levels)
+    if content is None:
         return ()
-    heard = int(np.count_nonzero(audio.samples.any(axis=1))) if audio.channels > 1 else audio.channels
-    around = found.around_s >= max(MUCH_SILENCE_S, found.sound_s)
-    empty = found.top_hz <= max(NARROW_HZ, MOST_EMPTY * rate_hz / 2)
+    used_channels = int(np.count_nonzero(audio.samples.any(axis=1))) if audio.channels > 1 else audio.channels
+    around = content.around_s >= max(MUCH_SILENCE_S, content.sound_s)
+    empty = content.top_hz <= max(NARROW_HZ, MOST_EMPTY * rate_hz / 2)
     return (
-        *((_silence_around(found),) if around else ()),
-        *((_empty_band(found.top_hz, rate_hz),) if empty else ()),
-        *((Diagnostic("empty_channels", heard=heard, channels=audio.channels),) if heard < audio.channels else ()),
+        *((_silence_around(content),) if around else ()),
+        *((_empty_band(content.top_hz, rate_hz),) if empty else ()),
+        *(
+            (Diagnostic("empty_channels", heard=used_channels, channels=audio.channels),)
+            if used_channels < audio.channels
+            else ()
+        ),
     )
 
 
-def _silence_around(found: Content) -> Diagnostic:
-    return Diagnostic("silence_around", silence_s=round(found.around_s, 1), sound_s=round(found.sound_s, 1))
+def _silence_around(content: Content) -> Diagnostic:
+    return Diagnostic("silence_around", silence_s=round(content.around_s, 1), sound_s=round(content.sound_s, 1))
 
 
 def _empty_band(top_hz: float, rate_hz: int) -> Diagnostic:
@@ -227,9 +233,9 @@ def _header(path: str, least_bytes: int) -> Any:
     return None
 
 
-def _hear(
-    wanted: Wanted, rates: Iterable[int], native_hz: int | None, room: _Room, with_audio: bool
-) -> Heard | Diagnostic:
+def _read_signal(
+    request: FileRequest, rates: Iterable[int], native_hz: int | None, room: _Room, with_audio: bool
+) -> DecodedFile | Diagnostic:
     """Reads a file; a reason if that cannot be done, since no other sample is to be affected.
 
     Args:
@@ -237,10 +243,10 @@ def _hear(
         native_hz: the rate of the reference, or None.
     """
     try:
-        audio = Audio.read(wanted.path)
+        audio = Audio.read(request.path)
         needed = {rate or native_hz or audio.sample_rate_hz for rate in rates}
         levels = loudest_levels(audio)
-        heard = Heard(
+        decoded = DecodedFile(
             rates={rate: room.put(to_signal(audio, rate)) for rate in sorted(needed)},
             audio=room.put(audio.samples) if with_audio else None,
             sample_rate_hz=audio.sample_rate_hz,
@@ -249,12 +255,12 @@ def _hear(
             content_hash=content_hash(audio.samples, audio.sample_rate_hz),
             notes=(*signal_notes(audio, levels), *content_notes(audio, levels)),
         )
-        if wanted.keep is not None:
-            keep_audio(wanted.keep, audio)
+        if request.keep is not None:
+            keep_audio(request.keep, audio)
     except UserError as error:
-        return Diagnostic("error", type="", message=wanted.words(error.message))
+        return Diagnostic("error", type="", message=request.words(error.message))
     except Exception as error:  # a decoder may raise anything for a broken file; only this sample fails
-        message = wanted.words(" ".join(str(error).split()))
+        message = request.words(" ".join(str(error).split()))
         cause = Diagnostic("error", type=type(error).__name__, message=message)
-        return Diagnostic("unreadable_file", path=wanted.words(wanted.path), cause=cause)
-    return heard
+        return Diagnostic("unreadable_file", path=request.words(request.path), cause=cause)
+    return decoded

@@ -52,9 +52,9 @@ def check_sounds(writer: RunWriter, plan: Plan, source: Source, progress: Progre
 
 
 def _changed(writer: RunWriter, id: str, path: str, sound: str | None) -> RunMismatch:
-    what = "cannot be read any more" if sound is None else f"has changed since '{writer.folder}' was begun"
+    problem = "cannot be read any more" if sound is None else f"has changed since '{writer.folder}' was begun"
     return RunMismatch(
-        f"the sound '{shown(path)}' of sample '{id}' {what}",
+        f"the sound '{shown(path)}' of sample '{id}' {problem}",
         hint="give another --out, or the data that it was begun with",
     )
 
@@ -63,9 +63,9 @@ def _paths(plan: Plan, source: Source) -> Iterator[tuple[tuple[int | None, int],
     """The files of the references and estimates on this machine: the numbers of system (None for the reference) and
     sample, the sample's id, and the path.
     """
-    files = [(place, system) for place, system in enumerate(plan.systems) if system.kind == "files"]
+    files = [(index, system) for index, system in enumerate(plan.systems) if system.kind == "files"]
     for number, sample in zip(source.numbers, source.samples, strict=True):
-        paths = [(None, sample.audio), *((place, system.sample(number, sample).estimate) for place, system in files)]
+        paths = [(None, sample.audio), *((index, system.sample(number, sample).estimate) for index, system in files)]
         for system_number, path in paths:
             if path is not None and not is_url(path):
                 yield (system_number, number), sample.id, path

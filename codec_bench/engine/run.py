@@ -82,7 +82,7 @@ class _Outcome:
     bits: float | None = None
     no_bits: str | None = None
     audio: str | None = None
-    told: Compared = NOT_COMPARED
+    comparison: Compared = NOT_COMPARED
     of_another: str | None = None
     scores: dict[str, Score] = field(default_factory=dict)
     features_missing: int = 0
@@ -144,7 +144,7 @@ class Engine:
         self._dispatcher = Dispatcher(pool, settings.batch_s, limit_s, log, self._arena, impatient)
         self._writer: Results
         self._progress: Callable[[str, int, int, float], None]
-        self._told: tuple[str, int] = ("", -1)
+        self._last_progress: tuple[str, int] = ("", -1)
         self._in_flight = self._held_bytes = self._admitted = 0
         self._mean_bytes = 0.0  # of a sample that was read
         self._records: list[tuple[int, ItemRecord]] = []
@@ -202,24 +202,24 @@ class Engine:
             self._admit,
             len(self._pool.fitting("cpu")),
         )
-        heard = clips if self._settings.check else ()
-        self.checks = Checks(self._dispatcher, self._pool, self.plan.systems, heard, writer.folder, checked)
+        check_clips = clips if self._settings.check else ()
+        self.checks = Checks(self._dispatcher, self._pool, self.plan.systems, check_clips, writer.folder, checked)
         try:
             while feed.more or self._in_flight or self.checks.open:
                 at_once = feed.request(self._has_room)
                 self._dispatcher.fill()
                 at_once = self._dispatcher.run_here() or at_once
                 self._write(force=False)
-                self._tell()
+                self._report_progress()
                 if not feed.more and not self._in_flight:
                     self.checks.finish()
                     self._dispatcher.fill()
                 if feed.more or self._in_flight or self.checks.open:
                     for event in self._pool.events(0.0 if at_once else FETCHED_S if feed.waits else 1.0):
                         self._dispatcher.follow(event)
-                    self._pool.forget(self._arena.trim())
+                    self._pool.detach(self._arena.trim())
             self._write(force=True)
-            self._tell()
+            self._report_progress()
         except BaseException:
             with suppress(UserError):  # if the record cannot be written, that error is being raised already
                 self._write(force=True)  # finished items are kept, whatever ended the run
@@ -227,7 +227,7 @@ class Engine:
         finally:
             feed.close()
             closed = self._arena.close()
-        self._pool.forget(closed)  # the workers may be there for another run
+        self._pool.detach(closed)  # the workers may be there for another run
         now = os.times()
         main_cpu_s = now.user + now.system - start_cpu.user - start_cpu.system
         workers, stages = len(self._pool.workers), self._dispatcher.stages
@@ -276,21 +276,21 @@ class Engine:
             if loaded.reason is not None:
                 self._no_estimate(outcome, loaded.reason)
             elif system.kind == "files":
-                outcome.audio = self._kept(system, loaded.number)
+                outcome.audio = self._copy_path(system, loaded.number)
                 estimate = loaded.estimates[system.name]
                 if isinstance(estimate, Diagnostic):
                     self._no_estimate(outcome, estimate)
                 else:
                     self._on_estimate(outcome, estimate)
             elif system.kind == "unprocessed":
-                outcome.audio = self._kept(system, loaded.number)
+                outcome.audio = self._copy_path(system, loaded.number)
                 assert loaded.reference is not None  # or there would be a reason
                 loaded.reference.holders += 1
                 self._on_estimate(outcome, loaded.reference)
             else:
                 self._send_to_codec(outcome)
 
-    def _kept(self, system: System, number: int) -> str | None:
+    def _copy_path(self, system: System, number: int) -> str | None:
         return f"audio/{system.folder}/{number:07d}.flac" if number in self._settings.keep else None
 
     def _send_to_codec(self, outcome: _Outcome) -> None:
@@ -302,7 +302,7 @@ class Engine:
         nbytes = sum(region.nbytes for region in regions.values())
         outcome.item.held_bytes += nbytes
         self._held_bytes += nbytes
-        outcome.audio = self._kept(outcome.system, outcome.item.loaded.number)
+        outcome.audio = self._copy_path(outcome.system, outcome.item.loaded.number)
         keep = os.path.abspath(self._writer.folder / outcome.audio) if outcome.audio else None
 
         def done(result: CodecResult | Fault) -> None:
@@ -352,7 +352,7 @@ class Engine:
             return
         rate = min(shared)
         sounds = self._arena.view(reference.rates[rate]), self._arena.view(estimate.rates[rate])
-        outcome.told = compared(*sounds, rate, generated=outcome.system.kind == "files")
+        outcome.comparison = compared(*sounds, rate, generated=outcome.system.kind == "files")
 
     def _features_of(self, outcome: _Outcome) -> tuple[list[str], list[str]]:
         """The features of the estimate, and those of the reference, that the metrics of an item read."""
@@ -360,8 +360,8 @@ class Engine:
         sides: tuple[dict[str, None], dict[str, None]] = {}, {}
         for metric in self.plan.metrics.values():
             if metric.refusal(text=loaded.sample.text, language=loaded.sample.language) is None:
-                for names, wanted in zip(sides, metric.features_of(loaded.sample.language)):
-                    names.update(dict.fromkeys(wanted))
+                for names, required in zip(sides, metric.features_of(loaded.sample.language)):
+                    names.update(dict.fromkeys(required))
         return list(sides[0]), list(sides[1]) if loaded.reference is not None else []
 
     def _metric_work(self, outcome: _Outcome, estimate: Signal) -> MetricWork:
@@ -500,7 +500,7 @@ class Engine:
         """
         metric, score, sample = self.plan.metrics[name], outcome.scores[name], outcome.item.loaded.sample
         silent, quiet = (s is not None and SILENT in s.notes for s in (outcome.estimate, outcome.item.loaded.reference))
-        score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet, comparison=outcome.told)
+        score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet, comparison=outcome.comparison)
         if score.status == "undefined" and silent and not quiet:
             score = replace(score, detail={**score.detail, "wrong": []})  # a failure, also without a worst value
         elif score.status not in FAILURES:
@@ -518,18 +518,18 @@ class Engine:
         self._spent.write_s += self._last_write - now
         self._recorded = self._spent.items
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         """Reports the phase and the items in the record, if one of them has changed."""
         loading, busy = self._pool.loading, self._pool.busy
         now = (phase_of(self.plan, loading, busy, self._recorded, self._failed), self._recorded)
-        if now != self._told:
-            self._told = now
+        if now != self._last_progress:
+            self._last_progress = now
             self._progress(*now, self._failed, self._spent.audio_s)
 
 
 def _notes(outcome: _Outcome) -> tuple[Diagnostic, ...]:
     """What is worth knowing of an item's signals. That a reference is silent is no fault of the item."""
-    estimate, reference, made = outcome.estimate, outcome.item.loaded.reference, outcome.system.kind == "files"
+    estimate, reference, is_generated = outcome.estimate, outcome.item.loaded.reference, outcome.system.kind == "files"
     if estimate is None:
         return ()
     if reference is estimate:
@@ -537,14 +537,14 @@ def _notes(outcome: _Outcome) -> tuple[Diagnostic, ...]:
     another = () if outcome.of_another is None else (Diagnostic("same_as_system", system=outcome.of_another),)
     if reference is None or outcome.system.is_prompted:
         return (*another, *estimate.notes)
-    told = outcome.told.lacks if made else outcome.told.mismatch
+    difference = outcome.comparison.lacks if is_generated else outcome.comparison.mismatch
     same = SILENT not in estimate.notes and estimate.content_hash == reference.content_hash
     return (
         *((Diagnostic("same_as_reference"),) if same else another),
-        *((told,) if told and SILENT not in estimate.notes else ()),
-        *(_other_rate(estimate, reference) if made else ()),
+        *((difference,) if difference and SILENT not in estimate.notes else ()),
+        *(_other_rate(estimate, reference) if is_generated else ()),
         # The narrow band of a codec's output is the codec's doing, and no fact of the data.
-        *(note for note in estimate.notes if made or note.code != "empty_band"),
+        *(note for note in estimate.notes if is_generated or note.code != "empty_band"),
         *(Diagnostic("reference", note=note) for note in reference.notes if note != SILENT),
     )
 

@@ -168,7 +168,7 @@ def working_engine(
         yield Engine(plan, settings, used.pool, cache, str(used.log)), len(used.pool.workers)
 
 
-def kept_numbers(save_audio: str | int | None, samples: int) -> frozenset[int]:
+def numbers_to_save(save_audio: str | int | None, samples: int) -> frozenset[int]:
     """Numbers of the samples whose audio is kept: of all, of none, or of so many, spread evenly over the data.
 
     Raises:

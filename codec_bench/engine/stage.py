@@ -183,12 +183,12 @@ class CodecStage:
         return PreparedBatch.of(self.codec.info, [Audio(segments.view(w.audio), w.sample_rate_hz) for w in works])
 
     def run(
-        self, works: Sequence[CodecWork], segments: Segments, given: Any = None
+        self, works: Sequence[CodecWork], segments: Segments, prepared: Any = None
     ) -> tuple[list[Any], dict[str, float]]:
-        """Returns one `CodecResult` or `Fault` per work, and seconds per step; `given` is what `prepare` gives."""
+        """Returns one `CodecResult` or `Fault` per work, and seconds per step; `prepared` is what `prepare` gives."""
         from codec_bench.codecs.adapt import reconstruct_prepared
 
-        coded = reconstruct_prepared(self.codec, self.prepare(works, segments) if given is None else given)
+        coded = reconstruct_prepared(self.codec, self.prepare(works, segments) if prepared is None else prepared)
         end_if_forked(self._process)  # before anything is written to the memory that all processes share
         start = perf_counter()
         results = [self._finish(w, c, segments) for w, c in zip(works, coded.items)]
@@ -233,11 +233,11 @@ class CheckStage:
         if not clips:
             nothing = finding("contract", "not applicable", "the first files of the data cannot be read")
             return CheckResult((nothing,), False, os.getpid(), self._load_s)
-        found, sent = quick_check(self._codec, clips)
+        findings, sent = quick_check(self._codec, clips)
         if isinstance(sent, str):
-            return CheckResult((*found, unsent(sent)), False, os.getpid(), self._load_s)
+            return CheckResult((*findings, unsent(sent)), False, os.getpid(), self._load_s)
         sent.write(work.parcel)
-        return CheckResult(tuple(found), True, os.getpid(), self._load_s)
+        return CheckResult(tuple(findings), True, os.getpid(), self._load_s)
 
 
 class StepStage:
@@ -335,13 +335,13 @@ def score_batch(metric: Any, works: Sequence[MetricWork], segments: Segments) ->
     for work in works:
         rate = metric.rate_hz or work.native_rate_hz
         signals = {
-            side: metric.prepare_signal(segments.view(rates[rate])) if metric.signals and rate in rates else None
-            for side, rates in (("estimate", work.estimate), ("reference", work.reference))
+            role: metric.prepare_signal(segments.view(rates[rate])) if metric.signals and rate in rates else None
+            for role, rates in (("estimate", work.estimate), ("reference", work.reference))
         }
         ready.append(inputs_or_score(metric, **work.known, rate_hz=rate, **signals))
     places = [k for k, r in enumerate(ready) if not isinstance(r, Score)]
-    for place, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
-        ready[place] = score
+    for index, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
+        ready[index] = score
     return ready
 
 

@@ -20,7 +20,7 @@ from codec_bench.networks.batch_shapes import items_of, rung_s
 _WINDOW = 2048  # among so many waiting items, similar lengths are looked for
 MOST_PADDED = 1.1
 """A large batch of the CPU may be longer with its padding than its audio by so much."""
-MOST_UNLIKE = 2.0
+MAX_LENGTH_RATIO = 2.0
 """By what factor an item may be filled up to share a batch with longer ones, where no rung is full."""
 
 
@@ -83,13 +83,13 @@ class Waiting:
         for work in works:
             by_queue.setdefault(self._key(work), set()).add(id(work))
         for key, gone in by_queue.items():
-            queue, kept = self._queues[key], []
+            queue, remaining = self._queues[key], []
             while gone:
                 if id(work := queue.popleft()) in gone:
                     gone.remove(id(work))
                 else:
-                    kept.append(work)
-            queue.extendleft(reversed(kept))
+                    remaining.append(work)
+            queue.extendleft(reversed(remaining))
             if not queue:
                 del self._queues[key]
         self._counted(works, -1)
@@ -109,9 +109,9 @@ class Waiting:
         if (queue := self.full(room_s)) is not None:
             return [work for work in islice(queue, items_of(queue[0].length_s, room_s)) if not work.alone]
         longest, *others = sorted(self._queues, reverse=True)
-        near = [key for key in (longest, *others) if longest <= MOST_UNLIKE * key]
-        found = (work for key in near for work in self._queues[key] if not work.alone)
-        return list(islice(found, items_of(longest, room_s)))
+        near = [key for key in (longest, *others) if longest <= MAX_LENGTH_RATIO * key]
+        matches = (work for key in near for work in self._queues[key] if not work.alone)
+        return list(islice(matches, items_of(longest, room_s)))
 
     def nearest(self, room_s: float, least_s: float, pads: bool) -> list[Work]:
         """The items of the next batch on the CPU: the first, and as far as they fit those nearest to it in length.
@@ -124,16 +124,16 @@ class Waiting:
         works = [work for work in window if not work.alone]
         if pads:
             works.sort(key=lambda w: (abs(w.length_s - window[0].length_s), w.order))
-        taken: set[int] = set()
+        chosen: set[int] = set()
         longest = total = 0.0
         for work in works:
             longest = max(longest, work.length_s)
             total += work.length_s
-            size_s = longest * (len(taken) + 1) if pads else total
-            if taken and (size_s > room_s or (size_s > least_s and size_s > MOST_PADDED * total)):
+            size_s = longest * (len(chosen) + 1) if pads else total
+            if chosen and (size_s > room_s or (size_s > least_s and size_s > MOST_PADDED * total)):
                 break
-            taken.add(work.order)
-        return [work for work in window if work.order in taken]
+            chosen.add(work.order)
+        return [work for work in window if work.order in chosen]
 
     def _key(self, work: Work) -> float:
         return rung_s(work.length_s) if self.on_ladder else 0.0

@@ -30,7 +30,7 @@ from codec_bench.types import Sample
 UNPROCESSED = "unprocessed"
 GENERATED = "generated"
 LONGEST_NAME = 100
-_TAKEN_FOLDERS = ("reference", "questions")  # the folders of the audio that all systems of a run share
+_RESERVED_FOLDERS = ("reference", "questions")  # the folders of the audio that all systems of a run share
 _FOLDER_BYTES = 200
 
 
@@ -61,13 +61,13 @@ class System:
     """A row of the result.
 
     Args:
-        name: of the row. Until a codec of one's own is loaded it is `asked`, unless the caller named the row.
+        name: of the row. Until a codec of one's own is loaded it is `spec`, unless the caller named the row.
         kind: `codec`, `unprocessed`, or `files` for audio made elsewhere.
-        asked: how it was asked for: the name that was typed, or the name of a class.
+        spec: the name that was typed, or the name of a class.
         titled: whether the caller named the row.
         codec: the name that a worker loads it by; None if it is no codec, or if no worker can load it.
         live: the class or the object that was given; None for names.
-        made: the samples with this system's audio; None if the samples of the run name it themselves.
+        source: the samples with this system's audio; None if the samples of the run name it themselves.
         is_prompted: whether the reference audio is a recording of the voice with other words.
         stage: how the codec is built; a plan adds it.
         folder: where its audio is kept, below `audio/` in the run folder; empty until the name is final.
@@ -75,11 +75,11 @@ class System:
 
     name: str
     kind: Literal["codec", "unprocessed", "files"]
-    asked: str
+    spec: str
     titled: bool = False
     codec: str | None = None
     live: Any = None
-    made: Source | None = field(default=None, repr=False)
+    source: Source | None = field(default=None, repr=False)
     is_prompted: bool = False
     stage: StageSpec | None = None
     folder: str = ""
@@ -87,10 +87,10 @@ class System:
     @property
     def names_itself(self) -> bool:
         """Whether the row has the name that the codec gives itself."""
-        own = self.live is not None or (
+        is_custom = self.live is not None or (
             self.codec is not None and (is_own_code(self.codec) or is_command_file(self.codec))
         )
-        return self.kind == "codec" and own and not self.titled
+        return self.kind == "codec" and is_custom and not self.titled
 
     @property
     def runs_here(self) -> bool:
@@ -104,25 +104,25 @@ class System:
 
     def sample(self, number: int, sample: Sample) -> Sample:
         """The sample that names this system's audio, given its number and itself as the run has it."""
-        return sample if self.made is None else self.made.samples[number]
+        return sample if self.source is None else self.source.samples[number]
 
     def takes(self, option_of: str) -> bool:
         """Whether options for this name are for this system: its row's, what was typed, or another path of the same
         file.
         """
-        if option_of in (self.name, self.asked):
+        if option_of in (self.name, self.spec):
             return True
         return self.codec is not None and _is_path(option_of) and same_codec(option_of) == same_codec(self.codec)
 
 
-def generated(name: str = GENERATED, asked: str = GENERATED, made: Source | None = None) -> System:
+def generated(name: str = GENERATED, spec: str = GENERATED, source: Source | None = None) -> System:
     """Audio made elsewhere.
 
     Args:
-        name: of its row. asked: the folder or manifest, for messages.
-        made: the samples with their audio; None if the samples of the run name it.
+        name: of its row. spec: the folder or manifest, for messages.
+        source: the samples with their audio; None if the samples of the run name it.
     """
-    return System(name, "files", asked, titled=name != GENERATED, made=made)
+    return System(name, "files", spec, titled=name != GENERATED, source=source)
 
 
 def split_name(text: str) -> tuple[str | None, str]:
@@ -135,15 +135,15 @@ def split_name(text: str) -> tuple[str | None, str]:
         UserError: the name or what it stands for is missing.
     """
     text = text.strip()
-    name, equals, what = (part.strip() for part in text.partition("="))
+    name, equals, value = (word.strip() for word in text.partition("="))
     if not equals or "/" in name or os.sep in name or os.path.exists(_file_of(text)):
         return None, text
-    if not name or not what:
+    if not name or not value:
         raise UserError(
             f"'{text}' has no {'name before' if not name else 'thing after'} the '='; expected NAME=WHAT",
             hint="for example tts=outputs/tts or mine=./my_codec.py:MyCodec",
         )
-    return name, what
+    return name, value
 
 
 def check_name(name: Any, of: str) -> str:
@@ -171,102 +171,108 @@ def check_name(name: Any, of: str) -> str:
     return name
 
 
-def read_systems(asked: Any) -> tuple[System, ...]:
-    """The systems of a run, in the order in which they were asked for.
+def read_systems(specs: Any) -> tuple[System, ...]:
+    """The systems of a run, in the order in which they were named.
 
     Args:
-        asked: names with commas; a name, a class or an object; a mapping of names to these; or a list of any of these.
+        specs: names with commas; a name, a class or an object; a mapping of names to these; or a list of any of these.
 
     Raises:
         UserError: nothing is named, something cannot be a codec, or two entries are one thing or have one name.
     """
-    if isinstance(asked, (str, os.PathLike)):
-        asked = names(os.fspath(asked))
-    if isinstance(asked, Mapping):
-        entries = list(asked.items())
-    elif isinstance(asked, Iterable) and not isinstance(asked, type) and not _is_codec(asked):
-        entries = [split_name(os.fspath(one)) if isinstance(one, (str, os.PathLike)) else (None, one) for one in asked]
+    if isinstance(specs, (str, os.PathLike)):
+        specs = names(os.fspath(specs))
+    if isinstance(specs, Mapping):
+        entries = list(specs.items())
+    elif isinstance(specs, Iterable) and not isinstance(specs, type) and not _is_codec(specs):
+        entries = [split_name(os.fspath(one)) if isinstance(one, (str, os.PathLike)) else (None, one) for one in specs]
     else:
-        entries = [(None, asked)]
+        entries = [(None, specs)]
     systems = tuple(one if isinstance(one, System) else _system(name, one) for name, one in entries if one != "")
     if not systems:
         raise UserError("no codec was named", hint="name at least one, or 'unprocessed'; see codec-bench list codecs")
     return systems
 
 
-def read_generated(asked: Any) -> list[tuple[System, Any]]:
+def read_generated(generated_audio: Any) -> list[tuple[System, Any]]:
     """The systems whose audio was made elsewhere, each with its folder, manifest or samples.
 
     Args:
-        asked: a folder or a manifest, `NAME=FOLDER` with commas, a list of these, a mapping of names to folders,
+        generated_audio: a folder or a manifest, `NAME=FOLDER` with commas, a list of these, a mapping of names to folders,
             manifests or lists of samples, or one list of samples.
 
     Raises:
         UserError: it is none of these, or two entries have one name or are one folder.
     """
-    if isinstance(asked, (str, os.PathLike)):
-        text = os.fspath(asked)
-        asked = [text] if os.path.exists(os.path.expanduser(text)) else names(text)
-    if isinstance(asked, Mapping):
-        entries = list(asked.items())
-    elif isinstance(asked, Sequence) and asked and all(isinstance(one, (str, os.PathLike)) for one in asked):
-        entries = [split_name(os.fspath(one)) for one in asked]
+    if isinstance(generated_audio, (str, os.PathLike)):
+        text = os.fspath(generated_audio)
+        generated_audio = [text] if os.path.exists(os.path.expanduser(text)) else names(text)
+    if isinstance(generated_audio, Mapping):
+        entries = list(generated_audio.items())
+    elif (
+        isinstance(generated_audio, Sequence)
+        and generated_audio
+        and all(isinstance(one, (str, os.PathLike)) for one in generated_audio)
+    ):
+        entries = [split_name(os.fspath(one)) for one in generated_audio]
     else:
-        entries = [(None, asked)]
-    found: list[tuple[System, Any]] = []
-    for name, what in entries:
-        if not isinstance(what, (str, os.PathLike, Source)) and not _holds_samples(what):
+        entries = [(None, generated_audio)]
+    pairs: list[tuple[System, Any]] = []
+    for name, audio in entries:
+        if not isinstance(audio, (str, os.PathLike, Source)) and not _holds_samples(audio):
             raise UserError(
-                f"the generated audio is {what!r:.60} ({type(what).__name__}); expected a folder, a manifest or samples",
+                f"the generated audio is {audio!r:.60} ({type(audio).__name__}); expected a folder, a manifest or samples",
                 hint='several systems are {"name": folder, "other": folder}',
             )
-        label = os.fspath(what) if isinstance(what, (str, os.PathLike)) else f"samples of {name or GENERATED}"
-        found.append((generated(GENERATED if name is None else check_name(name, label), label), what))
-    if not found:
+        label = os.fspath(audio) if isinstance(audio, (str, os.PathLike)) else f"samples of {name or GENERATED}"
+        pairs.append((generated(GENERATED if name is None else check_name(name, label), label), audio))
+    if not pairs:
         raise UserError("no generated audio was named", hint="name a folder or a manifest")
-    systems = [system for system, _ in found]
+    systems = [system for system, _ in pairs]
     check_different(systems)
     named(systems)
-    return found
+    return pairs
 
 
-def _holds_samples(what: Any) -> bool:
+def _holds_samples(audio: Any) -> bool:
     return (
-        isinstance(what, Sequence) and not isinstance(what, (str, bytes)) and all(isinstance(s, Sample) for s in what)
+        isinstance(audio, Sequence)
+        and not isinstance(audio, (str, bytes))
+        and all(isinstance(s, Sample) for s in audio)
     )
 
 
-def _system(name: Any, what: Any) -> System:
-    if isinstance(what, (str, os.PathLike)):
-        return _of_text(name, os.fspath(what).strip())
-    label = what.__name__ if isinstance(what, type) else type(what).__name__
-    if not _is_codec(what):
+def _system(name: Any, value: Any) -> System:
+    if isinstance(value, (str, os.PathLike)):
+        return _of_text(name, os.fspath(value).strip())
+    label = value.__name__ if isinstance(value, type) else type(value).__name__
+    if not _is_codec(value):
         raise UserError(
-            f"the codec is {what!r:.60} ({label}); expected a name, a class, an object with encode and decode, or a list of these",
+            f"the codec is {value!r:.60} ({label}); expected a name, a class, an object with encode and decode, or a list of these",
             hint="see codec-bench list codecs",
         )
-    codec = _importable(what) if isinstance(what, type) else None
+    codec = _importable(value) if isinstance(value, type) else None
     if name is None:
-        return System(label, "codec", label, codec=codec, live=what)
-    return System(check_name(name, label), "codec", label, titled=True, codec=codec, live=what)
+        return System(label, "codec", label, codec=codec, live=value)
+    return System(check_name(name, label), "codec", label, titled=True, codec=codec, live=value)
 
 
-def _of_text(name: Any, what: str) -> System:
-    if what == UNPROCESSED:
+def _of_text(name: Any, spec: str) -> System:
+    if spec == UNPROCESSED:
         if name not in (None, UNPROCESSED):
             raise UserError(
                 f"'{UNPROCESSED}' was given the name '{name}'; the row of the unchanged audio keeps its own name",
                 hint=f"write {UNPROCESSED}",
             )
         return System(UNPROCESSED, "unprocessed", UNPROCESSED)
-    if name is None or name == what:
-        return System(what, "codec", what, titled=name is not None, codec=what)
-    check_name(name, what)
-    if _is_registered(name) and same_codec(name) != same_codec(what):
+    if name is None or name == spec:
+        return System(spec, "codec", spec, titled=name is not None, codec=spec)
+    check_name(name, spec)
+    if _is_registered(name) and same_codec(name) != same_codec(spec):
         raise UserError(
-            f"'{name}' is the name of a registered codec, and was given to '{what}'", hint="choose another name"
+            f"'{name}' is the name of a registered codec, and was given to '{spec}'", hint="choose another name"
         )
-    return System(name, "codec", what, titled=True, codec=what)
+    return System(name, "codec", spec, titled=True, codec=spec)
 
 
 def _is_registered(name: str) -> bool:
@@ -276,9 +282,9 @@ def _is_registered(name: str) -> bool:
         return False
 
 
-def _is_codec(what: Any) -> bool:
-    return not isinstance(what, (str, bytes)) and any(
-        callable(getattr(what, part, None)) for part in ("encode", "decode")
+def _is_codec(value: Any) -> bool:
+    return not isinstance(value, (str, bytes)) and any(
+        callable(getattr(value, method, None)) for method in ("encode", "decode")
     )
 
 
@@ -338,13 +344,13 @@ def check_different(systems: Sequence[System]) -> None:
             codec = same_codec(system.codec) if system.codec is not None else id(system.live)
             thing = codec, json.dumps(system.stage.options, sort_keys=True, default=repr)
         elif system.kind == "files":
-            thing = os.path.realpath(system.asked)
+            thing = os.path.realpath(system.spec)
         first = seen.setdefault(thing, system)
         if first is not system:
-            both = f"'{first.asked}'" if first.asked == system.asked else f"'{first.asked}' and '{system.asked}'"
+            both = f"'{first.spec}'" if first.spec == system.spec else f"'{first.spec}' and '{system.spec}'"
             rows = "" if first.name == system.name else f" (as '{first.name}' and '{system.name}')"
-            what = "audio" if system.kind == "files" else "codec"
-            raise UserError(f"the same {what} is named twice: {both}{rows}", hint="name each once")
+            kind = "audio" if system.kind == "files" else "codec"
+            raise UserError(f"the same {kind} is named twice: {both}{rows}", hint="name each once")
 
 
 def named(systems: Sequence[System], facts: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[System, ...]:
@@ -357,34 +363,34 @@ def named(systems: Sequence[System], facts: Mapping[str, Mapping[str, Any]] | No
         UserError: two rows have one name, or a codec gives itself a name that cannot be one.
     """
     out: list[System] = []
-    folders = {folder.casefold() for folder in _TAKEN_FOLDERS}
+    folders = {folder.casefold() for folder in _RESERVED_FOLDERS}
     for system in systems:
         if facts is not None and system.stage is not None and system.names_itself:
-            name = check_name(facts[system.stage.key]["name"], system.asked)
+            name = check_name(facts[system.stage.key]["name"], system.spec)
             system = replace(system, name=name)
         waits = facts is None and system.names_itself  # its name is known when it is loaded
         other = next((one for one in out if one.name == system.name and not waits and one.folder), None)
         if other is not None:
             raise UserError(
-                f"'{system.name}' would be the name of two rows: '{other.asked}' and '{system.asked}'",
-                hint="name one of them yourself: NAME=" + system.asked,
+                f"'{system.name}' would be the name of two rows: '{other.spec}' and '{system.spec}'",
+                hint="name one of them yourself: NAME=" + system.spec,
             )
         if waits:
             out.append(system)
         elif system.kind == "unprocessed":
-            out.append(replace(system, folder=_TAKEN_FOLDERS[0]))
+            out.append(replace(system, folder=_RESERVED_FOLDERS[0]))
         else:
             out.append(replace(system, folder=_free_folder(system.name, folders)))
     return tuple(out)
 
 
-def _free_folder(name: str, taken: set[str]) -> str:
-    """A folder's name for a row, and no row's before it on any file system; it is added to `taken`."""
+def _free_folder(name: str, used: set[str]) -> str:
+    """A folder's name for a row, and no row's before it on any file system; it is added to `used`."""
     safe = "".join(c if c.isalnum() or c in "-_.@" else "_" for c in name)
     safe = safe.encode()[:_FOLDER_BYTES].decode(errors="ignore")
     safe = safe if safe.strip(".") else f"_{safe}"
     free, number = safe, 2
-    while free.casefold() in taken:
+    while free.casefold() in used:
         free, number = f"{safe}_{number}", number + 1
-    taken.add(free.casefold())
+    used.add(free.casefold())
     return free

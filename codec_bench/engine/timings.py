@@ -99,7 +99,7 @@ def phase_of(plan: Plan, loading: Sequence[str], waiting: bool, finished: int, f
         return RUNNING
     kinds: dict[str, list[str]] = {}
     for key in dict.fromkeys(loading):
-        kind, name = _what(plan, key)
+        kind, name = _kind_and_name(plan, key)
         kinds.setdefault(kind, []).append(name)
     models = [listed(kind, names) for kind, names in kinds.items() if kind]
     if models:
@@ -114,7 +114,7 @@ def listed(kind: str, names: Sequence[str]) -> str:
     return f"the {kind}{'s' if len(names) > 1 else ''} {first_of(names, _NAMED)}"
 
 
-def _what(plan: Plan, key: str) -> tuple[str, str]:
+def _kind_and_name(plan: Plan, key: str) -> tuple[str, str]:
     """What a stage loads and its name; the first is empty if that takes no time worth a word."""
     if key in plan.features:
         return plan.features[key].kind, key

@@ -28,9 +28,9 @@ from time import monotonic, perf_counter, process_time
 from typing import Any
 
 from codec_bench.engine.arena import Segments
-from codec_bench.engine.double_buffer import Gpu, Place, Ready, Seen, received, unwatched
+from codec_bench.engine.double_buffer import ComputeDevice, Gpu, Ready, Seen, received, unwatched
 from codec_bench.engine.main_pipe import MainPipe
-from codec_bench.engine.pool import DEVICE_LOST, device_owners
+from codec_bench.engine.pool import DEVICE_UNUSABLE, device_owners
 from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec, StepStage
 from codec_bench.errors import DeviceUnusable, UserError, describe
@@ -52,8 +52,8 @@ class Stages:
         announce: says that the batch goes on, so that its time limit counts anew.
     """
 
-    def __init__(self, place: Place, announce: Callable[[], None] = lambda: None) -> None:
-        self._place, self._announce = place, announce
+    def __init__(self, device: ComputeDevice, announce: Callable[[], None] = lambda: None) -> None:
+        self._device, self._announce = device, announce
         self.specs: dict[str, StageSpec] = {}
         self._built: dict[str, Any] = {}
         self._broken: dict[str, UserError] = {}
@@ -75,7 +75,7 @@ class Stages:
                     self._built[key] = self._build(spec)
                 else:
                     self._built[key] = placed(
-                        f"'{', '.join(spec.names)}'", self._place.device, partial(self._first, spec)
+                        f"'{', '.join(spec.names)}'", self._device.device, partial(self._first, spec)
                     )
             except DeviceUnusable:  # another program may leave the device
                 raise
@@ -86,20 +86,20 @@ class Stages:
 
     def _first(self, spec: StageSpec) -> Any:
         try:
-            self._place.own(len(device_owners(self.specs)))  # before the first network takes memory
+            self._device.acquire(len(device_owners(self.specs)))  # before the first network takes memory
         except Exception as error:  # a driver that is too old, a torch without CUDA
             if out_of_memory(error) or device_lost(describe(error)):  # these have ways of their own
                 raise
             reason = describe(error)
             hint = "codec-bench doctor checks the driver and the libraries; --device cpu goes without the device"
-            raise DeviceUnusable(f"'{self._place.device}' cannot be used: {reason}", hint=hint) from error
+            raise DeviceUnusable(f"'{self._device.device}' cannot be used: {reason}", hint=hint) from error
         return self._build(spec)
 
     def _build(self, spec: StageSpec) -> Any:
         if spec.kind == "steps":
             return StepStage(spec, self._announce)
         with _unsearched():
-            return STAGES[spec.kind](spec, self._place.device)
+            return STAGES[spec.kind](spec, self._device.device)
 
     def ahead(self, message: Any, segments: Segments) -> Any:
         """Makes the batch of a message ready, in lane two; None if lane one is to do it."""
@@ -108,39 +108,39 @@ class Stages:
         if stage is None or not hasattr(stage, "prepare"):
             return None
         try:
-            return self._place.ahead(partial(stage.prepare, rest[2], segments))
+            return self._device.ahead(partial(stage.prepare, rest[2], segments))
         except Exception:  # lane one meets the same error, where it counts for this batch
             return None
 
 
-def serve(pipe: MainPipe, place: Place) -> None:
+def serve(pipe: MainPipe, device: ComputeDevice) -> None:
     """Answers requests until the pipe closes.
 
     Args:
-        pipe: from the main process. place: what the stages run on.
+        pipe: from the main process. device: what the stages run on.
     """
-    stages, segments = Stages(place, Alive(partial(pipe.send, ("began", None)))), Segments()
-    begun: set[str] = set()
-    prepare = partial(stages.ahead, segments=segments) if place.lanes > 1 else None
+    stages, segments = Stages(device, Alive(partial(pipe.send, ("began", None)))), Segments()
+    started: set[str] = set()
+    prepare = partial(stages.ahead, segments=segments) if device.lanes > 1 else None
     for (kind, *rest), ready in received(pipe, prepare):
         if kind == "specs":
             stages.specs.update(rest[0])
         elif kind == "forget":
-            segments.forget(rest[0])
+            segments.detach(rest[0])
         elif kind == "facts":
             pipe.send(("facts", rest[0], _facts(stages, rest[0])))
         else:
             number, key, works = rest
             began = partial(pipe.send, ("began", number))
-            turn = Turn(began, ready, place.watch)
+            turn = Turn(began, ready, device.watch)
             # With the first batch, libraries import and read what is compiled.
-            with nullcontext() if key in begun else _unsearched():
-                outcome, *rest = run_batch(partial(stages.load, key), works, segments, place.device, turn)
-            begun.add(key)
-            if isinstance(outcome, Fault) and place.is_lost(outcome.reason, alone=len(works) == 1):
-                sys.stderr.write(f"'{place.device}' cannot be used any more: {outcome.reason}\n")
+            with nullcontext() if key in started else _unsearched():
+                outcome, *rest = run_batch(partial(stages.load, key), works, segments, device.device, turn)
+            started.add(key)
+            if isinstance(outcome, Fault) and device.is_unusable(outcome.reason, alone=len(works) == 1):
+                sys.stderr.write(f"'{device.device}' cannot be used any more: {outcome.reason}\n")
                 sys.stderr.flush()
-                os._exit(DEVICE_LOST)  # without the device, nothing can be tidied up
+                os._exit(DEVICE_UNUSABLE)  # without the device, nothing can be tidied up
             pipe.send(("done", number, outcome, *rest))
 
 
@@ -163,15 +163,15 @@ class Alive:
         say: says it.
     """
 
-    def __init__(self, say: Callable[[], None]) -> None:
-        self._say, self._last = say, monotonic()
+    def __init__(self, send: Callable[[], None]) -> None:
+        self._send, self._last = send, monotonic()
 
     def __call__(self) -> None:
         """Says it."""
         now = monotonic()
         if now - self._last >= _ALIVE_S:
             self._last = now
-            self._say()
+            self._send()
 
 
 def _facts(stages: Stages, key: str) -> dict[str, Any] | UserError:
@@ -243,7 +243,7 @@ def main() -> None:
     if ":" in device and not device.startswith("cuda:"):  # another program of ours than the stages of a run
         load_attribute(device)(pipe)
         return
-    serve(pipe, Place() if device == "cpu" else Gpu(device, int(sys.argv[3])))
+    serve(pipe, ComputeDevice() if device == "cpu" else Gpu(device, int(sys.argv[3])))
 
 
 def _end_with_parent(pipe: int) -> None:

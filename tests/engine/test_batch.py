@@ -9,7 +9,7 @@ import pytest
 from codec_bench.engine.batch import GPU_BATCH_S, Dispatcher, Stage
 from codec_bench.engine.pool import Done
 from codec_bench.engine.stage import Fault, StageSpec
-from codec_bench.engine.stage_queue import MOST_PADDED, MOST_UNLIKE, Work
+from codec_bench.engine.stage_queue import MAX_LENGTH_RATIO, MOST_PADDED, Work
 from codec_bench.networks.batch_shapes import items_of, rows_of, rung_s
 
 
@@ -167,5 +167,5 @@ def test_the_shapes_of_a_gpu_are_few_and_out_of_memory_halves_their_items(second
 
 def test_a_batch_of_the_longest_takes_nothing_that_would_be_mostly_padding():
     waiting = stage(20.0, 11.0, 9.9, 3.0, budget_s=1000.0, on_ladder=True)
-    assert numbers(waiting.take(1000.0)) == [0, 1, 2] and rung_s(20.0) <= MOST_UNLIKE * rung_s(9.9)
+    assert numbers(waiting.take(1000.0)) == [0, 1, 2] and rung_s(20.0) <= MAX_LENGTH_RATIO * rung_s(9.9)
     assert numbers(waiting.take(1000.0)) == [3]

@@ -20,7 +20,7 @@ import soundfile
 from codec_bench.engine import running, worker
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
-from codec_bench.engine.double_buffer import Gpu, Place
+from codec_bench.engine.double_buffer import ComputeDevice, Gpu
 from codec_bench.engine.pool import Died, Done, Pool, Worker
 from codec_bench.engine.stage import Fault, StageSpec
 from codec_bench.errors import DeviceFull, UserError
@@ -30,7 +30,7 @@ ASSETS = Path(__file__).parent / "assets"
 WAIT_S = 20.0
 
 
-class StandIn(Place):
+class StandIn(ComputeDevice):
     """A device with two lanes that is ordinary memory."""
 
     device, lanes = "cuda:0", 2
@@ -141,7 +141,7 @@ def test_what_goes_wrong_in_one_lane_leaves_the_other_right(served, stage):
 
 def test_a_cpu_has_one_lane(served, stage):
     stage.compute_as = lambda works: stage.prepared.append(f"compute {works}")
-    pipe = served(Place())
+    pipe = served(ComputeDevice())
     for number, works in ((1, "one"), (2, "two")):
         pipe.send(("run", number, "s", works))
     assert [answer(pipe)[0] for _ in range(4)] == ["began", "done"] * 2
@@ -165,7 +165,7 @@ class FewWorkers(Pool):
     def died(self, *, lost=False):
         held = list(self.workers[0].batches.values())
         self.workers[0] = self._start("cuda:0")
-        return Died("killed by signal 9", held[0], held[1:], lost=lost)
+        return Died("killed by signal 9", held[0], held[1:], is_device_unusable=lost)
 
     def done(self, outcome, **more):
         number = next(iter(self.workers[0].batches))
@@ -323,7 +323,7 @@ def test_a_run_with_two_lanes_in_which_everything_goes_wrong(run_it, tmp_path, m
 
 def test_a_gpu_that_computes_no_more_is_lost_whatever_the_error_says():
     gpu, unknown = Gpu("cuda:0", 1), "ValueError: the device answers nothing"
-    assert gpu.is_lost("RuntimeError: CUDA error: an illegal memory access was encountered", alone=False)
-    assert gpu.is_lost(unknown, alone=True), "there is no GPU, so the test of it fails"
-    assert not gpu.is_lost(unknown, alone=False), "the items are sent by themselves first"
-    assert not Place().is_lost(unknown, alone=True)
+    assert gpu.is_unusable("RuntimeError: CUDA error: an illegal memory access was encountered", alone=False)
+    assert gpu.is_unusable(unknown, alone=True), "there is no GPU, so the test of it fails"
+    assert not gpu.is_unusable(unknown, alone=False), "the items are sent by themselves first"
+    assert not ComputeDevice().is_unusable(unknown, alone=True)

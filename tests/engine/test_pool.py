@@ -15,7 +15,7 @@ import pytest
 
 from codec_bench.engine import device, running
 from codec_bench.engine import pool as engine_pool
-from codec_bench.engine.pool import BESIDE_A_GPU, Pool, thread_variables
+from codec_bench.engine.pool import NICENESS_WITH_GPU, Pool, thread_variables
 from codec_bench.engine.stage import StageSpec
 from codec_bench.errors import UserError
 
@@ -101,7 +101,7 @@ def test_gpus_and_the_main_process_keep_a_core_each(monkeypatch, cores, devices,
 
 
 def test_the_workers_of_the_cpu_make_room_for_those_of_a_gpu():
-    for devices, cpus in ((("cpu",), 0), (("cuda:0", "cuda:0"), BESIDE_A_GPU)):
+    for devices, cpus in ((("cpu",), 0), (("cuda:0", "cuda:0"), NICENESS_WITH_GPU)):
         with closing(Pool(devices, 1, subprocess.DEVNULL)) as pool:  # no stage is loaded, so no GPU is needed
             nice = {w.process.pid: os.getpriority(os.PRIO_PROCESS, w.process.pid) for w in pool.workers}
             own = os.getpriority(os.PRIO_PROCESS, 0)

@@ -16,7 +16,7 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import to_signal
 from codec_bench.engine import feed, reading
 from codec_bench.engine.arena import Arena
-from codec_bench.engine.reading import READING, ReadStage, ReadWork, Wanted
+from codec_bench.engine.reading import READING, FileRequest, ReadStage, ReadWork
 from codec_bench.engine.run import Engine, Settings
 from codec_bench.engine.stage import StageSpec
 from codec_bench.types import Sample
@@ -50,7 +50,9 @@ def test_what_is_read_is_what_the_files_hold(arena, wave, tmp_path):
     path, made = wave("a.wav"), wave("b.wav", rate=24000, channels=1, seed=1)
     keep = tmp_path / "kept" / "a.flac"
     work = ReadWork(
-        Wanted(path, str(keep)), {"tts": Wanted(made), "none": Wanted("no.wav")}, arena.allocate_bytes(1 << 20)
+        FileRequest(path, str(keep)),
+        {"tts": FileRequest(made), "none": FileRequest("no.wav")},
+        arena.allocate_bytes(1 << 20),
     )
     result = read(arena, work)
     audio, heard = Audio.read(path), result.reference
@@ -68,7 +70,7 @@ def test_what_is_read_is_what_the_files_hold(arena, wave, tmp_path):
 
 
 def test_a_sample_that_does_not_fit_says_what_it_needs(arena, wave):
-    work = ReadWork(Wanted(wave("a.wav")), {}, arena.allocate_bytes(50_000))
+    work = ReadWork(FileRequest(wave("a.wav")), {}, arena.allocate_bytes(50_000))
     behind = arena.allocate((1000,))
     arena.view(behind)[...] = 7
     needs = read(arena, work).needs
@@ -82,7 +84,7 @@ def test_a_large_file_is_not_decoded_before_there_is_room_for_it(arena, wave, mo
     decode = Audio.read
     monkeypatch.setattr(Audio, "read", lambda path: rates.append(path) or decode(path))
     monkeypatch.setattr(reading, "SMALL_BYTES", 0)
-    small = ReadWork(Wanted(paths[0]), {"tts": Wanted(paths[1])}, arena.allocate_bytes(50_000))
+    small = ReadWork(FileRequest(paths[0]), {"tts": FileRequest(paths[1])}, arena.allocate_bytes(50_000))
     needs = read(arena, small).needs
     assert needs and not rates
     again = read(arena, ReadWork(small.reference, small.estimates, arena.allocate_bytes(needs)))

@@ -147,7 +147,7 @@ class ProfileRun:
         """What was asked for, as `run.json` holds it."""
         options = {**self.options, **{name: self.options_of(name) for name in self.codecs if self.options_of(name)}}
         return {
-            "command": "profile", "systems": [s.asked if not s.titled else f"{s.name}={s.asked}" for s in self.systems],
+            "command": "profile", "systems": [s.spec if not s.titled else f"{s.name}={s.spec}" for s in self.systems],
             "data": data_name(self.data), "metrics": list(self.metrics), "anchor": self.anchor, "seed": self.seed,
             "limit": self.limit, "options": options,
             **({"alignments": str(self.alignments)} if self.alignments is not None else {}),

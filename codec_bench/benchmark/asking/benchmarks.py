@@ -32,7 +32,7 @@ from codec_bench.benchmark.definition.prompt import EACH, SEEDED, Prompt
 from codec_bench.benchmark.run_request import BenchmarkRequest, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.engine.device import has_gpu
-from codec_bench.engine.running import Progress, kept_numbers, run_on
+from codec_bench.engine.running import Progress, numbers_to_save, run_on
 from codec_bench.errors import AnswersPending, MissingExtra, UserError
 from codec_bench.models import load_model, own_name
 from codec_bench.models.base import Model
@@ -444,5 +444,5 @@ def _keeps(save_audio: str | int | None, total: int | None, compares: bool) -> C
         return lambda number: True
     if total is None:
         return lambda number: save_audio == "all" or (save_audio != "none" and number < 24)
-    kept = kept_numbers(save_audio, total)
+    kept = numbers_to_save(save_audio, total)
     return lambda number: number in kept

@@ -6,11 +6,11 @@ import sys
 from multiprocessing.connection import Connection
 from types import SimpleNamespace
 
-from codec_bench.engine.double_buffer import Place
+from codec_bench.engine.double_buffer import ComputeDevice
 from codec_bench.engine.worker import serve
 
 
-class StandIn(Place):
+class StandIn(ComputeDevice):
     """A device that is not there."""
 
     lanes = 2
