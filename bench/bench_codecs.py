@@ -33,9 +33,9 @@ PEERS = ("encodec", "dac", "mimi")
 def ours(codec: Any, items: Sequence[Audio], groups: Sequence[Sequence[int]]) -> tuple[list[Codes], list[Audio]]:
     """Encodes and decodes group by group; results in the order of the items."""
 
-    def done(call: Any, given: Sequence[Any]) -> list[Any]:
-        found = {k: one for group in groups for k, one in zip(group, call([given[k] for k in group]))}
-        return [found[k] for k in range(len(items))]
+    def done(call: Any, inputs: Sequence[Any]) -> list[Any]:
+        outputs = {k: one for group in groups for k, one in zip(group, call([inputs[k] for k in group]))}
+        return [outputs[k] for k in range(len(items))]
 
     codes = done(codec.encode, items)
     return codes, done(codec.decode, codes)
@@ -53,11 +53,11 @@ def transformers(codec: Any, items: Sequence[Audio]) -> tuple[list[list[np.ndarr
     bits = 11 if family == "MimiModel" else 10
     codebooks = round(codec.info.nominal_bitrate_bps / codec.info.frame_rate_hz) // bits
     kbps = codec.info.nominal_bitrate_bps / 1000
-    asked = {"EncodecModel": {"bandwidth": kbps}, "MimiModel": {"num_quantizers": codebooks}}
+    options = {"EncodecModel": {"bandwidth": kbps}, "MimiModel": {"num_quantizers": codebooks}}
     codes, waves = [], []
     for item in items:
         filled = np.pad(item.samples, ((0, 0), (0, -item.num_samples % hop)))[None]
-        coded = net.encode(torch.from_numpy(filled).to(net.device), **asked.get(family, {"n_quantizers": codebooks}))
+        coded = net.encode(torch.from_numpy(filled).to(net.device), **options.get(family, {"n_quantizers": codebooks}))
         if family == "EncodecModel":
             decoded = net.decode(coded.audio_codes, coded.audio_scales).audio_values
         else:  # DAC's waves have no dimension of channels
@@ -75,9 +75,9 @@ def measure(name: str, options: Options) -> Rows:
     items = [Audio(wave, rate_hz) for wave in utterances(options.utterances, rate_hz)]
     groups = batches([item.duration_s for item in items], codec.batch_s)
     singly = [[k] for k in range(len(items))]
-    whole = np.concatenate([item.samples for item in items], axis=1)
-    length = whole.shape[1] // len(items)
-    even = [Audio(whole[:, k * length : (k + 1) * length], rate_hz) for k in range(len(items))]
+    joined = np.concatenate([item.samples for item in items], axis=1)
+    length = joined.shape[1] // len(items)
+    even = [Audio(joined[:, k * length : (k + 1) * length], rate_hz) for k in range(len(items))]
     calls = {
         "one by one": partial(ours, codec, items, singly),
         "batched": partial(ours, codec, items, groups),
@@ -85,18 +85,18 @@ def measure(name: str, options: Options) -> Rows:
     }
     with computing(options.device, "float32"):
         base = as_arrays(*calls["one by one"]())
-        said = {"batched": codes_and_waves(*as_arrays(*calls["batched"]()), base), "floor": "no padding"}
+        agreement = {"batched": codes_and_waves(*as_arrays(*calls["batched"]()), base), "floor": "no padding"}
         if name.startswith(PEERS):
             # DAC's decoder may make 8 samples fewer.
-            said["transformers one by one"] = codes_and_waves(*transformers(codec, items), base, fewer_samples=8)
+            agreement["transformers one by one"] = codes_and_waves(*transformers(codec, items), base, fewer_samples=8)
             calls["transformers one by one"] = partial(transformers, codec, items)
             if options.device != "cpu":
-                add_tf32(calls, said, "transformers one by one", lambda found: found[0], base[0])
+                add_tf32(calls, agreement, "transformers one by one", lambda output: output[0], base[0])
         size = "published" if options.full or name.startswith("encodec") else "reduced"
-        note = f"{whole.shape[1] / rate_hz:.1f} s of audio, {size} size, {options.threads} threads, {options.device}, random weights"
+        note = f"{joined.shape[1] / rate_hz:.1f} s of audio, {size} size, {options.threads} threads, {options.device}, random weights"
         return race(
             f"encode and decode, {name}", calls, n=len(items), repeats=options.repeats, device=options.device, note=note,
-            agreement=said,
+            agreement=agreement,
         )  # fmt: skip
 
 

@@ -65,11 +65,11 @@ def main(options: Options) -> Cases:
         used = cores() if threads == "all" else 1
         theirs, mine = (make(None if threads == "all" else 1) for make in (speechmos, ours))
         for case, signals in cases.items():
-            expected, found = theirs(signals), mine(signals)
-            pairs = zip(expected, found, strict=True)
+            expected, actual = theirs(signals), mine(signals)
+            pairs = zip(expected, actual, strict=True)
             apart = worst(((e[f"{n}_mos"], f[n]) for e, f in pairs for n in SCORES), TOLERANCE, case)
             calls = {"speechmos": partial(theirs, signals), "codec-bench": partial(mine, signals)}
             calls = {f"{name}, {threads} threads": call for name, call in calls.items()}
-            said = {f"codec-bench, {threads} threads": f"max abs diff {apart:.1e}"}
-            note = f"{sum(f['windows'] for f in found)} windows, {used} threads"
-            yield race(case, calls, n=len(signals), repeats=options.repeats, warmup=0, note=note, agreement=said)
+            agreement = {f"codec-bench, {threads} threads": f"max abs diff {apart:.1e}"}
+            note = f"{sum(f['windows'] for f in actual)} windows, {used} threads"
+            yield race(case, calls, n=len(signals), repeats=options.repeats, warmup=0, note=note, agreement=agreement)

@@ -51,8 +51,8 @@ def serve(port: multiprocessing.Queue, latency_s: float, slots: int) -> None:
                     await asyncio.sleep(latency_s)
                     busy -= 1
                     content = json.loads(body)["messages"][-1]["content"]
-                    said = content if isinstance(content, str) else content[-1]["text"]
-                    choice = {"message": {"content": said}, "finish_reason": "stop"}
+                    text = content if isinstance(content, str) else content[-1]["text"]
+                    choice = {"message": {"content": text}, "finish_reason": "stop"}
                     usage = {"prompt_tokens": 9, "completion_tokens": 3}
                     status, answer = "200 OK", {"choices": [choice], "usage": usage}
                 data = json.dumps(answer).encode()
@@ -115,5 +115,5 @@ def main(options: Options) -> Cases:
             note = f"ideal {ideal:.3f} s; {most} attempts at most; {cpu_ms:.2f} ms of CPU a request; load {load:.1f}"
             case = f"{options.requests} requests, {kind}, {SLOTS} slots, {options.latency * 1000:g} ms"
             print(f"{kind}: {np.median(seconds):.3f} s, {ratio:.3f} of the ideal; {note}")
-            said = "every answer is its question's"
-            yield [row(case, "known", seconds, n=options.requests, ratio=ratio, agreement=said, note=note)]
+            agreement = "every answer is its question's"
+            yield [row(case, "known", seconds, n=options.requests, ratio=ratio, agreement=agreement, note=note)]

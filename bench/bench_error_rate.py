@@ -39,20 +39,20 @@ def corpus(words: int, utterances: int, chinese: bool = False) -> tuple[list[str
         vocabulary = [chr(code) for code in rng.sample(range(0x4E00, 0x9FA6), 3_500)]
     between = "" if chinese else " "
     weights = [1 / rank for rank in range(1, len(vocabulary) + 1)]
-    said = rng.choices(vocabulary, weights, k=words)
+    spoken = rng.choices(vocabulary, weights, k=words)
     references, estimates = [], []
-    for part in np.array_split(np.arange(words), utterances):
-        heard = []
-        for index in part:
+    for segment in np.array_split(np.arange(words), utterances):
+        transcript = []
+        for index in segment:
             draw = rng.random()
             if draw < 0.05:
-                heard.append(rng.choice(vocabulary))
+                transcript.append(rng.choice(vocabulary))
             elif draw > 0.075:
-                heard.append(said[index])
+                transcript.append(spoken[index])
             if draw > 0.975:
-                heard.append(rng.choice(vocabulary))
-        references.append(between.join(said[index] for index in part))
-        estimates.append(between.join(heard))
+                transcript.append(rng.choice(vocabulary))
+        references.append(between.join(spoken[index] for index in segment))
+        estimates.append(between.join(transcript))
     return references, estimates
 
 
@@ -69,7 +69,7 @@ def main(options: Options) -> Cases:
         references, estimates = corpora[chinese]
         theirs = (references, estimates)
         if unit == "mixed":
-            theirs = tuple([" ".join(text) for text in side] for side in theirs)
+            theirs = tuple([" ".join(text) for text in texts_of_one] for texts_of_one in theirs)
         ours = partial(error_rate, reference=references, estimate=estimates, unit=unit, normaliser="none")
         if as_tuple(ours()) != as_tuple(process(*theirs)):
             raise SystemExit(f"{case}: not jiwer's counts of the corpus")
@@ -82,5 +82,5 @@ def main(options: Options) -> Cases:
         alone = (items, offsets[: pairs + 1], items, offsets[pairs:], symbols, nothing, WHOLE_BYTES)
         calls = {"jiwer": partial(process, *theirs), "codec-bench": ours, "floor": partial(align, *alone)}
         note = f"{options.words} {'characters' if chinese else 'words'}, one thread"
-        said = {"codec-bench": "equal counts of every utterance"}
-        yield race(case, calls, n=pairs, repeats=options.repeats, warmup=2, note=note, agreement=said)
+        agreement = {"codec-bench": "equal counts of every utterance"}
+        yield race(case, calls, n=pairs, repeats=options.repeats, warmup=2, note=note, agreement=agreement)

@@ -78,17 +78,17 @@ def prepare(folder: Path, data: str, codecs: Sequence[str]) -> None:
             target = folder / "generated" / f"{sample.id}-{name}.flac"
             target.parent.mkdir(parents=True, exist_ok=True)
             write_flac(target, reconstruct(codec, [Audio.read(sample.audio)]).items[0].estimate)
-            told = {name: getattr(sample, name) for name in ("audio", "text", "speaker", "language")}
-            items.append({"id": f"{sample.id}-{name}", **told, "estimate": str(target)})
+            fields = {name: getattr(sample, name) for name in ("audio", "text", "speaker", "language")}
+            items.append({"id": f"{sample.id}-{name}", **fields, "estimate": str(target)})
     write_manifest(folder / "manifest.jsonl", items)
     os.environ["CODEC_BENCH_CACHE"] = str(folder / "transcripts")
-    found = score(
+    run_of_words = score(
         generated=str(folder / "generated"), data=str(folder / "manifest.jsonl"), metrics="wer[pocketsphinx]",
         out=folder / "recognised", page=False,
     )  # fmt: skip
-    with closing(found) as run:
-        heard = {s.id: s.detail.get("hypothesis") for s in run.scores() if s.status == "ok"}
-    write_manifest(folder / "with_words.jsonl", ({**item, "hypothesis": heard.get(item["id"])} for item in items))
+    with closing(run_of_words) as run:
+        transcripts = {s.id: s.detail.get("hypothesis") for s in run.scores() if s.status == "ok"}
+    write_manifest(folder / "with_words.jsonl", ({**item, "hypothesis": transcripts.get(item["id"])} for item in items))
 
 
 def ours(folder: Path) -> None:
@@ -108,14 +108,14 @@ def plain(folder: Path) -> None:
     subprocess.run(words, capture_output=True, check=True)
 
 
-def compare(found: dict[tuple[str, str], float | None], wer: float | None, plain: dict[str, Any]) -> str:
+def compare(scores: dict[tuple[str, str], float | None], wer: float | None, plain: dict[str, Any]) -> str:
     """How far our scores lie from the plain script's; stops where that is too far, or the error rates differ."""
     pairs: list[tuple[float, float]] = []
     for theirs in plain["rows"]:
         values = {metric: theirs[metric] for metric in ("pesq_wb", "stoi")}
-        values |= {f"dnsmos_{part}": theirs["dnsmos"][f"{part}_mos"] for part in ("sig", "bak", "ovrl", "p808")}
+        values |= {f"dnsmos_{head}": theirs["dnsmos"][f"{head}_mos"] for head in ("sig", "bak", "ovrl", "p808")}
         for metric, value in values.items():
-            ours = found[theirs["id"], metric]
+            ours = scores[theirs["id"], metric]
             # Short clips: we say why there is no number where pystoi gives 1e-5 and pesq raises.
             if (ours is None) != (value is None or (metric == "stoi" and value == 1e-5)):
                 raise SystemExit(f"{theirs['id']}, {metric}: {ours}, and {value} by the plain script")
@@ -132,13 +132,13 @@ def judge(name: str, folder: Path, seconds: dict[str, np.ndarray]) -> Rows:
     from codec_bench import open_run
 
     run = open_run(folder / "run")
-    found = {(s.id, s.metric): s.value for s in run.scores()}
+    scores = {(s.id, s.metric): s.value for s in run.scores()}
     summary = json.loads((folder / "run" / "summary.json").read_text())["systems"]["generated"]["metrics"]
-    said = compare(found, summary["wer[pocketsphinx]"]["value"], json.loads((folder / "plain.json").read_text()))
+    agreement = compare(scores, summary["wer[pocketsphinx]"]["value"], json.loads((folder / "plain.json").read_text()))
     timings = run.meta["timings"]
     floor = timings["worker_use"] * timings["wall_s"]
     note = f"{timings['audio_s']:.0f} s of audio; floor {floor:.2f} s; whole processes"
-    return ranked(name, seconds, n=run.counts()["samples"], note=note, agreement={"codec-bench": said})
+    return ranked(name, seconds, n=run.counts()["samples"], note=note, agreement={"codec-bench": agreement})
 
 
 @bench("pesq", "pystoi", "speechmos", "jiwer", "onnxruntime", "numpy", recordings=None, repeats=3)

@@ -91,11 +91,11 @@ def study(name: str, repetitions: int) -> dict[str, float]:
         threshold = max(_value(run) for run in five)
         for key, loss, margin in CHECKS:
             run = one.run(loss * size)
-            found = measure_loss(
+            measured_loss = measure_loss(
                 ratios, baseline, [run], None, higher_is_better=False, margin=margin * size, level=1 - 2 * ALPHA
             )
-            assert found is not None
-            counts[key] += found.high <= margin * size if key == "same" else found.low > margin * size
+            assert measured_loss is not None
+            counts[key] += measured_loss.high <= margin * size if key == "same" else measured_loss.low > margin * size
             if worst := WORST.get(key):
                 counts[worst] += _value(run) > threshold
     return {key: count / repetitions for key, count in counts.items()}
@@ -110,6 +110,6 @@ def main(options: Options) -> Cases:
     """A design after the other; `--only` those whose name holds a word."""
     for name in DESIGNS:
         if options.only in name:
-            found = study(name, options.repetitions)
-            values = {UNITS[key]: value for key, value in found.items()}
+            counts = study(name, options.repetitions)
+            values = {UNITS[key]: value for key, value in counts.items()}
             yield figures(values, case=name, variant="codec-bench", n=options.repetitions, note="")

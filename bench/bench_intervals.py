@@ -161,6 +161,6 @@ def main(options: Options) -> Cases:
     """A design after the other; `--only` those whose name holds a word."""
     for name in DESIGNS:
         if options.only in name:
-            found = study(name, options.repetitions)
-            values = {UNITS[key]: value for key, value in found.items()}
+            counts = study(name, options.repetitions)
+            values = {UNITS[key]: value for key, value in counts.items()}
             yield figures(values, case=CASE + name, variant="codec-bench", n=options.repetitions, note="")

@@ -71,11 +71,11 @@ def main(options: Options) -> Cases:
         if name in NO_SOUND:
             continue
         texts = [""] * len(text) if name in NO_WORDS else text
-        given = {"estimate": estimate, "reference": reference, "text": texts, "language": "en"}
-        few = {side: value[:FIRST] if isinstance(value, list) else value for side, value in given.items()}
+        inputs = {"estimate": estimate, "reference": reference, "text": texts, "language": "en"}
+        first_inputs = {key: value[:FIRST] if isinstance(value, list) else value for key, value in inputs.items()}
         try:
             form, metric = loaded(name)
-            first = metric(**few)
+            first = metric(**first_inputs)
         except UserError as error:
             sys.stdout.write(f"{name}: left out; {error}\n")
             continue
@@ -83,7 +83,7 @@ def main(options: Options) -> Cases:
         seconds = []
         for _ in range(options.repeats):
             before = process_time()
-            metric(**given)
+            metric(**inputs)
             seconds.append((process_time() - before) / hours)
         sys.stdout.write(f"{form}: {np.median(seconds):.3g} s for an hour of sound\n")
         note = f"processor time, from {3600 * hours:.0f} s of embedded speech"

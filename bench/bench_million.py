@@ -90,7 +90,7 @@ def watched(arguments: Sequence[str | Path], seen: Watched, out: Path, stop_at: 
         arguments: of `codec-bench`. seen: takes what is seen. out: the run's folder.
         stop_at: how many items must be finished before the command is killed; None lets it end.
     """
-    begun, before = time.perf_counter(), finished(out)
+    start, before = time.perf_counter(), finished(out)
     process = subprocess.Popen(
         [*COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     )  # fmt: skip
@@ -108,18 +108,18 @@ def watched(arguments: Sequence[str | Path], seen: Watched, out: Path, stop_at: 
                 seen.memory.append((done, mib))
                 if started_s is None and done > before:
                     started_s = cpu_s
-                    seen.first_s = seen.first_s or time.perf_counter() - begun
+                    seen.first_s = seen.first_s or time.perf_counter() - start
                 if stop_at is not None and done >= stop_at:
                     os.killpg(process.pid, signal.SIGKILL)
         time.sleep(0.1)
     seen.cpu_s += cpu_s
     seen.starts_s += cpu_s if started_s is None else started_s
     assert process.stderr is not None
-    said = process.stderr.read()
+    output = process.stderr.read()
     process.stderr.close()
     if process.returncode not in (0, -signal.SIGKILL if stop_at is not None else 0):
-        raise SystemExit(f"{arguments[0]} ended with {process.returncode}: {said[-2000:]}")
-    return time.perf_counter() - begun
+        raise SystemExit(f"{arguments[0]} ended with {process.returncode}: {output[-2000:]}")
+    return time.perf_counter() - start
 
 
 def check(out: Path, samples: int) -> int:
@@ -155,31 +155,31 @@ def measured(folder: Path, samples: int, kills: int) -> dict[str, float]:
     """Runs everything in a folder; gives each figure by its name."""
     items = samples * len(SYSTEMS)
     manifest = make(folder, samples)
-    asked = ["eval", "--codec", ",".join(SYSTEMS), "--data", manifest, "--metrics", ",".join(METRICS), "--no-cache", "--save-audio", "none", "--no-check"]  # fmt: skip
+    arguments = ["eval", "--codec", ",".join(SYSTEMS), "--data", manifest, "--metrics", ",".join(METRICS), "--no-cache", "--save-audio", "none", "--no-check"]  # fmt: skip
     out, seen, legs = folder / "run", Watched(), list[list[tuple[int, float]]]()
-    asked += ["--out", out]
-    found: dict[str, float] = {"run, s": 0.0}
+    arguments += ["--out", out]
+    readings: dict[str, float] = {"run, s": 0.0}
     for stop_at in [*sorted(np.random.default_rng(1).integers(1, items, kills).tolist()), None]:
         seen.memory = []
-        found["run, s"] += watched(asked, seen, out, stop_at)
+        readings["run, s"] += watched(arguments, seen, out, stop_at)
         legs.append(seen.memory)
-    found["scores"] = check(out, samples)
+    readings["scores"] = check(out, samples)
     if seen.first_s is not None:
-        found["planning, s"] = seen.first_s
-    found["main process, ms an item"] = 1000 * (seen.cpu_s - seen.starts_s) / items
-    found["starts, CPU s"] = seen.starts_s
-    found["memory, MiB"] = seen.peak_mib
+        readings["planning, s"] = seen.first_s
+    readings["main process, ms an item"] = 1000 * (seen.cpu_s - seen.starts_s) / items
+    readings["starts, CPU s"] = seen.starts_s
+    readings["memory, MiB"] = seen.peak_mib
     longest = max(legs, key=lambda leg: leg[-1][0] - leg[0][0] if leg else 0)
     if (grew := grown(longest)) is not None:
-        found["memory grown"] = grew
-    found["bytes an item"] = (out / "run.sqlite").stat().st_size / items
-    found["nothing left, s"] = watched(asked, Watched(), out)
+        readings["memory grown"] = grew
+    readings["bytes an item"] = (out / "run.sqlite").stat().st_size / items
+    readings["nothing left, s"] = watched(arguments, Watched(), out)
     for command in (
         ("report", out, "--out", folder / "page.html"), ("export", out, "--out", folder / "rows.csv", "--format", "csv"),
         ("compare", out, "--systems", ",".join(SYSTEMS)),
     ):  # fmt: skip
-        found[f"{command[0]}, s"], found[f"{command[0]}, MiB"] = in_own_process(MAIN, *command)
-    return found
+        readings[f"{command[0]}, s"], readings[f"{command[0]}, MiB"] = in_own_process(MAIN, *command)
+    return readings
 
 
 @bench(samples=500_000, kills=10)
@@ -187,7 +187,7 @@ def main(options: Options) -> Cases:
     """Every figure of one run."""
     os.environ["CODEC_BENCH_CACHE"] = tempfile.mkdtemp()
     with tempfile.TemporaryDirectory() as scratch:
-        found = measured(Path(scratch), options.samples, options.kills)
+        readings = measured(Path(scratch), options.samples, options.kills)
     items = options.samples * len(SYSTEMS)
     about = {
         "case": f"{items} items, {options.kills} kills",
@@ -196,6 +196,6 @@ def main(options: Options) -> Cases:
     }
     yield [
         row
-        for name, value in found.items()
+        for name, value in readings.items()
         for row in figures({name.rpartition(", ")[2]: value}, **about, variant=name)
     ]

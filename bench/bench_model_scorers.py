@@ -65,11 +65,11 @@ def corpus(folder: Path, count: int, mean_s: float) -> list[Item]:
     """Writes references, estimates (with noise) and the manifest; gives its rows with the estimates."""
     texts = [sample.text or "" for sample in open_source("embedded")]
     rng, items = np.random.default_rng(1), []
-    for side in ("reference", "generated"):
-        (folder / side).mkdir()
+    for role in ("reference", "generated"):
+        (folder / role).mkdir()
     for n, wave in enumerate(utterances(count, mean_s=mean_s)):
         noisy = 0.9 * wave + rng.normal(0, 0.003, wave.size).astype(np.float32)
-        audio, estimate = (folder / side / f"{n:05d}.flac" for side in ("reference", "generated"))
+        audio, estimate = (folder / role / f"{n:05d}.flac" for role in ("reference", "generated"))
         write_flac(audio, Audio(wave, RATE_HZ))
         write_flac(estimate, Audio(np.clip(noisy, -1, 1), RATE_HZ))
         about = {"id": audio.stem, "language": "en", "text": texts[n % len(texts)]}
@@ -80,7 +80,7 @@ def corpus(folder: Path, count: int, mean_s: float) -> list[Item]:
 
 def point(precision: str, backend: str = "ct2") -> str:
     """What stands behind the name of a network of that precision."""
-    parts = [part for part in (precision, backend) if part not in ("float32", "ct2")]
+    parts = [name for name in (precision, backend) if name not in ("float32", "ct2")]
     return f"@{'+'.join(parts)}" if parts else ""
 
 
@@ -92,13 +92,13 @@ def checkpoints(folder: Path, options: Options, scorers: list[str]) -> tuple[dic
     if "wer" in scorers:
         in_torch, dtype = options.backend == "torch", "float16" if options.full else "float32"
         words = WORDS[options.full or in_torch]
-        place = write(folder / "whisper", WHISPER[options.full], tokens=TOKENS, dtype=dtype, words=words)
-        files["wer"] = str(place)
+        checkpoint = write(folder / "whisper", WHISPER[options.full], tokens=TOKENS, dtype=dtype, words=words)
+        files["wer"] = str(checkpoint)
         if in_torch:
             from ct2_whisper import write_transformers
 
-            place = write_transformers(place, folder / "transformers")
-        held[f"whisper-large-v3{point(options.precision, options.backend)}"] = {"weights": str(place)}
+            checkpoint = write_transformers(checkpoint, folder / "transformers")
+        held[f"whisper-large-v3{point(options.precision, options.backend)}"] = {"weights": str(checkpoint)}
     if options.full and "sim" in scorers:
         files["sim"] = str(folder / "wavlm_large_finetune.pth")
         torch.save({"model": reduced_scorers.FullSpeaker()._network().state_dict()}, files["sim"])
@@ -117,7 +117,7 @@ def metrics_of(options: Options) -> dict[str, list[str]]:
         "wer": [f"wer[whisper-large-v3{point(options.precision, options.backend)}]"],
         "sim": [f"sim{at}" if options.full else f"{REDUCED}:ReducedSim"],
         "utmos": [f"utmos{at}" if options.full else f"{REDUCED}:ReducedOpinion"],
-        "dnsmos": [f"dnsmos_{part}" for part in PARTS],
+        "dnsmos": [f"dnsmos_{head}" for head in PARTS],
         "pesq": ["pesq_wb"],
         "stoi": ["stoi"],
     }
@@ -159,7 +159,7 @@ def _sim(options: Options, file: str | None) -> Step:
     speaker = _loaded(options, file, WavlmLargeSv, reduced_scorers.ReducedSpeaker)
 
     def step(item: Item) -> list[float]:
-        return [cosine_of(*(speaker.compute([read(item[side])])[0]["embedding"] for side in ("audio", "estimate")))]
+        return [cosine_of(*(speaker.compute([read(item[role])])[0]["embedding"] for role in ("audio", "estimate")))]
 
     return step
 
@@ -173,8 +173,8 @@ def _dnsmos(options: Options, file: str | None) -> Step:
     from speechmos import dnsmos
 
     def step(item: Item) -> list[float]:
-        found = dnsmos.run(read(item["estimate"]), RATE_HZ)
-        return [float(found[f"{part}_mos"]) for part in PARTS]
+        output = dnsmos.run(read(item["estimate"]), RATE_HZ)
+        return [float(output[f"{head}_mos"]) for head in PARTS]
 
     return step
 
@@ -197,18 +197,18 @@ STEPS = {"wer": _wer, "sim": _sim, "utmos": _utmos, "dnsmos": _dnsmos, "pesq": _
 @contextmanager
 def watched(device: str) -> Iterator[list[float]]:
     """Collects the device's utilisation in percent, twice a second, while it runs; nothing on a CPU."""
-    found: list[float] = []
+    readings: list[float] = []
     stop = threading.Event()
     command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
 
     def watch() -> None:
         while device != "cpu" and not stop.wait(0.5):
             lines = subprocess.run(command, capture_output=True, text=True).stdout.split()
-            found.extend(float(line) for line in lines[int(device.partition(":")[2] or 0) :][:1])
+            readings.extend(float(line) for line in lines[int(device.partition(":")[2] or 0) :][:1])
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
-    yield found
+    yield readings
     stop.set()
     thread.join()
 
@@ -245,17 +245,17 @@ def main(options: Options) -> Cases:
         start = time.perf_counter()
         steps = {scorer: STEPS[scorer](options, files.get(scorer)) for scorer in scorers}
         load_s = time.perf_counter() - start
-        part = items[:: max(1, len(items) // options.loop)][: options.loop]
+        chosen = items[:: max(1, len(items) // options.loop)][: options.loop]
         for step in steps.values():
-            step(part[0])  # the first call compiles, allocates and chooses kernels: not counted
+            step(chosen[0])  # the first call compiles, allocates and chooses kernels: not counted
         start = time.perf_counter()
-        found = [(item["id"], {scorer: step(item) for scorer, step in steps.items()}) for item in part]
+        timed = [(item["id"], {scorer: step(item) for scorer, step in steps.items()}) for item in chosen]
         loop_s = time.perf_counter() - start
-        audio_s, heard_s = (sum(read(item["estimate"]).size for item in of) / RATE_HZ for of in (items, part))
+        audio_s, chosen_s = (sum(read(item["estimate"]).size for item in of) / RATE_HZ for of in (items, chosen))
     pairs: dict[str, list[tuple[float, float | None]]] = {
         scorer: [
             (value, scores[key, name.rpartition(":")[2]])
-            for key, values in found
+            for key, values in timed
             for name, value in zip(metrics[scorer], values[scorer], strict=True)
         ]
         for scorer in scorers
@@ -265,15 +265,15 @@ def main(options: Options) -> Cases:
     case = f"{', '.join(scorers)}; {size}, {options.precision}, {kind}"
     case += ", Whisper in torch" if options.backend == "torch" else ""
     case += f", clips of {options.mean_s} s" if options.mean_s != MEAN_S else ""
-    part_of = "" if len(part) == options.utterances else f", the loop on {len(part)} and extrapolated"
+    part_of = "" if len(chosen) == options.utterances else f", the loop on {len(chosen)} and extrapolated"
     note = (
         f"{audio_s:.0f} s of audio{part_of}; workers busy {run.meta['timings']['worker_use']:.0%}; loading included, "
         f"{load_s:.2f} s by the loop; random weights"
     )
     note += f"; device busy {np.mean(use):.0f} %" if use else ""
-    said = {"codec-bench": f"max difference: {', '.join(f'{scorer} {apart[scorer]:.1e}' for scorer in scorers)}"}
+    agreement = {"codec-bench": f"max difference: {', '.join(f'{scorer} {apart[scorer]:.1e}' for scorer in scorers)}"}
     seconds = {
-        "per-utterance loop": np.array([load_s + loop_s * audio_s / heard_s]),
+        "per-utterance loop": np.array([load_s + loop_s * audio_s / chosen_s]),
         "codec-bench": np.array([engine_s]),
     }
-    yield ranked(case, seconds, n=options.utterances, note=note, agreement=said)
+    yield ranked(case, seconds, n=options.utterances, note=note, agreement=agreement)

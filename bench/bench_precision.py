@@ -68,8 +68,8 @@ class TensorCores(TorchFunctionMode):
 def noisy(signals: list[np.ndarray]) -> list[np.ndarray]:
     """The signals with noise that is 20 dB weaker."""
     rng = np.random.default_rng(0)
-    part = 10 ** (-NOISE_DB / 20)
-    return [(x + rng.normal(0, part * x.std(), x.size)).astype(np.float32) for x in signals]
+    scale = 10 ** (-NOISE_DB / 20)
+    return [(x + rng.normal(0, scale * x.std(), x.size)).astype(np.float32) for x in signals]
 
 
 def similarities(embeddings: Embeddings) -> np.ndarray:
@@ -81,7 +81,7 @@ def similarities(embeddings: Embeddings) -> np.ndarray:
 
 
 def drifts(
-    exact: np.ndarray | Embeddings, found: np.ndarray | Embeddings, limits: dict[str, float], what: str
+    exact: np.ndarray | Embeddings, actual: np.ndarray | Embeddings, limits: dict[str, float], subject: str
 ) -> dict[str, np.ndarray]:
     """How far values are from the exact ones: embeddings by their angle and their similarities, scores by themselves.
 
@@ -89,15 +89,15 @@ def drifts(
         SystemExit: further than the limits, no numbers, or the exact values hardly differ among each other.
     """
     if isinstance(exact, np.ndarray):
-        right, apart = exact, {"score": np.abs(exact - np.asarray(found))}
+        right, apart = exact, {"score": np.abs(exact - np.asarray(actual))}
     else:
         right = similarities(exact)
-        apart = {"angle": np.array([1 - cosine_of(a, b) for a, b in zip(exact, found, strict=True)])}
-        apart["similarity"] = np.abs(right - similarities(list(found)))
+        apart = {"angle": np.array([1 - cosine_of(a, b) for a, b in zip(exact, actual, strict=True)])}
+        apart["similarity"] = np.abs(right - similarities(list(actual)))
     if not np.ptp(right) >= SPREAD:
-        raise SystemExit(f"{what}: the values hardly differ between clips, so their drift shows nothing: {right}")
+        raise SystemExit(f"{subject}: the values hardly differ between clips, so their drift shows nothing: {right}")
     for name, values in apart.items():
-        worst([(np.zeros_like(values), values)], limits[name], f"{what}, {name}")
+        worst([(np.zeros_like(values), values)], limits[name], f"{subject}, {name}")
     return apart
 
 
@@ -119,14 +119,14 @@ def measured(
 
 def joined(parts: list[Any]) -> Any:
     """The results of single signals as that of all."""
-    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else [x for part in parts for x in part]
+    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else [x for array in parts for x in array]
 
 
-def rows_of(case: str, found: dict[str, dict[str, np.ndarray]], note: str) -> Rows:
+def rows_of(case: str, drift: dict[str, dict[str, np.ndarray]], note: str) -> Rows:
     """A row for each drift."""
     units = {"angle": "1 - cosine", "similarity": "cosine", "score": "MOS"}
     rows: Rows = []
-    for variant, apart in found.items():
+    for variant, apart in drift.items():
         for name, values in apart.items():
             p20, p50, p80 = np.percentile(values, [20, 50, 80])
             about = {"case": f"{case}, {name}", "variant": variant, "n": values.size, "note": note}

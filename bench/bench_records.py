@@ -46,9 +46,9 @@ def write(folder: Path, source: Source, metrics: Sequence[str]) -> None:
         for start in range(0, len(source), _AT_ONCE):
             chosen = slice(start, start + _AT_ONCE)
             numbers, samples = source.numbers[chosen], source.samples[chosen]
-            made = np.random.default_rng(start).random((len(numbers), len(SYSTEMS), len(metrics)))
+            drawn = np.random.default_rng(start).random((len(numbers), len(SYSTEMS), len(metrics)))
             records: list[tuple[int, ItemRecord]] = []
-            for number, values, sample in zip(numbers, made, samples, strict=True):
+            for number, values, sample in zip(numbers, drawn, samples, strict=True):
                 for system, of_system in zip(SYSTEMS, values):
                     scores = {name: Score(float(value), "ok", None, name) for name, value in zip(metrics, of_system)}
                     item = ItemRecord(system, sample.id, "ok", None, scores, bits=12_000.0, duration_s=0.3, sample_rate_hz=16_000, channels=1)  # fmt: skip
@@ -71,8 +71,8 @@ def from_record(folder: Path) -> tuple[float, np.ndarray]:
 def from_parquet(file: Path) -> tuple[float, np.ndarray]:
     """The same from the Parquet file."""
     start = time.perf_counter()
-    wanted = [("system", "=", SYSTEMS[0]), ("metric", "=", METRICS[0])]
-    values = pq.read_table(file, columns=["value"], filters=wanted)["value"].to_numpy()
+    filters = [("system", "=", SYSTEMS[0]), ("metric", "=", METRICS[0])]
+    values = pq.read_table(file, columns=["value"], filters=filters)["value"].to_numpy()
     return time.perf_counter() - start, values
 
 
@@ -89,10 +89,10 @@ def measured(folder: Path, samples: int, metrics: int = len(METRICS)) -> dict[st
     items = samples * len(SYSTEMS)
     source, start = source_of(samples), time.perf_counter()
     write(folder / "run", source, (*METRICS, *(f"metric{number}" for number in range(len(METRICS), metrics)))[:metrics])
-    found = {"written": (time.perf_counter() - start, "s", f"{items * metrics} scores")}
+    readings = {"written": (time.perf_counter() - start, "s", f"{items * metrics} scores")}
     del source
     size = (folder / "run" / "run.sqlite").stat().st_size
-    found["SQLite"] = (size / 1e6, "MB", f"{size / items:.0f} bytes an item")
+    readings["SQLite"] = (size / 1e6, "MB", f"{size / items:.0f} bytes an item")
     parquet = folder / "rows.parquet"
     for name, arguments in {
         "report": ("report", folder / "run", "--out", folder / "page.html"),
@@ -100,13 +100,13 @@ def measured(folder: Path, samples: int, metrics: int = len(METRICS)) -> dict[st
         "compare": ("compare", folder / "run", "--systems", ",".join(SYSTEMS)),
     }.items():
         seconds, peak = in_own_process(MAIN, *arguments)
-        found[name] = (seconds, "s", f"peak {peak:.0f} MiB")
-    found["Parquet"] = (parquet.stat().st_size / 1e6, "MB", f"{parquet.stat().st_size / items:.0f} bytes an item")
+        readings[name] = (seconds, "s", f"peak {peak:.0f} MiB")
+    readings["Parquet"] = (parquet.stat().st_size / 1e6, "MB", f"{parquet.stat().st_size / items:.0f} bytes an item")
     (record_s, record), (parquet_s, values) = from_record(folder / "run"), from_parquet(parquet)
     check(record, values, samples)
-    found["one metric from SQLite"] = (record_s, "s", "its rows are checked")
-    found["one metric from Parquet"] = (parquet_s, "s", "")
-    return found
+    readings["one metric from SQLite"] = (record_s, "s", "its rows are checked")
+    readings["one metric from Parquet"] = (parquet_s, "s", "")
+    return readings
 
 
 @bench(samples=500_000, metrics=len(METRICS))
@@ -115,10 +115,10 @@ def main(options: Options) -> Cases:
     items = options.samples * len(SYSTEMS)
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["CODEC_BENCH_CACHE"] = f"{scratch}/cache"
-        found = measured(Path(scratch), options.samples, options.metrics)
+        readings = measured(Path(scratch), options.samples, options.metrics)
     about = {"case": f"{items} items with {options.metrics} scores", "n": items, "agreement": "equal values from both"}
     yield [
         row
-        for name, (value, unit, note) in found.items()
+        for name, (value, unit, note) in readings.items()
         for row in figures({unit: value}, **about, variant=name, note=note)
     ]

@@ -87,20 +87,20 @@ def measure(case: tuple[str, str, float, int, int], options: Options, rate: floa
     latents = noise.to(options.device)
     with computing(options.device, "float32"):
         expected = streams(theirs(net, family, latents, codebooks))
-        found = dispatch.search(latents, ours, codebooks)
-        own = f"codec-bench ({found.implementation})"
-        said = {own: same_codes(streams(found.value), expected)}
+        result = dispatch.search(latents, ours, codebooks)
+        ours_name = f"codec-bench ({result.implementation})"
+        agreement = {ours_name: same_codes(streams(result.value), expected)}
         calls = {
             "transformers": partial(theirs, net, family, latents, codebooks),
-            own: partial(dispatch.search, latents, ours, codebooks),
+            ours_name: partial(dispatch.search, latents, ours, codebooks),
         }
         if options.device != "cpu":
-            add_tf32(calls, said, "transformers", streams, expected)
+            add_tf32(calls, agreement, "transformers", streams, expected)
         flops = operations(ours, codebooks) * frames * options.items
         note = f"{options.threads} threads; floor {flops / rate:.3g} s: {flops / 1e9:.3g} GFLOP at {rate / 1e9:.0f} GFLOP/s"
         return race(
             f"{name} search", calls, n=frames * options.items, repeats=options.repeats, device=options.device, note=note,
-            agreement=said,
+            agreement=agreement,
         )  # fmt: skip
 
 

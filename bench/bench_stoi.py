@@ -30,12 +30,12 @@ def transforms(counts: list[int]) -> None:
         np.fft.rfft(block[:, : count % 128 or 1], 512)
 
 
-def compare(found: list[float | None], expected: list[float], tolerance: float, what: str) -> float:
+def compare(actual: list[float | None], expected: list[float], tolerance: float, label: str) -> float:
     """How far the numbers are from pystoi's, which gives 1e-5 where there is none; stops where that is too far."""
-    both = list(zip(expected, found, strict=True))
+    both = list(zip(expected, actual, strict=True))
     if any((ours is None) != (theirs == 1e-5) for theirs, ours in both):
-        raise SystemExit(f"{what}: not the items that pystoi has no number for")
-    return worst([pair for pair in both if pair[1] is not None], tolerance, what)
+        raise SystemExit(f"{label}: not the items that pystoi has no number for")
+    return worst([pair for pair in both if pair[1] is not None], tolerance, label)
 
 
 @bench("codec-bench", "pystoi", "numba", "numpy", "scipy", recordings=None, repeats=7)
@@ -47,7 +47,7 @@ def main(options: Options) -> Cases:
     rng = np.random.default_rng(0)
     pairs = [(x, (x + 0.01 * rng.standard_normal(x.size)).astype(np.float32)) for x in references]
     items = [Inputs(str(index), 16_000, y, x) for index, (x, y) in enumerate(pairs)]
-    kept = [envelopes(x, y, 16_000) for x, y in pairs]
+    framed = [envelopes(x, y, 16_000) for x, y in pairs]
     for name, tolerance in TOLERANCE.items():
         metric, case = build_metric(name), f"{name}, all clips"
 
@@ -58,7 +58,7 @@ def main(options: Options) -> Cases:
         calls = {
             "pystoi": package,
             "codec-bench": partial(metric.compute, items),
-            "floor": partial(transforms, [k.shape[2] for k in kept if k is not None]),
+            "floor": partial(transforms, [k.shape[2] for k in framed if k is not None]),
         }
-        said, note = {"codec-bench": f"within {apart:.1e}"}, f"{material}, one thread"
-        yield race(case, calls, n=len(pairs), repeats=options.repeats, warmup=2, note=note, agreement=said)
+        agreement, note = {"codec-bench": f"within {apart:.1e}"}, f"{material}, one thread"
+        yield race(case, calls, n=len(pairs), repeats=options.repeats, warmup=2, note=note, agreement=agreement)

@@ -54,7 +54,7 @@ def package(mode: str | None) -> Callable[[Pairs], np.ndarray]:
     rate_hz = visqol.Visqol.variants[mode].rate_hz
 
     def score(pair: tuple[np.ndarray, np.ndarray]) -> float:
-        return float(manager.run_from_signals(*(AudioSignal(side, rate_hz) for side in pair)).moslqo)
+        return float(manager.run_from_signals(*(AudioSignal(signal, rate_hz) for signal in pair)).moslqo)
 
     return lambda pairs: np.array([*map(score, pairs)])
 
@@ -64,17 +64,17 @@ def ours(mode: str | None) -> Callable[[Pairs], np.ndarray]:
     metric = build_metric(f"visqol[{mode}]" if mode else "visqol")
 
     def scores(pairs: Pairs) -> np.ndarray:
-        found = metric.compute([Inputs("a", metric.rate_hz, reference=a, estimate=b) for a, b in pairs])
-        return np.array([np.nan if score.value is None else score.value for score in found])
+        results = metric.compute([Inputs("a", metric.rate_hz, reference=a, estimate=b) for a, b in pairs])
+        return np.array([np.nan if score.value is None else score.value for score in results])
 
     return scores
 
 
-def compare(expected: np.ndarray, found: np.ndarray) -> float:
+def compare(expected: np.ndarray, actual: np.ndarray) -> float:
     """How far the scores are from the package's; stops where that is too far, or all pairs score alike."""
     if not np.ptp(expected) >= SPREAD:
         raise SystemExit(f"the scores hardly differ, so their agreement shows nothing: {expected}")
-    return worst([(expected, found)], AGREEMENT, "ViSQOL")
+    return worst([(expected, actual)], AGREEMENT, "ViSQOL")
 
 
 @bench("visqol-python", "numba", "scipy", recordings=None, clips=12, audio_clips=6, repeats=3)
@@ -87,7 +87,9 @@ def main(options: Options) -> Cases:
     for mode, count in ((None, options.clips), (visqol.AUDIO, options.audio_clips)):
         pairs = pairs_of(signals[:count], visqol.Visqol.variants[mode].rate_hz)
         theirs, mine = package(mode), ours(mode)
-        said = {"codec-bench": f"within {compare(theirs(pairs), mine(pairs)):.1e}"}
+        agreement = {"codec-bench": f"within {compare(theirs(pairs), mine(pairs)):.1e}"}
         calls = {"visqol-python": partial(theirs, pairs), "codec-bench": partial(mine, pairs)}
         note = f"{len(pairs)} pairs of {material}, one thread"
-        yield race(f"{mode or 'speech'} mode", calls, n=len(pairs), repeats=options.repeats, note=note, agreement=said)
+        yield race(
+            f"{mode or 'speech'} mode", calls, n=len(pairs), repeats=options.repeats, note=note, agreement=agreement
+        )

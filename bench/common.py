@@ -74,31 +74,31 @@ def interleaved(variants: Calls, repeats: int = 5, warmup: int = 1) -> dict[str,
     return {name: np.asarray(values) for name, values in seconds.items()}
 
 
-def worst(pairs: Iterable[tuple[object, object]], tolerance: float, what: str, relative: float = 0.0) -> float:
+def worst(pairs: Iterable[tuple[object, object]], tolerance: float, label: str, relative: float = 0.0) -> float:
     """The greatest distance of numbers (or arrays) that should be equal.
 
     Args:
         pairs: each of the reference's number and ours.
         tolerance: the greatest distance that is let pass, plus `relative` times the reference.
-        what: names the numbers in the message.
+        label: names the numbers in the message.
 
     Raises:
         SystemExit: a distance is greater, or is no number, or shapes differ, or there was nothing to compare.
     """
     most, compared = 0.0, 0
-    for expected, found in pairs:
-        one, other = np.asarray(expected, np.float64), np.asarray(found, np.float64)
+    for expected, actual in pairs:
+        one, other = np.asarray(expected, np.float64), np.asarray(actual, np.float64)
         if one.shape != other.shape:
-            raise SystemExit(f"{what}: {other.shape} numbers where the reference has {one.shape}")
+            raise SystemExit(f"{label}: {other.shape} numbers where the reference has {one.shape}")
         if not one.size:
             continue
         distance = np.abs(one - other)
         # Written so that a distance which is not a number fails.
         if not (distance <= tolerance + relative * np.abs(one)).all():
-            raise SystemExit(f"{what}: {distance.max():.2g} apart, at most {tolerance:.2g} is let pass")
+            raise SystemExit(f"{label}: {distance.max():.2g} apart, at most {tolerance:.2g} is let pass")
         most, compared = max(most, float(distance.max())), compared + 1
     if not compared:
-        raise SystemExit(f"{what}: nothing to compare")
+        raise SystemExit(f"{label}: nothing to compare")
     return most
 
 
@@ -116,12 +116,12 @@ def codes_and_waves(
         SystemExit: the codes are not the same, or the waves of an item with equal codes differ by more than 1e-4, or
             are no numbers, or no item has equal codes.
     """
-    said, pairs = same_codes(codes, base[0]), []
+    agreement, pairs = same_codes(codes, base[0]), []
     for streams, wave, expected, reference in zip(codes, waves, *base, strict=True):
         if not frames_apart([streams], [expected])[0]:
-            kept = wave.shape[1] if 0 <= reference.shape[1] - wave.shape[1] <= fewer_samples else reference.shape[1]
-            pairs.append((reference[:, :kept], wave))
-    return f"{said}; waves within {worst(pairs, 1e-4, 'waves'):.1e}"
+            length = wave.shape[1] if 0 <= reference.shape[1] - wave.shape[1] <= fewer_samples else reference.shape[1]
+            pairs.append((reference[:, :length], wave))
+    return f"{agreement}; waves within {worst(pairs, 1e-4, 'waves'):.1e}"
 
 
 def same_codes(codes: Codes, expected: Codes) -> str:
@@ -170,9 +170,9 @@ What a copy has of its repository, if anything, may be older than its files.
 
 def _start() -> dict[str, str]:
     """What a row says of the moment before its bench began. Rows that were just added, and texts, change no bench."""
-    if told := os.environ.get(REVISION):
-        commit: str | None = told.removesuffix("-dirty")
-        changed = told if told.endswith("-dirty") else ""
+    if revision := os.environ.get(REVISION):
+        commit: str | None = revision.removesuffix("-dirty")
+        changed = revision if revision.endswith("-dirty") else ""
     else:
         commit = git("rev-parse", "--short=10", "HEAD")
         changed = git("status", "--porcelain", "--", ".", ":!bench/data", ":!docs", ":!README.md")
@@ -288,11 +288,11 @@ def utterances(count: int, rate_hz: int = 16_000, mean_s: float = MEAN_S) -> lis
 def batches(lengths_s: Sequence[float], budget_s: float) -> list[list[int]]:
     """Places of items, shortest first, as many together as stay within so many padded seconds."""
     out: list[list[int]] = []
-    for place in sorted(range(len(lengths_s)), key=lambda k: lengths_s[k]):
-        if out and (len(out[-1]) + 1) * lengths_s[place] <= budget_s:
-            out[-1].append(place)
+    for index in sorted(range(len(lengths_s)), key=lambda k: lengths_s[k]):
+        if out and (len(out[-1]) + 1) * lengths_s[index] <= budget_s:
+            out[-1].append(index)
         else:
-            out.append([place])
+            out.append([index])
     return out
 
 
@@ -331,10 +331,10 @@ def write_manifest(path: Path, items: Iterable[dict[str, Any]]) -> Path:
 def served(serve: Callable[..., None], *arguments: object) -> Iterator[Any]:
     """What a server in a process of its own puts into the queue that it is given first; the server ends with the block."""
     context = multiprocessing.get_context("spawn")
-    told = context.Queue()
-    server = context.Process(target=serve, args=(told, *arguments), daemon=True)
+    channel = context.Queue()
+    server = context.Process(target=serve, args=(channel, *arguments), daemon=True)
     server.start()
-    yield told.get()
+    yield channel.get()
     server.terminate()
 
 
@@ -345,11 +345,11 @@ def product_rate(device: str, precision: Any = "float32") -> float:
     from codec_bench.networks.half_precision import HALF
     from codec_bench.networks.precision import computing
 
-    side = 1024 if device == "cpu" else 8192
-    a, b = (torch.randn(side, side, device=device, dtype=HALF.get(precision, torch.float32)) for _ in range(2))
+    size = 1024 if device == "cpu" else 8192
+    a, b = (torch.randn(size, size, device=device, dtype=HALF.get(precision, torch.float32)) for _ in range(2))
     with computing(device, precision):
         seconds = interleaved({"product": waited(lambda: a @ b, device)}, warmup=2)["product"]
-    return float(2 * side**3 / seconds.min())
+    return float(2 * size**3 / seconds.min())
 
 
 def waited(call: Callable[[], object], device: str) -> Callable[[], object]:
@@ -366,12 +366,14 @@ def waited(call: Callable[[], object], device: str) -> Callable[[], object]:
     return both
 
 
-def add_tf32(calls: Calls, said: dict[str, str], name: str, codes: Callable[[Any], Codes], expected: Codes) -> None:
+def add_tf32(
+    calls: Calls, agreement: dict[str, str], name: str, codes: Callable[[Any], Codes], expected: Codes
+) -> None:
     """Adds a reference as it comes on a GPU, where convolutions are in TF32, and in how many frames it then has other
     codes.
 
     Args:
-        calls: what is timed. said: what is said of each. name: of the reference in float32. codes: those in what it
+        calls: what is timed. agreement: what is said of each. name: of the reference in float32. codes: those in what it
         gives.
         expected: those in float32.
     """
@@ -389,10 +391,10 @@ def add_tf32(calls: Calls, said: dict[str, str], name: str, codes: Callable[[Any
     variant = "transformers as it comes (TF32)"
     flips, total = frames_apart(codes(as_it_comes()), expected)
     calls[variant] = as_it_comes
-    said[variant] = f"{flips} of {total} frames have other codes than in float32 ({flips / total:.2%})"
+    agreement[variant] = f"{flips} of {total} frames have other codes than in float32 ({flips / total:.2%})"
 
 
-def asked(doc: str, **defaults: Any) -> argparse.Namespace:
+def parse_options(doc: str, **defaults: Any) -> argparse.Namespace:
     """The options of a bench, each with its default, which says its kind: `clips=12` is `--clips`, `full=False` a
     switch.
 
@@ -426,21 +428,21 @@ def bench(*packages: str, **defaults: Any) -> Callable[[Callable[[Options], Case
     once they are known.
 
     Args:
-        packages: whose versions stand in the rows. defaults: the options, as `asked` takes them.
+        packages: whose versions stand in the rows. defaults: the options, as `parse_options` takes them.
     """
 
-    def made(measured: Callable[[Options], Cases]) -> Callable[[], None]:
-        told = measured.__globals__
+    def run(measured: Callable[[Options], Cases]) -> Callable[[], None]:
+        namespace = measured.__globals__
 
         def main() -> None:
-            for rows in measured(asked(told["__doc__"], **defaults)):
-                append_rows(Path(told["__file__"]).stem.removeprefix("bench_"), rows, packages)
+            for rows in measured(parse_options(namespace["__doc__"], **defaults)):
+                append_rows(Path(namespace["__file__"]).stem.removeprefix("bench_"), rows, packages)
 
-        if told["__name__"] == "__main__":
+        if namespace["__name__"] == "__main__":
             main()
         return main
 
-    return made
+    return run
 
 
 def each(cases: Iterable[Any], measured: Callable[[Any], Rows]) -> Cases:
@@ -466,8 +468,8 @@ def race(case: str, calls: Calls, *, repeats: int, warmup: int = 1, device: str 
 
 def figures(values: dict[str, float], **about: object) -> Rows:
     """A row for each figure by its unit, which are printed too; `about` are the other columns."""
-    said = ", ".join(f"{value:.5g} {unit}" for unit, value in values.items())
-    print(f"{about['case']}: {about['variant']}: {said}", flush=True)
+    text = ", ".join(f"{value:.5g} {unit}" for unit, value in values.items())
+    print(f"{about['case']}: {about['variant']}: {text}", flush=True)
     return [{**about, "unit": unit, "p50": f"{value:.5g}"} for unit, value in values.items()]
 
 
@@ -478,8 +480,8 @@ def ranked(
     base = float(np.median(next(iter(seconds.values()))))
     rows = []
     for variant, times in seconds.items():
-        ratio, said = base / float(np.median(times)), (agreement or {}).get(variant, "")
-        rows.append(row(case, variant, times, ratio=ratio, agreement=said, note=note, **about))
-        print(f"{case}: {variant:>28} {np.median(times):>9.4f} s {ratio:>7.2f}  {said}")
+        ratio, text = base / float(np.median(times)), (agreement or {}).get(variant, "")
+        rows.append(row(case, variant, times, ratio=ratio, agreement=text, note=note, **about))
+        print(f"{case}: {variant:>28} {np.median(times):>9.4f} s {ratio:>7.2f}  {text}")
     print(f"{case}: {note}", flush=True)
     return rows

@@ -130,7 +130,7 @@ class Outcome:
     step: str
     state: str
     seconds: float
-    said: str
+    output: str
 
 
 def gpus() -> int:
@@ -150,14 +150,14 @@ def run(
     *,
     pretend: bool = False,
     left_s: float = math.inf,
-    kept_s: float = math.inf,
+    reserved_s: float = math.inf,
 ) -> Outcome:
     """Runs a step, unless it cannot say anything here; with `pretend` in its reduced size.
 
     Args:
         environment: of its process. count: how many GPUs there are. left_s: seconds that are left for it and all later
         steps.
-        kept_s: seconds that are kept for the later ones.
+        reserved_s: seconds that are kept for the later ones.
     """
     if pretend and not step.reduced:
         return Outcome(step.name, "left out", 0.0, "it has no reduced size")
@@ -168,30 +168,30 @@ def run(
         return Outcome(step.name, "left out", 0.0, "there is no GPU")
     if left_s < LEAST_S:
         return Outcome(step.name, "left out", 0.0, "no time is left")
-    begun = time.monotonic()
-    limit_s = step.limit_s * PATIENCE if pretend else round(min(left_s, max(step.limit_s, left_s - kept_s)))
+    start = time.monotonic()
+    limit_s = step.limit_s * PATIENCE if pretend else round(min(left_s, max(step.limit_s, left_s - reserved_s)))
     process = subprocess.Popen(
         [sys.executable, *(step.reduced if pretend else step.words)], cwd=ROOT, env=environment, start_new_session=True, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     try:
-        said, _ = process.communicate(timeout=limit_s)
+        output, _ = process.communicate(timeout=limit_s)
         state = "done" if process.returncode == 0 else f"failed ({process.returncode})"
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)  # with the programs that it has started
-        said, _ = process.communicate()
+        output, _ = process.communicate()
         state = f"ended after {limit_s} s"
-    sys.stderr.write(said)
-    lines = [line for line in said.splitlines() if line.strip()]
-    return Outcome(step.name, state, time.monotonic() - begun, lines[-1].strip()[:120] if lines else "")
+    sys.stderr.write(output)
+    lines = [line for line in output.splitlines() if line.strip()]
+    return Outcome(step.name, state, time.monotonic() - start, lines[-1].strip()[:120] if lines else "")
 
 
 def with_cublas(environment: dict[str, str], folder: Path) -> dict[str, str]:
     """The environment with a link to another cuBLAS under the name that CTranslate2 opens, where cuBLAS 12 is missing."""
-    places = [Path(place) for root in sys.path for place in Path(root).glob("nvidia/*/lib")]
-    if any((place / CUBLAS).exists() for place in places):
+    folders = [Path(each) for root in sys.path for each in Path(root).glob("nvidia/*/lib")]
+    if any((each / CUBLAS).exists() for each in folders):
         return environment
-    others = sorted(file for place in places for file in place.glob("libcublas.so.1[0-9]"))
+    others = sorted(file for each in folders for file in each.glob("libcublas.so.1[0-9]"))
     if not others:
         return environment
     (folder / CUBLAS).symlink_to(others[-1])
@@ -206,24 +206,26 @@ def main() -> int:
     parser.add_argument("--pretend", action="store_true", help="tries the steps in a reduced size without a GPU")
     parser.add_argument("--part", type=int, choices=(1, 2), help="only the steps of this part")
     parser.add_argument("--limit-s", type=int, help=f"seconds; {PART_S} for each part if left out")
-    asked = parser.parse_args()
-    steps = {None: STEPS, 1: FIRST, 2: SECOND}[asked.part]
-    limit_s = asked.limit_s or PART_S * (1 if asked.part else 2)
-    end = math.inf if asked.pretend else time.monotonic() + limit_s
+    options = parser.parse_args()
+    steps = {None: STEPS, 1: FIRST, 2: SECOND}[options.part]
+    limit_s = options.limit_s or PART_S * (1 if options.part else 2)
+    end = math.inf if options.pretend else time.monotonic() + limit_s
     count = gpus()
     outcomes = []
     with tempfile.TemporaryDirectory() as folder:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         environment = with_cublas({**os.environ, "PYTHONPATH": path}, Path(folder))
-        chosen = [step for step in steps if not asked.only or step.name in asked.only]
-        kept_s = sum(step.limit_s for step in chosen)
+        chosen = [step for step in steps if not options.only or step.name in options.only]
+        reserved_s = sum(step.limit_s for step in chosen)
         for step in chosen:
             sys.stderr.write(f"-- {step.name} (at least {step.limit_s} s are kept for it)\n")
-            left_s, kept_s = end - time.monotonic(), kept_s - step.limit_s
-            outcomes.append(run(step, environment, count, pretend=asked.pretend, left_s=left_s, kept_s=kept_s))
+            left_s, reserved_s = end - time.monotonic(), reserved_s - step.limit_s
+            outcomes.append(
+                run(step, environment, count, pretend=options.pretend, left_s=left_s, reserved_s=reserved_s)
+            )
     width = max(len(outcome.step) for outcome in outcomes)
     for outcome in outcomes:
-        print(f"{outcome.step:{width}}  {outcome.state:16} {outcome.seconds:6.1f} s  {outcome.said}")
+        print(f"{outcome.step:{width}}  {outcome.state:16} {outcome.seconds:6.1f} s  {outcome.output}")
     return 3 if any(outcome.state not in ("done", "left out") for outcome in outcomes) else 0
 
 

@@ -53,5 +53,5 @@ def tried(script: str, words: list[str], *, cpu: bool) -> None:
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("PYTORCH_JIT", "0")  # what torch has compiled cannot be pretended
-    given = [word for word in sys.argv[1:2] if word != "--cpu"] + sys.argv[2:]
-    tried(given[0], given[1:], cpu=sys.argv[1] == "--cpu")
+    arguments = [word for word in sys.argv[1:2] if word != "--cpu"] + sys.argv[2:]
+    tried(arguments[0], arguments[1:], cpu=sys.argv[1] == "--cpu")

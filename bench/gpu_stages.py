@@ -106,11 +106,11 @@ def of_feature(feature: Any, signals: Sequence[np.ndarray], precision: str = "fl
 def scorer(small: Any, full: Any, precision: str = "float32") -> Callable[[str, bool], Stage]:
     """The stage of the similarity's embedding or of the predicted opinion score."""
 
-    def made(device: str, reduced: bool) -> Stage:
+    def build(device: str, reduced: bool) -> Stage:
         kind, point = small if reduced else full, None if precision == "float32" else precision
         return of_feature(kind(device, None, point), noise(1.5 if reduced else first_s(kind, device)), precision)
 
-    return made
+    return build
 
 
 def dnsmos(device: str, reduced: bool) -> Stage:
@@ -155,7 +155,7 @@ Both = tuple[Callable[[], Any], Callable[[], Any]]
 """What encodes and what decodes."""
 
 
-def in_ctranslate2(place: Path, device: str, kind: str, mels: np.ndarray) -> Both:
+def in_ctranslate2(folder: Path, device: str, kind: str, mels: np.ndarray) -> Both:
     """A Whisper in CTranslate2."""
     import ctranslate2
 
@@ -164,43 +164,43 @@ def in_ctranslate2(place: Path, device: str, kind: str, mels: np.ndarray) -> Bot
     if device != "cpu":
         load_cublas("Whisper")
     where, _, index = device.partition(":")
-    net = ctranslate2.models.Whisper(str(place), device=where, device_index=int(index or 0), compute_type=kind)
-    words = json.loads((place / "vocabulary.json").read_text("utf-8"))
-    heard = ctranslate2.StorageView.from_array(mels)
-    encoded = net.encode(heard, to_cpu=False)
+    net = ctranslate2.models.Whisper(str(folder), device=where, device_index=int(index or 0), compute_type=kind)
+    words = json.loads((folder / "vocabulary.json").read_text("utf-8"))
+    features = ctranslate2.StorageView.from_array(mels)
+    encoded = net.encode(features, to_cpu=False)
     prompts = [[words.index(word) for word in PROMPT]] * len(mels)
     return (
-        lambda: net.encode(heard, to_cpu=False),
+        lambda: net.encode(features, to_cpu=False),
         lambda: net.generate(encoded, prompts, beam_size=1, max_length=2 * STEPS, suppress_tokens=[]),
     )
 
 
-def in_torch(place: Path, device: str, kind: str, mels: np.ndarray) -> Both:
+def in_torch(converted: Path, device: str, kind: str, mels: np.ndarray) -> Both:
     """The same Whisper in torch, of the same numbers."""
     from ct2_whisper import write_transformers
 
     from codec_bench.features.recognisers.whisper_checkpoint import Tokens
     from codec_bench.features.recognisers.whisper_torch import TorchWhisper
 
-    folder = place.with_name("transformers")
+    folder = converted.with_name("transformers")
     if not folder.exists():
-        write_transformers(place, folder)
+        write_transformers(converted, folder)
     tokens = Tokens.read(folder, True)
     net = TorchWhisper("whisper-large-v3", folder, device, kind, tokens)
-    heard = torch.from_numpy(mels).to(device)
+    features = torch.from_numpy(mels).to(device)
     prompts = [[tokens.tokenizer.token_to_id(word) for word in PROMPT]] * len(mels)
-    encode = torch.inference_mode()(lambda: net.encode([heard]))
+    encode = torch.inference_mode()(lambda: net.encode([features]))
     encoded = encode()
     return encode, torch.inference_mode()(lambda: net.decode(encoded, prompts))
 
 
-def whisper(device: str, reduced: bool, made: Callable[[Path, str, str, np.ndarray], Both], part: str) -> Stage:
+def whisper(device: str, reduced: bool, build: Callable[[Path, str, str, np.ndarray], Both], component: str) -> Stage:
     """The encoder or the decoder of Whisper-large-v3 over full windows."""
     size, kind = whisper_size(reduced)
     windows, d, bytes_each = 2 if reduced else 64, size.d_model, 2 if kind == "float16" else 4
     mels = np.random.default_rng(0).normal(0, 0.5, (windows, size.n_mels, 3000)).astype(np.float32)
-    encode, decode = made(whisper_folder(reduced), device, kind, mels)
-    if part == "encoder":
+    encode, decode = build(whisper_folder(reduced), device, kind, mels)
+    if component == "encoder":
         moved = bytes_each * size.layers * 12 * d * d + windows * size.n_mels * 3000 * 4
         return Stage(encode, None, windows * 30.0, windows, moved, 2.0 * windows * size.encoder_macs, precision=kind)
     moved = STEPS * bytes_each * (size.step_weights + windows * size.decoder_layers * 2 * 1500 * d)
@@ -210,21 +210,21 @@ def whisper(device: str, reduced: bool, made: Callable[[Path, str, str, np.ndarr
 def codec_stage(name: str, direction: str) -> Callable[[str, bool], Stage]:
     """The stage of encoding or decoding with a codec."""
 
-    def made(device: str, reduced: bool) -> Stage:
+    def build(device: str, reduced: bool) -> Stage:
         full = not reduced and not name.startswith("encodec")
         codec = load_codec(name, device=device, weights="random-full" if full else "random")
         rate_hz = codec.info.sample_rates_hz[0]
         items = [Audio(signal, rate_hz) for signal in noise(1 if reduced else codec.batch_s, rate_hz)]
-        given: list[Any] = items if direction == "encode" else codec.encode(items)
+        inputs: list[Any] = items if direction == "encode" else codec.encode(items)
         call = codec.encode if direction == "encode" else codec.decode
         net = getattr(codec, "_net", None)
         moved = (weight_bytes(net) / 2 if net is not None else 0.0) + sum(item.samples.nbytes for item in items)
         return Stage(
-            lambda: call(given), lambda: [call([one]) for one in given], sum(item.duration_s for item in items), len(items),
+            lambda: call(inputs), lambda: [call([one]) for one in inputs], sum(item.duration_s for item in items), len(items),
             moved,
         )  # fmt: skip
 
-    return made
+    return build
 
 
 STAGES: dict[str, Callable[[str, bool], Stage]] = {
@@ -234,9 +234,9 @@ STAGES: dict[str, Callable[[str, bool], Stage]] = {
         for precision in ("float32", "float16")
     },
     **{
-        f"{name}-{part}": partial(whisper, made=made, part=part)
-        for name, made in {"whisper": in_ctranslate2, "whisper-torch": in_torch}.items()
-        for part in ("encoder", "decoder")
+        f"{name}-{component}": partial(whisper, build=build, component=component)
+        for name, build in {"whisper": in_ctranslate2, "whisper-torch": in_torch}.items()
+        for component in ("encoder", "decoder")
     },
     "dnsmos": dnsmos,
     "log-mel": log_mel,
@@ -269,22 +269,22 @@ def floor_s(stage: Stage, per_second: float, bytes_per_second: float) -> tuple[f
             stage.batch()
         flops = float(counter.get_total_flops())
     products_s, moved_s = flops / per_second, stage.moved / bytes_per_second
-    said = f"{flops / 1e9:.3g} GFLOP take {products_s:.3g} s, {stage.moved / 1e6:.3g} MB take {moved_s:.3g} s"
-    return max(products_s, moved_s), said
+    note = f"{flops / 1e9:.3g} GFLOP take {products_s:.3g} s, {stage.moved / 1e6:.3g} MB take {moved_s:.3g} s"
+    return max(products_s, moved_s), note
 
 
 def measure(name: str, stage: Stage, options: Options) -> Rows:
     """The rows of one stage."""
     # A reduced size only tries the stage: a large product would take a CPU minutes.
-    floor, said = floor_s(stage, *rates("cpu" if options.reduced else options.device, stage.precision))
+    floor, floor_note = floor_s(stage, *rates("cpu" if options.reduced else options.device, stage.precision))
     calls = {} if stage.alone is None else {"one by one": stage.alone}
     calls["batch"] = stage.batch
     times = interleaved({key: waited(call, options.device) for key, call in calls.items()}, repeats=options.repeats)
     times["floor"] = np.array([floor])
     about = f"{stage.items} items, {stage.audio_s:.1f} s of audio, {stage.precision}, {options.device}"
-    rows = ranked(name, times, n=stage.items, note=said)
-    for row, taken in zip(rows, times.values(), strict=True):
-        row["note"] = f"{about}; share {floor / float(np.median(taken)):.2g}; {said}"
+    rows = ranked(name, times, n=stage.items, note=floor_note)
+    for row, seconds in zip(rows, times.values(), strict=True):
+        row["note"] = f"{about}; share {floor / float(np.median(seconds)):.2g}; {floor_note}"
     return rows
 
 

@@ -23,13 +23,17 @@ from common import QUIET_SHARE, ROOT, cores
 from table import CLAIMS, claims, standing
 
 BENCH = Path(__file__).parent
-COMMANDS = {name: told for name, told in CLAIMS["commands"].items() if not told.get("gpu")}
+COMMANDS = {name: command for name, command in CLAIMS["commands"].items() if not command.get("gpu")}
 """Those of a GPU are for `make gpu`."""
 
 
-def wanted(every: bool) -> list[str]:
+def select_benches(every: bool) -> list[str]:
     """The commands to run, in the order of claims.yaml."""
-    missing = {claim.command for claim in claims().values() if (found := standing(claim)) is None or not found.quiet}
+    missing = {
+        claim.command
+        for claim in claims().values()
+        if (standing_row := standing(claim)) is None or not standing_row.quiet
+    }
     return [name for name in COMMANDS if every or name in missing]
 
 
@@ -72,19 +76,19 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="print the commands, run none")
     parser.add_argument("--patience", type=float, default=5.0, help="minutes to wait for a quiet machine")
     options = parser.parse_args()
-    chosen = options.names or wanted(options.all)
+    chosen = options.names or select_benches(options.all)
     if options.list:
         for name in chosen:
             sys.stdout.write(f"{name:22} {COMMANDS[name]['minutes']:>3} min  python bench/{COMMANDS[name]['run']}\n")
         sys.stdout.write(f"{sum(COMMANDS[name]['minutes'] for name in chosen)} min in all\n")
         return
-    said = {}
+    states = {}
     for name in chosen:
         print(f"== {name}: {COMMANDS[name]['run']}", flush=True)
-        said[name] = measure(name, options.patience)
-        sys.stdout.write(f"== {name}: {said[name]}\n")
+        states[name] = measure(name, options.patience)
+        sys.stdout.write(f"== {name}: {states[name]}\n")
     subprocess.run([sys.executable, str(BENCH / "table.py")], cwd=ROOT, check=True)
-    sys.exit(3 if any("measured" not in text for text in said.values()) else 0)
+    sys.exit(3 if any("measured" not in text for text in states.values()) else 0)
 
 
 if __name__ == "__main__":

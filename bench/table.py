@@ -48,7 +48,7 @@ class Claim:
     command: str
     case: str
     variant: str
-    what: str
+    subject: str
     than: str
     against: str | None = None
     note: tuple[str, ...] = ()
@@ -74,12 +74,12 @@ class Claim:
 @cache
 def claims() -> dict[str, Claim]:
     """The claims by name, in the order of claims.yaml."""
-    found = {name: Claim(name, **told) for section in SECTIONS for name, told in CLAIMS[section].items()}
-    return {name: Claim(**{**vars(claim), "note": tuple(claim.note)}) for name, claim in found.items()}
+    fields = {name: Claim(name, **settings) for section in SECTIONS for name, settings in CLAIMS[section].items()}
+    return {name: Claim(**{**vars(claim), "note": tuple(claim.note)}) for name, claim in fields.items()}
 
 
 @dataclass(frozen=True)
-class Found:
+class Standing:
     """The rows that stand for a claim."""
 
     claim: Claim
@@ -137,11 +137,11 @@ class Found:
         """The machine and the day, and the reason where it was not quiet."""
         row = self.row
         gpu = f"{row['gpu']}, " if self.claim.gpu else ""
-        said = f"{gpu}{re.sub(r'[(]R[)]| Processor', '', row['machine']).strip()}, {row['cores']} cores, {row['date'][:10]}"
+        machine = f"{gpu}{re.sub(r'[(]R[)]| Processor', '', row['machine']).strip()}, {row['cores']} cores, {row['date'][:10]}"
         if self.quiet:
-            return said
+            return machine
         why = f"tree {row['tree']}" if row["tree"] != "clean" else f"load {row['load']}"
-        return f"{said}; {NOT_QUIET} ({why})"
+        return f"{machine}; {NOT_QUIET} ({why})"
 
 
 def short(number: float, digits: int | None = None) -> str:
@@ -157,38 +157,38 @@ def complete(row: Row) -> bool:
     return bool(row["p50"] and row["p20"] and row["p80"])
 
 
-def standing(claim: Claim) -> Found | None:
+def standing(claim: Claim) -> Standing | None:
     """The rows that stand for a claim: the newest complete ones of a quiet machine, else the newest complete ones."""
     rows = rows_of(claim.stem)
-    found = []
-    for place, row in enumerate(rows):
+    candidates = []
+    for index, row in enumerate(rows):
         named = row["case"] == claim.case and row["variant"] == claim.variant and claim.gpu == (row["gpu"] != "none")
-        if not named or claim.unit not in ("", row["unit"]) or not all(part in row["note"] for part in claim.note):
+        if not named or claim.unit not in ("", row["unit"]) or not all(note in row["note"] for note in claim.note):
             continue
         if claim.against is None:
             if row["p50"] and (claim.value != "recorded" or row["ratio_to_baseline"]):
-                found.append(Found(claim, row, None))
+                candidates.append(Standing(claim, row, None))
             continue
         same = [
-            (abs(at - place), other) for at, other in enumerate(rows)
+            (abs(at - index), other) for at, other in enumerate(rows)
             if other["variant"] == claim.against and complete(other)
             and all(other[name] == row[name] for name in ("case", "n", "run", "commit", "machine"))
         ]  # fmt: skip
         if complete(row) and same:
-            found.append(Found(claim, row, min(same, key=lambda pair: pair[0])[1]))
-    return next((one for one in reversed(found) if one.quiet), found[-1] if found else None)
+            candidates.append(Standing(claim, row, min(same, key=lambda pair: pair[0])[1]))
+    return next((one for one in reversed(candidates) if one.quiet), candidates[-1] if candidates else None)
 
 
 def table(names: list[str]) -> str:
     """A table of claims, one a line."""
     lines = ["| what | against | result | middle of the passes | passes | measured on |", "|---|---|--:|---|--:|---|"]
     for name in names:
-        claim, found = claims()[name], standing(claims()[name])
-        if found is None:
-            lines.append(f"| {claim.what} | {claim.than} | – | – | – | {NOT_QUIET} |")
+        claim, row = claims()[name], standing(claims()[name])
+        if row is None:
+            lines.append(f"| {claim.subject} | {claim.than} | – | – | – | {NOT_QUIET} |")
         else:
-            said = (found.value(), found.spread(), found.row["repeats"], found.where())
-            lines.append(f"| {claim.what} | {claim.than} | {' | '.join(said)} |")
+            cells = (row.value(), row.spread(), row.row["repeats"], row.where())
+            lines.append(f"| {claim.subject} | {claim.than} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -219,47 +219,47 @@ def cost_table() -> str:
         "`compare`: minutes": ("ten-compare", 1 / 3_333_334 / 60),
     }  # fmt: skip
     lines = ["| one system | 10^6 utterances | 10^7 | 10^8 |", "|---|--:|--:|--:|"]
-    for what, (claim, factor) in each.items():
-        found = standing(claims()[claim])
-        sizes = (None if found is None else found.number() * factor * count for count in (1e6, 1e7, 1e8))
-        lines.append(f"| {what} | {' | '.join(NOT_QUIET if one is None else _two_digits(one) for one in sizes)} |")
+    for label, (claim, factor) in each.items():
+        row = standing(claims()[claim])
+        sizes = (None if row is None else row.number() * factor * count for count in (1e6, 1e7, 1e8))
+        lines.append(f"| {label} | {' | '.join(NOT_QUIET if one is None else _two_digits(one) for one in sizes)} |")
     return "\n".join(lines) + "\n"
 
 
 def _two_digits(number: float) -> str:
     """A number to two significant digits: 0.31, 2.4, 1,300."""
-    kept = float(f"{number:.2g}")
-    return f"{kept:,.0f}" if kept >= 10 else f"{kept:g}"
+    rounded = float(f"{number:.2g}")
+    return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
 
 
 def interval_table() -> str:
     """The designs of `bench_intervals.py` with what was counted of each, from the newest rows."""
     from bench_intervals import UNITS
 
-    found = {(r["case"], r["unit"]): r["p50"] for r in rows_of("intervals") if r["case"].startswith("design: ")}
-    units = [unit for unit in UNITS.values() if any(unit == known for _, known in found)]
+    values = {(r["case"], r["unit"]): r["p50"] for r in rows_of("intervals") if r["case"].startswith("design: ")}
+    units = [unit for unit in UNITS.values() if any(unit == known for _, known in values)]
     lines = [f"| design | {' | '.join(units)} |", f"|---|{'--:|' * len(units)}"]
-    for case in dict.fromkeys(case for case, _ in found):
-        cells = (f"{float(found[case, unit]):.3f}" if (case, unit) in found else "–" for unit in units)
+    for case in dict.fromkeys(case for case, _ in values):
+        cells = (f"{float(values[case, unit]):.3f}" if (case, unit) in values else "–" for unit in units)
         lines.append(f"| {case.removeprefix('design: ')} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
 def block(name: str) -> str:
     """What stands between the marks of this name."""
-    made = {"drift": drift_table, "costs": cost_table, "intervals": interval_table}
-    return made[name]() if name in made else table(list(CLAIMS[name]))
+    builders = {"drift": drift_table, "costs": cost_table, "intervals": interval_table}
+    return builders[name]() if name in builders else table(list(CLAIMS[name]))
 
 
 def sentence(names: str) -> str:
     """The number of a claim for a sentence, or from the least to the greatest of several."""
-    found = [standing(claims()[name.strip()]) for name in names.split(",")]
-    if None in found:
+    measurements = [standing(claims()[name.strip()]) for name in names.split(",")]
+    if None in measurements:
         return f"({NOT_QUIET})"
-    values = sorted({one.value() for one in found}, key=lambda text: float(text.removesuffix("x").split()[0]))
-    said = values[0] if len(values) == 1 else f"{values[0].removesuffix('x')} to {values[-1]}"
-    said = re.sub(r"(?<=\d)x$", " times", said)
-    return said if all(one.quiet for one in found) else f"{said} ({NOT_QUIET})"
+    values = sorted({one.value() for one in measurements}, key=lambda text: float(text.removesuffix("x").split()[0]))
+    shown = values[0] if len(values) == 1 else f"{values[0].removesuffix('x')} to {values[-1]}"
+    shown = re.sub(r"(?<=\d)x$", " times", shown)
+    return shown if all(one.quiet for one in measurements) else f"{shown} ({NOT_QUIET})"
 
 
 def written(text: str) -> str:
@@ -287,9 +287,9 @@ def data_page() -> str:
         "|---|---|---|---|---|---|",
     ]  # fmt: skip
     for claim in claims().values():
-        found = standing(claim)
-        run = "–" if found is None else found.row["run"]
-        state = NOT_QUIET if found is None or not found.quiet else f"quiet, load {found.row['load']}"
+        measurement = standing(claim)
+        run = "–" if measurement is None else measurement.row["run"]
+        state = NOT_QUIET if measurement is None or not measurement.quiet else f"quiet, load {measurement.row['load']}"
         sides = claim.variant if claim.against is None else f"{claim.variant}, {claim.against}"
         lines.append(f"| {claim.name} | {claim.stem}.csv | {claim.case} | {sides} | {run} | {state} |")
     return "\n".join(lines) + "\n"
@@ -343,14 +343,14 @@ def wrong() -> Iterator[str]:
         text = page.read_text("utf-8")
         if written(text) != text:
             yield f"{page.relative_to(ROOT)} does not say what the rows say; run `python bench/table.py`"
-        for found in unbound(text):
-            yield f"{page.relative_to(ROOT)}: {found} is a measured ratio without a claim in bench/claims.yaml"
+        for ratio in unbound(text):
+            yield f"{page.relative_to(ROOT)}: {ratio} is a measured ratio without a claim in bench/claims.yaml"
     page = common.DATA / "README.md"
     if not page.exists() or page.read_text("utf-8") != data_page():
         yield "bench/data/README.md does not say what the rows say; run `python bench/table.py`"
     if COSTS.read_text("utf-8") != costs():
         yield f"{COSTS.relative_to(ROOT)} does not say what the rows say; run `python bench/table.py`"
-    measured = {told["run"].split()[0] for told in CLAIMS["commands"].values()}
+    measured = {command["run"].split()[0] for command in CLAIMS["commands"].values()}
     for script in sorted(Path(__file__).parent.glob("bench_*.py")):
         if script.name not in measured:
             yield f"bench/{script.name} has no command in bench/claims.yaml"
@@ -361,9 +361,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where text and rows differ")
     if parser.parse_args().check:
-        found = list(wrong())
-        sys.stderr.write("".join(f"{line}\n" for line in found))
-        sys.exit(1 if found else 0)
+        errors = list(wrong())
+        sys.stderr.write("".join(f"{line}\n" for line in errors))
+        sys.exit(1 if errors else 0)
     for page in pages():
         text = page.read_text("utf-8")
         if (new := written(text)) != text:

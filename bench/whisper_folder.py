@@ -106,8 +106,8 @@ def write(folder: Path, size: Size, *, tokens: int, dtype: str = "float32", word
 
 def _vocabulary(folder: Path, ids: dict[str, int], timestamps: int) -> list[str]:
     document = json.loads((folder / "tokenizer.json").read_text("utf-8"))
-    by_id = {place: token for token, place in document["model"]["vocab"].items()} | {v: k for k, v in ids.items()}
-    tokens = [by_id[place] for place in range(len(by_id))]
+    by_id = {index: token for token, index in document["model"]["vocab"].items()} | {v: k for k, v in ids.items()}
+    tokens = [by_id[index] for index in range(len(by_id))]
     return [*tokens, *(f"<|{0.02 * k:.2f}|>" for k in range(timestamps))]
 
 
@@ -122,29 +122,29 @@ def _fill(spec: Any, size: Size, vocabulary: int, dtype: np.dtype) -> None:
         block = (np.roll(noise, next(starts)) * spread).astype(dtype)
         return np.resize(block, shape)
 
-    def visit(part: Any, name: str, value: Any) -> None:
+    def visit(module: Any, name: str, value: Any) -> None:
         scope, _, attribute = name.rpartition("/")
         if attribute in ("weight", "encodings"):
             shape = _shape(name, size, vocabulary)
-            setattr(part, attribute, drawn(shape, _spread(name, shape)))
+            setattr(module, attribute, drawn(shape, _spread(name, shape)))
             if "linear" in scope or "conv" in scope:
-                part.bias = np.zeros(shape[0], dtype)
+                module.bias = np.zeros(shape[0], dtype)
         elif attribute in ("gamma", "beta"):
-            setattr(part, attribute, np.full(size.d_model, float(attribute == "gamma"), dtype))
+            setattr(module, attribute, np.full(size.d_model, float(attribute == "gamma"), dtype))
 
     model_spec.visit_spec(spec, visit)
 
 
 def _shape(name: str, size: Size, vocabulary: int) -> tuple[int, ...]:
-    d, part = size.d_model, "/".join(name.split("/")[-3:-1])
-    if part.endswith(("embeddings", "projection")):
+    d, component = size.d_model, "/".join(name.split("/")[-3:-1])
+    if component.endswith(("embeddings", "projection")):
         return vocabulary, d
-    if part.endswith("position_encodings"):
+    if component.endswith("position_encodings"):
         return (POSITIONS if name.startswith("encoder") else TEXT_POSITIONS), d
-    if part.endswith(("conv1", "conv2")):
-        return d, size.n_mels if part.endswith("conv1") else d, 3
-    rows = {"self_attention/linear_0": 3, "attention/linear_1": 2, "ffn/linear_0": 4}.get(part, 1)
-    return rows * d, 4 * d if part == "ffn/linear_1" else d
+    if component.endswith(("conv1", "conv2")):
+        return d, size.n_mels if component.endswith("conv1") else d, 3
+    rows = {"self_attention/linear_0": 3, "attention/linear_1": 2, "ffn/linear_0": 4}.get(component, 1)
+    return rows * d, 4 * d if component == "ffn/linear_1" else d
 
 
 def _spread(name: str, shape: tuple[int, ...]) -> float:

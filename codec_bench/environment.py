@@ -40,12 +40,12 @@ _first_seen = cache(version)
 
 def versions() -> dict[str, str]:
     """The versions of Python and of every installed package that may change numbers, as they were when first asked for."""
-    found = {"python": platform.python_version()}
+    versions_by_name = {"python": platform.python_version()}
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
             if seen := _first_seen(name):
-                found[name] = seen
-    return found
+                versions_by_name[name] = seen
+    return versions_by_name
 
 
 def machine() -> dict[str, str | int | float]:
@@ -69,8 +69,8 @@ def own_threads() -> int:
     In a worker process of a run it is the worker's share of the cores, which the pool gives as OMP_NUM_THREADS.
     Elsewhere it is what OMP_NUM_THREADS says, or every core.
     """
-    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return max(1, int(asked)) if asked.isdecimal() else cpu_count()
+    value = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return max(1, int(value)) if value.isdecimal() else cpu_count()
 
 
 def free_memory_bytes() -> int | None:

@@ -64,17 +64,17 @@ class UnknownName(UserError):
         elif len(known) <= _MOST_NAMES:
             hint = f"known: {', '.join(known)}"
         else:
-            least_unlike = difflib.get_close_matches(name, known, n=_MOST_NAMES, cutoff=0.0)
-            hint = f"none of {len(known):,} known names is near; the least unlike are {', '.join(least_unlike)}"
+            closest = difflib.get_close_matches(name, known, n=_MOST_NAMES, cutoff=0.0)
+            hint = f"none of {len(known):,} known names is near; the closest are {', '.join(closest)}"
         super().__init__(f"there is no {room} called '{name}'", hint=hint)
 
 
 class MissingExtra(UserError):
     """An optional package is not installed. `otherwise` says what can be done without it."""
 
-    def __init__(self, what: str, package: str, extra: str, otherwise: str | None = None) -> None:
+    def __init__(self, feature: str, package: str, extra: str, otherwise: str | None = None) -> None:
         super().__init__(
-            f"{what} needs the package '{package}', which is not installed",
+            f"{feature} needs the package '{package}', which is not installed",
             hint=f"pip install 'codec-bench[{extra}]'" + (f"; {otherwise}" if otherwise else ""),
         )
 
@@ -116,9 +116,9 @@ class DeviceUnusable(UserError):
 class DeviceFull(DeviceUnusable):
     """The first thing that a process puts on a GPU does not fit into its memory."""
 
-    def __init__(self, what: str, device: str, free: str) -> None:
+    def __init__(self, item: str, device: str, free: str) -> None:
         super().__init__(
-            f"'{device}' has no room for {what}: {free}",
+            f"'{device}' has no room for {item}: {free}",
             hint="another program may fill it (nvidia-smi lists them): end it, or give another --device, or --device cpu",
         )
 
@@ -214,7 +214,7 @@ def beginning(text: str, most: int) -> str:
 
 
 @contextmanager
-def on_disk(said: str, hint: str | None = None) -> Iterator[None]:
+def on_disk(message: str, hint: str | None = None) -> Iterator[None]:
     """Inside, what the disk refuses is a `UserError`: what is said, and why. So is a file that is not text in UTF-8.
 
     Raises:
@@ -223,9 +223,9 @@ def on_disk(said: str, hint: str | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UserError(f"{said}: {error.strerror or error}", hint=hint) from error
+        raise UserError(f"{message}: {error.strerror or error}", hint=hint) from error
     except UnicodeDecodeError as error:
-        raise UserError(f"{said}: it is not UTF-8 text (byte {error.start})", hint=hint) from error
+        raise UserError(f"{message}: it is not UTF-8 text (byte {error.start})", hint=hint) from error
 
 
 def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Made = TypeVar("Made")
+Built = TypeVar("Built")
 
 _CUDA = re.compile("CUDA|cuBLAS|cuDNN", re.IGNORECASE)
-_LOST = re.compile(
+_DEVICE_ERROR = re.compile(
     "device-side assert|illegal (memory access|address|instruction)|misaligned address|unspecified launch failure|launch timed out"
     "|uncorrectable|hardware stack error|invalid (program counter|device context)|device is lost|context is destroyed"
     "|busy or unavailable|no CUDA-capable device|No CUDA GPUs are available|not yet initialized|(error|failure)( 999)?:? unknown error"
@@ -61,7 +61,7 @@ def out_of_memory(error: BaseException) -> bool:
     return False
 
 
-def device_lost(message: str) -> bool:
+def is_device_error(message: str) -> bool:
     """Whether an error, by its text, says that this process cannot use its GPU any more, or that there is none any
     more.
 
@@ -69,7 +69,7 @@ def device_lost(message: str) -> bool:
     """
     if _GONE.search(message):
         return True
-    return bool(_CUDA.search(message) and _LOST.search(message) and not _FULL.search(message))
+    return bool(_CUDA.search(message) and _DEVICE_ERROR.search(message) and not _FULL.search(message))
 
 
 def device_works(device: str) -> bool:
@@ -79,8 +79,8 @@ def device_works(device: str) -> bool:
     """
     import torch
 
-    def computed(place: str) -> torch.Tensor:
-        x = torch.linspace(-1, 1, 16 * 32).reshape(1, 16, 32).to(place)
+    def computed(target: str) -> torch.Tensor:
+        x = torch.linspace(-1, 1, 16 * 32).reshape(1, 16, 32).to(target)
         both = [
             x @ x.mT,
             torch.nn.functional.conv1d(x, x[:, :, :3]),
@@ -137,15 +137,15 @@ def room(device: str) -> int:
     import torch
 
     free, total = torch.cuda.mem_get_info(device)
-    used, kept = torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device)
-    return max(0, min(free + kept - used, round(_shares.get(device, 1.0) * total) - used))
+    used, reserved = torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device)
+    return max(0, min(free + reserved - used, round(_shares.get(device, 1.0) * total) - used))
 
 
-def placed(what: str, device: str, make: Callable[[], Made]) -> Made:
+def placed(name: str, device: str, make: Callable[[], Built]) -> Built:
     """What `make` gives, which is the first thing that this process puts on a device.
 
     Args:
-        what: is made, for the message. device: `cpu` or `cuda:N`.
+        name: is made, for the message. device: `cpu` or `cuda:N`.
 
     Raises:
         DeviceFull: the GPU has no room for it. On a CPU the error of `make` is raised as it is.
@@ -158,7 +158,7 @@ def placed(what: str, device: str, make: Callable[[], Made]) -> Made:
     give_back(device)
     from codec_bench.errors import DeviceFull
 
-    raise DeviceFull(what, device, _free(device))
+    raise DeviceFull(name, device, _free(device))
 
 
 def _free(device: str) -> str:

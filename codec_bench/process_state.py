@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-Made = TypeVar("Made")
+Built = TypeVar("Built")
 _PATCHED = (
     "numpy",
     "numpy.fft",
@@ -76,9 +76,9 @@ def preserved_torch_state(of: Any = None) -> Iterator[None]:
     Args:
         of: an object of somebody else's; None for code that has left nothing yet.
     """
-    before, own, process = TorchState.read(), _found(of), os.getpid()
-    if own is not None:
-        own.apply()
+    before, state, process = TorchState.read(), _read_state(of), os.getpid()
+    if state is not None:
+        state.apply()
     try:
         yield
     finally:
@@ -86,15 +86,15 @@ def preserved_torch_state(of: Any = None) -> Iterator[None]:
         _keep(of, _restored(before))
 
 
-def build_preserving_torch(make: Callable[[], Made]) -> Made:
+def build_preserving_torch(make: Callable[[], Built]) -> Built:
     """Builds an object of somebody else's, and restores the state of torch."""
-    process, before, made = os.getpid(), TorchState.read(), None
+    process, before, result = os.getpid(), TorchState.read(), None
     try:
-        made = make()
+        result = make()
     finally:
         end_if_forked(process)
-        _keep(made, _restored(before))
-    return made
+        _keep(result, _restored(before))
+    return result
 
 
 def _restored(before: TorchState | None) -> TorchState | None:
@@ -117,7 +117,7 @@ def _keep(of: Any, state: TorchState | None) -> None:
             _left.pop(of, None)
 
 
-def _found(of: Any) -> TorchState | None:
+def _read_state(of: Any) -> TorchState | None:
     try:
         return _left.get(of) if of is not None else None
     except TypeError:  # it cannot be hashed, or has no weak references

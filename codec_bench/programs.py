@@ -38,13 +38,13 @@ def find_program(name: str, path: Path, role: str) -> str:
     """
     folder = path.resolve().parent
     name = filled(name, {"folder": str(folder)})
-    found = shutil.which(str(folder / name) if "/" in name else name)
-    if found is None:
+    program = shutil.which(str(folder / name) if "/" in name else name)
+    if program is None:
         raise UserError(
             f"'{path}': there is no program '{name}' to run as the {role}",
             hint="a name without a slash is looked for on the PATH, one with a slash from the file's folder",
         )
-    return found
+    return program
 
 
 def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: float) -> str:
@@ -78,8 +78,8 @@ def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: flo
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     if code:
-        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
-        raise UserError(f"{who} {how}{last_words(folder)}")
+        ending = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
+        raise UserError(f"{who} {ending}{last_words(folder)}")
     return log.read_text("utf-8", "replace")
 
 

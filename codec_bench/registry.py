@@ -122,16 +122,16 @@ class Plugin:
 @cache
 def plugins() -> tuple[Plugin, ...]:
     """Every installed package that adds names. One that cannot be imported is listed with its error and adds none."""
-    found = []
+    result = []
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda p: (p.name, p.value)):
         try:
             module = point.load()
         except Exception as error:  # a broken package must not stop this one
-            found.append(Plugin(point.name, point.value, {}, f"{type(error).__name__}: {error}"))
+            result.append(Plugin(point.name, point.value, {}, f"{type(error).__name__}: {error}"))
             continue
         tables = {key: dict(getattr(module, key)) for key in TABLES if hasattr(module, key)}
-        found.append(Plugin(point.name, point.value, tables))
-    return tuple(found)
+        result.append(Plugin(point.name, point.value, tables))
+    return tuple(result)
 
 
 @cache
@@ -140,8 +140,8 @@ def applications() -> tuple[ModuleType, ...]:
 
     The core finds them here and names none.
     """
-    found = sorted(info.name for info in pkgutil.iter_modules([str(Path(__file__).parent / "apps")]))
-    return tuple(importlib.import_module(f"{__package__}.apps.{name}") for name in found)
+    names = sorted(info.name for info in pkgutil.iter_modules([str(Path(__file__).parent / "apps")]))
+    return tuple(importlib.import_module(f"{__package__}.apps.{name}") for name in names)
 
 
 class Command(NamedTuple):
@@ -254,16 +254,16 @@ def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> 
     return factory(**{k: v for k, v in options.items() if k in parameters})
 
 
-def lent(to: Any, what: Lent) -> Lent:
+def lent(to: Any, value: Lent) -> Lent:
     """What a feature or a metric is given: the thing itself if it is ours, and a copy if it is somebody else's code.
 
     Others read the same memory, also in other processes. Ours write into nothing, which a test shows; the copy costs
     little beside what a scorer does.
 
     Args:
-        to: what gets it. what: signals or inputs.
+        to: what gets it. value: signals or inputs.
     """
-    return what if type(to).__module__.partition(".")[0] == __package__ else deepcopy(what)
+    return value if type(to).__module__.partition(".")[0] == __package__ else deepcopy(value)
 
 
 def declared_methods(name: str) -> frozenset[str]:
@@ -276,8 +276,8 @@ def declared_methods(name: str) -> frozenset[str]:
     try:
         if path.suffix != ".py":
             with _current_folder():
-                found = importlib.util.find_spec(head)
-            path = Path(found.origin) if found is not None and found.origin else path
+                spec = importlib.util.find_spec(head)
+            path = Path(spec.origin) if spec is not None and spec.origin else path
         tree = ast.parse(path.read_text("utf-8"))
     except (OSError, ValueError, SyntaxError, ImportError):
         return frozenset()
@@ -287,7 +287,7 @@ def declared_methods(name: str) -> frozenset[str]:
     while waiting:
         node = classes.pop(waiting.pop(), None)
         if node is not None:
-            methods |= {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+            methods |= {member.name for member in node.body if isinstance(member, ast.FunctionDef)}
             waiting += [base.id for base in node.bases if isinstance(base, ast.Name)]
     return frozenset(methods)
 
@@ -302,7 +302,7 @@ class Registry:
     """
 
     def __init__(self, room: str, key: str, table: Mapping[str, str]) -> None:
-        self.room, self.key, self.own = room, key, dict(table)
+        self.room, self.key, self.built_in = room, key, dict(table)
 
     def table(self) -> dict[str, str]:
         """Every registered name with its dotted path.
@@ -310,7 +310,7 @@ class Registry:
         Raises:
             UserError: two packages add the same name.
         """
-        merged, owner = dict(self.own), dict.fromkeys(self.own, "codec-bench")
+        merged, owner = dict(self.built_in), dict.fromkeys(self.built_in, "codec-bench")
         for plugin in plugins():
             for name, path in plugin.tables.get(self.key, {}).items():
                 if name in merged:
@@ -327,7 +327,7 @@ class Registry:
 
     def is_foreign(self, name: str) -> bool:
         """Whether a name is of somebody else's code: own code, or a name that another package adds."""
-        return is_own_code(name) or (name not in self.own and name in self.table())
+        return is_own_code(name) or (name not in self.built_in and name in self.table())
 
     def resolve(self, name: str) -> Any:
         """The class that a name, a dotted path or a file names.

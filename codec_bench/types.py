@@ -20,7 +20,7 @@ from codec_bench.messages import Diagnostic, as_reason, as_remark
 if TYPE_CHECKING:
     import os
 
-Made = TypeVar("Made")
+Built = TypeVar("Built")
 Spoken = TypeVar("Spoken")
 Status = Literal["ok", "undefined", "failed", "refused", "unparsed"]
 """Of a score; `store.statuses` says what follows from each."""
@@ -64,9 +64,9 @@ class Audio:
     sample_rate_hz: int
 
     def __post_init__(self) -> None:
-        found = decoded(self.samples, self.sample_rate_hz)
-        object.__setattr__(self, "samples", found.samples)
-        object.__setattr__(self, "sample_rate_hz", found.sample_rate_hz)
+        audio = decoded(self.samples, self.sample_rate_hz)
+        object.__setattr__(self, "samples", audio.samples)
+        object.__setattr__(self, "sample_rate_hz", audio.sample_rate_hz)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Audio:
@@ -284,11 +284,11 @@ class Sound(Protocol):
         """
         ...
 
-    def once(self, what: Hashable, make: Callable[[], Made]) -> Made:
+    def once(self, key: Hashable, make: Callable[[], Built]) -> Built:
         """What is made of the sound, such as an encoded file; made once where several requests share the sound.
 
         Args:
-            what: tells it from other things that are made of the sound. make: makes it.
+            key: tells it from other things that are made of the sound. make: makes it.
         """
         ...
 
@@ -509,7 +509,7 @@ class Score:
             ValueError: a numerator was given without a denominator.
         """
         value = float(value)
-        if not all(abs(part) < LARGEST for part in (value, numerator or 0.0, denominator or 0.0)):
+        if not all(abs(number) < LARGEST for number in (value, numerator or 0.0, denominator or 0.0)):
             parts = "" if numerator is None else f" from {numerator} over {denominator}"
             return cls.failed(f"the metric returned {value}{parts}, which no average can hold", protocol)
         if numerator is None:
@@ -531,7 +531,7 @@ class Score:
             if worst.numerator is None or worst.denominator is None:
                 return self
             parts = (worst.numerator, worst.denominator)
-        return replace(self, detail={**self.detail, "wrong": [float(part) for part in parts]})
+        return replace(self, detail={**self.detail, "wrong": [float(number) for number in parts]})
 
     @classmethod
     def undefined(cls, reason: str, protocol: str) -> Score:

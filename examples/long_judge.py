@@ -17,8 +17,8 @@ class LongJudge(Model):
 
     async def ask(self, request):
         """One verdict."""
-        said = str(request.messages[-1].content[-1])
-        texts = re.findall(r"<(?:answer|first|second) \w+>\n(.*?)\n</", said, re.DOTALL)
+        prompt = str(request.messages[-1].content[-1])
+        texts = re.findall(r"<(?:answer|first|second) \w+>\n(.*?)\n</", prompt, re.DOTALL)
         if len(texts) == 2:
             return Response(text="first" if len(texts[0]) > len(texts[1]) else "second")
         return Response(text=f"Rating: {min(5, 1 + len(texts[0]) // 50)}")

@@ -34,7 +34,7 @@ class PitchModel(Model):
 
     async def ask(self, request):
         """One answer."""
-        sounds = [part for part in request.messages[-1].content if not isinstance(part, str)]
+        sounds = [content for content in request.messages[-1].content if not isinstance(content, str)]
         if not sounds:
             return Response(text="Mostly it is a man.")
         audio, _ = sounds[-1].signal(16000)

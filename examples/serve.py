@@ -14,9 +14,9 @@ class Chat(BaseHTTPRequestHandler):
 
     def do_POST(self):
         """One question."""
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        parts = asked["messages"][-1]["content"]
-        sound = next(part["input_audio"]["data"] for part in parts if part["type"] == "input_audio")
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        parts = request["messages"][-1]["content"]
+        sound = next(content["input_audio"]["data"] for content in parts if content["type"] == "input_audio")
         samples, rate_hz = soundfile.read(io.BytesIO(base64.b64decode(sound)), dtype="float32", always_2d=True)
         message = {"role": "assistant", "content": answer(samples[:, 0], rate_hz)}
         reply = {"model": "pitch-1", "choices": [{"message": message, "finish_reason": "stop"}]}

@@ -46,8 +46,8 @@ class Small:
 
     def encode(self, batch):
         """Codes of each item."""
-        made = [self.quantise(analyse(a.samples[0], self.bands)) for a in batch]
-        return [Codes((codes,), a.num_samples, a.sample_rate_hz) for codes, a in zip(made, batch)]
+        frames = [self.quantise(analyse(a.samples[0], self.bands)) for a in batch]
+        return [Codes((codes,), a.num_samples, a.sample_rate_hz) for codes, a in zip(frames, batch)]
 
     def quantise(self, c):
         """A code for every coefficient."""
@@ -78,12 +78,12 @@ class SmallStream(CodecStream):
     def __init__(self, codec):
         self.codec, self.before, self.half = codec, np.zeros(HOP), None
 
-    def encode(self, piece):
+    def encode(self, audio):
         """The frame that ends with this piece."""
-        frame = np.concatenate([self.before, np.pad(piece.samples[0], (0, HOP - piece.num_samples))])
+        frame = np.concatenate([self.before, np.pad(audio.samples[0], (0, HOP - audio.num_samples))])
         self.before = frame[HOP:]
         codes = self.codec.quantise(frame[None] @ BASIS[:, : self.codec.bands])
-        return Codes((codes,), piece.num_samples, piece.sample_rate_hz)
+        return Codes((codes,), audio.num_samples, audio.sample_rate_hz)
 
     def decode(self, codes):
         """The hop before the last: it is late by one hop, so the first frame completes nothing."""
@@ -108,8 +108,8 @@ class Packed(Small):
 
     def encode(self, batch):
         """A packet of each item."""
-        made = [zlib.compress(c.streams[0].values.astype(np.uint8).tobytes(), 9) for c in super().encode(batch)]
-        return [Codes((), a.num_samples, a.sample_rate_hz, packets=(sent,)) for sent, a in zip(made, batch)]
+        packets = [zlib.compress(c.streams[0].values.astype(np.uint8).tobytes(), 9) for c in super().encode(batch)]
+        return [Codes((), a.num_samples, a.sample_rate_hz, packets=(sent,)) for sent, a in zip(packets, batch)]
 
     def decode(self, codes):
         """Audio of each item."""
@@ -130,8 +130,8 @@ class Continuous(LatentCodec):
 
     def encode(self, batch):
         """Latents of each item."""
-        made = [analyse(a.samples[0], self.info.latents).T for a in batch]
-        return [Latents(values, 16000 / HOP, a.num_samples, a.sample_rate_hz) for values, a in zip(made, batch)]
+        latents = [analyse(a.samples[0], self.info.latents).T for a in batch]
+        return [Latents(values, 16000 / HOP, a.num_samples, a.sample_rate_hz) for values, a in zip(latents, batch)]
 
     def decode(self, latents):
         """Audio of each item, as long as it was."""

@@ -22,6 +22,6 @@ class SteadyModel(LikelihoodModel):
         samples = audio.samples[0]
         frames = samples[: len(samples) // 1600 * 1600].reshape(-1, 1600)
         power = np.abs(np.fft.rfft(frames * np.hanning(1600))) ** 2
-        bands = np.stack([part.mean(axis=1) for part in np.array_split(power, 20, axis=1)], axis=1)
+        bands = np.stack([band.mean(axis=1) for band in np.array_split(power, 20, axis=1)], axis=1)
         steps = np.diff(10 * np.log10(bands + 1e-6), axis=0) / 6
         return -0.5 * np.mean(steps**2) - np.log(6 * np.sqrt(2 * np.pi))

@@ -33,14 +33,14 @@ class Timed:
         self._codec, self.took_s = codec, 0.0
 
     def __getattr__(self, name: str) -> Any:
-        made = getattr(self._codec, name)
-        return self._timed(made) if name in ("encode", "decode") else made
+        attribute = getattr(self._codec, name)
+        return self._timed(attribute) if name in ("encode", "decode") else attribute
 
     def _timed(self, call: Any) -> Any:
-        def timed(*given: Any) -> Any:
+        def timed(*arguments: Any) -> Any:
             before = time.process_time()
             try:
-                return call(*given)
+                return call(*arguments)
             finally:
                 self.took_s += time.process_time() - before
 
@@ -58,20 +58,20 @@ def coded(name: str, options: dict[str, Any], parcel: Path) -> tuple[list[dict[s
     from codec_bench.config.limits import Limits
 
     codec = Timed(codecs.load_codec(name, **options))
-    codecs.load_codec = lambda *given, **more: codec  # the step `load` asks for it by this name
+    codecs.load_codec = lambda *arguments, **more: codec  # the step `load` asks for it by this name
     steps = [step for step in Request.SECTIONS if step != "elsewhere"]
     began = time.process_time()
     checking = Checking(Request(name, select_clips(), "cpu", Limits(threads=1), tuple(steps), options), lambda: None)
-    found = []
+    findings = []
     for step in steps:
         for section in checking.sections(step).values():
-            found += section.get("findings", [])
+            findings += section.get("findings", [])
             if section["state"] == "failed":
-                found.append(finding(step, "failed", section["reason"]))
+                findings.append(finding(step, "failed", section["reason"]))
     if checking.parcel is not None:
         checking.parcel.write(parcel)
     checks_s = time.process_time() - began - codec.took_s
-    return untrained(found) if options else found, codec.took_s, checks_s
+    return untrained(findings) if options else findings, codec.took_s, checks_s
 
 
 def decoded(name: str, options: dict[str, Any], parcel: Path) -> list[dict[str, Any]]:
@@ -90,21 +90,21 @@ def main() -> None:
     parser = ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="operating points; all if none is named")
     parser.add_argument("--weights", default="random", help="random, random-full or published")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     neural = {row.name: row.weights_here is not None for row in list_codecs()}
     context = get_context("forkserver")
     context.set_forkserver_preload(["torch", "transformers"])
     faults = 0
     print(HEAD, flush=True)
     with TemporaryDirectory() as folder, ProcessPoolExecutor(1, context, max_tasks_per_child=1) as processes:
-        for name in asked.names or neural:
-            noise = neural.get(name, True) and asked.weights != "published"
-            options = {"weights": asked.weights} if noise else {}
+        for name in arguments.names or neural:
+            noise = neural.get(name, True) and arguments.weights != "published"
+            options = {"weights": arguments.weights} if noise else {}
             parcel = Path(folder) / f"{name}.parcel"
-            found, coding_s, checks_s = processes.submit(coded, name, options, parcel).result()
-            found += processes.submit(decoded, name, options, parcel).result()
-            bad = [f"{f['check']}: {f['found']}" for f in wrong(found)]
-            untold = dict.fromkeys(f["check"] for f in found if f["state"] == "not applicable")
+            findings, coding_s, checks_s = processes.submit(coded, name, options, parcel).result()
+            findings += processes.submit(decoded, name, options, parcel).result()
+            bad = [f"{f['check']}: {f['found']}" for f in wrong(findings)]
+            untold = dict.fromkeys(f["check"] for f in findings if f["state"] == "not applicable")
             faults += bool(bad)
             cells = name, "; ".join(bad) or "nothing", ", ".join(untold), f"{coding_s:.1f}", f"{checks_s:.1f}"
             print(f"| {' | '.join(cells)} |", flush=True)

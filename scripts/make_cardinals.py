@@ -29,15 +29,15 @@ def main() -> None:
     """Writes the file and compares every number with the library."""
     rows: list[Row] = []
     written = {language: library(language) for language in sorted((*FROM_NUM2WORDS, *FROM_INDIC_NUMTOWORDS))}
-    for language, say in written.items():
-        rows += parts(language, say)
+    for language, spell in written.items():
+        rows += parts(language, spell)
     with Path(FILE).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("language", "place", "number", "words"))
         writer.writerows(rows)
     load.cache_clear()
-    for language, say in written.items():
-        wrong = [number for number in range(LARGEST + 1) if load(language).words(number) != say(number)]
+    for language, spell in written.items():
+        wrong = [number for number in range(LARGEST + 1) if load(language).words(number) != spell(number)]
         if wrong:
             raise SystemExit(f"{language}: {len(wrong)} numbers are not the library's, the first is {wrong[0]}")
 
@@ -53,38 +53,38 @@ def library(language: str) -> Callable[[int | float], str]:
     return lambda number: num2words(number, lang=language)
 
 
-def parts(language: str, say: Callable[[int | float], str]) -> list[Row]:
+def parts(language: str, spell: Callable[[int | float], str]) -> list[Row]:
     """The rows of one language."""
     package = "indic-numtowords" if language in FROM_INDIC_NUMTOWORDS else "num2words"
     rows: list[Row] = [(language, "source", "", f"{package} {version(package)}")]
-    made = Cardinals({}, {}, {100: {}, 1000: {}})
+    cardinals = Cardinals({}, {}, {100: {}, 1000: {}})
     for number in (*range(100), *range(100, 1000, 100), *range(1000, 10_000, 1000)):
-        made.alone[number] = say(number)
-        rows.append((language, "alone", number, made.alone[number]))
+        cardinals.alone[number] = spell(number)
+        rows.append((language, "alone", number, cardinals.alone[number]))
     for unit in (100, 1000):
         for first in range(unit, 10 * unit, unit):
-            made.before[first] = shared_start([say(first + rest) for rest in range(1, unit)])
-            rows.append((language, "before", first, made.before[first]))
+            cardinals.before[first] = shared_start([spell(first + rest) for rest in range(1, unit)])
+            rows.append((language, "before", first, cardinals.before[first]))
         for rest in range(1, unit):
             # What follows is the same after every unit of that size.
-            (words,) = {say(first + rest)[len(made.before[first]) :] for first in range(unit, 10 * unit, unit)}
-            if words != made.words(rest):
-                made.after[unit][rest] = words
+            (words,) = {spell(first + rest)[len(cardinals.before[first]) :] for first in range(unit, 10 * unit, unit)}
+            if words != cardinals.words(rest):
+                cardinals.after[unit][rest] = words
                 rows.append((language, f"after {unit}", rest, words))
     if language in WITH_FRACTIONS:
-        mark = say(0.5).removeprefix(say(0)).removesuffix(say(5)).strip()
+        mark = spell(0.5).removeprefix(spell(0)).removesuffix(spell(5)).strip()
         rows.append((language, "point", "", mark))
     for power in range(1, BY_TEN_THOUSANDS.get(language, 0) + 1):
         number = 10_000**power
-        rows.append((language, "unit", number, say(2 * number).removeprefix(say(2))))
-        rows.append((language, "alone", number, say(number)))
+        rows.append((language, "unit", number, spell(2 * number).removeprefix(spell(2))))
+        rows.append((language, "alone", number, spell(number)))
     return rows
 
 
 def shared_start(texts: list[str]) -> str:
     """The characters with which all of the texts begin."""
     first, last = min(texts), max(texts)
-    differ = (place for place, (one, other) in enumerate(zip(first, last)) if one != other)
+    differ = (index for index, (one, other) in enumerate(zip(first, last)) if one != other)
     return first[: next(differ, len(first))]
 
 

@@ -88,8 +88,8 @@ PICO_VOLUME = 0.6  # at 1 it clips
 
 def flite_version() -> str:
     """What `flite --version` calls itself."""
-    said = subprocess.run(["flite", "--version"], capture_output=True, text=True, check=False)
-    match = re.search(r"flite-\S+ \w+ \d{4}", said.stdout + said.stderr)
+    version = subprocess.run(["flite", "--version"], capture_output=True, text=True, check=False)
+    match = re.search(r"flite-\S+ \w+ \d{4}", version.stdout + version.stderr)
     if match is None:
         raise SystemExit("`flite --version` did not name a version")
     return match[0]
@@ -102,19 +102,19 @@ def make(folder: Path, read: Mapping[str, Sequence[str]] = SENTENCES) -> float:
     for speaker, sentences in read.items():
         for number, text in enumerate(sentences, 1):
             name = f"{speaker}_{number:02d}"
-            seconds += say(speaker, text, folder / f"{name}.flac")
+            seconds += speak(speaker, text, folder / f"{name}.flac")
             rows.append({"id": name, "audio": f"{name}.flac", "text": text, "speaker": speaker, "language": "en"})
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     (folder / "manifest.jsonl").write_text("".join(lines), "utf-8")
     return seconds
 
 
-def say(voice: str, text: str, path: Path) -> float:
+def speak(voice: str, text: str, path: Path) -> float:
     """Writes what a voice says as FLAC; returns its seconds."""
     with tempfile.TemporaryDirectory() as scratch:
         path_wav = Path(scratch) / "said.wav"
         if voice in PICO:
-            _say_with_pico(voice, text, path_wav)
+            _speak_with_pico(voice, text, path_wav)
         elif voice == "ked":
             command = ["text2wave", "-eval", "(voice_ked_diphone)", "-o", str(path_wav)]
             subprocess.run(command, input=text.encode(), check=True)
@@ -127,7 +127,7 @@ def say(voice: str, text: str, path: Path) -> float:
     return audio.duration_s
 
 
-def _say_with_pico(voice: str, text: str, path: Path) -> None:
+def _speak_with_pico(voice: str, text: str, path: Path) -> None:
     from py_nanotts import NanoTTS
 
     with wave.open(str(path), "wb") as file:
@@ -139,7 +139,7 @@ def make_digits(folder: Path) -> None:
     """Writes the digits of the check of hearing into `folder`, named 0 to 9."""
     folder.mkdir(parents=True, exist_ok=True)
     for digit, word in enumerate(DIGITS):
-        say(DIGITS_VOICE, f"{word}.", folder / f"{digit}.flac")
+        speak(DIGITS_VOICE, f"{word}.", folder / f"{digit}.flac")
 
 
 def main() -> None:

@@ -47,12 +47,12 @@ def cpu_times() -> tuple[float, float]:
 
 def child_ids(pid: int) -> list[int]:
     """The processes that a process has started and not waited for."""
-    found: list[int] = []
+    children: list[int] = []
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with suppress(OSError):
-                found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_bytes().split())
-    return found
+                children += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_bytes().split())
+    return children
 
 
 class Timer:

@@ -65,23 +65,23 @@ def pages() -> dict[Path, str]:
         "commands": commands_page(),
         "api": api_page(),
     }
-    found = {DOCS / "reference" / f"{name}.md": WRITTEN + text for name, text in reference.items()}
-    found[DOCS / "codecs" / "names.md"] = marked("codecs/names.md", families=families_table())
+    texts = {DOCS / "reference" / f"{name}.md": WRITTEN + text for name, text in reference.items()}
+    texts[DOCS / "codecs" / "names.md"] = marked("codecs/names.md", families=families_table())
     columns = [(code(name), column.means) for name, column in TABLE_COLUMNS.items()]
     of_summary = [(code(column.name), column.means) for column in CSV_COLUMNS]
     head = ("column", "what it holds")
     tables = {"columns": table(head, columns), "summary": table(head, of_summary)}
-    found[DOCS / "export.md"] = marked("export.md", **tables)
-    beside = [(code(column.name), ", ".join(column.places), column.means) for column in SYSTEM_COLUMNS]
-    found[DOCS / "report.md"] = marked("report.md", beside=table(("column", "stands in", "what it holds"), beside))
-    found[DOCS / "metrics" / "text_rules.md"] = marked("metrics/text_rules.md", signs=signs_table())
-    found.update(family_pages())
-    return found
+    texts[DOCS / "export.md"] = marked("export.md", **tables)
+    rows = [(code(column.name), ", ".join(column.places), column.means) for column in SYSTEM_COLUMNS]
+    texts[DOCS / "report.md"] = marked("report.md", beside=table(("column", "stands in", "what it holds"), rows))
+    texts[DOCS / "metrics" / "text_rules.md"] = marked("metrics/text_rules.md", signs=signs_table())
+    texts.update(family_pages())
+    return texts
 
 
-def left_over(wanted: dict[Path, str]) -> list[Path]:
+def left_over(expected: dict[Path, str]) -> list[Path]:
     """Written pages that nothing asks for any more."""
-    return [page for page in DOCS.rglob("*.md") if page not in wanted and page.read_text("utf-8").startswith(WRITTEN)]
+    return [page for page in DOCS.rglob("*.md") if page not in expected and page.read_text("utf-8").startswith(WRITTEN)]
 
 
 # --- pieces
@@ -101,7 +101,7 @@ def printed(*words: str) -> str:
     return str(done.stdout)
 
 
-def own(kind: str) -> list[dict[str, Any]]:
+def custom_names(kind: str) -> list[dict[str, Any]]:
     """The rows of `codec-bench list KIND` without those that other installed packages add."""
     foreign = {name for plugin in listed("list", "plugins") for name in plugin["adds"].split(", ")}
     rows = [row for row in listed("list", kind) if row["name"] not in foreign]
@@ -124,18 +124,18 @@ def plain(text: Any) -> str:
         return ", ".join(plain(one) for one in text)
     text = " ".join(str(text if text is not None else "").split())
     parts = text.split("`")  # what stands between backticks is code already
-    parts[::2] = [re.sub(r"([*<]|(?<!\w)_|_(?!\w))", r"\\\1", part) for part in parts[::2]]
+    parts[::2] = [re.sub(r"([*<]|(?<!\w)_|_(?!\w))", r"\\\1", piece_of_text) for piece_of_text in parts[::2]]
     return "`".join(parts).replace("|", "\\|")
 
 
 def marked(page: str, **tables: str) -> str:
     """A page that a person writes, with its tables made anew; each stands between two marks with its name."""
     text = (DOCS / page).read_text("utf-8")
-    for name, made in tables.items():
+    for name, content in tables.items():
         begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
         before, rest = text.split(begin)
         _, after = rest.split(end)
-        text = before + begin + made + end + after
+        text = before + begin + content + end + after
     return text
 
 
@@ -149,7 +149,7 @@ def code(*texts: Any) -> str:
 
 def families_table() -> str:
     """The table of codec families, one family a row."""
-    codecs = own("codecs")
+    codecs = custom_names("codecs")
     rows = []
     for name, family in sorted(catalogue.families().items()):
         members = [row for row in codecs if row["name"] in family.variants or row["name"].split("@")[0] == name]
@@ -203,7 +203,7 @@ def family_page(name: str, family: Any) -> str:
             f"{row['frame_rate_hz']:.5g}" if row["frame_rate_hz"] else "",
             f"{row['bitrate_bps'] / 1000:.3g}" if row["bitrate_bps"] else "",
         )
-        for row in own("codecs")
+        for row in custom_names("codecs")
         if row["name"] in family.variants or row["name"].split("@")[0] == name
     ]
     weights = f"\n\nLicence of the weights: {family.licence.weights}." if family.licence.weights else ""
@@ -221,7 +221,7 @@ def family_page(name: str, family: Any) -> str:
 def page_of_metric(name: str) -> str:
     """The link to the page that describes a metric: the one that has it in its title, or first in a table."""
     named = re.compile(rf"(# .*|\| )`{re.escape(name)}[`\[]")
-    best = min(((place, page) for page, place, line in headings() if named.match(line)), default=None)
+    best = min(((index, page) for page, index, line in headings() if named.match(line)), default=None)
     return f"[{best[1]}](../metrics/{best[1]}.md)" if best else ""
 
 
@@ -229,13 +229,13 @@ def page_of_metric(name: str) -> str:
 def headings() -> list[tuple[str, int, str]]:
     """The titles and the rows of tables in the pages of metrics: (page, number of the line, line)."""
     pages = [(page.stem, page.read_text("utf-8")) for page in (DOCS / "metrics").glob("*.md")]
-    lines = [(page, place, line) for page, text in pages for place, line in enumerate(text.splitlines())]
+    lines = [(page, index, line) for page, text in pages for index, line in enumerate(text.splitlines())]
     return [one for one in lines if one[2].startswith(("# ", "| `"))]
 
 
-def languages(told: Any) -> str:
+def languages(count: Any) -> str:
     """The languages of a feature; the registry gives their number alone where there are many."""
-    return "many" if isinstance(told, str) and told.isdigit() else plain(told)
+    return "many" if isinstance(count, str) and count.isdigit() else plain(count)
 
 
 def moved() -> str:
@@ -255,19 +255,19 @@ def not_moved() -> str:
     known = shifts_in_spreads()
     groups: dict[str, str] = {}
     shared: dict[tuple[str, ...], list[str]] = {}
-    for row in own("metrics"):
+    for row in custom_names("metrics"):
         if row["kind"] == "group":
             groups[row["measures"]] = row["name"]
         elif row["name"] not in known:
             with suppress(UserError):  # it has no form without brackets
-                made = metrics.build_metric(row["name"])
-                if made.estimate_features and made.aggregate in ("mean", "ratio"):
-                    shared.setdefault(made.estimate_features, []).append(row["name"])
-    asked = {",".join(sorted(members.split(", "))): name for members, name in groups.items()}
+                metric = metrics.build_metric(row["name"])
+                if metric.estimate_features and metric.aggregate in ("mean", "ratio"):
+                    shared.setdefault(metric.estimate_features, []).append(row["name"])
+    requests = {",".join(sorted(members.split(", "))): name for members, name in groups.items()}
     rows = []
     for names in shared.values():
         joined = ",".join(sorted(names))
-        rows.append((code(*names), code(MEASURE.format(asked.get(joined, joined)))))
+        rows.append((code(*names), code(MEASURE.format(requests.get(joined, joined)))))
     return table(("not measured: no weights at hand", "the command that measures them"), rows)
 
 
@@ -280,7 +280,7 @@ def metrics_page() -> str:
         "set": "all items together",
     }
     rows, groups = [], []
-    for row in own("metrics"):
+    for row in custom_names("metrics"):
         if row["kind"] == "group":
             groups.append((code(row["name"]), code(*row["measures"].split(", "))))
             continue
@@ -300,9 +300,9 @@ def metrics_page() -> str:
     marks = compared(DOCS.parent / "tests")
     computed = [
         (code(row["name"]), plain(row["what"]), languages(row["languages"]), weights_words(row["name"], marks))
-        for row in own("features")
+        for row in custom_names("features")
     ]
-    rules = [(code(row["name"]), plain(row["what"])) for row in own("rules")]
+    rules = [(code(row["name"]), plain(row["what"])) for row in custom_names("rules")]
     head = ("name", "what it measures", "what it reads", "better", "unit", "variants", COST, "page")
     return (
         "# Metrics\n\n"
@@ -351,14 +351,14 @@ def metrics_page() -> str:
 def sources(marks: dict[str, set[str]]) -> list[tuple[str, ...]]:
     """Where metrics come from; those with the same paper, implementation, licence and weights share a row."""
     shared: dict[tuple[str, ...], list[str]] = {}
-    for name in (row["name"] for row in own("metrics") if row["kind"] != "group"):
+    for name in (row["name"] for row in custom_names("metrics") if row["kind"] != "group"):
         read: list[str] = []
         try:
-            made = metrics.build_metric(name)
-            read = [Spec.parse(feature).name for feature in (*made.estimate_features, *made.reference_features)]
+            metric = metrics.build_metric(name)
+            read = [Spec.parse(feature).name for feature in (*metric.estimate_features, *metric.reference_features)]
         except UserError:  # it has no form without brackets
-            made = metrics.REGISTRY.resolve(name)
-        facts = (made.paper, made.source, ", ".join(metrics.licences_of(name)), weights_words(name, marks, read))
+            metric = metrics.REGISTRY.resolve(name)
+        facts = (metric.paper, metric.source, ", ".join(metrics.licences_of(name)), weights_words(name, marks, read))
         shared.setdefault(facts, []).append(name)
     return [(code(*names), *map(plain, facts)) for facts, names in shared.items()]
 
@@ -371,7 +371,7 @@ def compared(tests: Path) -> dict[str, set[str]]:
     name.
     """
     names = [*metrics.REGISTRY.names(), *features.REGISTRY.names()]
-    found: dict[str, set[str]] = {}
+    by_name: dict[str, set[str]] = {}
     for file in sorted(tests.rglob("test_*.py")):
         text = file.read_text("utf-8")
         for test in ast.walk(ast.parse(text)) if "compares" in text else ():
@@ -384,8 +384,8 @@ def compared(tests: Path) -> dict[str, set[str]]:
                     if not meant or weights not in (*WEIGHTS, "none"):
                         sys.exit(f"{file}: {test.name} is marked as a comparison of {pattern} with weights {weights}")
                     for name in meant:
-                        found.setdefault(name, set()).add(weights)
-    return found
+                        by_name.setdefault(name, set()).add(weights)
+    return by_name
 
 
 def weights_words(name: str, marks: dict[str, set[str]], read: Sequence[str] = ()) -> str:
@@ -399,7 +399,7 @@ def weights_words(name: str, marks: dict[str, set[str]], read: Sequence[str] = (
 def benchmarks_page() -> str:
     """The tables of benchmarks, suites, prompts, rubrics and steps."""
     by_category: dict[str, list[dict[str, Any]]] = {}
-    for row in own("benchmarks"):
+    for row in custom_names("benchmarks"):
         by_category.setdefault(row["category"], []).append(row)
     parts = [
         "# Benchmarks\n\n"
@@ -408,7 +408,7 @@ def benchmarks_page() -> str:
         "of the data does not state is unknown. How to define a benchmark of your own: [definitions](../definitions.md).\n"
     ]
     head = ("name", "language", "questions", "answer", "primary metric", "licence of the data")
-    for category, found in sorted(by_category.items()):
+    for category, members in sorted(by_category.items()):
         rows = [
             (
                 code(row["name"]),
@@ -418,18 +418,19 @@ def benchmarks_page() -> str:
                 code(row["primary"]),
                 plain(row["licence"]),
             )
-            for row in found
+            for row in members
         ]
         parts.append(f"\n## {category}\n\n" + table(head, rows))
     suites = [
         (code(row["name"]), row["benchmarks"], plain(row["what"]), code(*listed("show", row["name"])["benchmarks"]))
-        for row in own("suites")
+        for row in custom_names("suites")
     ]
     prompts = [
-        (code(row["name"]), plain(row["what"]), code(*row.get("variants", "").split(", "))) for row in own("prompts")
+        (code(row["name"]), plain(row["what"]), code(*row.get("variants", "").split(", ")))
+        for row in custom_names("prompts")
     ]
-    rubrics = [(code(row["name"]), row["range"], plain(row["what"])) for row in own("rubrics")]
-    steps = [(code(row["name"]), plain(row["what"])) for row in own("steps")]
+    rubrics = [(code(row["name"]), row["range"], plain(row["what"])) for row in custom_names("rubrics")]
+    steps = [(code(row["name"]), plain(row["what"])) for row in custom_names("steps")]
     return "".join(
         [
             *parts,
@@ -461,20 +462,20 @@ SHOWN_RULES = ("by-language", "whisper-en", "whisper-basic", "official/ultraeval
 def signs_table() -> str:
     """What each of some rules leaves of texts with signs that are not said."""
     rows = []
-    for what, language, text in SIGNS:
+    for label, language, text in SIGNS:
         left = []
         for name in SHOWN_RULES:
             (compared,) = get_rule(name).compare(reference=[text], estimate=[""], language=[language])
             unknown = compared.note is not None and compared.note.code == "unknown_language"
             shown = compared.reference.replace("\u200d", "[U+200D]").replace("\u200f", "[U+200F]")
             left.append("not its language" if unknown else code(shown) or "nothing")
-        rows.append((what, language, code(text), *left))
+        rows.append((label, language, code(text), *left))
     return table(("what", "language", "text", *map(code, SHOWN_RULES)), rows)
 
 
 def model_cards_page() -> str:
     """What model cards print of sound, and what of it is defined here."""
-    benchmarks, suites = ([row["name"] for row in own(kind)] for kind in ("benchmarks", "suites"))
+    benchmarks, suites = ([row["name"] for row in custom_names(kind)] for kind in ("benchmarks", "suites"))
     held = codec_bench.show("model-card-2026")["benchmarks"]
     parts = [
         "# What model cards print\n\n"
@@ -487,10 +488,10 @@ def model_cards_page() -> str:
         rows = []
         for printed, names in card["have"].items():
             for name in names:
-                found = [one for one in benchmarks if fnmatchcase(one, name)]
-                if not found and name not in suites:
+                matches = [one for one in benchmarks if fnmatchcase(one, name)]
+                if not matches and name not in suites:
                     sys.exit(f"scripts/model_cards.yaml: {card['card']}: there is no benchmark or suite '{name}'")
-                if absent := [one for one in found if one not in held]:
+                if absent := [one for one in matches if one not in held]:
                     sys.exit(
                         f"scripts/model_cards.yaml: {card['card']}: the suite model-card-2026 lacks {', '.join(absent)}"
                     )
@@ -511,7 +512,7 @@ def models_page() -> str:
             plain(row.get("gives", "")),
             plain(row.get("weights", "")),
         )
-        for row in own("models")
+        for row in custom_names("models")
     ]
     models = list_models()
     ends = [
@@ -539,7 +540,7 @@ def prices_table(models: Sequence[ModelRow]) -> str:
     """What vendors charge, as the configs say."""
     rows = [
         (
-            code(row.name), *(row.prices.get(part, "") for part in PARTS), str(row.prices.get("until", "")),
+            code(row.name), *(row.prices.get(kind, "") for kind in PARTS), str(row.prices.get("until", "")),
             plain(row.prices.get("source", "")), str(row.prices.get("date", "")),
         )
         for row in models if row.prices is not None
@@ -586,7 +587,7 @@ def presets_page() -> str:
     parts = [
         "# Presets\n\nA preset is a list of metrics with a name: `codec-bench eval --preset NAME`. `--metrics` adds further ones.\n"
     ]
-    for row in own("presets"):
+    for row in custom_names("presets"):
         preset = read_config("preset", row["name"])
         metrics = "".join(f"- {code(metric)}\n" for metric in preset["metrics"])
         codecs = f"Codecs: {code(*preset['codecs'])}.\n\n" if "codecs" in preset else ""
@@ -600,12 +601,12 @@ def weights_page() -> str:
     for row in listed("weights", "list"):
         sources = [row["hub"], row["modelscope"] and f"{row['modelscope']} (ModelScope)"]
         urls = [file["url"].split("/")[2] for file in row["files"] if file["url"]]
-        given = [*filter(None, sources), *dict.fromkeys(urls), *(["by hand"] if row["manual"] else [])]
+        origins = [*filter(None, sources), *dict.fromkeys(urls), *(["by hand"] if row["manual"] else [])]
         licence = row["licence"] + (" (non-commercial)" if row["non_commercial"] else "")
         size = row["size"] or row["about"]
         size = f"{'' if row['size'] else 'about '}{size / 1e6:,.0f} MB" if size else ""
         rows.append(
-            (code(row["name"]), plain(row["summary"]), plain(given), size, plain(licence), code(*row["used_by"]))
+            (code(row["name"]), plain(row["summary"]), plain(origins), size, plain(licence), code(*row["used_by"]))
         )
     return (
         "# Weights\n\n"
@@ -630,8 +631,8 @@ def commands_page() -> str:
         parts.append(f"\n## codec-bench {' '.join(words)}\n\n{plain(command.help)}\n")
         arguments = [p for p in command.params if p.param_type_name == "argument"]
         options = [p for p in command.params if p.param_type_name == "option" and "--help" not in p.opts]
-        given = " ".join(argument_word(one) for one in arguments)
-        parts.append(f"\n```text\ncodec-bench {' '.join(words)}{' ' + given if given else ''} [OPTIONS]\n```\n")
+        usage = " ".join(argument_word(one) for one in arguments)
+        parts.append(f"\n```text\ncodec-bench {' '.join(words)}{' ' + usage if usage else ''} [OPTIONS]\n```\n")
         rows = [(code(argument_word(one)), plain(one.help), default(one)) for one in arguments]
         rows += [(option_word(one), plain(one.help), default(one)) for one in options]
         if rows:
@@ -685,8 +686,8 @@ def api_page() -> str:
 
     def row(path: str) -> tuple[str, str]:
         module, _, name = path.rpartition(".")
-        made = getattr(__import__(module, fromlist=[name]), name)
-        return f"[{code(name)}](#{path})", plain((inspect.getdoc(made) or "").split("\n\n")[0])
+        item = getattr(__import__(module, fromlist=[name]), name)
+        return f"[{code(name)}](#{path})", plain((inspect.getdoc(item) or "").split("\n\n")[0])
 
     def section(title: str, text: str, paths: Sequence[str]) -> str:
         entries = "".join(f"\n::: {path}\n{arguments(path.rpartition('.')[2])}" for path in paths)
@@ -706,11 +707,11 @@ def arguments(name: str) -> str:
     """The arguments of a verb that its schema declares: the site reads sources, which do not repeat them."""
     if name not in VERBS:
         return ""
-    taken = inspect.signature(getattr(codec_bench, name)).parameters
+    parameters = inspect.signature(getattr(codec_bench, name)).parameters
     rows = [
         (code(one.there), plain(one.python or one.help), "" if one.default in (..., None, "") else code(one.default))
         for one in options_of(REQUESTS[VERBS[name]]).values()
-        if one.of == "verb" and one.there in taken
+        if one.of == "verb" and one.there in parameters
     ]
     return "\n" + table(("argument", "what it is", "default"), rows)
 
@@ -720,15 +721,15 @@ def arguments(name: str) -> str:
 
 def loads(site: Path) -> list[str]:
     """What the pages and styles of a built site would load from another host, each with its file."""
-    found = []
+    loaded = []
     tag = re.compile(r"""<(?:script|img|iframe|audio|video|source|embed|link)\b[^>]*?\b(?:src|href)=["']?([^"'\s>]+)""")
     style = re.compile(r"""(?:url\(\s*|@import\s+)["']?([^"')\s;]+)""")
     for file in sorted(site.rglob("*")):
         pattern = {".html": tag, ".css": style}.get(file.suffix)
         if pattern is not None:
             targets = pattern.findall(file.read_text("utf-8"))
-            found += [f"{file}: {one}" for one in targets if re.match(r"(https?:)?//", one)]
-    return found
+            loaded += [f"{file}: {one}" for one in targets if re.match(r"(https?:)?//", one)]
+    return loaded
 
 
 def main() -> None:
@@ -736,22 +737,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
     parser.add_argument("--site", type=Path, help="only check that this built site loads nothing from another host")
-    given = parser.parse_args()
-    if given.site is not None:
-        if not (given.site / "index.html").is_file():
-            sys.exit(f"{given.site} is no built site: it has no index.html")
-        elsewhere = loads(given.site)
+    options = parser.parse_args()
+    if options.site is not None:
+        if not (options.site / "index.html").is_file():
+            sys.exit(f"{options.site} is no built site: it has no index.html")
+        elsewhere = loads(options.site)
         sys.exit("loaded from another host:\n" + "\n".join(elsewhere) if elsewhere else 0)
-    wanted = pages()
-    late = [page for page, text in wanted.items() if not page.is_file() or page.read_text("utf-8") != text]
-    late += left_over(wanted)
-    if given.check:
+    expected = pages()
+    late = [page for page, text in expected.items() if not page.is_file() or page.read_text("utf-8") != text]
+    late += left_over(expected)
+    if options.check:
         names = ", ".join(str(page.relative_to(DOCS.parent)) for page in sorted(late))
         sys.exit(f"out of date: {names}; run: python scripts/write_docs.py" if late else 0)
     for page in late:
-        if page in wanted:
+        if page in expected:
             page.parent.mkdir(parents=True, exist_ok=True)
-            page.write_text(wanted[page], "utf-8")
+            page.write_text(expected[page], "utf-8")
         else:
             page.unlink()
         print(page.relative_to(DOCS.parent))

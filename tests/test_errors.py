@@ -30,7 +30,7 @@ def test_an_unknown_name_suggests_the_nearest():
     assert "did you mean stoi" in str(UnknownName("metric", "stio", ["pesq_wb", "stoi"]))
     assert "known: pesq_wb" in str(UnknownName("metric", "zzzzzz", ["pesq_wb"]))
     many = UnknownName("codec", "rvq4", [f"benchmark-{n}" for n in range(400)] + ["dac-44khz", "vq-vae"])
-    assert many.hint.startswith("none of 402 known names is near; the least unlike are ") and "vq-vae" in many.hint
+    assert many.hint.startswith("none of 402 known names is near; the closest are ") and "vq-vae" in many.hint
     assert many.hint.count(",") == 11
     assert (
         UnknownName("codec", "./mine.py", ["mimi"]).hint

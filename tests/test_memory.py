@@ -132,12 +132,12 @@ NEITHER = [
 
 @pytest.mark.parametrize("said", LOST)
 def test_a_device_that_a_process_cannot_use_any_more_is_known_by_its_error(said):
-    assert memory.device_lost(f"RuntimeError: {said}") and not out_of_memory(RuntimeError(said))
+    assert memory.is_device_error(f"RuntimeError: {said}") and not out_of_memory(RuntimeError(said))
 
 
 @pytest.mark.parametrize("said", [*map(str, FULL), *NEITHER])
 def test_other_errors_say_nothing_of_the_device(said):
-    assert not memory.device_lost(f"RuntimeError: {said}")
+    assert not memory.is_device_error(f"RuntimeError: {said}")
 
 
 def test_a_device_works_if_it_gives_the_cpus_numbers(monkeypatch):
@@ -359,7 +359,7 @@ def test_a_device_that_is_lost_when_it_is_taken_gets_a_new_process(monkeypatch):
 
     run = stages_of_a_full_gpu(monkeypatch, refused)
     monkeypatch.setattr(double_buffer, "own_device", gone)
-    assert memory.device_lost(run("small").reason)
+    assert memory.is_device_error(run("small").reason)
 
 
 def test_what_does_not_fit_beside_the_runs_own_networks_is_no_other_programs_fault(monkeypatch):

@@ -25,7 +25,7 @@ from codec_bench.decoding.decode import check_audio, decode_bytes
 from codec_bench.decoding.read import file_of
 from codec_bench.decoding.remote import is_url
 from codec_bench.errors import UserError
-from codec_bench.types import Audio, Made
+from codec_bench.types import Audio, Built
 
 MOST_BYTES = 512 << 20
 """The most bytes that are kept of sounds which several requests share. The latest is kept whatever its size."""
@@ -111,7 +111,7 @@ class Clip:
         """
         return Clip(audio, self.name)
 
-    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+    def once(self, key: Hashable, make: Callable[[], Built]) -> Built:
         """What is made of the sound. A shared clip makes it once, and keeps it as long as there is room.
 
         Args:
@@ -152,7 +152,7 @@ class SharedSounds:
         """
         return _Shared(clip.source, clip.name, self, (name,))
 
-    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+    def once(self, key: Hashable, make: Callable[[], Built]) -> Built:
         """What `make` gives; it is called once as long as its result is kept."""
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
@@ -162,7 +162,7 @@ class SharedSounds:
                 entry.value = make()
                 entry.is_ready, entry.size = True, _size_of(entry.value)
                 self._make_room(key, entry)
-            value: Made = entry.value
+            value: Built = entry.value
             return value
 
     def _make_room(self, key: Hashable, entry: _Entry) -> None:
@@ -210,7 +210,7 @@ class _Shared(Clip):
         """As `Clip.derive`."""
         return _Shared(audio, self.name, self.sounds, (*self.key, variant))
 
-    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+    def once(self, key: Hashable, make: Callable[[], Built]) -> Built:
         """As `Clip.once`."""
         return self.sounds.once((*self.key, key), make)
 

@@ -20,7 +20,7 @@ from threading import Thread
 from typing import Any
 
 from codec_bench.engine.main_pipe import MainPipe
-from codec_bench.memory import Watch, device_lost, device_works, own_device
+from codec_bench.memory import Watch, device_works, is_device_error, own_device
 
 LOCK_S = 0.0005
 """How long lane two may keep Python's lock when lane one wants it for a launch; Python's own value is ten times as
@@ -100,7 +100,7 @@ class Gpu(ComputeDevice):
 
     def is_unusable(self, reason: str, alone: bool) -> bool:
         """Whether the reason says so or, after an item that failed by itself, the device does not compute any more."""
-        return device_lost(reason) or (alone and not device_works(self.device))
+        return is_device_error(reason) or (alone and not device_works(self.device))
 
 
 Ready = Callable[[], Any]

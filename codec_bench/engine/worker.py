@@ -34,7 +34,7 @@ from codec_bench.engine.pool import DEVICE_UNUSABLE, device_owners
 from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec, StepStage
 from codec_bench.errors import DeviceUnusable, UserError, describe
-from codec_bench.memory import device_lost, give_back, out_of_memory, placed
+from codec_bench.memory import give_back, is_device_error, out_of_memory, placed
 from codec_bench.messages import of_error
 from codec_bench.registry import load_attribute
 
@@ -88,7 +88,7 @@ class Stages:
         try:
             self._device.acquire(len(device_owners(self.specs)))  # before the first network takes memory
         except Exception as error:  # a driver that is too old, a torch without CUDA
-            if out_of_memory(error) or device_lost(describe(error)):  # these have ways of their own
+            if out_of_memory(error) or is_device_error(describe(error)):  # these have ways of their own
                 raise
             reason = describe(error)
             hint = "codec-bench doctor checks the driver and the libraries; --device cpu goes without the device"

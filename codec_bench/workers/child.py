@@ -217,7 +217,7 @@ class Worker:
         except Exception as error:  # worker code may raise anything
             traceback.print_exc()
             unknown = "CUDA error" in str(error) and not memory.out_of_memory(error)
-            if unknown or memory.device_lost(str(error)):
+            if unknown or memory.is_device_error(str(error)):
                 raise _Unusable(sentence(error)) from error
             reason = sentence(error)
         else:

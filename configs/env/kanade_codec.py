@@ -18,8 +18,8 @@ def load(checkpoint: str) -> dict[str, Any]:
 
 def _encode(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
     wave = torch.from_numpy(item["audio"]["samples"][0]).to(state["device"])
-    found = state["model"].encode(wave)
-    return {"streams": [[found.content_token_indices.tolist()]], "side": found.global_embedding.float().tolist()}
+    encoded = state["model"].encode(wave)
+    return {"streams": [[encoded.content_token_indices.tolist()]], "side": encoded.global_embedding.float().tolist()}
 
 
 def _decode(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:

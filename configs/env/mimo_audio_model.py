@@ -70,19 +70,19 @@ def attention(
         causal: whether a frame sees no later one.
         window_size: how many frames before and after itself a frame sees; -1 for all.
     """
-    heard = []
+    outputs = []
     before, after = window_size[0], 0 if causal else window_size[1]
     for begin, end in itertools.pairwise(starts.tolist()):
-        place = torch.arange(end - begin, device=query.device)
-        ahead = place[None] - place[:, None]
+        positions = torch.arange(end - begin, device=query.device)
+        ahead = positions[None] - positions[:, None]
         seen = torch.ones_like(ahead, dtype=torch.bool)
         if before >= 0:
             seen &= ahead >= -before
         if after >= 0:
             seen &= ahead <= after
-        parts = [part[begin:end].transpose(0, 1)[None] for part in (query, key, value)]
-        heard.append(torch.nn.functional.scaled_dot_product_attention(*parts, attn_mask=seen)[0].transpose(0, 1))
-    return torch.cat(heard)
+        parts = [tensor[begin:end].transpose(0, 1)[None] for tensor in (query, key, value)]
+        outputs.append(torch.nn.functional.scaled_dot_product_attention(*parts, attn_mask=seen)[0].transpose(0, 1))
+    return torch.cat(outputs)
 
 
 def answer(state: dict[str, Any], batch: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -91,23 +91,23 @@ def answer(state: dict[str, Any], batch: list[dict[str, Any]]) -> list[dict[str,
 
 
 def _answer(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
-    model, told = state["model"], item["parameters"]
-    seed = told.get("seed", zlib.crc32(item["id"].encode()))
+    model, parameters = state["model"], item["parameters"]
+    seed = parameters.get("seed", zlib.crc32(item["id"].encode()))
     random.seed(seed)  # the repository draws its instruction to read a text aloud
     torch.manual_seed(seed)
     spoken: list[torch.Tensor] = []
     model.save_wav = lambda path, wave: spoken.append(wave.reshape(1, -1).detach().float().cpu())
-    model.forward = lambda *given, **named: type(model).forward(
-        model, *given, **named, **({"max_new_tokens": told["max_tokens"]} if "max_tokens" in told else {})
+    model.forward = lambda *arguments, **named: type(model).forward(
+        model, *arguments, **named, **({"max_new_tokens": parameters["max_tokens"]} if "max_tokens" in parameters else {})
     )
-    model.get_task_sampler = lambda task: _sampler(type(model).get_task_sampler(model, task), told)
+    model.get_task_sampler = lambda task: _sampler(type(model).get_task_sampler(model, task), parameters)
     try:
-        text = _say(model, item, state["voice"])
+        text = _speak(model, item, state["voice"])
     except Refused as reason:
         return {"refused": str(reason)}
     notes = [
         f"MiMo-Audio was not told '{name}'"
-        for name in told
+        for name in parameters
         if name not in ("max_tokens", "temperature", "top_p", "seed")
     ]
     if item["wants"] == "text":
@@ -122,22 +122,22 @@ class Refused(Exception):
     """Why no method of the repository takes a request."""
 
 
-def _sampler(of_task: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+def _sampler(of_task: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
     """How tokens of text are drawn: as the repository does for the task, unless the request says otherwise."""
-    if "temperature" not in told:
-        changed = {"top_p": told["top_p"]} if "top_p" in told else {}
-    elif told["temperature"] == 0:
+    if "temperature" not in parameters:
+        changed = {"top_p": parameters["top_p"]} if "top_p" in parameters else {}
+    elif parameters["temperature"] == 0:
         changed = {"do_sample": False, "temperature": 1.0, "top_p": 1.0}
     else:
         changed = {
             "do_sample": True,
-            "temperature": told["temperature"],
-            "top_p": told.get("top_p", of_task["global"].top_p),
+            "temperature": parameters["temperature"],
+            "top_p": parameters.get("top_p", of_task["global"].top_p),
         }
     return {**of_task, "global": dataclasses.replace(of_task["global"], **changed)}
 
 
-def _say(model: Any, item: dict[str, Any], voice: str | None) -> str:
+def _speak(model: Any, item: dict[str, Any], voice: str | None) -> str:
     """The answer's text; what is spoken goes to `save_wav`."""
     aloud = item["wants"] == "audio"
     if not item["messages"]:
@@ -147,46 +147,46 @@ def _say(model: Any, item: dict[str, Any], voice: str | None) -> str:
         speaker = _sound(fields["prompt_audio"]) if fields.get("prompt_audio") else voice
         return model.tts_sft(fields["text"], "answer", instruct=fields.get("instruction"), prompt_speech=speaker)
     system = "\n\n".join(
-        part for m in item["messages"] if m["role"] == "system" for part in m["content"] if isinstance(part, str)
+        content for m in item["messages"] if m["role"] == "system" for content in m["content"] if isinstance(content, str)
     )
     turns = [(m["role"], *_parts(m["content"])) for m in item["messages"] if m["role"] != "system"]
     asks = [(sounds, text) for role, sounds, text in turns if role == "user"]
     if aloud:
         return _converse(model, turns, system, voice)
     if all(not sounds for sounds, _ in asks):
-        told = [{"role": role, "content": text} for role, _, text in turns]
-        told[0]["content"] = "\n\n".join(filter(None, (system, told[0]["content"])))
-        return model.text_dialogue_sft_multiturn(told)
+        dialogue = [{"role": role, "content": text} for role, _, text in turns]
+        dialogue[0]["content"] = "\n\n".join(filter(None, (system, dialogue[0]["content"])))
+        return model.text_dialogue_sft_multiturn(dialogue)
     if len(turns) == 1 and len(asks[0][0]) == 1 and (asks[0][1] or system):
         return model.audio_understanding_sft(asks[0][0][0], "\n\n".join(filter(None, (system, asks[0][1]))))
     if system or any(len(sounds) != 1 or text for sounds, text in asks):
         raise Refused(
             "MiMo-Audio takes one sound with a text, or turns that are one sound each, or turns of text; this request is none of them"
         )
-    told = [{"role": role, "content": text if role == "assistant" else sounds[0]} for role, sounds, text in turns]
-    return model.speech2text_dialogue_sft_multiturn(told)
+    dialogue = [{"role": role, "content": text if role == "assistant" else sounds[0]} for role, sounds, text in turns]
+    return model.speech2text_dialogue_sft_multiturn(dialogue)
 
 
 def _converse(model: Any, turns: list[tuple[str, list[torch.Tensor], str]], system: str, voice: str | None) -> str:
     """A spoken answer to spoken turns. A text may stand before the sound of the first one."""
-    told: list[dict[str, Any]] = []
-    for place, (role, sounds, text) in enumerate(turns):
-        if len(sounds) != 1 or (role == "user" and place and text):
+    dialogue: list[dict[str, Any]] = []
+    for index, (role, sounds, text) in enumerate(turns):
+        if len(sounds) != 1 or (role == "user" and index and text):
             raise Refused(
                 "MiMo-Audio answers in speech to turns that are one sound each, the first perhaps with a text"
             )
-        told.append({"role": role, "content": sounds[0] if role == "user" else {"text": text, "audio": sounds[0]}})
+        dialogue.append({"role": role, "content": sounds[0] if role == "user" else {"text": text, "audio": sounds[0]}})
     before = "\n\n".join(filter(None, (system, turns[0][2])))
     return model.spoken_dialogue_sft_multiturn(
-        told, output_audio_path="answer", system_prompt=before or None, prompt_speech=voice
+        dialogue, output_audio_path="answer", system_prompt=before or None, prompt_speech=voice
     )
 
 
 def _parts(content: list[Any]) -> tuple[list[torch.Tensor], str]:
     """The sounds of a message, and its texts as one."""
-    texts = [part for part in content if isinstance(part, str)]
-    return [_sound(part) for part in content if not isinstance(part, str)], "".join(texts)
+    texts = [entry for entry in content if isinstance(entry, str)]
+    return [_sound(entry) for entry in content if not isinstance(entry, str)], "".join(texts)
 
 
-def _sound(part: dict[str, Any]) -> torch.Tensor:
-    return torch.from_numpy(part["samples"]).mean(0)
+def _sound(content: dict[str, Any]) -> torch.Tensor:
+    return torch.from_numpy(content["samples"]).mean(0)

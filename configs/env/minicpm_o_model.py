@@ -63,21 +63,21 @@ def answer(state: dict[str, Any], batch: list[dict[str, Any]]) -> list[dict[str,
 
 
 def _answer(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
-    told, aloud = item["parameters"], item["wants"] == "audio"
+    parameters, aloud = item["parameters"], item["wants"] == "audio"
     if aloud and not state["speaks"]:
         return {"error": "MiniCPM-o was loaded without what makes speech: --set NAME.load.speaks=true"}
-    messages = [{"role": m["role"], "content": [_part(part) for part in m["content"]]} for m in item["messages"]]
+    messages = [{"role": m["role"], "content": [_convert_content(content) for content in m["content"]]} for m in item["messages"]]
     if aloud or not messages:
         prompt = item["fields"].get("prompt_audio")
-        voice = state["voice"] if prompt is None else _part(prompt)
+        voice = state["voice"] if prompt is None else _convert_content(prompt)
         if voice is None:
             return {"error": "MiniCPM-o speaks in the voice of a recording: --set NAME.load.voice=FILE"}
         if messages:
             messages = _spoken(state, messages, voice)
         else:
-            messages, told = _read(item["fields"]["text"], voice), {**_READING, **told}
-    torch.manual_seed(told.get("seed", zlib.crc32(item["id"].encode())))
-    settings: dict[str, Any] = {"do_sample": told.get("temperature") != 0, "num_beams": 1}
+            messages, parameters = _read(item["fields"]["text"], voice), {**_READING, **parameters}
+    torch.manual_seed(parameters.get("seed", zlib.crc32(item["id"].encode())))
+    settings: dict[str, Any] = {"do_sample": parameters.get("temperature") != 0, "num_beams": 1}
     names = {
         "max_tokens": "max_new_tokens",
         "temperature": "temperature",
@@ -85,8 +85,8 @@ def _answer(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
         "repetition_penalty": "repetition_penalty",
     }
     drawn = () if settings["do_sample"] else ("temperature", "top_p")
-    settings |= {names[name]: value for name, value in told.items() if name in names and name not in drawn}
-    notes = [f"MiniCPM-o was not told '{name}'" for name in told if name not in names and name != "seed"]
+    settings |= {names[name]: value for name, value in parameters.items() if name in names and name not in drawn}
+    notes = [f"MiniCPM-o was not told '{name}'" for name in parameters if name not in names and name != "seed"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "answer.wav"
         text = state["model"].chat(
@@ -103,9 +103,9 @@ def _answer(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
     return {"text": text, "audio": {"samples": wave.T.copy(), "sample_rate_hz": rate_hz}, "notes": notes}
 
 
-def _part(part: Any) -> Any:
+def _convert_content(content: Any) -> Any:
     """A part of a message as `chat` takes it: a text, or the samples of a sound."""
-    return part if isinstance(part, str) else part["samples"].mean(0)
+    return content if isinstance(content, str) else content["samples"].mean(0)
 
 
 def _spoken(state: dict[str, Any], messages: list[dict[str, Any]], voice: Any) -> list[dict[str, Any]]:

@@ -27,12 +27,12 @@ def load(checkpoint: str, codebooks: int) -> dict[str, Any]:
     return {**parts, "codebooks": codebooks}
 
 
-def _run(state: dict[str, Any], part: str, values: np.ndarray) -> Any:
+def _run(state: dict[str, Any], name: str, values: np.ndarray) -> Any:
     """Both files take the values and the number of codebooks, and give values and how many of them count."""
-    session = state[part]
+    session = state[name]
     first, second = (each.name for each in session.get_inputs())
-    found, lengths = session.run(None, {first: values, second: np.array(state["codebooks"], np.int64)})
-    return found, int(lengths[0])
+    output, lengths = session.run(None, {first: values, second: np.array(state["codebooks"], np.int64)})
+    return output, int(lengths[0])
 
 
 def _encode(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:

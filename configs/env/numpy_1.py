@@ -24,7 +24,7 @@ def answer(state: dict[str, Any], batch: list[dict[str, Any]]) -> list[dict[str,
     """Called for every batch: one answer per request, in order."""
     answers = []
     for request in batch:
-        sounds = [part for m in request["messages"] for part in m["content"] if isinstance(part, dict)]
+        sounds = [content for m in request["messages"] for content in m["content"] if isinstance(content, dict)]
         sound = request["fields"].get("audio") or sounds[0]
         samples = sound["samples"]
         level_db = 20 * np.log10(max(float(np.sqrt(np.mean(np.square(samples, dtype=np.float64)))), 1e-10))

@@ -66,26 +66,26 @@ def answer(state: dict[str, Any], batch: list[dict[str, Any]]) -> list[dict[str,
 
 
 def _answer(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
-    told, aloud = item["parameters"], item["wants"] == "audio"
+    parameters, aloud = item["parameters"], item["wants"] == "audio"
     if not item["messages"]:
         return {"refused": "Step-Audio 2 takes messages; this request has fields alone"}
     if aloud and state["vocoder"] is None:
         return {"error": "the checkpoint of Step-Audio 2 has no folder 'token2wav', which makes waves of its codes"}
-    torch.manual_seed(told.get("seed", zlib.crc32(item["id"].encode())))
-    settings = {name: told[name] for name in ("temperature", "top_p", "repetition_penalty") if name in told}
-    settings = {"do_sample": False} if told.get("temperature") == 0 else {**_DRAWN, **settings}
-    if "max_tokens" in told:
-        settings["max_new_tokens"] = told["max_tokens"]
+    torch.manual_seed(parameters.get("seed", zlib.crc32(item["id"].encode())))
+    settings = {name: parameters[name] for name in ("temperature", "top_p", "repetition_penalty") if name in parameters}
+    settings = {"do_sample": False} if parameters.get("temperature") == 0 else {**_DRAWN, **settings}
+    if "max_tokens" in parameters:
+        settings["max_new_tokens"] = parameters["max_tokens"]
     ends = (
         {"role": "assistant", "content": "<tts_start>", "eot": False}
         if aloud
         else {"role": "assistant", "content": None}
     )
     with tempfile.TemporaryDirectory() as folder:
-        asked = [{"role": m["role"], "content": _content(m["content"], folder)} for m in item["messages"]]
-        _, text, codes = state["model"]([*asked, ends], **settings)
+        messages = [{"role": m["role"], "content": _content(m["content"], folder)} for m in item["messages"]]
+        _, text, codes = state["model"]([*messages, ends], **settings)
     known = ("max_tokens", "seed", "temperature", "top_p", "repetition_penalty")
-    notes = [f"Step-Audio 2 was not told '{name}'" for name in told if name not in known]
+    notes = [f"Step-Audio 2 was not told '{name}'" for name in parameters if name not in known]
     if not aloud:
         return {"text": text, "notes": notes}
     codes = [code for code in codes if code < _CODES]
@@ -97,14 +97,14 @@ def _answer(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
 
 def _content(parts: list[Any], folder: str) -> str | list[dict[str, str]]:
     """A message as the repository takes it: a text, or a list of texts and files of sounds."""
-    if all(isinstance(part, str) for part in parts):
+    if all(isinstance(content, str) for content in parts):
         return "".join(parts)
-    return [_part(part, folder) for part in parts]
+    return [_convert_content(content, folder) for content in parts]
 
 
-def _part(part: Any, folder: str) -> dict[str, str]:
-    if isinstance(part, str):
-        return {"type": "text", "text": part}
+def _convert_content(content: Any, folder: str) -> dict[str, str]:
+    if isinstance(content, str):
+        return {"type": "text", "text": content}
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".wav", delete=False) as file:
-        soundfile.write(file.name, part["samples"].mean(0), part["sample_rate_hz"], subtype="FLOAT")
+        soundfile.write(file.name, content["samples"].mean(0), content["sample_rate_hz"], subtype="FLOAT")
     return {"type": "audio", "audio": file.name}

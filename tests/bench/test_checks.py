@@ -166,7 +166,7 @@ def test_quantisers(bench, monkeypatch):
 
     monkeypatch.setattr(module, "CASES", (("x", "encodec", 75.0, 4, 8),))
     options = SimpleNamespace(device="cpu", items=1, seconds=13.4, threads=1)
-    monkeypatch.setattr(common, "asked", lambda *args, **told: options)
+    monkeypatch.setattr(common, "parse_options", lambda *args, **told: options)
     monkeypatch.setattr(module, "product_rate", lambda device: 1.0)
     monkeypatch.setattr(module, "quantizer", lambda family: torch.nn.Identity())
     monkeypatch.setattr(module, "theirs", lambda *args: expected)

@@ -35,13 +35,13 @@ def test_the_steps_of_a_part_leave_time_of_ten_minutes_for_what_surrounds_them(p
 )
 def test_what_becomes_of_a_step(step, count, state, said):
     outcome = gpu.run(step, dict(os.environ), count)
-    assert (outcome.state, outcome.said) == (state, said)
+    assert (outcome.state, outcome.output) == (state, said)
 
 
 def test_a_step_is_tried_on_the_cpu_in_its_reduced_size_where_it_has_one():
     reduced = gpu.Step("a", 30, ("-c", "raise SystemExit(4)"), reduced=("-c", "print('small')"))
-    assert gpu.run(reduced, dict(os.environ), 0, pretend=True).said == "small"
-    assert gpu.run(STEP, dict(os.environ), 0, pretend=True).said == "it has no reduced size"
+    assert gpu.run(reduced, dict(os.environ), 0, pretend=True).output == "small"
+    assert gpu.run(STEP, dict(os.environ), 0, pretend=True).output == "it has no reduced size"
     assert [step.name for step in gpu.STEPS if not step.reduced] == ["tests"], "pytest has its own way to try a test"
 
 
@@ -72,11 +72,11 @@ def test_a_script_is_tried_on_a_device_that_refuses_what_a_real_one_would(tmp_pa
 def test_a_step_that_hangs_is_ended_with_what_it_started_and_keeps_what_it_said():
     hanging = "import subprocess, sys; print('so far', flush=True); subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])"
     outcome = gpu.run(gpu.Step("a", 1, ("-c", hanging)), dict(os.environ), 1)
-    assert (outcome.state, outcome.said) == ("ended after 1 s", "so far") and outcome.seconds < 20
+    assert (outcome.state, outcome.output) == ("ended after 1 s", "so far") and outcome.seconds < 20
 
 
 def test_what_is_left_of_the_ten_minutes_bounds_a_step():
-    assert gpu.run(STEP, dict(os.environ), 1, left_s=4.0).said == "no time is left"
+    assert gpu.run(STEP, dict(os.environ), 1, left_s=4.0).output == "no time is left"
     hanging = gpu.Step("a", 30, ("-c", "import time; time.sleep(60)"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gpu, "LEAST_S", 0)
@@ -85,8 +85,8 @@ def test_what_is_left_of_the_ten_minutes_bounds_a_step():
 
 def test_a_step_takes_what_no_later_one_needs():
     hanging = gpu.Step("a", 1, ("-c", "import time; time.sleep(60)"))
-    assert gpu.run(hanging, dict(os.environ), 1, left_s=42.0, kept_s=40.0).state == "ended after 2 s"
-    assert gpu.run(hanging, dict(os.environ), 1, left_s=42.0, kept_s=60.0).state == "ended after 1 s"
+    assert gpu.run(hanging, dict(os.environ), 1, left_s=42.0, reserved_s=40.0).state == "ended after 2 s"
+    assert gpu.run(hanging, dict(os.environ), 1, left_s=42.0, reserved_s=60.0).state == "ended after 1 s"
 
 
 def test_another_cublas_is_linked_only_where_version_12_is_missing(tmp_path, monkeypatch):

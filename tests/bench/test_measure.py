@@ -27,11 +27,11 @@ def ran(monkeypatch):
 def test_only_what_is_missing_is_measured(monkeypatch):
     stems = {"stoi": True, "visqol": False}
     monkeypatch.setattr(measure, "standing", lambda claim: SimpleNamespace(quiet=stems.get(claim.stem, True)))
-    assert measure.wanted(every=False) == ["visqol"]
+    assert measure.select_benches(every=False) == ["visqol"]
     on_a_gpu = {name for name, told in measure.CLAIMS["commands"].items() if told.get("gpu")}
-    assert on_a_gpu and set(measure.wanted(every=True)) == set(measure.CLAIMS["commands"]) - on_a_gpu
+    assert on_a_gpu and set(measure.select_benches(every=True)) == set(measure.CLAIMS["commands"]) - on_a_gpu
     monkeypatch.setattr(measure, "standing", lambda claim: None)
-    assert {"dnsmos", "stoi", "visqol"} <= set(measure.wanted(every=False))
+    assert {"dnsmos", "stoi", "visqol"} <= set(measure.select_benches(every=False))
 
 
 def test_a_command_runs_beside_its_environment(ran):

@@ -246,10 +246,10 @@ def test_the_emotion_that_is_heard_in_spoken_answers_counts(place, tmp_path, mon
     planted_sounds.teach_emotion2vec(write_emotion2vec(weights / "emotion2vec-plus-large"))
     taught = {"emotion2vec-plus-large": "tiny_speech:SmallEmotion2vec"}
     (modules / "sitecustomize.py").write_text(
-        f"from codec_bench.features import REGISTRY\nREGISTRY.own.update({taught})\n"
+        f"from codec_bench.features import REGISTRY\nREGISTRY.built_in.update({taught})\n"
     )
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(modules), str(Path(miniature.__file__).parent)]))
-    monkeypatch.setitem(REGISTRY.own, *taught.popitem())
+    monkeypatch.setitem(REGISTRY.built_in, *taught.popitem())
     soundfile.write(tmp_path / "sad.wav", planted_sounds.voice("sad", 5), 16_000, subtype="FLOAT")
     rules = "said_with_emotion,said_with_emotion[official/uro-bench]"
     overrides = {"metrics": rules, "primary": "said_with_emotion", "postprocess": "first-line"}

@@ -38,7 +38,7 @@ def test_groups_are_built_from_the_topics():
 
 
 def test_a_new_metric_with_a_topic_stands_in_its_group(monkeypatch):
-    monkeypatch.setitem(metrics.REGISTRY.own, "loudness", "codec_bench.metrics.stoi:Stoi")
+    monkeypatch.setitem(metrics.REGISTRY.built_in, "loudness", "codec_bench.metrics.stoi:Stoi")
     monkeypatch.setitem(TOPICS, "fidelity", (*TOPICS["fidelity"], "loudness"))
     assert "loudness" in expanded("fidelity")[0].metrics
 
@@ -92,7 +92,7 @@ def test_a_group_has_no_brackets_and_no_precision(text):
 def test_an_unknown_name_says_what_is_near():
     with pytest.raises(UnknownName) as error:
         build_metric("sound-and-fury")
-    assert error.value.hint is not None and "known names is near; the least unlike are" in error.value.hint
+    assert error.value.hint is not None and "known names is near; the closest are" in error.value.hint
     with pytest.raises(UnknownName, match="did you mean quality"):
         build_metric("qualitys")
 

@@ -30,7 +30,7 @@ FAST = {
 }
 """The search called `fast`: two densities per state, a phone look-ahead of 3 frames with more weight, at most 2000
 states and 10 word ends per frame, narrower beams. Everything else is the package's default, with both further passes
-(flat lexicon, best path through the lattice). It takes less time than the default; docs/metrics/error_rate.md says how
+(flat lexicon, best path through the lattice). It takes less time than the default; docs/metrics/recognisers.md says how
 much less, and at what cost in words."""
 
 WINDOW_S = 30.0

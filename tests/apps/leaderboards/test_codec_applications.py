@@ -102,11 +102,11 @@ def taught(tmp_path, monkeypatch):
     )  # the workers are processes of their own, which Python lets a module like this one prepare
     stood_in.mkdir()
     (stood_in / "sitecustomize.py").write_text(
-        f"from codec_bench.features import REGISTRY\nREGISTRY.own.update({STAND_INS})\n"
+        f"from codec_bench.features import REGISTRY\nREGISTRY.built_in.update({STAND_INS})\n"
     )
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(stood_in), str(GOLDEN)]))
     for name, path in STAND_INS.items():
-        monkeypatch.setitem(REGISTRY.own, name, path)
+        monkeypatch.setitem(REGISTRY.built_in, name, path)
 
 
 @pytest.mark.long  # its parts have short tests: trials, emotions, and events in the samples
