@@ -64,20 +64,20 @@ class Sizes:
         }
         if self.has_output:
             out[OUTPUT] = (self.vocabulary, width)
-        for side, layers, wide, attentions in (
+        for stack, layers, wide, attentions in (
             (encoder, self.encoder_layers, self.encoder_wide, ("self_attn",)),
             (decoder, self.decoder_layers, self.decoder_wide, ("self_attn", "encoder_attn")),
         ):
-            norms = [f"{side}.layer_norm"]
-            for layer in (f"{side}.layers.{k}" for k in range(layers)):
+            norms = [f"{stack}.layer_norm"]
+            for layer in (f"{stack}.layers.{k}" for k in range(layers)):
                 norms += [f"{layer}.{name}_layer_norm" for name in (*attentions, "final")]
-                for name in (f"{layer}.{one}.{part}_proj" for one in attentions for part in ("q", "k", "v", "out")):
+                for name in (f"{layer}.{one}.{entry}_proj" for one in attentions for entry in ("q", "k", "v", "out")):
                     out[f"{name}.weight"] = (width, width)
                     if not name.endswith("k_proj"):
                         out[f"{name}.bias"] = (width,)
                 out |= {f"{layer}.fc1.weight": (wide, width), f"{layer}.fc1.bias": (wide,)}
                 out |= {f"{layer}.fc2.weight": (width, wide), f"{layer}.fc2.bias": (width,)}
-            out |= {f"{norm}.{part}": (width,) for norm in norms for part in ("weight", "bias")}
+            out |= {f"{norm}.{entry}": (width,) for norm in norms for entry in ("weight", "bias")}
         return out
 
 
@@ -209,7 +209,7 @@ class _Layer:
         self._heads = heads
         self._own_norm = _Norm(state, f"{name}.self_attn_layer_norm")
         self._norm = _Norm(state, f"{name}.final_layer_norm")
-        self._projection = _joined(state, *(f"{attention}.{part}_proj" for part in "qkv"))
+        self._projection = _joined(state, *(f"{attention}.{letter}_proj" for letter in "qkv"))
         self._out = _joined(state, f"{attention}.out_proj")
         self._wide, self._narrow = _joined(state, f"{name}.fc1"), _joined(state, f"{name}.fc2")
         half = self._wide[0].dtype == torch.float16

@@ -127,10 +127,10 @@ class ClusterService(Service):
 
     async def _fetch(self, id: str) -> bytes:
         digest, data = self.fetched.pop(id, (None, b""))
-        found = await self.shared.get.remote(id, digest)
-        if found is None:
+        entry = await self.shared.get.remote(id, digest)
+        if entry is None:
             raise unknown_reference(id)
-        self.fetched[id] = found[0], data if found[1] is None else found[1]
+        self.fetched[id] = entry[0], data if entry[1] is None else entry[1]
         if len(self.fetched) > MOST_REFERENCES:
             self.fetched.popitem(last=False)
         return self.fetched[id][1]
@@ -174,11 +174,11 @@ class Replica:
 
         async def parts() -> AsyncIterator[bytes]:
             async with reply:
-                async for part in reply.content.iter_any():
-                    yield part
+                async for chunk in reply.content.iter_any():
+                    yield chunk
 
-        kept = {name: value for name, value in reply.headers.items() if name.lower() not in HOP_HEADERS}
-        return StreamingResponse(parts(), reply.status, kept)
+        forwarded = {name: value for name, value in reply.headers.items() if name.lower() not in HOP_HEADERS}
+        return StreamingResponse(parts(), reply.status, forwarded)
 
     def check_health(self) -> None:
         """Ends a replica whose scorer has ended; Ray Serve starts another.
