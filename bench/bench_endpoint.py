@@ -23,7 +23,7 @@ from common import Cases, Options, bench, row, served
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import write_flac
-from codec_bench.benchmark.asking.sending import ask_all
+from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.models import load_model
 from codec_bench.types import Audio, Message, Request
 
@@ -86,7 +86,7 @@ async def ask(base_url: str, requests: list[Request]) -> tuple[float, int]:
     await model.start()
     attempts, right = 0, 0
     start = time.perf_counter()
-    async with aclosing(ask_all(model, requests, cache=None)) as pairs:
+    async with aclosing(send_requests(model, requests, cache=None)) as pairs:
         async for request, response in pairs:
             attempts += response.attempts
             right += response.text == f"question {request.id[1:]}"

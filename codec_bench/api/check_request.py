@@ -58,7 +58,7 @@ def _call_with(prepare: Callable[..., Any], arguments: Mapping[str, Any]) -> Any
 
 def _check_questions(arguments: Mapping[str, Any]) -> None:
     """Raises UserError if no model can be asked and scored on any of the benchmarks; says which will be left out."""
-    for benchmark, model, why in run_benchmark(**arguments).left_out:
+    for benchmark, model, why in run_benchmark(**arguments).excluded:
         warnings.warn(f"{benchmark} with {model} will be left out: {why}", Note, stacklevel=2)
 
 

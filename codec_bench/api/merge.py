@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from codec_bench.benchmark.controls import tell_controls
+from codec_bench.benchmark.controls import record_controls
 from codec_bench.benchmark.run_request import safe
 from codec_bench.benchmark.runs_overview import Outcome, write_overview
 from codec_bench.benchmark.scoring.scoring import score_sets_again
@@ -75,7 +75,7 @@ def merge(
         run = _merge_group(folders, place.joinpath(*map(safe, (benchmark, *model))), partial, page, notify)
         runs.update({(benchmark, model[0] if model else system): run for system in run.systems})
     for run in runs.values():
-        if tell_controls(run.folder):
+        if record_controls(run.folder):
             write_results(Run(run.folder), page=page)
     outcome = Outcome(place, runs)
     write_overview(outcome)

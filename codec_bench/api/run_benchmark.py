@@ -19,10 +19,10 @@ from codec_bench.benchmark import Benchmark, Question, load_benchmark
 from codec_bench.benchmark.asking.benchmarks import ask, preview
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.asking.variants import check_orders, check_repeats
-from codec_bench.benchmark.controls import Planned, tell_controls, with_controls
+from codec_bench.benchmark.controls import Planned, record_controls, with_controls
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
-from codec_bench.benchmark.judging import judges_told
+from codec_bench.benchmark.judging import judge_notices
 from codec_bench.benchmark.run_request import PHASES, BenchmarkRequest, Phase, Terms, run_folder, safe, scheme_of
 from codec_bench.benchmark.runs_overview import Outcome, write_overview
 from codec_bench.benchmark.scoring_phase import score
@@ -132,7 +132,7 @@ def run_benchmark(
     benchmarks = [load_benchmark(name, settings.pop(name, None)) for name in names(benchmark)]
     request = _resolve(benchmarks, BenchmarkRequest(
         phase, os.fspath(data) if data is not None else None, seed, limit, list(dict.fromkeys(names(judge or ""))), rescore, settings,
-        running, models=names(model), given={name: dict(values) for name, values in (options or {}).items()}, terms=terms or Terms(),
+        running, models=names(model), set_options={name: dict(values) for name, values in (options or {}).items()}, terms=terms or Terms(),
         by=names(by or ""), repeats=repeats, prompts=prompts, choices=choices, shard=read_shard(shard), controls=controls,
         control=Control(sound, question), baseline=None if baseline is None else os.fspath(baseline), arguments=arguments,
     ))  # fmt: skip
@@ -216,7 +216,7 @@ def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> Benc
             hint="--judge NAME (see codec-bench list models), or --phase answers to score later",
         )
     _check_options(benchmarks, request)
-    for words in judges_told(benchmarks, request) if request.phase != "answers" else ():
+    for words in judge_notices(benchmarks, request) if request.phase != "answers" else ():
         request.running.on_estimate(words)
     if request.baseline is None or request.baseline not in request.models:
         return request
@@ -262,7 +262,7 @@ def _identity(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> dic
         "baseline": (request.baseline, None), "controls": (request.controls, False),
     }  # fmt: skip
     return {
-        "benchmark": [{"asked": one.asked, "scored": one.scored} for one in benchmarks],
+        "benchmark": [{"asked": one.request_facts, "scored": one.scored} for one in benchmarks],
         "judge": ",".join(request.judges) or None, "options": request.options,
         **_base_identity(_ordered_models(request), request.data, request.seed, request.limit, request.shard),
         **{name: value for name, (value, default) in optional.items() if value != default},
@@ -307,7 +307,7 @@ def _score(plan: _Plan, folder: Path, request: BenchmarkRequest, purse: Purse) -
 def _report(plan: _Plan, folder: Path, request: BenchmarkRequest) -> dict[tuple[str, str, str], Run]:
     """Writes the results of a model's runs; by benchmark, model and control."""
     for one in {one.name: one for one, _ in plan.pairs}.values():
-        has_controls = request.phase != "answers" and tell_controls(run_folder(folder, one.name, plan.name))
+        has_controls = request.phase != "answers" and record_controls(run_folder(folder, one.name, plan.name))
         if has_controls and (one, AS_GIVEN) not in plan.pairs:  # a control was run beside what was there
             _write_results(one, plan.name, AS_GIVEN, folder, request).close()
     return {
@@ -451,7 +451,7 @@ def run_codecs(
     running, part = chosen_running(running, running_fields), read_shard(shard)
     systems, benchmarks, settings = _resolve_codecs(benchmark, codec, options)
     known = {
-        "benchmark": [{"asked": one.asked, "metrics": list(one.metrics)} for one in benchmarks], "options": settings,
+        "benchmark": [{"asked": one.request_facts, "metrics": list(one.metrics)} for one in benchmarks], "options": settings,
         **_base_identity([system.spec for system in systems], os.fspath(data) if data is not None else None, seed, limit, part),
     }  # fmt: skip
     runs: dict[tuple[str, str], Run] = {}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.judge.metric import Beside
+from codec_bench.benchmark.judge.metric import Alternative
 from codec_bench.errors import UserError
 from codec_bench.stats.controls import control_of
 from codec_bench.store.answers import Exchange, content_of, exchanges
@@ -30,13 +30,13 @@ class Baseline:
     """
 
     folder: Path
-    held: dict[str, tuple[str, Beside]] = field(default_factory=dict)
+    held: dict[str, tuple[str, Alternative]] = field(default_factory=dict)
 
-    def of(self, exchange: Exchange) -> Beside | None:
+    def of(self, exchange: Exchange) -> Alternative | None:
         """What the baseline answered to the same question; None if it has no answer, or was asked something else."""
         question = exchange.question
-        asked, beside = self.held.get(question.id, ("", None))
-        return beside if asked == content_of(question.fields, question.expected) else None
+        content, preferred = self.held.get(question.id, ("", None))
+        return preferred if content == content_of(question.fields, question.expected) else None
 
 
 def baseline_of(folder: str | None, own: Path | None, benchmark: str) -> Baseline | None:
@@ -54,14 +54,14 @@ def baseline_of(folder: str | None, own: Path | None, benchmark: str) -> Baselin
         return None
     if own is not None and not (own / DATABASE).is_file():
         raise UserError(f"the baseline has no answers in '{own}'", hint="run it first")
-    place = own if own is not None else kept_run(str(folder), benchmark)
+    place = own if own is not None else stored_run(str(folder), benchmark)
     held = {}
     with closing(Run(place)) as run:
         for one in exchanges(run):
             if one.answer.status == "ok":
                 text = (one.reading.parsed if one.reading else None) or cut_reasoning(one.answer.text or "").text
                 sound = Clip(str(check_sound(one.answer_path))) if one.answer_path is not None else None
-                held[one.question.id] = content_of(one.question.fields, one.question.expected), Beside(text, sound)
+                held[one.question.id] = content_of(one.question.fields, one.question.expected), Alternative(text, sound)
     return Baseline(place, held)
 
 
@@ -74,17 +74,17 @@ def label_of(folder: str | None, model: str | None, benchmark: str) -> str:
     """
     if folder is None or model is not None:
         return model or ""
-    with closing(Run(kept_run(folder, benchmark))) as run:
+    with closing(Run(stored_run(folder, benchmark))) as run:
         return label_of_run(run)
 
 
 def label_of_run(run: Run) -> str:
     """What a kept run is called as a baseline: its system, with a hash of what it was asked."""
-    asked = json.dumps((run.meta.get("fingerprint") or {}).get("asked"), sort_keys=True)
-    return f"{next(iter(run.systems))}-{hashlib.blake2b(asked.encode(), digest_size=4).hexdigest()}"
+    fingerprint = json.dumps((run.meta.get("fingerprint") or {}).get("asked"), sort_keys=True)
+    return f"{next(iter(run.systems))}-{hashlib.blake2b(fingerprint.encode(), digest_size=4).hexdigest()}"
 
 
-def kept_run(named: str, benchmark: str) -> Path:
+def stored_run(named: str, benchmark: str) -> Path:
     """The run folder of a benchmark in a folder that was named as the baseline.
 
     Raises:
@@ -92,14 +92,14 @@ def kept_run(named: str, benchmark: str) -> Path:
     """
     if not Path(named).is_dir():
         raise UserError(f"the baseline '{named}' is neither a model of this command nor the folder of a run")
-    found = []
+    paths = []
     for place in run_folders(named):
         with closing(Run(place)) as run:
             if (run.meta.get("config") or {}).get("benchmark") == benchmark and not control_of(run):
-                found.append(place)
-    if len(found) != 1:
+                paths.append(place)
+    if len(paths) != 1:
         raise UserError(
-            f"the baseline '{named}' holds {len(found)} runs of '{benchmark}'; expected one",
+            f"the baseline '{named}' holds {len(paths)} runs of '{benchmark}'; expected one",
             hint="name the folder of one run, such as OUT/BENCHMARK/MODEL",
         )
-    return found[0]
+    return paths[0]

@@ -170,19 +170,19 @@ class _Controlled:
 def _paired(questions: Iterable[Question], seed: int) -> Iterator[Question]:
     """Each question with the one whose sound is given in the place of its own."""
     for block in _blocks(questions):
-        heard: dict[str, tuple[float, str]] = {}
+        durations: dict[str, tuple[float, str]] = {}
         silent: dict[str, str] = {}
         for question in block:
             try:
-                heard |= _measured(question)
+                durations |= _measured(question)
             except AudioError as error:
                 silent[question.id] = error.message
         by_id = {question.id: question for question in block}
         for question in block:
-            if question.problem is not None or question.id not in heard:
+            if question.problem is not None or question.id not in durations:
                 yield replace(question, problem=question.problem or silent.get(question.id))
                 continue
-            other = _other(question.id, heard, seed)
+            other = _other(question.id, durations, seed)
             if other is None:
                 yield replace(question, problem="there is no item with another sound that could be given in its place")
             else:
@@ -210,17 +210,17 @@ def _measured(question: Question) -> dict[str, tuple[float, str]]:
     return {question.id: (audio.duration_s, content_hash(audio.samples, audio.sample_rate_hz))}
 
 
-def _other(id: str, heard: dict[str, tuple[float, str]], seed: int) -> str | None:
+def _other(id: str, durations: dict[str, tuple[float, str]], seed: int) -> str | None:
     """The item whose sound is given in the place of that of `id`."""
-    seconds, own = heard[id]
-    apart = {name: abs(log(s / seconds)) for name, (s, sound) in heard.items() if sound != own}
+    seconds, own = durations[id]
+    apart = {name: abs(log(s / seconds)) for name, (s, sound) in durations.items() if sound != own}
     near = [name for name, distance in apart.items() if distance <= log(ALIKE)]
     if near:
         return min(near, key=lambda name: _digest(seed, id, name))
     return min(apart, key=lambda name: (apart[name], name), default=None)
 
 
-def given(request: Request, control: Control, seed: int, id: str, other: Callable[[], Request]) -> Request:
+def apply_control(request: Request, control: Control, seed: int, id: str, other: Callable[[], Request]) -> Request:
     """A request with its sounds replaced as a control says.
 
     Args:
@@ -250,8 +250,8 @@ def given(request: Request, control: Control, seed: int, id: str, other: Callabl
     if messages and not messages[-1].content:
         raise UserError("without its sound there is nothing to ask")
     fields = {name: part for name, value in request.fields.items() if (part := instead(value)) is not None}
-    kept = (now for now, was in zip(messages, request.messages) if now.content or not was.content)
-    return replace(request, messages=tuple(kept), fields=fields)
+    remaining = (now for now, was in zip(messages, request.messages) if now.content or not was.content)
+    return replace(request, messages=tuple(remaining), fields=fields)
 
 
 def _clips(request: Request) -> list[Clip]:
@@ -322,7 +322,7 @@ def _shuffled(audio: Audio, key: bytes) -> Audio:
     return Audio(np.concatenate([pieces[n] for n in order], axis=1), audio.sample_rate_hz)
 
 
-def tell_controls(folder: Path) -> bool:
+def record_controls(folder: Path) -> bool:
     """Writes into the record of a model what its controls show; returns whether there are any.
 
     Args:
@@ -332,16 +332,16 @@ def tell_controls(folder: Path) -> bool:
         UserError: a record is damaged, or that of the model cannot be written.
     """
     with ExitStack() as stack:
-        beside = list(_controls_of(folder, stack))
-        if not beside or not (folder / DATABASE).is_file():
+        siblings = list(_controls_of(folder, stack))
+        if not siblings or not (folder / DATABASE).is_file():
             return False
         run = stack.enter_context(closing(Run(folder)))
         primary = str((run.meta.get("benchmark") or {}).get("primary"))
         ids = {id: number for number, id in run.query("SELECT number, id FROM samples")}
-        found, marks = [], dict[int, dict[str, str]]()
-        for control, under in beside:
-            why = _unlike(run.meta, under.meta)
-            found += [one.as_dict() for one in beside_control(run, under, control, why)]
+        comparisons, marks = [], dict[int, dict[str, str]]()
+        for control, under in siblings:
+            why = _mismatch(run.meta, under.meta)
+            comparisons += [one.as_dict() for one in beside_control(run, under, control, why)]
             for id, mark in (marks_of(under, primary, ids) if why is None else {}).items():
                 marks.setdefault(ids[id], {})[control.column] = mark
         rows = run.query("SELECT number, subsets FROM questions")
@@ -351,7 +351,7 @@ def tell_controls(folder: Path) -> bool:
         }
         with closing(AnswerWriter(folder, run.meta["fingerprint"])) as writer:
             writer.write_subsets(subsets)
-            writer.set_meta(controls=found)
+            writer.set_meta(controls=comparisons)
     return True
 
 
@@ -364,13 +364,13 @@ def _controls_of(folder: Path, stack: ExitStack) -> Iterator[tuple[Control, Run]
             yield control, run
 
 
-def _unlike(given: Mapping[str, Any], under: Mapping[str, Any]) -> str | None:
+def _mismatch(controlled: Mapping[str, Any], under: Mapping[str, Any]) -> str | None:
     """Why a run cannot be compared with one of its controls; None if it can."""
-    if given.get("state") != "finished" or under.get("state") != "finished":
+    if controlled.get("state") != "finished" or under.get("state") != "finished":
         return "one of the two is not finished"
-    both = [meta["fingerprint"] for meta in (given, under)]
-    asked = [{name: value for name, value in one["asked"].items() if name not in _MAY_DIFFER} for one in both]
-    other = [name for name in {**asked[0], **asked[1]} if asked[0].get(name) != asked[1].get(name)]
+    both = [meta["fingerprint"] for meta in (controlled, under)]
+    requests = [{name: value for name, value in one["asked"].items() if name not in _MAY_DIFFER} for one in both]
+    other = [name for name in {**requests[0], **requests[1]} if requests[0].get(name) != requests[1].get(name)]
     if other:
         return f"the two were asked with another {', another '.join(other)}"
     return None if both[0].get("scored") == both[1].get("scored") else "the two were scored by other rules"

@@ -47,4 +47,4 @@ def _data(one: Benchmark) -> str | None:
         revision = one.questions(limit=1).revision if one.data.path is not None else None
     except UserError:
         return None
-    return data_hash({**one.asked, "revision": revision})
+    return data_hash({**one.request_facts, "revision": revision})

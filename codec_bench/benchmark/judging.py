@@ -20,20 +20,20 @@ from typing import Any
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.own_process import load_apart
-from codec_bench.benchmark.asking.sending import Answering, AskAll
+from codec_bench.benchmark.asking.sending import Answering, SendRequests
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.baselines import Baseline
 from codec_bench.benchmark.judge.metric import (
     FINISHES,
-    Beside,
+    Alternative,
     JudgeMetric,
     id_of,
     is_judge_metric,
     load_judge_metric,
     published_judge,
 )
-from codec_bench.benchmark.judge.published import ASKS_AGAIN, MOST_ASKED
-from codec_bench.benchmark.judge.spoken_answers import doubt_of
+from codec_bench.benchmark.judge.published import ASKS_AGAIN, MOST_REQUESTS
+from codec_bench.benchmark.judge.spoken_answers import warning_of
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading import Unparsed, load_steps
 from codec_bench.benchmark.reading.base import TRUNCATED
@@ -65,7 +65,7 @@ async def judge_all(
     writer: AnswerWriter,
     metrics: Mapping[str, JudgeMetric],
     judge: Model,
-    ask_all: AskAll,
+    send_requests: SendRequests,
     progress: Callable[[int, int, int], None],
     seed: int,
     baseline: Baseline | None = None,
@@ -76,7 +76,7 @@ async def judge_all(
         run, writer: the record, for reading and for writing.
         metrics: the metrics whose numbers are the judge's verdicts, by name.
         judge: the model, started.
-        ask_all: sends requests to the judge, as many at once as it takes.
+        send_requests: sends requests to the judge, as many at once as it takes.
         progress: called with (verdicts in the record, verdicts wanted, failed).
         seed: the run's seed, for what the judge draws.
         baseline: whose answers stand beside, for rubrics that prefer one of two.
@@ -87,14 +87,14 @@ async def judge_all(
     first: dict[str, str] = {}
     for name, metric in metrics.items():
         unreadable = ASKS_AGAIN.get(metric.rubric.reply)
-        asked = judge if unreadable is None else AskedAgain(judge, unreadable, MOST_ASKED)
+        repeating = judge if unreadable is None else RepeatingJudge(judge, unreadable, MOST_REQUESTS)
         # Rubrics that differ in nothing but how replies are read or combined share the replies, which the scores of the
         # first hold.
         question = metric.rubric.model_copy(
             update={"reply": "rating" if unreadable is None else metric.rubric.reply, "combine": "mean"}
         ).digest
         verdicts = _Verdicts(run, writer, name, metric, progress, seed, first.setdefault(question, name), baseline)
-        await verdicts.run(asked, ask_all)
+        await verdicts.run(repeating, send_requests)
 
 
 class _Verdicts:
@@ -123,14 +123,16 @@ class _Verdicts:
         self._last_write = perf_counter()
         self._done = self._failed = self._total = 0
 
-    async def run(self, judge: Model, ask_all: AskAll) -> None:
+    async def run(self, judge: Model, send_requests: SendRequests) -> None:
         """Asks for the verdicts that are missing."""
         answered = self._writer.answered()
         there = self._writer.scored(self._name)
         self._done, self._total = len(there), len(answered)
-        kept = partial(self._write, force=judge.charges)
+        store_verdict = partial(self._write, force=judge.charges)
         try:
-            async with aclosing(ask_all(judge, self._requests(set(answered) - there), kept=kept)) as replies:
+            async with aclosing(
+                send_requests(judge, self._requests(set(answered) - there), on_stored=store_verdict)
+            ) as replies:
                 async for request, response in replies:
                     exchange, expected, responses = self._waiting[id_of(request)]
                     responses[request.id] = response
@@ -154,33 +156,33 @@ class _Verdicts:
             sound = _clip(exchange.answer_path)
             earlier = [_clip(path) for _, path in exchange.turns] if self._metric.rubric.hears == "every" else []
             try:
-                asked = self._asked(exchange, self._answer(exchange, reading), sound, earlier)
+                requests = self._requests_of(exchange, self._answer(exchange, reading), sound, earlier)
             except UserError as error:  # the rubric names a column that this question does not have
-                asked = Score.failed(error.message, self._metric.protocol)
-            if isinstance(asked, Score):
-                self._take(exchange, asked)
+                requests = Score.failed(error.message, self._metric.protocol)
+            if isinstance(requests, Score):
+                self._take(exchange, requests)
                 continue
             if sound is not None and self._metric.rubric.hears:
-                heard = [one for one in (*earlier, sound) if one is not None]
-                doubts = (_doubt_of(one, exchange) for one in heard)
+                clips = [one for one in (*earlier, sound) if one is not None]
+                doubts = (_warning_of(one, exchange) for one in clips)
                 self._doubts[exchange.question.number] = next(filter(None, doubts), None)
             held = there.get(exchange.question.id, {})
-            said = held.get("replies", ())
-            if len(said) == len(asked):
-                keys = sorted(request.id for request in asked)
+            stored_replies = held.get("replies", ())
+            if len(stored_replies) == len(requests):
+                keys = sorted(request.id for request in requests)
                 replies = {
                     key: Response(text=text, finish=end, cached=True)
-                    for key, text, end in zip(keys, said, held.get(FINISHES) or [None] * len(said))
+                    for key, text, end in zip(keys, stored_replies, held.get(FINISHES) or [None] * len(stored_replies))
                 }
-                score = self._metric.score(self._answer(exchange, reading), len(asked), replies)
+                score = self._metric.score(self._answer(exchange, reading), len(requests), replies)
                 if served := held.get(CALLS, {}).get("served"):
                     score = replace(score, detail={**score.detail, CALLS: {**score.detail[CALLS], "served": served}})
                 self._take(exchange, score)
                 continue
-            self._waiting[exchange.question.id] = (exchange, len(asked), {})
-            yield from asked
+            self._waiting[exchange.question.id] = (exchange, len(requests), {})
+            yield from requests
 
-    def _asked(
+    def _requests_of(
         self, exchange: Exchange, answer: Answer, sound: Clip | None, earlier: Sequence[Clip | None]
     ) -> list[Request] | Score:
         """The requests about one answer, with the baseline's answer beside it where the rubric prefers one of two."""
@@ -190,17 +192,19 @@ class _Verdicts:
             return metric.requests(answer, sound, self._seed, earlier=earlier)
         if self._baseline is not None and self._baseline.folder.resolve() == self._run.folder.resolve():
             return Score.refused(Diagnostic("is_baseline"), metric.protocol)
-        beside = None
+        alternative = None
         if self._baseline is not None:
-            if (beside := self._baseline.of(exchange)) is None:
+            if (alternative := self._baseline.of(exchange)) is None:
                 return Score.refused(Diagnostic("baseline_without_answer"), metric.protocol)
         elif column == "audio":
-            beside = Beside("", None if exchange.audio_path is None else Clip(str(check_sound(exchange.audio_path))))
+            alternative = Alternative(
+                "", None if exchange.audio_path is None else Clip(str(check_sound(exchange.audio_path)))
+            )
         elif column is not None and isinstance(text := answer.fields.get(column), str):
-            beside = Beside(text)
+            alternative = Alternative(text)
         elif column is not None:
             return Score.refused(Diagnostic("no_text_in_column", column=column), metric.protocol)
-        return metric.requests(answer, sound, self._seed, beside)
+        return metric.requests(answer, sound, self._seed, alternative)
 
     def _answer(self, exchange: Exchange, reading: Reading) -> Answer:
         """The answer as the judge sees it."""
@@ -213,13 +217,13 @@ class _Verdicts:
         """
         reading = exchange.reading or Reading(None, None, Diagnostic("not_read"))
         official, text = self._metric.is_official, exchange.answer.text
-        said = None if text is None else answer_text(text, whole=official)
+        text_now = None if text is None else answer_text(text, whole=official)
         if self._metric.rubric.hears and exchange.answer_path is not None and reading.parsed is None:
-            return replace(reading, parsed=reading.transcript or said or "", reason=None)
+            return replace(reading, parsed=reading.transcript or text_now or "", reason=None)
         truncated = reading.code == TRUNCATED and not official
         if not self._metric.reads_raw or exchange.answer.status != "ok" or truncated:
             return self._official_reading(exchange, reading) if official else reading
-        whole = reading.transcript or said
+        whole = reading.transcript or text_now
         return replace(reading, parsed=whole, reason=None if whole is not None else Diagnostic("no_text"))
 
     def _official_reading(self, exchange: Exchange, reading: Reading) -> Reading:
@@ -236,9 +240,9 @@ class _Verdicts:
         return replace(reading, parsed=parsed.text, reason=None, code=None)
 
     def _take(self, exchange: Exchange, score: Score) -> None:
-        doubt = self._doubts.pop(exchange.question.number, None)
-        if doubt is not None and score.status == "ok":
-            score = replace(score, detail={**score.detail, "flag": doubt})
+        warning = self._doubts.pop(exchange.question.number, None)
+        if warning is not None and score.status == "ok":
+            score = replace(score, detail={**score.detail, "flag": warning})
         if score.status != "ok":
             self._failed += 1
             # A question that the rubric does not fit, or that no answer is right to, was answered neither well nor
@@ -262,7 +266,7 @@ def _clip(path: Path | None) -> Clip | None:
     return None if path is None else Clip(str(check_sound(path)))
 
 
-def _doubt_of(sound: Clip, exchange: Exchange) -> str | None:
+def _warning_of(sound: Clip, exchange: Exchange) -> str | None:
     """What is wrong with a spoken answer before the judge hears it; None also where a sound cannot be read, which the
     judge is told.
     """
@@ -271,12 +275,12 @@ def _doubt_of(sound: Clip, exchange: Exchange) -> str | None:
     except AudioError:
         question = None
     try:
-        return doubt_of(sound.read(), question)
+        return warning_of(sound.read(), question)
     except AudioError:
         return None
 
 
-class AskedAgain(Model):
+class RepeatingJudge(Model):
     """Puts the same request to a judge until its reply can be read. The last reply counts, whatever it is.
 
     A call that fails is not repeated here: models repeat failed calls themselves.
@@ -333,17 +337,17 @@ async def judge_at_once(
     judges = labelled_judges(request)
     cache = ResponseCache.of_user() if request.running.cache else None
     several = len(judges) > 1
-    told = _Told(request, f"{name}: judging" + (f" by {len(judges)} judges" if several else ""))
+    progress = _Progress(request, f"{name}: judging" + (f" by {len(judges)} judges" if several else ""))
     untold: dict[str, dict[str, str]] = {label: {} for label in judges}
 
-    async def ask(label: str, asked: str) -> None:
-        options, by = request.options.get(asked), f" by {label}" if several else ""
+    async def ask(label: str, judge_name: str) -> None:
+        options, by = request.options.get(judge_name), f" by {label}" if several else ""
         if not request.terms.anyway:
-            check_served(asked, options)
-        judge = load_apart(asked, options, request.running.device)
+            check_served(judge_name, options)
+        judge = load_apart(judge_name, options, request.running.device)
         try:
-            judge.set_waiting(lambda said: told.waits(f"{by.strip()} {said}".strip()), patient=request.terms.wait)
-            own = {"code": code_hash(asked)} if is_own_code(asked) else {}
+            judge.set_waiting(lambda text: progress.waits(f"{by.strip()} {text}".strip()), patient=request.terms.wait)
+            own = {"code": code_hash(judge_name)} if is_own_code(judge_name) else {}
             answering = Answering(
                 judge,
                 lambda: started_model(judge),
@@ -357,61 +361,63 @@ async def judge_at_once(
             )
             await answering.start()
             mine = {n: m for n, m in scheme.judged.items() if m.judge == label}
-            ask_all = _watched(answering.ask_all, lambda said: told.waits(f"{by.strip()} {said}".strip()))
-            await judge_all(run, writer, mine, judge, ask_all, told.of(label), request.seed, baseline)
+            send_requests = _watched(
+                answering.send_requests, lambda text: progress.waits(f"{by.strip()} {text}".strip())
+            )
+            await judge_all(run, writer, mine, judge, send_requests, progress.of(label), request.seed, baseline)
             untold[label] = {f"{parameter}{by}": why for parameter, why in judge.untold.items()}
         finally:
             await judge.close()
 
     try:
         async with asyncio.TaskGroup() as group:
-            for label, asked in judges.items():
-                group.create_task(ask(label, asked))
+            for label, judge_name in judges.items():
+                group.create_task(ask(label, judge_name))
     except BaseExceptionGroup as errors:  # the first is why the others were stopped
         raise errors.exceptions[0] from None
     finally:
         if tests := {label: known.as_dict() for label in judges if (known := saved_test(label)).parts}:
             writer.set_meta(judge_tests=tests)  # for readers of the record who did not test the judge
-        if found := {parameter: why for one in untold.values() for parameter, why in one.items()}:
-            writer.set_meta(judging={"untold": found})
+        if unstated := {parameter: why for one in untold.values() for parameter, why in one.items()}:
+            writer.set_meta(judging={"untold": unstated})
         if cache is not None:
             cache.close()
 
 
-def _watched(ask_all: AskAll, tell: Callable[[str], None]) -> AskAll:
-    """Asks as `ask_all` does, and tells when the service names another judge, or another state of it, than before."""
+def _watched(send_requests: SendRequests, notify: Callable[[str], None]) -> SendRequests:
+    """Asks as `send_requests` does, and tells when the service names another judge, or another state of it, than before."""
     seen: dict[str, None] = {}
 
-    async def asked(*given: Any, **named: Any) -> AsyncGenerator[tuple[Request, Response], None]:
-        async with aclosing(ask_all(*given, **named)) as replies:
+    async def send(*arguments: Any, **named: Any) -> AsyncGenerator[tuple[Request, Response], None]:
+        async with aclosing(send_requests(*arguments, **named)) as replies:
             async for request, response in replies:
                 if response.state and response.state not in seen:
                     if seen:
-                        tell(f"the service now says that {response.state} judges, and not {' or '.join(seen)}")
+                        notify(f"the service now says that {response.state} judges, and not {' or '.join(seen)}")
                     seen[response.state] = None
                 yield request, response
 
-    return asked
+    return send
 
 
-def judges_told(wanted: Sequence[Benchmark], request: BenchmarkRequest) -> list[str]:
+def judge_notices(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> list[str]:
     """What is to be known of the judges before they are paid: how each did in its test, and until when it is served."""
-    told: dict[str, None] = {}
-    named = dict.fromkeys(name for one in wanted for name in one.metrics if is_judge_metric(name))
+    notices: dict[str, None] = {}
+    named = dict.fromkeys(name for one in benchmarks for name in one.metrics if is_judge_metric(name))
     for label, judge in labelled_judges(request).items():
         for name in named:
             metric = load_judge_metric(name, label)
             words = f"the judge {label} for {name}: {metric.tested}"
             untested = f"; codec-bench judge check {judge} tests it" if metric.tested.severity == "warning" else ""
-            told[words + untested] = None
+            notices[words + untested] = None
             if (published := published_judge(name)) is not None:
-                told[f"the published numbers of {name} are by the judge {': '.join(published)}"] = None
+                notices[f"the published numbers of {name} are by the judge {': '.join(published)}"] = None
         if ends := served_words(judge):
-            told[f"the judge {label}: {ends}"] = None
-    return list(told)
+            notices[f"the judge {label}: {ends}"] = None
+    return list(notices)
 
 
-class _Told:
+class _Progress:
     """Tells the progress of all judges together, and that one of them waits for its service."""
 
     def __init__(self, request: BenchmarkRequest, stage: str) -> None:
@@ -421,11 +427,11 @@ class _Told:
     def of(self, label: str) -> Callable[[int, int, int], None]:
         """Takes (verdicts in the record, verdicts wanted, failed) of one judge."""
 
-        def tell(done: int, total: int, failed: int) -> None:
+        def notify(done: int, total: int, failed: int) -> None:
             self._counts[label] = (done, total, failed)
             self._progress(self._stage, *self._sums(), 0.0)
 
-        return tell
+        return notify
 
     def waits(self, sentence: str) -> None:
         """Shows a sentence beside the stage until the next verdicts are written."""

@@ -83,7 +83,7 @@ class BenchmarkRequest:
         control: what is given in place of the sound or the question. controls: whether the useful ones are run beside.
         baseline: whose answers rubrics that compare two are given, as it was named, or None. baseline_model: the name
             of that model in the record, if it is one of the command.
-        models, given: the models as they were named, and all options as they were given, for the record.
+        models, set_options: the models as they were named, and all options as they were given, for the record.
         arguments: all options of the command with their values, for the record.
     """
 
@@ -96,7 +96,7 @@ class BenchmarkRequest:
     options: Mapping[str, Mapping[str, Any]]
     running: Running
     models: Sequence[str] = ()
-    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    set_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     terms: Terms = Terms()
     by: Sequence[str] = ()
     repeats: int = 1
@@ -123,7 +123,7 @@ def safe(name: str) -> str:
 @contextmanager
 def writing(
     folder: Path,
-    asked: Mapping[str, Any],
+    request: Mapping[str, Any],
     scored: Mapping[str, Any],
     *,
     shard: str | None = None,
@@ -134,7 +134,7 @@ def writing(
 
     Args:
         folder: the run folder.
-        asked: everything that changes an answer.
+        request: everything that changes an answer.
         scored: everything that changes a score.
         shard: which part of the questions the run takes; None for all.
         rescore: whether to drop the scores of the record.
@@ -142,8 +142,8 @@ def writing(
     Raises:
         RunMismatch: the record was begun with other questions, another model or other rules of scoring.
     """
-    fingerprint = {"asked": asked, "scored": scored, **({"shard": shard} if shard is not None else {})}
-    made = not (folder / DATABASE).exists()
+    fingerprint = {"asked": request, "scored": scored, **({"shard": shard} if shard is not None else {})}
+    is_new = not (folder / DATABASE).exists()
     writer = AnswerWriter(folder, fingerprint, replacing=("scored",) if rescore else ())
     unused = False
     try:
@@ -151,7 +151,7 @@ def writing(
             writer.delete_scores()
         yield writer
     except UserError:
-        unused = made and not writer.has_requests()
+        unused = is_new and not writer.has_requests()
         raise
     finally:
         writer.close()
@@ -166,8 +166,8 @@ def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkReq
     gpu = has_gpu(request.running.device)
     own = {name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.own_steps.items()}
     labels = list(labelled_judges(request))
-    beside = label_of(request.baseline, request.baseline_model, one.name)
-    return Scheme.of([*answer_steps, *steps_on(one.process, gpu=gpu)], own, labels, beside)
+    baseline = label_of(request.baseline, request.baseline_model, one.name)
+    return Scheme.of([*answer_steps, *steps_on(one.process, gpu=gpu)], own, labels, baseline)
 
 
 def labelled_judges(request: BenchmarkRequest) -> dict[str, str]:
@@ -176,15 +176,15 @@ def labelled_judges(request: BenchmarkRequest) -> dict[str, str]:
     Raises:
         UserError: two of them are the same.
     """
-    found: dict[str, str] = {}
+    judges: dict[str, str] = {}
     for judge in request.judges:
         label = judge_label(judge, request.options.get(judge))
-        if label in found:
+        if label in judges:
             raise UserError(
-                f"the judges '{found[label]}' and '{judge}' are the same one", hint="name each judge once in --judge"
+                f"the judges '{judges[label]}' and '{judge}' are the same one", hint="name each judge once in --judge"
             )
-        found[label] = judge
-    return found
+        judges[label] = judge
+    return judges
 
 
 def judge_label(judge: str, options: Mapping[str, Any] | None = None) -> str:
@@ -197,12 +197,14 @@ def judge_label(judge: str, options: Mapping[str, Any] | None = None) -> str:
     Args:
         judge: as it was named. options: its options beside its config.
     """
-    given = dict(options or {})
-    told = {name: value for name, value in given.items() if name.partition(".")[0] == "parameters"}
-    served = f":{given['model']}" if given.get("model") else ""
-    set_to = f"-{hashlib.blake2b(json.dumps(told, sort_keys=True, default=str).encode(), digest_size=4).hexdigest()}"
+    settings = dict(options or {})
+    parameters = {name: value for name, value in settings.items() if name.partition(".")[0] == "parameters"}
+    served = f":{settings['model']}" if settings.get("model") else ""
+    set_to = (
+        f"-{hashlib.blake2b(json.dumps(parameters, sort_keys=True, default=str).encode(), digest_size=4).hexdigest()}"
+    )
     # The name of a metric may end with a label, and has no other brackets and no second '@'.
-    return _UNFIT.sub("_", f"{_judge_name(judge)}{served}{set_to if told else ''}")
+    return _UNFIT.sub("_", f"{_judge_name(judge)}{served}{set_to if parameters else ''}")
 
 
 def _judge_name(judge: str) -> str:
@@ -220,8 +222,8 @@ def scored(one: Benchmark, scheme: Scheme, request: BenchmarkRequest) -> dict[st
     judges = {}
     if scheme.judged:
         for label, name in labelled_judges(request).items():
-            made = load_model(name, request.options.get(name), device=request.running.device)
-            judges[label] = dict(made.identity)
+            model = load_model(name, request.options.get(name), device=request.running.device)
+            judges[label] = dict(model.identity)
     return {**one.scored, **scheme.identity(), "judges": judges}
 
 

@@ -34,7 +34,7 @@ class Outcome:
 
     folder: Path
     runs: Mapping[tuple[str, str], Run]
-    left_out: tuple[tuple[str, str, str], ...] = ()
+    excluded: tuple[tuple[str, str, str], ...] = ()
     previews: tuple[Preview, ...] = ()
     controls: Mapping[tuple[str, str, str], Run] = field(default_factory=dict)
 
@@ -96,8 +96,8 @@ def write_overview(outcome: Outcome) -> None:
                 f"'{written}' is not the summary of a run: {type(error).__name__}: {error}",
                 hint="delete it and run its command again",
             ) from error
-    left_out = [{"benchmark": b, "model": m, "reason": why} for b, m, why in outcome.left_out]
-    write_json(outcome.folder / "summary.json", {"schema": 1, "benchmarks": rows, "left_out": left_out})
+    excluded = [{"benchmark": b, "model": m, "reason": why} for b, m, why in outcome.excluded]
+    write_json(outcome.folder / "summary.json", {"schema": 1, "benchmarks": rows, "left_out": excluded})
 
 
 def metrics_of(row: Mapping[str, Any]) -> dict[str, MetricSummary]:

@@ -49,23 +49,25 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, p
     baseline = baseline_of(request.baseline, own, one.name)
     folder = run_folder(folder, one.name, model, request.control)
     if not (folder / DATABASE).is_file():
-        beside = sorted(p.parent.name for p in folder.parent.glob(f"*/{DATABASE}"))
+        siblings = sorted(p.parent.name for p in folder.parent.glob(f"*/{DATABASE}"))
         hint = (
-            f"there are answers of {', '.join(beside)}"
-            if beside
+            f"there are answers of {', '.join(siblings)}"
+            if siblings
             else "run the phase 'answers' first, or name its folder"
         )
         raise UserError(f"'{folder}' holds no answers to score", hint=hint)
     with closing(Run(folder)) as run:
         meta, systems = run.meta, run.systems
         by = {"by": list(grouped(run, request.by))} if request.by else {}
-    begun = meta["fingerprint"]
+    recorded = meta["fingerprint"]
     scheme = scheme_of(one, meta.get("answer_steps", ()), request)
     rules = scored(one, scheme, request)
     # The writer is closed last. If it were closed while the record is still open for reading, SQLite's side files
     # would stay.
     with (
-        writing(folder, begun.get("asked", {}), rules, shard=_shard(begun, request), rescore=request.rescore) as writer,
+        writing(
+            folder, recorded.get("asked", {}), rules, shard=_shard(recorded, request), rescore=request.rescore
+        ) as writer,
         closing(Run(folder)) as run,
     ):
         finished = {number for _, number in writer.begin(systems, scheme.facts(), ())}
@@ -78,12 +80,14 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, p
             for name in scheme.judged:
                 writer.delete_failed_scores(name)
         todo = sorted(set(writer.answered()) - finished)
-        tell = lambda phase, done, failed, audio_s: request.running.progress(  # noqa: E731
+        notify = lambda phase, done, failed, audio_s: request.running.progress(  # noqa: E731
             f"{one.name}: {phase}", len(finished) + done, len(finished) + len(todo), failed, audio_s
         )
         started = perf_counter()
         opened = partial(working_engine, running=request.running, folder=folder)
-        timed = score_all(run, writer, scheme, todo, request.options, opened, tell, gpu=has_gpu(request.running.device))
+        timed = score_all(
+            run, writer, scheme, todo, request.options, opened, notify, gpu=has_gpu(request.running.device)
+        )
         score_sets(run, writer, scheme)
         if scheme.judged:
             asyncio.run(judge_at_once(run, writer, scheme, request, purse, one.name, baseline))
@@ -95,7 +99,7 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, p
         writer.set_meta(state="finished", finished=datetime.now(UTC).isoformat(timespec="seconds"))
 
 
-def _measure(run: Run, writer: AnswerWriter, tell: Callable[[int, int, int, float], None]) -> None:
+def _measure(run: Run, writer: AnswerWriter, notify: Callable[[int, int, int, float], None]) -> None:
     """Notes how long the questions' sounds are, where the record does not say it; a sound that cannot be read is left
     out.
 
@@ -106,7 +110,7 @@ def _measure(run: Run, writer: AnswerWriter, tell: Callable[[int, int, int, floa
     )
     failed, seconds = 0, 0.0
     for start in range(0, len(unknown), MEASURED_AT_ONCE):
-        found = []
+        lengths = []
         for number, path in unknown[start : start + MEASURED_AT_ONCE]:
             try:
                 sound = Audio.read(path)
@@ -114,11 +118,11 @@ def _measure(run: Run, writer: AnswerWriter, tell: Callable[[int, int, int, floa
                 failed += 1
                 continue
             seconds += sound.duration_s
-            found.append((number, sound.duration_s, sound.sample_rate_hz, sound.channels))
-        writer.write_lengths(found)
-        tell(min(start + MEASURED_AT_ONCE, len(unknown)), len(unknown), failed, seconds)
+            lengths.append((number, sound.duration_s, sound.sample_rate_hz, sound.channels))
+        writer.write_lengths(lengths)
+        notify(min(start + MEASURED_AT_ONCE, len(unknown)), len(unknown), failed, seconds)
 
 
-def _shard(begun: Mapping[str, Any], request: BenchmarkRequest) -> str | None:
+def _shard(recorded: Mapping[str, Any], request: BenchmarkRequest) -> str | None:
     """Which part of the questions was asked, by the record; another one that is asked for now is refused by its writer."""
-    return begun.get("shard") if request.shard is None else str(request.shard)
+    return recorded.get("shard") if request.shard is None else str(request.shard)

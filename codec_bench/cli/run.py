@@ -74,7 +74,7 @@ def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool
         row["failures"]["items"] or row["failures"]["scores"] or (row["answers"] or {}).get("failed")
         for row in overview["benchmarks"]
     )
-    return failed or empty or bool(outcome.left_out)
+    return failed or empty or bool(outcome.excluded)
 
 
 def _print_previews(outcome: Outcome, as_json: bool) -> None:
@@ -84,7 +84,7 @@ def _print_previews(outcome: Outcome, as_json: bool) -> None:
         sys.stdout.write(f"{one.benchmark} with {one.model}: {one.cost}\n")
         for number, content in enumerate(one.requests, 1):
             sys.stdout.write(f"\nrequest {number}\n{content}\n")
-    for benchmark, model, reason in outcome.left_out:
+    for benchmark, model, reason in outcome.excluded:
         talk(f"left out: {benchmark} with {model}: {reason}")
 
 
@@ -126,7 +126,7 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
         _print_row(row, out)
     for note in judge_notes(named):
         talk(note)
-    for benchmark, model, reason in outcome.left_out:
+    for benchmark, model, reason in outcome.excluded:
         talk(f"left out: {benchmark} with {model}: {reason}")
     pages = [page for page in {run.folder / PAGE: None for run in outcome.runs.values()} if page.is_file()]
     pages_text = f"; page: {pages[0]}" if len(pages) == 1 else f", with {len(pages)} pages" if pages else ""

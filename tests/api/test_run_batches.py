@@ -146,7 +146,7 @@ def ask(tmp_path, monkeypatch, service):
         )  # fmt: skip
         for done in outcome.runs.values():
             done.close()
-        return [why for _, _, why in outcome.left_out], run_folder(tmp_path / out, "mine", "openai-chat")
+        return [why for _, _, why in outcome.excluded], run_folder(tmp_path / out, "mine", "openai-chat")
 
     return run
 

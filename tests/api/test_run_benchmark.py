@@ -182,7 +182,7 @@ def overview(folder):
 def test_both_phases_from_questions_to_numbers(tmp_path, define, ask):
     outcome, asked = ask(define())
     assert asked == ["a1", "a2", "a3", "a4", "a5"], "a6 has nothing to ask"
-    assert list(outcome.runs) == [("mine", "echo")] and outcome.left_out == ()
+    assert list(outcome.runs) == [("mine", "echo")] and outcome.excluded == ()
     folder = mine(tmp_path / "out")
     assert {p.name for p in folder.iterdir()} == {"run.sqlite", "run.lock", "run.seal", "run.json", "summary.json"}
     found = numbers(folder)
@@ -600,7 +600,7 @@ def test_a_model_without_a_voice_is_left_out_and_said_so(tmp_path, define, ask):
     text, spoken = define(), define("spoken", rows=[], **SPOKEN)
     outcome, asked = ask(f"{text},{spoken}")
     assert len(asked) == 5 and list(outcome.runs) == [("mine", "echo")]
-    ((benchmark, model, why),) = outcome.left_out
+    ((benchmark, model, why),) = outcome.excluded
     assert (benchmark, model) == ("spoken", "echo") and "needs answers in audio" in why and "gives text" in why
     assert overview(tmp_path / "out")["left_out"] == [{"benchmark": "spoken", "model": "echo", "reason": why}]
     with pytest.raises(UserError, match="'spoken' needs answers in audio"):

@@ -28,7 +28,7 @@ from codec_bench.apps.site.boards import boards_of
 from codec_bench.apps.site.records import _shortened, describe_run
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import load_benchmark
-from codec_bench.benchmark.controls import given
+from codec_bench.benchmark.controls import apply_control
 from codec_bench.benchmark.run_request import run_folder
 from codec_bench.errors import UserError
 from codec_bench.report.controls.rows import beyond_notes
@@ -329,7 +329,7 @@ def test_ten_minutes_are_shuffled_in_bounded_memory():
     wav = io.BytesIO()
     soundfile.write(wav, (np.arange(count) // step).astype(np.int16), rate, format="WAV")
     request = Request("a", (Message("user", (Clip(wav.getvalue(), "a"), "What is it?")),))
-    asked = given(request, Control("shuffled"), 0, "a", lambda: request)
+    asked = apply_control(request, Control("shuffled"), 0, "a", lambda: request)
     tracemalloc.start()
     try:
         shuffled = asked.messages[0].content[0].read().samples[0]
@@ -342,7 +342,9 @@ def test_ten_minutes_are_shuffled_in_bounded_memory():
     # Each piece is there once and whole: in another order, with nothing between.
     assert sorted(pieces) == list(range(1201)) and pieces != sorted(pieces)
     assert np.array_equal(np.bincount(np.rint(shuffled * 32768).astype(int)), [step] * 1200 + [count - 1200 * step])
-    again = given(request, Control("shuffled"), 0, "a", lambda: request).messages[0].content[0].read().samples[0]
+    again = (
+        apply_control(request, Control("shuffled"), 0, "a", lambda: request).messages[0].content[0].read().samples[0]
+    )
     assert np.array_equal(shuffled, again)
 
 
@@ -351,7 +353,7 @@ def test_every_sound_is_at_one_level(gain, silent):
     """The RMS is that of the noise whatever the sound's was, and the waveform is the same but for one factor."""
     samples = (gain * np.random.default_rng(3).standard_normal((2, 16_000)).clip(-2, 2)).astype(np.float32)
     request = Request("a", (Message("user", (Clip(Audio(samples, 16_000)),)),))
-    (part,) = given(request, Control("level"), 0, "a", lambda: request).messages[0].content
+    (part,) = apply_control(request, Control("level"), 0, "a", lambda: request).messages[0].content
     heard = part.read().samples
     rms = np.sqrt(np.mean(heard.astype(float) ** 2))
     assert rms == pytest.approx(0.0 if silent else 0.05, rel=2e-3)

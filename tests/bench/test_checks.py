@@ -372,7 +372,7 @@ def test_endpoint(bench, monkeypatch, right):
 
     model = SimpleNamespace(start=nothing, close=nothing)
     monkeypatch.setattr(module, "load_model", lambda *args: model)
-    monkeypatch.setattr(module, "ask_all", ask_all)
+    monkeypatch.setattr(module, "send_requests", ask_all)
     requests = [SimpleNamespace(id=f"q{n}") for n in range(3)]
     (passes if right else fails)(lambda: asyncio.run(module.ask("http://localhost", requests)))
 

@@ -74,12 +74,12 @@ RUN = "eval --codec g711-ulaw --data embedded --metrics si_sdr --limit 2 --no-ca
 REVERSED = """
 import numpy as np
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.controls import given
+from codec_bench.benchmark.controls import apply_control
 from codec_bench.stats.controls import Control
 from codec_bench.types import Audio, Message, Request
 asked = Request('a', (Message('user', ('?', Clip(Audio(np.arange(4, dtype='f4') / 8, 8000)))),))
 control = Control('reversed')
-print(control.words, given(asked, control, 0, 'a', lambda: asked).messages[0].content[1].read().samples.tolist())
+print(control.words, apply_control(asked, control, 0, 'a', lambda: asked).messages[0].content[1].read().samples.tolist())
 """
 
 

@@ -91,7 +91,7 @@ def test_speakers_are_read_where_the_data_name_them(questions_of, name):
     first, second, nobody = speakers[:3]
     assert first and second and first != second and nobody is None
     assert speakers[:3] == speakers[3:6]
-    assert "speaker" not in miniature.load(name).asked["data"]["optional"]
+    assert "speaker" not in miniature.load(name).request_facts["data"]["optional"]
 
 
 @pytest.mark.parametrize("row", UPSTREAM, ids=lambda row: row["name"])
@@ -251,7 +251,7 @@ def test_a_right_answer_scores_best_and_a_wrong_or_empty_one_does_not(name, ques
         except (MissingExtra, MissingResource):
             continue
         if (
-            metric.hears or metric_name == "withheld"
+            metric.sound_metrics or metric_name == "withheld"
         ):  # heard sounds are tried in test_runs.py; withheld answers have no number
             continue
         chain = load_steps(own if own is not None else [*prompt.process, *benchmark.process])

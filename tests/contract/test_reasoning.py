@@ -37,7 +37,9 @@ def rules_of(benchmark, prompt):
             continue
         metric = {**scheme.alone, **scheme.sets}[name]
         chain = scheme.chain_of(name)
-        if not metric.hears and name != "withheld" and chain.recogniser is None:  # nobody hears a mark of reasoning
+        if (
+            not metric.sound_metrics and name != "withheld" and chain.recogniser is None
+        ):  # nobody hears a mark of reasoning
             yield metric, chain
 
 

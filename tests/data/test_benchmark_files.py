@@ -210,7 +210,7 @@ def test_rows_by_their_ids_name_their_sounds_and_the_answer_joins_the_wrong_choi
     assert len(orders) > 1  # the right answer is not always in one place
     again = list(load_benchmark("rul-muchomusic").questions(mirror=tmp_path, limit=2))
     assert [one.fields["choices"] for one in again] == [one.fields["choices"] for one in questions[:2]]
-    assert "answer_among_choices" not in load_benchmark("mmar").asked["data"]
+    assert "answer_among_choices" not in load_benchmark("mmar").request_facts["data"]
 
 
 def test_tags_are_read_from_both_forms_of_table(tmp_path):

@@ -63,4 +63,4 @@ def test_data_that_are_on_no_hub_say_how_they_are_had(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=f"there is no folder '{tmp_path}"):
         load_benchmark("swuggy").questions(mirror=tmp_path)
     # How they are had changes no answer.
-    assert "obtain" not in load_benchmark("swuggy").asked["data"]
+    assert "obtain" not in load_benchmark("swuggy").request_facts["data"]

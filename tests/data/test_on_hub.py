@@ -131,7 +131,7 @@ def test_what_the_hub_has_is_told_and_can_be_pinned(held, hub, served, tmp_path)
     define(tmp_path / "mine", pins="pins.yaml")
     one = load_benchmark(names[1]).data
     assert (one.size, one.revision, one.rows_digest) == (6, COMMIT, told["mine-x"]["rows_digest"])
-    assert one.types == every["columns"] and "types" not in load_benchmark(names[1]).asked["data"]
+    assert one.types == every["columns"] and "types" not in load_benchmark(names[1]).request_facts["data"]
     code, found = held(PROGRAM, json.dumps(names))
     assert [[one["state"] for one in of] for of in found] == [["ok"], ["ok"]]
 

@@ -770,7 +770,7 @@ class Services(Target):
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Takes the bytes for a service's reply."""
-        from codec_bench.benchmark.asking.sending import ask_all
+        from codec_bench.benchmark.asking.sending import send_requests
         from codec_bench.models.endpoints.retries import Again, Denied, Reply, RequestFailed
         from codec_bench.types import Message, Request
 
@@ -797,7 +797,7 @@ class Services(Target):
 
         async def asked() -> Any:
             request = Request("a", (Message("user", ("?",)),), {"text": "?"})
-            async with aclosing(ask_all(model, [request])) as pairs:
+            async with aclosing(send_requests(model, [request])) as pairs:
                 return (await anext(pairs))[1]
 
         answer = asyncio.run(asked())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from codec_bench.apps.building.recipe_spoken import Used
-from codec_bench.benchmark.asking.sending import asked
+from codec_bench.benchmark.asking.sending import send_request
 from codec_bench.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.models.base import Model
@@ -95,7 +95,7 @@ class Asking:
 
     async def _answer(self, model: Model, request: Request) -> Response:
         async with self._started[id(model)][1]:
-            return await asked(model, request)
+            return await send_request(model, request)
 
     def _submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)

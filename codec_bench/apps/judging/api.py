@@ -156,7 +156,7 @@ def judge_check(
                 label, {name: part_test for name, part_test in part_tests.items() if part_test.j.value is not None}
             )
         )
-        if not done.left_out:
+        if not done.excluded:
             mark_finished(run_place.path)
     return JudgeCheck(run_place.path, test, tuple(excluded), _broken(done))
 
@@ -178,7 +178,7 @@ def _ask(
 
 
 def _broken(done: Outcome) -> tuple[tuple[str, str], ...]:
-    return tuple((name, why) for name, _, why in done.left_out)
+    return tuple((name, why) for name, _, why in done.excluded)
 
 
 def _check_counts(per_kind: int, repeats: int) -> None:

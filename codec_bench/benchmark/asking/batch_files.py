@@ -86,13 +86,13 @@ class AnswerFiles:
         """
         if self._places is None:
             self._places = await self._fetched()
-        found: list[Outcome] = []
-        while (key := key_of(request, len(found))) in self._keys:
+        outcomes: list[Outcome] = []
+        while (key := key_of(request, len(outcomes))) in self._keys:
             outcome = self._read(*self._places[key]) if key in self._places else None
             if outcome is None or outcome.status is None:
                 return None
-            found.append(outcome)
-        return found
+            outcomes.append(outcome)
+        return outcomes
 
     async def _fetched(self) -> dict[str, tuple[Path, int]]:
         """The file and place of each request's line."""

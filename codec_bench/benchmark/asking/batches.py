@@ -23,7 +23,7 @@ from time import time
 from typing import Any
 
 from codec_bench.benchmark.asking.batch_files import AnswerFiles, RequestFile, key_of
-from codec_bench.benchmark.asking.sending import Answering, asked, checked
+from codec_bench.benchmark.asking.sending import Answering, checked, send_request
 from codec_bench.errors import AnswersPending, UserError, first_of
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
@@ -55,14 +55,14 @@ class Batched:
         UserError: the model's service has no batch interface.
     """
 
-    def __init__(self, answering: Answering, tell: Callable[[str], None], *, anew: bool = False) -> None:
+    def __init__(self, answering: Answering, notify: Callable[[str], None], *, anew: bool = False) -> None:
         model = answering.model
         if not isinstance(model, BatchableModel):
             raise UserError(
                 f"the model '{model.info.name}' cannot be asked in batches",
                 hint="leave out --batch; OpenAI's chat models and Gemini can be asked in batches",
             )
-        self._model, self._writer, self._tell = model, answering.writer, tell
+        self._model, self._writer, self.notify = model, answering.writer, notify
         self._answering, self._spending = answering, answering.spending
         self._interface: BatchInterface = model.batches()
         entries: list[dict[str, Any]] = list(self._writer.meta(BATCHES) or [])
@@ -74,12 +74,12 @@ class Batched:
         self._held_back = 0
 
     async def ask_some(
-        self, _: Model, requests: Iterable[Request], *, kept: Callable[[], None]
+        self, _: Model, requests: Iterable[Request], *, on_stored: Callable[[], None]
     ) -> AsyncGenerator[tuple[Request, Response | None], None]:
         """Yields every request with its answer, or with None if it waits for one. New requests are submitted.
 
         Args:
-            requests: to be asked. kept: writes what was yielded; called after an answer that was asked for by itself.
+            requests: to be asked. on_stored: writes what was yielded; called after an answer that was asked for by itself.
 
         Raises:
             UserError: the service denies what is asked, or what became of a submission is not known. What was answered
@@ -113,7 +113,7 @@ class Batched:
                     yield request, None
                     continue
                 if response is None and not proven:
-                    response = await self._asked(request)
+                    response = await self._answer_of(request)
                     proven = response is not None and response.attempts > 0
                 elif response is None:
                     response = await self._add(request, next_batch)
@@ -123,7 +123,7 @@ class Batched:
                     await lookup.put(key, request, response)
                 yield request, None if response is None else checked(response)
                 if entry is None and response is not None:
-                    kept()
+                    on_stored()
             await self._submit(next_batch)
 
     def finish(self) -> None:
@@ -164,7 +164,7 @@ class Batched:
             while running := self._running():
                 if self._spending is not None and not self._spending.allows(0):
                     raise UserError(str(self._spending.purse.why), hint=self._spending.purse.hint)
-                self._tell(f"{_batches(len(running))} at the service, next look in {POLL_S:.0f} s")
+                self.notify(f"{_batches(len(running))} at the service, next look in {POLL_S:.0f} s")
                 await asyncio.sleep(POLL_S)
                 for entry in running:
                     self._note(entry, await self._seen(entry))
@@ -202,11 +202,11 @@ class Batched:
         for wait_s in waits_s:
             await asyncio.sleep(wait_s)
             try:
-                found = await self._interface.find(entry["mark"])
+                remote = await self._interface.find(entry["mark"])
             except RequestFailed as end:
                 raise UserError(end.reason, hint="the same command looks again") from None
-            if found is not None:
-                entry |= {"id": found.id, "state": "running"}
+            if remote is not None:
+                entry |= {"id": remote.id, "state": "running"}
                 self._save()
                 return
         if time() - entry["when"] < SETTLED_S:
@@ -227,20 +227,20 @@ class Batched:
         if not file.keys:
             return
         mark = secrets.token_hex(16)
-        self._tell(f"uploading {len(file.keys):,} requests")
+        self.notify(f"uploading {len(file.keys):,} requests")
         entry: dict[str, Any] = {"mark": mark, "state": "submitting", "id": None, "keys": file.keys, "files": []}
         try:
             entry["file"] = await self._interface.upload(file.close(), mark)
         except (RequestFailed, UserError) as error:
-            said = error.message if isinstance(error, UserError) else error.reason
-            raise UserError(f"the batch was not uploaded: {said}", hint=_NO_BATCHES) from None
+            message = error.message if isinstance(error, UserError) else error.reason
+            raise UserError(f"the batch was not uploaded: {message}", hint=_NO_BATCHES) from None
         try:
             entry["when"] = time()
             self._entries.append(entry)
             self._save()
             entry["id"] = (await self._interface.submit(entry["file"], mark)).id
         except Again as again:
-            self._tell(f"{again.reason}; looking whether the batch was taken")
+            self.notify(f"{again.reason}; looking whether the batch was taken")
             await self._settle(entry, LOOKS_S)
         except (RequestFailed, Denied) as no:
             self._entries = [other for other in self._entries if other is not entry]
@@ -252,11 +252,11 @@ class Batched:
             self._save()
         file.begin()
 
-    async def _asked(self, request: Request) -> Response | None:
+    async def _answer_of(self, request: Request) -> Response | None:
         """One answer in the ordinary way; None if a limit is reached."""
         if self._spending is not None and not await self._spending.begin():
             return None
-        response = await asked(self._model, request)
+        response = await send_request(self._model, request)
         if self._spending is not None:
             self._spending.end(response)
         return response
@@ -269,12 +269,12 @@ class Batched:
         waiting = sum(len(entry["keys"]) for entry in self._running()) + len(file.keys)
         if self._spending is not None and not self._spending.allows(waiting + 1, self._interface.share):
             return None
-        heard, body = await asyncio.to_thread(self._model.prepared, request)
-        if isinstance(heard, Response):
-            return heard
+        prepared, body = await asyncio.to_thread(self._model.prepared, request)
+        if isinstance(prepared, Response):
+            return prepared
         try:
             bodies = [await self._model.ready(body)]
-            for part in heard.requests[1:]:
+            for part in prepared.requests[1:]:
                 bodies.append(await self._model.ready(await asyncio.to_thread(self._model.encode, part)))
         except RequestFailed as end:  # a long sound could not be uploaded
             return Response.failed(end.reason)
@@ -289,16 +289,16 @@ class Batched:
         outcomes = await files.outcomes(request)
         if outcomes is None:
             return None
-        heard, _ = await asyncio.to_thread(self._model.prepared, request)
-        if isinstance(heard, Response):
-            return heard
+        prepared, _ = await asyncio.to_thread(self._model.prepared, request)
+        if isinstance(prepared, Response):
+            return prepared
         answers: list[Response] = []
-        for part, outcome in zip(heard.requests, outcomes):
+        for part, outcome in zip(prepared.requests, outcomes):
             answers.append(await self._interface.response(part, outcome, files.batch))
             if answers[-1].status != "ok":
                 break
         try:
-            response = join(answers, heard)
+            response = join(answers, prepared)
         except UserError as error:
             response = Response.failed(error.message)
         if self._spending is not None:

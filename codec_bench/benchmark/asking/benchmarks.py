@@ -20,13 +20,13 @@ from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.batches import Batched, check_no_batches
 from codec_bench.benchmark.asking.canaries import Watch, count_canaries
 from codec_bench.benchmark.asking.estimate import Estimate, estimate_of
-from codec_bench.benchmark.asking.extend import as_begun, grow
+from codec_bench.benchmark.asking.extend import grow, resume_size
 from codec_bench.benchmark.asking.own_process import load_apart
 from codec_bench.benchmark.asking.question_loop import Asking, check_length, shown
 from codec_bench.benchmark.asking.sending import Answering
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.asking.variants import Draws, arranged, check_drawn, with_seed
-from codec_bench.benchmark.controls import Planned, check_control, controlled, given, without_question
+from codec_bench.benchmark.controls import Planned, apply_control, check_control, controlled, without_question
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, Prompt
 from codec_bench.benchmark.run_request import BenchmarkRequest, run_folder, scheme_of, scored, started_model, writing
@@ -55,12 +55,12 @@ _SHOWN = 3
 
 
 async def ask(
-    wanted: Sequence[Planned], name: str, folder: Path, request: BenchmarkRequest, purse: Purse
+    planned: Sequence[Planned], name: str, folder: Path, request: BenchmarkRequest, purse: Purse
 ) -> dict[tuple[str, Control], UserError]:
     """Asks a model the questions of several benchmarks.
 
     Args:
-        wanted: the benchmarks, each with what is given in place of its sound or question.
+        planned: the benchmarks, each with what is given in place of its sound or question.
         name: name of the model.
         folder: folder of all runs.
         request: what the command asked for.
@@ -103,8 +103,8 @@ async def ask(
         return broken
 
     try:
-        broken = await through(wanted)
-        while terms.wait and (left := await _ended(wanted, broken)):
+        broken = await through(planned)
+        while terms.wait and (left := await _ended(planned, broken)):
             broken |= await through(left)
     finally:
         if started:
@@ -114,12 +114,12 @@ async def ask(
     return broken
 
 
-async def _ended(wanted: Sequence[Planned], broken: dict[tuple[str, Control], UserError]) -> list[Planned]:
+async def _ended(planned: Sequence[Planned], broken: dict[tuple[str, Control], UserError]) -> list[Planned]:
     """Waits for the batches of benchmarks; returns the benchmarks whose batches have ended, and takes them out of
     `broken`.
     """
     ended = []
-    for one, control in wanted:
+    for one, control in planned:
         key = one.name, control
         error = broken.get(key)
         if not isinstance(error, AnswersPending) or error.wait is None:
@@ -158,8 +158,8 @@ def _planned(one: Benchmark, model: Model, request: BenchmarkRequest) -> _Plan:
     window_of(one.windows, model.info)
     check_control(request.control, one, prompt, model.info.name)
     orders = partial(arranged, how=choices, seed=request.seed) if choices != AS_WRITTEN else None
-    asked = controlled(questions, request.control, request.seed)
-    drawn = Draws(asked, repeats, prompt.wording_of, orders, rotated=choices == ALL_ROTATIONS)
+    controlled_questions = controlled(questions, request.control, request.seed)
+    drawn = Draws(controlled_questions, repeats, prompt.wording_of, orders, rotated=choices == ALL_ROTATIONS)
     return _Plan(questions, prompt, decoding, repeats, choices, drawn)
 
 
@@ -193,7 +193,7 @@ def preview(one: Benchmark, name: str, request: BenchmarkRequest) -> Preview:
     scheme = _scheme(one, plan.prompt.process, request)
     if scheme is not None and request.phase != "answers":  # what cannot score is found before anything is paid
         scored(one, scheme, request)
-        if scheme.hears:
+        if scheme.reads_sound:
             scheme.plan(request.options, None, gpu=has_gpu(request.running.device))
     estimate = _estimate(one, model, plan, request, {})
     cost = "what that costs is not known: the model has no prices" if estimate is None else estimate.words
@@ -238,21 +238,21 @@ async def _ask_one(
     folder: Path,
     request: BenchmarkRequest,
 ) -> None:
-    begun = _fingerprint_of(folder)
+    recorded = _fingerprint_of(folder)
     plan = _planned(one, model, request)
     questions, prompt, decoding, repeats = plan.questions, plan.prompt, plan.decoding, plan.repeats
     choices, drawn, rotated = plan.choices, plan.drawn, plan.rotated
     scheme = _scheme(one, prompt.process, request)
-    rules = scored(one, scheme, request) if scheme is not None else begun.get("scored", {})
-    asked = {
-        **one.asked, "limit": request.limit, "repeats": repeats, "prompt": prompt.identity, "model": identity, "seed": request.seed, "revision": questions.revision, "decoding": decoding,
+    rules = scored(one, scheme, request) if scheme is not None else recorded.get("scored", {})
+    requested = {
+        **one.request_facts, "limit": request.limit, "repeats": repeats, "prompt": prompt.identity, "model": identity, "seed": request.seed, "revision": questions.revision, "decoding": decoding,
         **({"choices": choices} if choices != AS_WRITTEN else {}), **({CONTROL: request.control.told} if request.control else {}),
     }  # fmt: skip
-    before = as_begun(asked, begun.get("asked", {}), folder)
+    before = resume_size(requested, recorded.get("asked", {}), folder)
     shard = None if request.shard is None else str(request.shard)
     with writing(folder, before, rules, shard=shard, rescore=request.rescore) as writer:
-        if before != asked:
-            grow(writer, drawn, asked)
+        if before != requested:
+            grow(writer, drawn, requested)
         if request.running.retry_failed:
             writer.delete_failed_answers()
         answered = writer.answered()
@@ -260,9 +260,9 @@ async def _ask_one(
         total = 0 if rotated or shard is not None else (questions.total or 0) * repeats
         _describe(writer, one, model, prompt.process, scheme, request, (questions, total or None))
         ways = f" each question in {wordings_text(prompt.wordings)}" if request.prompts == EACH else ""
-        told = _Told(request.running.progress, f"{one.name}: asking{ways}", len(answered), total)
-        model.set_waiting(told.waits, patient=request.terms.wait)
-        told(0, 0, 0.0)
+        progress = _Progress(request.running.progress, f"{one.name}: asking{ways}", len(answered), total)
+        model.set_waiting(progress.waits, patient=request.terms.wait)
+        progress(0, 0, 0.0)
         if (estimate := _estimate(one, model, plan, request, answered)) is not None:
             request.running.on_estimate(f"{one.name} with {model.info.name}: {estimate.words}")
         if (in_rounds := prompt.template.rounds is not None) and request.terms.batch:
@@ -271,7 +271,7 @@ async def _ask_one(
                 hint="leave out --batch",
             )
         answering = opened(writer=writer)
-        batched = Batched(answering, told.waits, anew=request.running.retry_failed) if request.terms.batch else None
+        batched = Batched(answering, progress.waits, anew=request.running.retry_failed) if request.terms.batch else None
         if batched is None:
             check_no_batches(writer)
         keeps = _keeps(
@@ -285,9 +285,11 @@ async def _ask_one(
             _renders(one, prompt, model, request),
             writer,
             lambda number: keeps(number // repeats),
-            answering.ask_all if batched is None else batched.ask_some,
-            told,
-            Watch(model, writer, told.waits, canaries=batched is None and not in_rounds, spending=answering.spending),
+            answering.send_requests if batched is None else batched.ask_some,
+            progress,
+            Watch(
+                model, writer, progress.waits, canaries=batched is None and not in_rounds, spending=answering.spending
+            ),
             in_rounds=in_rounds,
         )
         timings = await asking.run(drawn, answered, request.shard)
@@ -328,18 +330,18 @@ def _renders(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkReq
         return prompt.render(question if control.question == AS_WRITTEN else without_question(question))
 
     def render(question: Question) -> Request:
-        made = plain(question)
+        rendered = plain(question)
         if control:
-            made = given(
-                made, control, seed, question.draw_of or question.id, lambda: plain(question.other or question)
+            rendered = apply_control(
+                rendered, control, seed, question.draw_of or question.id, lambda: plain(question.other or question)
             )
-        made = replace(with_seed(made, seed, question.draw, draws=model.draws), windows=one.windows)
-        return check_length(made, model.info) if one.spec.too_long == "refuse" else made
+        rendered = replace(with_seed(rendered, seed, question.draw, draws=model.draws), windows=one.windows)
+        return check_length(rendered, model.info) if one.spec.too_long == "refuse" else rendered
 
     return render
 
 
-class _Told:
+class _Progress:
     """Tells the progress of asking, and that the model waits for its service.
 
     Args:
@@ -379,8 +381,8 @@ def _fingerprint_of(folder: Path) -> Mapping[str, Any]:
         return {}
     try:
         with closing(Run(folder)) as run:
-            begun: Mapping[str, Any] = run.meta.get("fingerprint") or {}
-            return begun
+            fingerprint: Mapping[str, Any] = run.meta.get("fingerprint") or {}
+            return fingerprint
     except UserError:
         return {}
 
@@ -412,17 +414,17 @@ def _describe(
     answer_steps: Sequence[str],
     scheme: Scheme | None,
     request: BenchmarkRequest,
-    taken: tuple[QuestionStream, int | None],
+    selection: tuple[QuestionStream, int | None],
 ) -> None:
-    """Writes what is asked and how into the record, before the first answer; `taken` are the questions and how many
+    """Writes what is asked and how into the record, before the first answer; `selection` are the questions and how many
     answers.
     """
-    info, (questions, total) = asdict(model.info), taken
+    info, (questions, total) = asdict(model.info), selection
     facts = scheme.facts() if scheme is not None else {}
     writer.begin({model.info.name: {**info, **model.identity, "name": model.info.name}}, facts, ())
     config = {
         "command": "run", "benchmark": one.name, "model": model.info.name, "data": questions.name, "seed": request.seed,
-        "limit": request.limit, "systems": [model.info.name], "metrics": list(one.metrics), "options": dict(request.given),
+        "limit": request.limit, "systems": [model.info.name], "metrics": list(one.metrics), "options": dict(request.set_options),
         "asked": next((typed for typed in request.models if own_name(typed) == model.info.name), model.info.name),
         "mirror": request.data, "judge": ",".join(request.judges) or None,
         **({"repeats": request.repeats} if request.repeats > 1 else {}),
@@ -444,5 +446,5 @@ def _keeps(save_audio: str | int | None, total: int | None, compares: bool) -> C
         return lambda number: True
     if total is None:
         return lambda number: save_audio == "all" or (save_audio != "none" and number < 24)
-    kept = numbers_to_save(save_audio, total)
-    return lambda number: number in kept
+    numbers = numbers_to_save(save_audio, total)
+    return lambda number: number in numbers

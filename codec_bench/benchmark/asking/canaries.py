@@ -19,7 +19,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from codec_bench.benchmark.asking.sending import asked as answer_to
+from codec_bench.benchmark.asking.sending import send_request as answer_to
 from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import UserError
@@ -47,13 +47,13 @@ class Watch:
         self,
         model: Model,
         writer: AnswerWriter,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         every: int | None = None,
         *,
         canaries: bool = True,
         spending: Spending | None = None,
     ) -> None:
-        self._model, self._writer, self._tell = model, writer, tell
+        self._model, self._writer, self.notify = model, writer, notify
         self._every = EVERY if every is None else every
         self._known: dict[str, tuple[Request, str]] = {}
         self._answers, self._since = 0, Counter[tuple[str, str]]()
@@ -85,7 +85,7 @@ class Watch:
             return
         by = response.state
         if by and self._by and by != self._by:
-            self._tell(f"the service now says that {by} answers, and not {self._by}")
+            self.notify(f"the service now says that {by} answers, and not {self._by}")
         self._by = by or self._by
         self._remember(request, response.text)
         self._answers += 1
@@ -97,7 +97,7 @@ class Watch:
         """Asks the canaries again and notes how many answers are the same."""
         if self._off or not self._known:
             return
-        asked, other, usage, unpriced = 0, {}, Counter[str](), 0
+        repeated, other, usage, unpriced = 0, {}, Counter[str](), 0
         for id, (request, text) in self._known.items():
             if self._spending is not None and not await self._spending.begin():
                 break
@@ -105,28 +105,28 @@ class Watch:
             if self._spending is not None:
                 self._spending.end(again)
             if again.status == "ok":
-                asked += 1
+                repeated += 1
                 usage.update(again.usage)
                 unpriced += "cost_usd" not in again.usage
                 if again.text != text:
                     other[id] = (request, again.text or "")
-        if not asked:
+        if not repeated:
             return
         subsets: dict[str, dict[str, int]] = {}
         for (column, value), n in sorted(self._since.items()):
             if n > 0:
                 subsets.setdefault(column, {})[value] = n
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        found = {
-            "when": now, "asked": asked, "same": asked - len(other), "answers": self._answers, "subsets": subsets,
+        comparison = {
+            "when": now, "asked": repeated, "same": repeated - len(other), "answers": self._answers, "subsets": subsets,
             "usage": dict(usage), "unpriced": unpriced,
         }  # fmt: skip
-        self._writer.set_meta(canary=[*self._noted(), found])
+        self._writer.set_meta(canary=[*self._noted(), comparison])
         self._answers, self._since = 0, Counter()
         if other:
             self._known |= other
             self._writer.set_meta(canary_texts={id: text for id, (_, text) in self._known.items()})
-            self._tell(f"{len(other)} of {asked} questions that were asked again got another answer than before")
+            self.notify(f"{len(other)} of {repeated} questions that were asked again got another answer than before")
 
     def _noted(self) -> Sequence[Mapping[str, Any]]:
         return self._writer.meta("canary") or []

@@ -57,8 +57,8 @@ class Estimate:
         )
         what = f"{count:,} question{'' if count == 1 else 's'} with {sound} of sound"
         if not self.least_usd and self.most_usd is None:
-            asked = "the questions" if self.questions is None else what
-            return f"what {asked} will cost cannot be told without knowing {' and '.join(self.unknown)}"
+            subject = "the questions" if self.questions is None else what
+            return f"what {subject} will cost cannot be told without knowing {' and '.join(self.unknown)}"
         if self.questions is None:
             what = f"it is not known how many questions there are; {count:,} of them, with {sound} of sound,"
         what += f" and {self.canaries:,} asked again" if self.canaries else ""

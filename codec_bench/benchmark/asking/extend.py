@@ -22,31 +22,31 @@ from codec_bench.store.answers import AnswerWriter, NewPosition, content_of
 from codec_bench.store.tables import storable
 
 
-def as_begun(asked: Mapping[str, Any], begun: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """What is asked, in the size that the record in the folder was begun with; if there is none, what is asked.
 
     Args:
-        asked: what is asked now. begun: what the record was begun with, or nothing.
+        requested: what is asked now. recorded: what the record was begun with, or nothing.
 
     Raises:
         RunMismatch: fewer questions or fewer draws are asked for than the record was begun with.
     """
-    if not begun:
-        return dict(asked)
-    limit, repeats = begun.get("limit"), begun.get("repeats")
-    smaller = {**asked, "limit": limit, "repeats": repeats}
-    if json.loads(json.dumps(smaller)) != begun:
+    if not recorded:
+        return dict(requested)
+    limit, repeats = recorded.get("limit"), recorded.get("repeats")
+    smaller = {**requested, "limit": limit, "repeats": repeats}
+    if json.loads(json.dumps(smaller)) != recorded:
         return smaller  # something else differs, which the writer of the record tells
-    wanted, draws = asked["limit"], asked["repeats"]
-    if wanted != limit and asked.get(CONTROL, {}).get("sound") == ANOTHER:
+    limit_now, draws = requested["limit"], requested["repeats"]
+    if limit_now != limit and requested.get(CONTROL, {}).get("sound") == ANOTHER:
         raise RunMismatch(
             f"'{folder}' gives sounds of other items, which were chosen among its questions, so that their number cannot change",
             hint="give another --out, or the same --limit",
         )
-    if wanted is not None and (limit is None or wanted < limit):
+    if limit_now is not None and (limit is None or limit_now < limit):
         size = "all questions" if limit is None else f"{limit:,} questions"
         raise RunMismatch(
-            f"'{folder}' was begun with {size} and cannot be limited to {wanted:,}: a limit can be raised there, and not lowered",
+            f"'{folder}' was begun with {size} and cannot be limited to {limit_now:,}: a limit can be raised there, and not lowered",
             hint=f"give another --out, or {'no --limit' if limit is None else f'--limit {limit} or more'}",
         )
     if draws < repeats:
@@ -58,11 +58,11 @@ def as_begun(asked: Mapping[str, Any], begun: Mapping[str, Any], folder: Path) -
     return smaller
 
 
-def grow(writer: AnswerWriter, questions: Iterable[Question], asked: Mapping[str, Any]) -> None:
+def grow(writer: AnswerWriter, questions: Iterable[Question], requested: Mapping[str, Any]) -> None:
     """Gives the answers of a record the numbers that they have among more questions or more draws.
 
     Args:
-        writer: the record. questions: all questions of the larger choice, in order. asked: what is asked now.
+        writer: the record. questions: all questions of the larger choice, in order. requested: what is asked now.
 
     Raises:
         RunMismatch: the larger choice lacks a question of the record, or has another one in its place.
@@ -77,7 +77,7 @@ def grow(writer: AnswerWriter, questions: Iterable[Question], asked: Mapping[str
         places[before[0]] = NewPosition(number, question.draw_of, question.draw)
     if held:
         raise _misfit(writer, f"does not hold the question '{next(iter(held))}'")
-    writer.renumber(places, asked)
+    writer.renumber(places, requested)
 
 
 def _misfit(writer: AnswerWriter, why: str) -> RunMismatch:

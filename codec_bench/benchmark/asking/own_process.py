@@ -70,7 +70,7 @@ class OwnProcess(Model):
         self.charges, self.draws = model.charges, model.draws
         self._model, self._build = model, build
         self._known: Mapping[str, Any] = {}
-        self._tell: Callable[[str], None] = lambda words: None
+        self.notify: Callable[[str], None] = lambda words: None
         self._patient = False
         self._child: _Child | None = None
         self._ended, self._why = 0, ""
@@ -95,9 +95,9 @@ class OwnProcess(Model):
         """As the model says."""
         return self._model.unpriced(response)
 
-    def set_waiting(self, tell: Callable[[str], None], *, patient: bool = False) -> None:
+    def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:
         """As for every model; the sentences come over the pipe."""
-        self._tell, self._patient = tell, patient
+        self.notify, self._patient = notify, patient
 
     async def start(self) -> None:
         """Starts the process and, in it, the model.
@@ -112,8 +112,8 @@ class OwnProcess(Model):
 
     async def describe(self) -> Mapping[str, Any]:
         """As the model says."""
-        found: Mapping[str, Any] = await (await self._started()).call("describe")
-        return found
+        description: Mapping[str, Any] = await (await self._started()).call("describe")
+        return description
 
     async def ask(self, request: Request) -> Response:
         """One answer. It fails if the process ends, and the next request starts another process."""
@@ -142,7 +142,7 @@ class OwnProcess(Model):
             if self._child is None:
                 if self._ended >= _ENDED_AT_MOST:
                     raise Ended(f"the model was given up after {self._ended} processes without an answer: {self._why}")
-                child = _Child(self._build, lambda words: self._tell(words))
+                child = _Child(self._build, lambda words: self.notify(words))
                 try:
                     await child.call("start", self._patient)
                 except BaseException as error:
@@ -157,9 +157,9 @@ class OwnProcess(Model):
 class _Child:
     """The process, and the calls that wait for it. It is used on one event loop."""
 
-    def __init__(self, build: bytes, tell: Callable[[str], None]) -> None:
+    def __init__(self, build: bytes, notify: Callable[[str], None]) -> None:
         self.known: Mapping[str, Any] = {}
-        self._loop, self._tell = asyncio.get_running_loop(), tell
+        self._loop, self.notify = asyncio.get_running_loop(), notify
         self._numbers = itertools.count()
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._why: str | None = None
@@ -218,7 +218,7 @@ class _Child:
 
     def _take(self, number: int, kind: str, value: Any, known: Mapping[str, Any]) -> None:
         if kind == "tell":
-            self._tell(value)
+            self.notify(value)
             return
         self.known = known
         answer = self._waiting.get(number)  # none for a call that was cancelled, or that nobody made
@@ -272,7 +272,7 @@ async def _serve(pipe: MainPipe, build: bytes) -> None:
                 return
             assert model is not None  # it was started before it is asked
             if what == "ask":
-                value = await load_attribute("codec_bench.benchmark.asking.sending:asked")(model, arguments[0])
+                value = await load_attribute("codec_bench.benchmark.asking.sending:send_request")(model, arguments[0])
             else:
                 value = await getattr(model, what)()
             send(number, "right", value)

@@ -47,14 +47,14 @@ Render = Callable[[Question], Request]
 class Counts:
     """Numbers of questions asked, of failures and of answers from the cache, and seconds of spoken answers."""
 
-    asked: int = 0
+    sent: int = 0
     failed: int = 0
     cached: int = 0
     audio_s: float = 0.0
 
     def add(self, answer: AnswerRecord, audio_s: float) -> None:
         """Counts one answer."""
-        self.asked += 1
+        self.sent += 1
         self.failed += answer.status != "ok"
         self.cached += answer.cached
         self.audio_s += audio_s
@@ -69,7 +69,7 @@ class Asking:
         render: makes the request of a question.
         writer: the record.
         keep_question: whether a question's sound is copied into the run folder, by the question's number.
-        ask_all: sends requests to a model, as many at once as it takes (`codec_bench.benchmark.asking.sending`).
+        send_requests: sends requests to a model, as many at once as it takes (`codec_bench.benchmark.asking.sending`).
         progress: called with (questions finished by this call, failed, seconds of answers).
         watch: sees whether the same model answers as before; None if it cannot be another.
         in_rounds: whether questions may have several rounds, each of which is asked once the one before it was
@@ -83,7 +83,7 @@ class Asking:
         render: Render,
         writer: AnswerWriter,
         keep_question: Callable[[int], bool],
-        ask_all: AskSome,
+        send_requests: AskSome,
         progress: Callable[[int, int, float], None],
         watch: Watch | None = None,
         *,
@@ -91,7 +91,7 @@ class Asking:
     ) -> None:
         self._watch = watch
         self._model, self._start, self._render, self._writer = model, start, render, writer
-        self._keep_question, self._ask_all, self._progress = keep_question, ask_all, progress
+        self._keep_question, self.send_requests, self._progress = keep_question, send_requests, progress
         self._in_rounds = in_rounds
         self._waiting: dict[str, Conversation] = {}
         self._next: dict[str, Request] = {}
@@ -131,30 +131,30 @@ class Asking:
                     await self._watch.look_back(questions, self._render)
                 follows = {"then": lambda request: self._next.pop(request.id, None)} if self._in_rounds else {}
                 async with aclosing(
-                    self._ask_all(self._model, chain((first,), requests), kept=self._keep_paid, **follows)
+                    self.send_requests(self._model, chain((first,), requests), on_stored=self._keep_paid, **follows)
                 ) as answers:
                     async for request, response in answers:
-                        asked = self._waiting.pop(request.id)
+                        conversation = self._waiting.pop(request.id)
                         if response is None:
                             continue
-                        self._answer(asked, request, response)
+                        self._answer(conversation, request, response)
                         self._check_room(request)
                         if self._watch is not None:
-                            await self._watch.note(asked.question, request, response)
+                            await self._watch.note(conversation.question, request, response)
         except UserError:
             # Nothing was answered, so that what was refused was refused for a reason that the questions have no part
             # in.
             if not self._proven:
                 self._ready = []
-                for id, said in self._unproven.items():
-                    self._writer.write_turns(id, said)
+                for id, turns in self._unproven.items():
+                    self._writer.write_turns(id, turns)
             raise
         finally:
             self._write(force=True)
         wall_s, counts = perf_counter() - start, self.counts
         return {
-            "wall_s": wall_s, "asked": counts.asked, "failed": counts.failed, "cached": counts.cached,
-            "per_s": counts.asked / wall_s if wall_s else None,
+            "wall_s": wall_s, "asked": counts.sent, "failed": counts.failed, "cached": counts.cached,
+            "per_s": counts.sent / wall_s if wall_s else None,
         }  # fmt: skip
 
     def _requests(
@@ -179,8 +179,8 @@ class Asking:
             except UserError as error:
                 self._take(number, question, None, self._record(number, None, Response.failed(error.message)))
                 continue
-            said = self._said(question.id) if self._in_rounds else []
-            yield self._asked(Conversation(number, question, whole, self._writer.folder, said))
+            turns = self._earlier_turns(question.id) if self._in_rounds else []
+            yield self._request_of(Conversation(number, question, whole, self._writer.folder, turns))
 
     def _check_sounds(self, number: int, question: Question) -> None:
         """Refuses a question whose sounds have another content than when it was answered."""
@@ -191,31 +191,33 @@ class Asking:
                 hint="give another --out, or the data that it was begun with",
             )
 
-    def _said(self, id: str) -> list[AnswerRecord]:
+    def _earlier_turns(self, id: str) -> list[AnswerRecord]:
         """What the record holds of a conversation, without what must be asked again because a sound of it is lost."""
-        said = self._writer.turns(id)
-        there = still_there(said, self._writer.folder)
-        if len(there) < len(said):
+        turns = self._writer.turns(id)
+        there = still_there(turns, self._writer.folder)
+        if len(there) < len(turns):
             self._writer.write_turns(id, there)
         return there
 
-    def _asked(self, conversation: Conversation) -> Request:
+    def _request_of(self, conversation: Conversation) -> Request:
         request = conversation.request()
         self._waiting[request.id] = conversation
         return request
 
-    def _answer(self, asked: Conversation, request: Request, response: Response) -> None:
+    def _answer(self, conversation: Conversation, request: Request, response: Response) -> None:
         """Takes an answer: the last one of a question, or one that another round follows."""
-        answer = self._record(asked.number, request, response, None if asked.is_last else len(asked.said) + 1)
-        if asked.is_last or answer.status != "ok":
+        answer = self._record(
+            conversation.number, request, response, None if conversation.is_last else len(conversation.earlier) + 1
+        )
+        if conversation.is_last or answer.status != "ok":
             audio_s = response.audio.duration_s if response.audio is not None else 0.0
-            self._take(asked.number, asked.question, request, asked.ended(answer), audio_s)
+            self._take(conversation.number, conversation.question, request, conversation.ended(answer), audio_s)
             return
         if not self._proven:
-            self._unproven.setdefault(asked.question.id, list(asked.said))
-        asked.said.append(answer)
-        self._writer.write_turns(asked.question.id, asked.said)
-        self._next[request.id] = self._asked(asked)
+            self._unproven.setdefault(conversation.question.id, list(conversation.earlier))
+        conversation.earlier.append(answer)
+        self._writer.write_turns(conversation.question.id, conversation.earlier)
+        self._next[request.id] = self._request_of(conversation)
 
     def _record(
         self, number: int, request: Request | None, response: Response, turn: int | None = None
@@ -273,13 +275,13 @@ class Asking:
 
     def _question(self, number: int, question: Question, request: Request | None) -> QuestionRecord:
         source = question.audio.source if question.audio is not None else None
-        kept: str | None = None
+        stored_sound: str | None = None
         about: tuple[Any, Any, Any] = (None, None, None)
         if question.audio is not None and (self._keep_question(number) or not isinstance(source, str)):
-            kept, about = _kept_question(self._writer, number - question.draw, question.audio)
+            stored_sound, about = _store_question(self._writer, number - question.draw, question.audio)
         return QuestionRecord(
             number, question.id, plain_fields(question.fields), question.references, dict(question.subsets), question.language,
-            shown(request) if request is not None else None, source if isinstance(source, str) else None, kept, *about,
+            shown(request) if request is not None else None, source if isinstance(source, str) else None, stored_sound, *about,
             speaker=question.speaker, draw_of=question.draw_of, draw=question.draw if question.draw_of else None,
             sound=sounds_hash(question),
         )  # fmt: skip
@@ -311,10 +313,10 @@ class Asking:
             self._writer.write_answers(self._ready)
             self._ready = []
             self._last_write = perf_counter()
-            self._progress(self.counts.asked, self.counts.failed, self.counts.audio_s)
+            self._progress(self.counts.sent, self.counts.failed, self.counts.audio_s)
 
 
-def _kept_question(writer: AnswerWriter, number: int, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:
+def _store_question(writer: AnswerWriter, number: int, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:
     """Copies a question's sound into the run folder: (its path there, (seconds, sample rate in Hz, channels)).
 
     A sound that cannot be read is not copied; the model's answer then says what is wrong with it.
@@ -329,12 +331,12 @@ def _copied(writer: AnswerWriter, name: str, clip: Clip) -> tuple[str | None, tu
     except UserError:
         return None, (None, None, None)
     try:
-        kept = keep_sound(writer.folder, name, audio)
+        stored_sound = keep_sound(writer.folder, name, audio)
     except AudioError:
         return None, (audio.duration_s, audio.sample_rate_hz, audio.channels)
     except (OSError, RuntimeError) as error:
         raise UserError(f"the question's audio cannot be written to '{writer.folder / name}': {error}") from error
-    return kept, (audio.duration_s, audio.sample_rate_hz, audio.channels)
+    return stored_sound, (audio.duration_s, audio.sample_rate_hz, audio.channels)
 
 
 def plain_fields(fields: Any) -> dict[str, Any]:

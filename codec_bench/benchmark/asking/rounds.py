@@ -37,7 +37,7 @@ class Conversation:
     question: Question
     whole: Request
     folder: Path
-    said: list[AnswerRecord] = field(default_factory=list)
+    earlier: list[AnswerRecord] = field(default_factory=list)
 
     @property
     def rounds(self) -> int:
@@ -47,11 +47,11 @@ class Conversation:
     @property
     def is_last(self) -> bool:
         """Whether the next answer is the last one."""
-        return len(self.said) + 1 >= self.rounds
+        return len(self.earlier) + 1 >= self.rounds
 
     def request(self) -> Request:
         """What is asked now. The last round has the id of the question."""
-        filled, left = list[Message](), list(self.said)
+        filled, left = list[Message](), list(self.earlier)
         for turn in self.whole.messages:
             if turn.content:
                 filled.append(turn)
@@ -59,14 +59,14 @@ class Conversation:
                 filled.append(Message("assistant", (_content(left.pop(0), self.folder),)))
             else:
                 break
-        id = self.whole.id if self.is_last else f"{self.whole.id} (round {len(self.said) + 1})"
+        id = self.whole.id if self.is_last else f"{self.whole.id} (round {len(self.earlier) + 1})"
         return replace(self.whole, id=id, messages=tuple(filled))
 
     def ended(self, answer: AnswerRecord) -> AnswerRecord:
         """What the record holds as the answer to the question, once `answer` has ended its conversation."""
         if self.rounds == 1:
             return answer
-        every, used = [*self.said, answer], Counter[str]()
+        every, used = [*self.earlier, answer], Counter[str]()
         for one in every:
             used.update(one.usage)
         reason = answer.reason
@@ -85,20 +85,20 @@ def rounds_of(request: Request) -> int:
     return 1 + sum(not turn.content for turn in request.messages)
 
 
-def still_there(said: Sequence[AnswerRecord], folder: Path) -> list[AnswerRecord]:
+def still_there(earlier: Sequence[AnswerRecord], folder: Path) -> list[AnswerRecord]:
     """The answers before the first one whose sound cannot be read any more; `folder` is that of the run.
 
     Raises:
         DamagedRecord: a sound is another one.
     """
-    for at, one in enumerate(said):
+    for at, one in enumerate(earlier):
         try:
             if one.audio is not None:
                 Clip(str(folder / one.audio)).read()
                 check_sound(folder / one.audio)
         except AudioError:
-            return list(said[:at])
-    return list(said)
+            return list(earlier[:at])
+    return list(earlier)
 
 
 def _content(answer: AnswerRecord, folder: Path) -> str | Clip:

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from codec_bench.models.cache import ResponseCache
 
 Pair = tuple[Request, Response]
-AskAll = Callable[..., AsyncGenerator[Pair, None]]
-"""Sends requests to a model and yields each with its response, as `ask_all` does."""
+SendRequests = Callable[..., AsyncGenerator[Pair, None]]
+"""Sends requests to a model and yields each with its response, as `send_requests` does."""
 AskSome = Callable[..., AsyncGenerator[tuple[Request, Response | None], None]]
 """As `AskAll`, but a request that is answered later is yielded with None."""
 
-Taken = asyncio.Future[Request | None]
+Claimed = asyncio.Future[Request | None]
 
 # How many requests are looked up in the cache at once, and for how many seconds at most they are gathered.
 BATCH = 256
@@ -52,7 +52,7 @@ AHEAD = 512
 GATHER_S = 0.05
 
 
-async def ask_all(
+async def send_requests(
     model: Model,
     requests: Iterable[Request],
     *,
@@ -60,7 +60,7 @@ async def ask_all(
     identity: Mapping[str, Any] | None = None,
     alias: Mapping[str, Any] | None = None,
     spending: Spending | None = None,
-    kept: Callable[[], None] | None = None,
+    on_stored: Callable[[], None] | None = None,
     then: Callable[[Request], Request | None] | None = None,
 ) -> AsyncGenerator[Pair, None]:
     """Yields every request with its response, in the order in which they are finished.
@@ -74,7 +74,7 @@ async def ask_all(
         identity: of the model, under which the cache keeps its answers; None for `model.identity`.
         alias: a further identity, under which other callers find these answers; None for none.
         spending: what is spent; once it says so, nothing more is sent, and what is in flight is still yielded.
-        kept: called once what a model that charges has answered is yielded, and before it is asked for more in the same
+        on_stored: called once what a model that charges has answered is yielded, and before it is asked for more in the same
             places; it writes what was yielded. Answers that come in the same turn of the event loop are written
             together.
         then: gives the request that is asked in the same place after one that was yielded and written, or None for
@@ -97,15 +97,15 @@ async def ask_all(
                 if isinstance(item, BaseException):
                     raise item
                 yield item[0]
-            if kept is not None:
-                kept()
-            for (request, _), taken in (item for item in items if isinstance(item, tuple)):
+            if on_stored is not None:
+                on_stored()
+            for (request, _), claimed in (item for item in items if isinstance(item, tuple)):
                 following = None if then is None else then(request)
                 if following is None:
                     room.release()
                 # It is cancelled where another request has failed while the caller had this answer.
-                if not taken.done():
-                    taken.set_result(following)
+                if not claimed.done():
+                    claimed.set_result(following)
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -166,7 +166,7 @@ class _Flight:
     def __init__(self, model: Model, lookup: Lookup | None, spending: Spending | None, in_rounds: bool) -> None:
         self._model, self._lookup, self._spending, self._in_rounds = model, lookup, spending, in_rounds
         self._waiting: asyncio.Queue[tuple[str | None, Request] | None] = asyncio.Queue()
-        self.finished: asyncio.Queue[tuple[Pair, Taken] | BaseException | None] = asyncio.Queue()
+        self.finished: asyncio.Queue[tuple[Pair, Claimed] | BaseException | None] = asyncio.Queue()
 
     async def run(self, batches: AsyncGenerator[list[Request], None]) -> None:
         """Asks everything; an error is put into `finished` and not raised."""
@@ -183,7 +183,7 @@ class _Flight:
         finally:
             self.finished.put_nowait(None)
 
-    async def some(self) -> list[tuple[Pair, Taken] | BaseException | None]:
+    async def some(self) -> list[tuple[Pair, Claimed] | BaseException | None]:
         """What has finished: all of it for a model that charges, else the next."""
         items = [await self.finished.get()]
         if self._model.charges and items[0] is not None:
@@ -196,8 +196,8 @@ class _Flight:
         async with aclosing(batches):
             async for batch in batches:
                 ahead = self._lookup is not None and not self._in_rounds
-                found = await self._lookup.find(batch) if ahead and self._lookup else [(None, None)] * len(batch)
-                for request, (key, response) in zip(batch, found):
+                cached = await self._lookup.find(batch) if ahead and self._lookup else [(None, None)] * len(batch)
+                for request, (key, response) in zip(batch, cached):
                     if response is not None:
                         self._finish(request, checked(response))
                     else:
@@ -217,10 +217,10 @@ class _Flight:
             # The reader takes the answer, and what waits for the place goes before the next item.
             await asyncio.sleep(0)
 
-    def _finish(self, request: Request, response: Response) -> Taken:
-        taken: Taken = asyncio.get_running_loop().create_future()
-        self.finished.put_nowait(((request, response), taken))
-        return taken
+    def _finish(self, request: Request, response: Response) -> Claimed:
+        claimed: Claimed = asyncio.get_running_loop().create_future()
+        self.finished.put_nowait(((request, response), claimed))
+        return claimed
 
     async def _answer(self, key: str | None, request: Request) -> bool:
         """Asks one request, and those that follow it, and waits until the answers are taken; whether more may be sent."""
@@ -232,16 +232,16 @@ class _Flight:
                 response = None if stored is None else checked(stored)
             if response is None and (response := await self._new(key, request)) is None:
                 return False
-            taken = self._finish(request, response)
+            claimed = self._finish(request, response)
             # The caller has written the answer before another is asked for in its place.
-            following = await taken if self._model.charges or self._in_rounds else None
+            following = await claimed if self._model.charges or self._in_rounds else None
         return True
 
     async def _new(self, key: str | None, request: Request) -> Response | None:
         """The model's answer to one request; None if nothing more may be sent."""
         if self._spending is not None and not await self._spending.begin():
             return None
-        response = await asked(self._model, request)
+        response = await send_request(self._model, request)
         if self._spending is not None:
             self._spending.end(response)
         if self._lookup is not None and key is not None and response.status == "ok":
@@ -249,7 +249,7 @@ class _Flight:
         return response
 
 
-async def asked(model: Model, request: Request) -> Response:
+async def send_request(model: Model, request: Request) -> Response:
     """One answer; whatever the model raises fails this request alone, except that the model cannot be used at all."""
     try:
         by_likelihood = request.wants == "likelihood" and not model.weighs
@@ -257,10 +257,10 @@ async def asked(model: Model, request: Request) -> Response:
         if not isawaitable(coming):
             kind = type(coming).__name__
             return Response.failed(Diagnostic("ask_is_not_async", kind=kind))
-        given = await coming
-        if isinstance(given, Response):
-            return checked(given)
-        return Response.failed(Diagnostic("no_response", type=type(given).__name__))
+        result = await coming
+        if isinstance(result, Response):
+            return checked(result)
+        return Response.failed(Diagnostic("no_response", type=type(result).__name__))
     except AudioError as error:  # a sound that cannot be read fails its own question only
         return Response.failed(error.message)
     except UserError:
@@ -284,9 +284,9 @@ def checked(response: Response) -> Response:
     Counts that are no numbers of 64 bits are left out, with a note.
     """
     for name, (expected, fits) in _FIELDS.items():
-        if not fits(given := getattr(response, name)):
+        if not fits(entry := getattr(response, name)):
             return Response.failed(
-                Diagnostic("response_field", name=name, value=clean(repr(given)[:60]), expected=expected)
+                Diagnostic("response_field", name=name, value=clean(repr(entry)[:60]), expected=expected)
             )
     if response.audio is not None:
         try:
@@ -298,9 +298,9 @@ def checked(response: Response) -> Response:
     if not strange:
         return response
     named = ", ".join(f"{name} {str(value)[:40]}" for name, value in strange.items())
-    kept = {name: value for name, value in response.usage.items() if name not in strange}
+    counts = {name: value for name, value in response.usage.items() if name not in strange}
     return replace(
-        response, usage=kept, notes=(*response.notes, f"the reported usage is no count and was left out: {named}")
+        response, usage=counts, notes=(*response.notes, f"the reported usage is no count and was left out: {named}")
     )
 
 
@@ -419,18 +419,18 @@ class Answering:
         """The answers that are kept for this model; None if none are. The caller closes it."""
         return None if self._cache is None else Lookup(self._cache, self.model, self._identity, self._alias)
 
-    async def ask_all(
+    async def send_requests(
         self,
         model: Model,
         requests: Iterable[Request],
         *,
-        kept: Callable[[], None] | None = None,
+        on_stored: Callable[[], None] | None = None,
         then: Callable[[Request], Request | None] | None = None,
     ) -> AsyncGenerator[Pair, None]:
-        """As the function `ask_all`, with the answers that are kept for this model.
+        """As the function `send_requests`, with the answers that are kept for this model.
 
         Raises:
-            UserError: as the function `ask_all`, or a limit is reached. What was answered before is yielded first.
+            UserError: as the function `send_requests`, or a limit is reached. What was answered before is yielded first.
         """
         spending, source = self.spending, iter(requests)
         read = answered = 0
@@ -443,12 +443,12 @@ class Answering:
 
         def following(request: Request) -> Request | None:
             nonlocal answered
-            found = None if then is None else then(request)
-            answered -= found is not None
-            return found
+            next_request = None if then is None else then(request)
+            answered -= next_request is not None
+            return next_request
 
-        pairs = ask_all(
-            model, counted(), cache=self._cache, identity=self._identity, alias=self._alias, spending=spending, kept=kept, then=None if then is None else following
+        pairs = send_requests(
+            model, counted(), cache=self._cache, identity=self._identity, alias=self._alias, spending=spending, on_stored=on_stored, then=None if then is None else following
         )  # fmt: skip
         async with aclosing(pairs):
             async for pair in pairs:

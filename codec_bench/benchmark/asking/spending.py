@@ -16,7 +16,7 @@ from codec_bench.errors import UserError
 from codec_bench.models.base import Model
 from codec_bench.types import Response
 
-KEPT = "everything that was answered is kept, and the same command goes on with the rest"
+RESUME_HINT = "everything that was answered is kept, and the same command goes on with the rest"
 
 
 class Purse:
@@ -42,7 +42,7 @@ class Purse:
         self._all: list[Spending] = []
         self.spent_usd = 0.0
         self.stopped: str | None = None
-        self.hint = KEPT
+        self.hint = RESUME_HINT
 
     @property
     def why(self) -> str | None:
@@ -66,10 +66,10 @@ class Purse:
             ahead_usd += sum(one.in_flight_usd for one in self._all)
             if self.spent_usd + ahead_usd > self.most_usd:
                 self.stopped = f"the limit of {self.most_usd:g} USD is reached"
-                self.hint = f"{KEPT}, with a new limit"
+                self.hint = f"{RESUME_HINT}, with a new limit"
         if self._most_s is not None and self._clock() - self._began >= self._most_s:
             self.stopped = f"the limit of {self._most_s / 3600:g} hours is reached"
-            self.hint = f"{KEPT}, with a new limit"
+            self.hint = f"{RESUME_HINT}, with a new limit"
 
 
 class Spending:
@@ -125,8 +125,10 @@ class Spending:
             f"the cost of an answer of '{name}' is not known{what}, so that a limit of cost cannot be kept"
         )
         if self._model is not None and not missing and not hasattr(self._model, "prices"):
-            self.purse.hint = f"let its answers say what they cost, 0 for nothing (usage={{'cost_usd': 0}}); {KEPT}"
+            self.purse.hint = (
+                f"let its answers say what they cost, 0 for nothing (usage={{'cost_usd': 0}}); {RESUME_HINT}"
+            )
             return
         unnamed = [part for part in missing if not part.endswith("_tokens")] or ["input", "output"]
         example = "{" + ", ".join(f"{part}: PRICE" for part in unnamed) + "}"
-        self.purse.hint = f"--set {name}.prices='{example}', in US dollars per million tokens (audio_minute: per minute, characters: per million); {KEPT}"
+        self.purse.hint = f"--set {name}.prices='{example}', in US dollars per million tokens (audio_minute: per minute, characters: per million); {RESUME_HINT}"

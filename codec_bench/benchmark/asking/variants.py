@@ -212,10 +212,10 @@ def reordered(question: Question, order: Sequence[str]) -> Question:
 
 def _reference(text: str, choices: Mapping[str, str], moved: Mapping[str, str]) -> str:
     """An expected answer after its option has moved: with the new letter if it is a letter or has one before it."""
-    label, found = label_of(text), named(text, choices)
-    if len(found) != 1:
+    label, letters = label_of(text), named(text, choices)
+    if len(letters) != 1:
         return text
-    (letter,) = found
+    (letter,) = letters
     bare = without_label(text)
     if label is not None:
         return text[: len(text) - len(bare)].replace(label, moved[letter], 1) + bare
@@ -226,18 +226,18 @@ def _reference(text: str, choices: Mapping[str, str], moved: Mapping[str, str]) 
 
 def _moved(fields: Mapping[str, Any], letters: Sequence[str], order: Sequence[str]) -> dict[str, Any]:
     """The fields with the texts of the options in another order, in the form that they have."""
-    given = fields.get("choices")
-    if given is None or isinstance(given, Mapping):
-        holder = fields if given is None else given
-        keys = places_of(holder, separate=given is None)
+    choices_field = fields.get("choices")
+    if choices_field is None or isinstance(choices_field, Mapping):
+        holder = fields if choices_field is None else choices_field
+        keys = places_of(holder, separate=choices_field is None)
         changed = {**holder, **{keys[to]: holder[keys[of]] for to, of in zip(letters, order)}}
-        return changed if given is None else {**fields, "choices": changed}
-    if isinstance(given, str):
-        read = from_text(given)
+        return changed if choices_field is None else {**fields, "choices": changed}
+    if isinstance(choices_field, str):
+        read = from_text(choices_field)
         if isinstance(read, list):
             return {**fields, "choices": json.dumps(_listed(read, letters, order), ensure_ascii=False)}
-        return {**fields, "choices": _written(given, choices_of(fields), letters, order)}
-    return {**fields, "choices": _listed(list(given), letters, order)}
+        return {**fields, "choices": _written(choices_field, choices_of(fields), letters, order)}
+    return {**fields, "choices": _listed(list(choices_field), letters, order)}
 
 
 def _listed(texts: Sequence[Any], letters: Sequence[str], order: Sequence[str]) -> list[Any]:

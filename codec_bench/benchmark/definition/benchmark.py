@@ -96,10 +96,10 @@ class Benchmark:
         """
         if self.wants != "text":
             return self.parameters
-        all_told = self.spec.parameters.model_dump(exclude_none=True)
+        parameters = self.spec.parameters.model_dump(exclude_none=True)
         if info.reads == "messages":
-            return all_told
-        return {name: value for name, value in all_told.items() if name == "temperature" or name in self.parameters}
+            return parameters
+        return {name: value for name, value in parameters.items() if name == "temperature" or name in self.parameters}
 
     @property
     def data(self) -> Data:
@@ -147,11 +147,11 @@ class Benchmark:
     def other_columns(self) -> list[str]:
         """Which columns settings have changed: what is read from which column, in place of that of the definition."""
         of = resolve(self.entry).data.columns
-        told = self.data.columns
+        columns = self.data.columns
         return [
-            f"{name} from {_words(told.get(name))} in place of {_words(of.get(name))}"
-            for name in {**of, **told}
-            if told.get(name) != of.get(name)
+            f"{name} from {_words(columns.get(name))} in place of {_words(of.get(name))}"
+            for name in {**of, **columns}
+            if columns.get(name) != of.get(name)
         ]
 
     @property
@@ -228,7 +228,7 @@ class Benchmark:
         return frozenset(names - set(self.data.optional) - set(self.spec.fields) | {"audio"} & names)
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def request_facts(self) -> dict[str, Any]:
         """Everything that changes a question or an answer, except the prompt and the model, as JSON values."""
         # Who speaks changes no question; intervals alone depend on it.
         data = self.data.model_dump(exclude_none=True, exclude={*PINNED, "pins", "obtain", SPEAKER} - {"revision"})
@@ -271,11 +271,11 @@ class Benchmark:
         from codec_bench.benchmark.metrics import expand_answer_metrics
         from codec_bench.metrics import expand
 
-        found: list[tuple[str, tuple[str, ...] | None]] = []
+        metrics: list[tuple[str, tuple[str, ...] | None]] = []
         for use in self.spec.metrics:
             name, own = (use.name, tuple(use.postprocess)) if isinstance(use, MetricUse) else (use, None)
-            found += [(member, own) for member in expand(expand_answer_metrics([name]))]
-        return tuple(found)
+            metrics += [(member, own) for member in expand(expand_answer_metrics([name]))]
+        return tuple(metrics)
 
 
 def _words(column: str | list[str] | None) -> str:

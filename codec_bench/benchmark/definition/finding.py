@@ -59,9 +59,9 @@ def fit_lines(document: Mapping[str, Any], schema: type[Strict], file: str, line
     try:
         return schema.model_validate(document)
     except ValidationError as error:
-        found = [_finding(one, document, file, lines) for one in _without_echo(error.errors())]
+        errors = [_finding(one, document, file, lines) for one in _without_echo(error.errors())]
         raise UserError(
-            "; ".join(f"'{f.file}', line {f.line}: {f.message}" for f in found), hint=found[0].hint
+            "; ".join(f"'{f.file}', line {f.line}: {f.message}" for f in errors), hint=errors[0].hint
         ) from error
 
 
@@ -90,19 +90,21 @@ def fitted(document: Mapping[str, Any], schema: type[Strict], stand_ins: Mapping
 
 def _without_echo(errors: list[Any]) -> list[Any]:
     """One error for each place. If a value may have several types, pydantic gives one error for each type."""
-    kept: dict[Place, Any] = {}
+    innermost: dict[Place, Any] = {}
     for error in errors:
         location = tuple(part for part in error["loc"] if not _is_type_name(part))
         error = {**error, "loc": location}
-        known = kept.get(location)
+        known = innermost.get(location)
         if known is None or known["type"].endswith("_type"):
-            kept[location] = error
-    deepest = [loc for loc in kept if not (kept[loc]["type"].endswith("_type") and _has_inner(loc, kept))]
-    return [kept[loc] for loc in deepest]
+            innermost[location] = error
+    deepest = [
+        loc for loc in innermost if not (innermost[loc]["type"].endswith("_type") and _has_inner(loc, innermost))
+    ]
+    return [innermost[loc] for loc in deepest]
 
 
-def _has_inner(location: Place, kept: Mapping[Place, Any]) -> bool:
-    return any(len(other) > len(location) and other[: len(location)] == location for other in kept)
+def _has_inner(location: Place, innermost: Mapping[Place, Any]) -> bool:
+    return any(len(other) > len(location) and other[: len(location)] == location for other in innermost)
 
 
 def _is_type_name(part: str | int) -> bool:
@@ -119,11 +121,11 @@ def _finding(error: Mapping[str, Any], document: Any, file: str, lines: Lines) -
         )
     if error["type"] == "missing":
         return Finding(file, line, f"the field '{name}' is missing")
-    said, given = error["msg"].removeprefix("Value error, "), error.get("input")
-    if said.startswith("Input should be") and isinstance(given, (str, int, float)):
-        said = f"{said}; got {repr(given)[:_SHOWN]}"
-    hint = BOOLEANS if isinstance(given, bool) and error["type"] == "string_type" else None
-    return Finding(file, line, f"{name}: {said}", hint)
+    message, value = error["msg"].removeprefix("Value error, "), error.get("input")
+    if message.startswith("Input should be") and isinstance(value, (str, int, float)):
+        message = f"{message}; got {repr(value)[:_SHOWN]}"
+    hint = BOOLEANS if isinstance(value, bool) and error["type"] == "string_type" else None
+    return Finding(file, line, f"{name}: {message}", hint)
 
 
 def _where(name: str) -> str | None:

@@ -36,22 +36,24 @@ class Joined:
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
         from codec_bench.data.table import row_problem
 
-        found = self._found()
+        partners = self._partners()
         for key, row in self._table:
-            partner = found.get(_key(row.get(self._join.key)))
+            partner = partners.get(_key(row.get(self._join.key)))
             if row_problem(row) is not None:
                 yield key, row
             elif partner is not None or self._join.unmatched == "keep":
                 yield key, {**row, **(partner or dict.fromkeys(self._join.columns))}
 
-    def _found(self) -> Mapping[str, Mapping[str, Any]]:
+    def _partners(self) -> Mapping[str, Mapping[str, Any]]:
         """The added columns by key."""
-        found: dict[str, Mapping[str, Any]] = {}
+        partners: dict[str, Mapping[str, Any]] = {}
         to = self._join.other_key or self._join.key
         for _, row in self._other:
             if row.get(to) is not None:
-                found.setdefault(_key(row[to]), {name: row.get(column) for name, column in self._join.columns.items()})
-        return found
+                partners.setdefault(
+                    _key(row[to]), {name: row.get(column) for name, column in self._join.columns.items()}
+                )
+        return partners
 
 
 def joined(table: Table, data: Data, split: str | None, mirror: str | os.PathLike[str] | None) -> Joined:

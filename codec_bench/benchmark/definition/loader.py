@@ -56,13 +56,13 @@ class Entry:
 @cache
 def definitions() -> tuple[Traversable, ...]:
     """The files of the project's own definitions, by kind and family."""
-    found: list[Traversable] = []
+    paths: list[Traversable] = []
     for kind in KINDS:
         folder = files("codec_bench") / "benchmarks" / kind
         if folder.is_dir():
             families = sorted((f for f in folder.iterdir() if (f / FILE).is_file()), key=lambda f: f.name)
-            found += [family / FILE for family in families]
-    return tuple(found)
+            paths += [family / FILE for family in families]
+    return tuple(paths)
 
 
 @cache
@@ -84,12 +84,12 @@ def read_definition(file: str) -> tuple[Entry, ...]:
         have, a
             name is used twice, or the benchmark that it extends does not exist.
     """
-    made: list[Entry] = []
+    entries: list[Entry] = []
     for entry in entries_of(file):
         if isinstance(entry, UserError):
             raise entry
-        made.append(entry)
-    return tuple(made)
+        entries.append(entry)
+    return tuple(entries)
 
 
 def entries_of(file: str) -> Iterator[Entry | UserError]:
@@ -124,13 +124,13 @@ def entries_of(file: str) -> Iterator[Entry | UserError]:
 @cache
 def _index() -> dict[str, str]:
     """The file of every benchmark of the project, by the benchmark's name."""
-    found: dict[str, str] = {}
+    file_of: dict[str, str] = {}
     for file in definitions():
         for entry in _read_once(str(file)):
-            if entry.name in found:
-                raise UserError(f"the benchmark '{entry.name}' is defined in '{found[entry.name]}' and in '{file}'")
-            found[entry.name] = str(file)
-    return found
+            if entry.name in file_of:
+                raise UserError(f"the benchmark '{entry.name}' is defined in '{file_of[entry.name]}' and in '{file}'")
+            file_of[entry.name] = str(file)
+    return file_of
 
 
 def benchmark_names() -> list[str]:
@@ -152,13 +152,13 @@ def find_entry(name: str) -> Entry:
     """
     if is_path(name):
         return _own(name)
-    found = _named(canonical(name))
-    if found is None:
+    entry = _named(canonical(name))
+    if entry is None:
         error = UnknownName("benchmark", name, _index())
         if os.path.isfile(os.path.join(name, FILE)):
             error.hint = f"a definition of your own is named by its path: ./{name}"
         raise error
-    return found
+    return entry
 
 
 @cache
@@ -166,9 +166,9 @@ def _named(name: str) -> Entry | None:
     # The names of most entries begin with their family's name, so that usually one file is read instead of all.
     for file, family in _families().items():
         if name.startswith(family):
-            found = next((entry for entry in _read_once(file) if entry.name == name), None)
-            if found is not None:
-                return found
+            match = next((entry for entry in _read_once(file) if entry.name == name), None)
+            if match is not None:
+                return match
     indexed = _index().get(name)
     return None if indexed is None else next(entry for entry in _read_once(indexed) if entry.name == name)
 
@@ -180,29 +180,29 @@ def own_file(path: str) -> tuple[str, str | None]:
         UserError: there is no such file.
     """
     head, colon, entry = path.rpartition(":")
-    asked = entry if colon and not os.path.exists(os.path.expanduser(path)) else None
-    place = os.path.expanduser(head if asked is not None else path)
+    entry_name = entry if colon and not os.path.exists(os.path.expanduser(path)) else None
+    place = os.path.expanduser(head if entry_name is not None else path)
     file = os.path.join(place, FILE) if os.path.isdir(place) else place
     if not os.path.isfile(file):
         raise UserError(
             f"there is no benchmark '{path}': the file '{file}' is not there", hint=f"expected a folder with {FILE}"
         )
-    return file, asked
+    return file, entry_name
 
 
 def _own(path: str) -> Entry:
-    file, asked = own_file(path)
+    file, entry_name = own_file(path)
     # The project's own files do not change while a command runs, and several definitions extend the same one.
     plain = os.path.normpath(file)
     entries = _read_once(plain) if plain in _families() else read_definition(file)
-    if asked is None and len(entries) == 1:
+    if entry_name is None and len(entries) == 1:
         return entries[0]
     names = [entry.name for entry in entries]
-    if asked is None:
+    if entry_name is None:
         raise UserError(f"'{path}' defines {len(names)} benchmarks", hint=f"name one: {path}:{names[0]}")
-    if canonical(asked) not in names:
-        raise UnknownName(f"benchmark in '{file}'", asked, names)
-    return entries[names.index(canonical(asked))]
+    if canonical(entry_name) not in names:
+        raise UnknownName(f"benchmark in '{file}'", entry_name, names)
+    return entries[names.index(canonical(entry_name))]
 
 
 def resolve(entry: Entry, overrides: Mapping[str, Any] | None = None) -> BenchmarkSpec:
@@ -307,10 +307,10 @@ def _pinned(body: dict[str, Any], name: str, file: str) -> dict[str, Any]:
         return body
     pins = os.path.join(os.path.dirname(os.path.abspath(file)), data["pins"])
     held = load_yaml(pins)
-    told = held.get(name) if isinstance(held, dict) else None
-    if not isinstance(told, dict):
+    pin = held.get(name) if isinstance(held, dict) else None
+    if not isinstance(pin, dict):
         raise UserError(f"'{pins}' says nothing of '{name}'", hint=f"codec-bench validate {name} --hub --pins {pins}")
-    return {**body, "data": {**{key: told[there] for key, there in PINNED.items() if told.get(there)}, **data}}
+    return {**body, "data": {**{key: pin[there] for key, there in PINNED.items() if pin.get(there)}, **data}}
 
 
 def _missing_key(key: str, keys: Mapping[str, Any], file: str, line: int | None) -> UserError:

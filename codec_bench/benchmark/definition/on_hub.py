@@ -91,8 +91,8 @@ def _on_the_hub(one: Benchmark) -> Place:
 
 def _counted(texts: QuestionStream) -> tuple[int, str]:
     """How many questions there are, and their digest."""
-    said = [(question.fields, question.references) for question in texts]
-    return len(said), digest_of(said)
+    contents = [(question.fields, question.references) for question in texts]
+    return len(contents), digest_of(contents)
 
 
 def _decoded(first: QuestionStream) -> dict[str, Any] | None:

@@ -262,14 +262,14 @@ def choose(
         UserError: the prompt has nothing that this model reads, or no such wording.
     """
     rest = (wants, parameters, wording, seed)
-    asked = [canonical(key) for key in (info.name, info.family) if key]
+    keys = [canonical(key) for key in (info.name, info.family) if key]
     own = {canonical(key): value for key, value in others.items()}
-    picked = next((own[key] for key in asked if key in own), prompt)
+    picked = next((own[key] for key in keys if key in own), prompt)
     if not isinstance(picked, str):
         return Prompt("inline", picked, info.reads, *rest)
     spec = load_prompt(picked)
     variants = {canonical(key): (key, value) for key, value in spec.variants.items()}
-    key, template = next((variants[key] for key in asked if key in variants), (None, spec))
+    key, template = next((variants[key] for key in keys if key in variants), (None, spec))
     if not getattr(template, info.reads):
         key, template = None, spec  # a variant for messages says nothing about fields, nor the other way round
     return Prompt(picked if key is None else f"{picked}/{key}", template, info.reads, *rest)

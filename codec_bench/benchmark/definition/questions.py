@@ -147,14 +147,14 @@ class QuestionStream:
             rows = -(-rows // len(splits))  # an equal share of every split
         if data.configs and seed is not None:
             rows = None  # configurations have the same keys, so that the part is drawn over all of them
-        told: dict[str, Any] = {"revision": data.revision, "mirror": mirror, "limit": rows, "seed": seed}
+        table_options: dict[str, Any] = {"revision": data.revision, "mirror": mirror, "limit": rows, "seed": seed}
         if data.layout == "table":
-            told |= {"data_dir": data.data_dir, "sounds": data.sounds, "in_place": self._texts}
+            table_options |= {"data_dir": data.data_dir, "sounds": data.sounds, "in_place": self._texts}
             for config in data.configs if data.configs is not None else [data.config]:
                 for split in splits:
-                    table = open_table(where, config=config, split=split, **told)
-                    kept = table.narrowed(text_columns(data, table)) if self._texts else table
-                    rows_of = kept if data.join is None else joined(kept, data, split, mirror)
+                    table = open_table(where, config=config, split=split, **table_options)
+                    narrowed = table.narrowed(text_columns(data, table)) if self._texts else table
+                    rows_of = narrowed if data.join is None else joined(narrowed, data, split, mirror)
                     columns = table.columns if data.join is None else (*table.columns, *data.join.columns)
                     yield Opened(_Apart(str(config), rows_of) if data.configs else rows_of, split, columns)
             return
@@ -163,19 +163,19 @@ class QuestionStream:
 
         place = place_of(where, data.revision, mirror)
         sounds = tuple(column for name in SOUNDS for column in _listed(data.columns.get(name, [])))
-        told |= {"split": data.split, "limit": None, "seed": None}
-        asked = BenchmarkData(
+        table_options |= {"split": data.split, "limit": None, "seed": None}
+        layout_columns = BenchmarkData(
             data.config or "",
             data.language or "",
             data.sounds,
             sounds,
-            self._is_wanted,
-            partial(open_table, where, **told),
+            self._is_selected,
+            partial(open_table, where, **table_options),
         )
-        read = BENCHMARK_LAYOUTS[data.layout](place, asked)
+        read = BENCHMARK_LAYOUTS[data.layout](place, layout_columns)
         yield Opened(read.part(rows, seed), None, read.columns)
 
-    def _is_wanted(self, row: Mapping[str, Any]) -> bool:
+    def _is_selected(self, row: Mapping[str, Any]) -> bool:
         """Whether a row has the texts that the definition asks for; a row that cannot be read counts as one that has
         them.
         """
@@ -207,7 +207,7 @@ class QuestionStream:
         drawn, chosen = self._drawn(), False
         for opened in self._opened:
             for key, row in opened.rows:
-                if (drawn is not None and key not in drawn) or (self._chooses and not self._is_wanted(row)):
+                if (drawn is not None and key not in drawn) or (self._chooses and not self._is_selected(row)):
                     continue
                 chosen = True
                 for question in self._of_row(key, row, opened.split):
@@ -217,11 +217,13 @@ class QuestionStream:
                         seen.add(question.id)
                     yield question
         if self._chooses and not chosen:
-            wanted = [f"{name}: {', '.join(_listed(texts))}" for name, texts in (self._data.where or {}).items()]
-            wanted += [f"not {name}: {', '.join(_listed(texts))}" for name, texts in (self._data.unless or {}).items()]
+            conditions = [f"{name}: {', '.join(_listed(texts))}" for name, texts in (self._data.where or {}).items()]
+            conditions += [
+                f"not {name}: {', '.join(_listed(texts))}" for name, texts in (self._data.unless or {}).items()
+            ]
             raise UserError(
                 f"no row of the data belongs to the benchmark '{self.name}'",
-                hint=f"it takes rows with {'; '.join(wanted) or 'a row that they are joined with'}",
+                hint=f"it takes rows with {'; '.join(conditions) or 'a row that they are joined with'}",
             )
 
     def _drawn(self) -> set[str] | None:
@@ -231,8 +233,8 @@ class QuestionStream:
         """
         if self._limit is None or self._seed is None or (len(self._opened) == 1 and not self._chooses):
             return None
-        rows = (found for opened in self._opened for found in opened.rows)
-        keys = (key for key, row in rows if not self._chooses or self._is_wanted(row))
+        rows = (entry for opened in self._opened for entry in opened.rows)
+        keys = (key for key, row in rows if not self._chooses or self._is_selected(row))
         return set(heapq.nsmallest(-(-self._limit // self._each), keys, key=partial(rank, self._seed)))
 
     def _of_row(self, key: str, row: Mapping[str, Any], split: str | None) -> Iterator[Question]:
@@ -244,8 +246,8 @@ class QuestionStream:
             name = f"{split}/{name}"
         fields = {our: _value(row, our, column) for our, column in data.columns.items()}
         for our, words in data.values.items():
-            told = None if fields.get(our) is None else _text(fields[our])
-            fields[our] = words.get(told, fields[our]) if told is not None else None
+            row_text = None if fields.get(our) is None else _text(fields[our])
+            fields[our] = words.get(row_text, fields[our]) if row_text is not None else None
         fields = {**self._constants, **{k: v for k, v in fields.items() if v is not None or k not in data.optional}}
         if data.splits and split is not None:
             fields[SPLIT] = split
@@ -293,9 +295,9 @@ class QuestionStream:
         kinds = self._data.kinds
         if kinds is None:
             return {}
-        told = str(fields.get(kinds.column) or "")
-        found = next((name for name in kinds.names if name in told), None)
-        return {} if found is None else {kinds.field: found, **kinds.names[found]}
+        value = str(fields.get(kinds.column) or "")
+        kind = next((name for name in kinds.names if name in value), None)
+        return {} if kind is None else {kinds.field: kind, **kinds.names[kind]}
 
     def _problem(self, fields: Mapping[str, Any]) -> str | None:
         for name in sorted(self._demanded - {"reference", "language"}):
@@ -344,21 +346,21 @@ def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str,
     """
     if columns is None:
         return []
-    wanted: list[tuple[str, str, str]] = []
+    required: list[tuple[str, str, str]] = []
     for name, of in data.columns.items():
         missing = [column for column in _listed(of) if not _has_column(columns, column)]
         # For an optional list some columns may be missing. If all are missing, the data has another layout.
         if name not in data.optional or (isinstance(of, list) and len(missing) == len(of)):
-            wanted += [(name, column, f"columns.{name}") for column in missing]
+            required += [(name, column, f"columns.{name}") for column in missing]
     parts = data.expand.columns if data.expand else {}
-    wanted += [(name, column, f"expand.columns.{name}") for name, column in parts.items()]
+    required += [(name, column, f"expand.columns.{name}") for name, column in parts.items()]
     if data.id is not None:
-        wanted.append(("id", data.id, "id"))
+        required.append(("id", data.id, "id"))
     if data.join is not None:
-        wanted.append(("join.key", data.join.key, "join.key"))
+        required.append(("join.key", data.join.key, "join.key"))
     if data.speaker is not None and SPEAKER not in data.optional:
-        wanted.append((SPEAKER, data.speaker.column, SPEAKER))
-    return [one for one in wanted if not _has_column(columns, one[1])]
+        required.append((SPEAKER, data.speaker.column, SPEAKER))
+    return [one for one in required if not _has_column(columns, one[1])]
 
 
 def text_columns(data: Data, table: Table) -> list[str]:
@@ -367,8 +369,8 @@ def text_columns(data: Data, table: Table) -> list[str]:
     read += data.expand.columns.values() if data.expand else ()
     keys = (data.id, data.speaker.column if data.speaker else None, data.join.key if data.join else None)
     read += [column for column in keys if column is not None]
-    wanted = {column if column in table.columns else column.partition(".")[0] for column in read}
-    return [column for column in table.columns if column in wanted and table.types.get(column) != SOUND_TYPE]
+    columns = {column if column in table.columns else column.partition(".")[0] for column in read}
+    return [column for column in table.columns if column in columns and table.types.get(column) != SOUND_TYPE]
 
 
 def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:
@@ -410,8 +412,8 @@ def _speaker(row: Mapping[str, Any], spec: Speaker | None) -> str | None:
         return None
     text = _text(value).strip()
     if spec.pattern is not None:
-        found = re.search(spec.pattern, text[-_LONGEST_SPEAKER:])
-        text = (found[1] or "") if found is not None else ""
+        match = re.search(spec.pattern, text[-_LONGEST_SPEAKER:])
+        text = (match[1] or "") if match is not None else ""
     return None if text.lower() in NOBODY else text[:_LONGEST_SPEAKER]
 
 

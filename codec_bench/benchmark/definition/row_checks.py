@@ -35,7 +35,7 @@ def row_findings(one: Benchmark) -> Iterator[Finding]:
     path = os.path.join(folder, data.path or "")
     if data.path is None or data.layout != "table" or not os.path.exists(path):
         return
-    found: dict[int, list[Finding]] = defaultdict(list)
+    findings: dict[int, list[Finding]] = defaultdict(list)
     seen: set[str] = set()
     labels, file, count = labels_of(one.spec.fields.get("labels")), str(path), 0
     lines = _lines(path) if data.expand is None else []
@@ -47,14 +47,14 @@ def row_findings(one: Benchmark) -> Iterator[Finding]:
             line = lines[number] if number < len(lines) else None
             at = "" if line is not None else f"row {number + 1} ('{question.id}'): "
             for kind, message, hint in _of(question, labels, one):
-                found[kind].append(Finding(file, line, f"{at}{message}", hint))
+                findings[kind].append(Finding(file, line, f"{at}{message}", hint))
             seen.update(question.references)
     except MissingExtra:
         return
     except UserError as error:
         yield Finding(file, None, error.message, error.hint)
         return
-    for several in found.values():
+    for several in findings.values():
         yield from several[:SHOWN]
         if len(several) > SHOWN:
             yield Finding(file, None, f"{len(several) - SHOWN:,} more rows of the same kind: {several[SHOWN].message}")

@@ -528,7 +528,7 @@ class BenchmarkSpec(Strict):
         return {"failures": ULTRAEVAL_AUDIO.model_dump(), **held} if upstream else held
 
     @model_validator(mode="after")
-    def _asked(self) -> BenchmarkSpec:
+    def _check_request(self) -> BenchmarkSpec:
         try:
             json.dumps(self.fields)
         except TypeError as error:

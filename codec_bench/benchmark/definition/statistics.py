@@ -87,13 +87,13 @@ def data_statistics(
 
 def _wrong(question: Question) -> list[str]:
     """What is wrong with a question beside its sound."""
-    found = [] if question.problem is None else [question.problem]
+    problems = [] if question.problem is None else [question.problem]
     if question.problem is None and not question.references:
-        found.append("there is no expected answer")
+        problems.append("there is no expected answer")
     if question.references and choices_of(question.fields):
         right = right_letters(question.fields, question.references)
         if not right:
-            found.append("the expected answer is none of the choices")
+            problems.append("the expected answer is none of the choices")
         elif len(right) > len(question.references):
-            found.append("the right choice stands more than once among the choices")
-    return found
+            problems.append("the right choice stands more than once among the choices")
+    return problems

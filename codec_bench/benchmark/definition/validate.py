@@ -35,7 +35,7 @@ _STAND_INS: Mapping[str, Any] = {
     "data": {"path": "-", "columns": {"question": "-"}}, "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
 }  # fmt: skip
 """What stands for the fields that could not be read, while the others are checked."""
-_GIVEN = frozenset(("language",))
+_IMPLICIT = frozenset(("language",))
 """Names that a template may always read, whatever columns the data has."""
 
 
@@ -63,9 +63,9 @@ def validate_benchmark(
         UserError: there is no such file.
     """
     file = own_file(name_or_path)[0] if is_path(name_or_path) else find_entry(name_or_path).file
-    found = list(_of_file(file, check_rating, with_rows))
+    listed = list(_of_file(file, check_rating, with_rows))
     if not os.path.isfile(os.path.join(os.path.dirname(os.path.abspath(file)), README)):
-        found.append(
+        listed.append(
             Finding(
                 file,
                 None,
@@ -73,7 +73,7 @@ def validate_benchmark(
                 "write what the benchmark measures and the licence of its data",
             )
         )
-    return _without_repeats(found)
+    return _without_repeats(listed)
 
 
 def validate_prompt(name: str) -> list[Finding]:
@@ -103,12 +103,12 @@ def validate_prompt(name: str) -> list[Finding]:
 
 def _of_file(file: str, check_rating: CheckRating | None, with_rows: bool) -> Iterator[Finding]:
     try:
-        made = list(entries_of(file))
+        entries = list(entries_of(file))
         yield from _unused_keys(file)
     except UserError as error:
         yield _located(file, error)
         return
-    for entry in made:
+    for entry in entries:
         if isinstance(entry, UserError):
             yield _located(file, entry)
             continue
@@ -141,11 +141,11 @@ def _read(document: Mapping[str, Any]) -> tuple[BenchmarkSpec | None, set[str]]:
 def _unused_keys(file: str) -> Iterator[Finding]:
     """Keys of the matrix that the definition never uses; mostly a name was misspelled."""
     document, lines = load_yaml_with_lines(file)
-    asked = set(re.findall(r"\{([a-z][a-z0-9_]*)\}", str(document)))
+    placeholders = set(re.findall(r"\{([a-z][a-z0-9_]*)\}", str(document)))
     for index, row in enumerate(document.get("matrix") or []):
-        for key in sorted({str(key) for key in row} - {"set"} - asked):
+        for key in sorted({str(key) for key in row} - {"set"} - placeholders):
             message = f"the key '{key}' of the matrix is used nowhere"
-            yield Finding(file, line_of(lines, ("matrix", index, key)), message, suggest(key, asked))
+            yield Finding(file, line_of(lines, ("matrix", index, key)), message, suggest(key, placeholders))
 
 
 def _of_entry(
@@ -172,7 +172,7 @@ def _absent(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
     path = os.path.join(folder, spec.data.path or "")
     if spec.data.path is None or spec.data.layout != "table" or not os.path.exists(path):
         return
-    data, found = spec.data, set[tuple[str, str, str]]()
+    data, missing = spec.data, set[tuple[str, str, str]]()
     try:
         splits: Sequence[str | None] = data.splits or [data.split]
         for split in splits:
@@ -189,13 +189,13 @@ def _absent(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
             if table.columns is not None and not table.columns:
                 yield at(("data", "path"), f"'{data.path}' holds no rows")
                 return
-            found.update(absent_columns(data, table.columns))
+            missing.update(absent_columns(data, table.columns))
     except MissingExtra:
         return
     except UserError as error:
         yield at(("data", "path"), error.message, error.hint)
         return
-    for name, column, setting in sorted(found):
+    for name, column, setting in sorted(missing):
         message = f"'{name}' is read from the column '{column}', which '{data.path}' has not"
         hint = between_others(table.columns) or suggest(column, table.columns or ())
         yield at(("data", *setting.split(".")), message, hint)
@@ -257,7 +257,7 @@ def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
 def _names(spec: BenchmarkSpec) -> set[str]:
     """The names of everything that a question of the benchmark has."""
     data: Data = spec.data
-    names = {*data.columns, *data.scripts, *spec.fields, *_GIVEN} - {"reference"}
+    names = {*data.columns, *data.scripts, *spec.fields, *_IMPLICIT} - {"reference"}
     if data.splits:
         names.add("split")
     if data.kinds is not None:
@@ -371,8 +371,8 @@ def _metrics(entry: Entry, spec: BenchmarkSpec, at: _At, unread: set[str]) -> It
         if table.metric not in known:
             message = f"numbers of '{table.metric}' are given, which is none of the metrics"
             yield at(("published", index, "metric"), message, suggest(table.metric, known))
-    heard = any(step.startswith("transcript[") for step in _all_steps(spec))
-    if heard and spec.wants != "audio":
+    has_transcript = any(step.startswith("transcript[") for step in _all_steps(spec))
+    if has_transcript and spec.wants != "audio":
         yield at(("wants",), "the answer is transcribed, and the benchmark wants text", "wants: audio")
 
 
@@ -447,7 +447,7 @@ def _located(file: str, error: UserError) -> Finding:
     return Finding(match["file"], int(match["line"]), match["rest"], error.hint)
 
 
-def _without_repeats(found: list[Finding]) -> list[Finding]:
+def _without_repeats(findings: list[Finding]) -> list[Finding]:
     """Each finding once, in the order of the lines; all entries of a matrix repeat the mistakes that they share."""
-    unique: Mapping[tuple[Any, ...], Finding] = {(f.file, f.line, f.message): f for f in found}
+    unique: Mapping[tuple[Any, ...], Finding] = {(f.file, f.line, f.message): f for f in findings}
     return sorted(unique.values(), key=lambda f: (f.file, f.line or 0))

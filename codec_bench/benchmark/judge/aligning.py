@@ -55,12 +55,12 @@ def by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
     if not choices:
         return Score.undefined(Diagnostic("no_choices", id=answer.id), protocol)
     if not right_letters(answer.fields, answer.references):
-        said = (
+        reason = (
             f"the reference '{answer.references[0]}' is none of the choices {list(choices.values())}"
             if answer.references
             else ""
         )
-        return Score.undefined(said or Diagnostic("no_expected", id=answer.id), protocol)
+        return Score.undefined(reason or Diagnostic("no_expected", id=answer.id), protocol)
     letter = FIRST[rule](answer)
     return None if letter is None else _scored(answer, letter, EXACT, protocol, {})
 

@@ -27,7 +27,7 @@ from codec_bench.benchmark.judge.aligning import by_judge, by_rule
 from codec_bench.benchmark.judge.nearest import by_likeness, options_of
 from codec_bench.benchmark.judge.published import EMERGENT_TTS
 from codec_bench.benchmark.judge.replies import Verdict
-from codec_bench.benchmark.judge.rubric import MADE, load_rubric, with_own_rubrics
+from codec_bench.benchmark.judge.rubric import OWN_FIELDS, load_rubric, with_own_rubrics
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.base import OFFICIAL
@@ -62,13 +62,13 @@ def names_by_judge(name: str, judges: Sequence[str]) -> dict[str, str | None]:
     return {name: judges[0], **{f"{name}@{judge}": judge for judge in judges[1:]}}
 
 
-def load_judge_metric(name: str, judge: str | None = None, beside: str = "") -> JudgeMetric:
+def load_judge_metric(name: str, judge: str | None = None, baseline: str = "") -> JudgeMetric:
     """Builds the metric of a name such as `rating[voicebench-open]`.
 
     Args:
         name: the metric's name, without a judge.
         judge: the model that gives the verdicts; its name is a part of the protocol id. None if it is not known yet.
-        beside: the label of the baseline that the command names; "" if it names none.
+        baseline: the label of the baseline that the command names; "" if it names none.
 
     Raises:
         UnknownName: there is no such rubric.
@@ -77,7 +77,7 @@ def load_judge_metric(name: str, judge: str | None = None, beside: str = "") -> 
     spec = Spec.parse(name)
     if spec.name != STEM or spec.argument is None or spec.point is not None:
         raise UserError(f"'{name}' names no rubric", hint=f"expected {STEM}[RUBRIC]; see codec-bench list rubrics")
-    return JudgeMetric(spec.argument, judge, beside)
+    return JudgeMetric(spec.argument, judge, baseline)
 
 
 OF_ROUNDS = {"question": "questions", "suggestion": "suggestions"}
@@ -104,9 +104,9 @@ def check_rating(name: str, names: set[str], folder: str = "") -> None:
     for part, column in OF_ROUNDS.items():
         if column not in names and any(re.search(rf"\.{part}\b", text) for text in templates):
             raise UserError(f"the rubric of '{name}' reads the {part} of each round, and no column gives '{column}'")
-    known = names | MADE
-    asked_for = {name for text in templates for name in re.findall(r"\b(\w+) is defined", text)}
-    strange = sorted(frozenset[str]().union(*map(variables, templates)) - known - asked_for)
+    known = names | OWN_FIELDS
+    criteria = {name for text in templates for name in re.findall(r"\b(\w+) is defined", text)}
+    strange = sorted(frozenset[str]().union(*map(variables, templates)) - known - criteria)
     if strange:
         near = difflib.get_close_matches(strange[0], sorted(known), n=2)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(known))}"
@@ -137,7 +137,7 @@ def succeeding_judge(name: str) -> tuple[str, str] | None:
     return judge, f"a protocol of its own, {metric.protocol}; {metric.tested}"
 
 
-class Beside(NamedTuple):
+class Alternative(NamedTuple):
     """The answer of a baseline: its text, and its sound if it is spoken."""
 
     text: str
@@ -160,12 +160,12 @@ class JudgeMetric:
     aggregate = "mean"
     kind = STEM
 
-    def __init__(self, rubric: str, judge: str | None = None, beside: str = "") -> None:
+    def __init__(self, rubric: str, judge: str | None = None, baseline: str = "") -> None:
         self.rubric, self.rubric_name, self.judge = load_rubric(rubric), rubric, judge
         self.name = f"{STEM}[{rubric}]"
         self.protocol = f"{STEM}/{rubric}-{self.rubric.digest}" + (f"/{judge}" if judge else "")
-        if beside and self.prefers:
-            self.protocol += f"/beside-{beside}"
+        if baseline and self.prefers:
+            self.protocol += f"/beside-{baseline}"
         self.unit, self.range = self.rubric.unit, self.rubric.range
         self.higher_is_better = self.rubric.higher_is_better
         self._also = load_answer_metric(self.rubric.also) if self.rubric.also is not None else None
@@ -196,7 +196,7 @@ class JudgeMetric:
         answer: Answer,
         sound: Clip | None,
         seed: int,
-        beside: Beside | None = None,
+        alternative: Alternative | None = None,
         earlier: Sequence[Clip | None] = (),
     ) -> list[Request] | Score:
         """The requests to the judge about one answer, or its score if the judge cannot be asked.
@@ -205,7 +205,7 @@ class JudgeMetric:
             answer: the answer after post-processing.
             sound: the sound of a spoken answer, or None.
             seed: the run's seed; each request draws its own from it.
-            beside: the other answer, for rubrics that prefer one of two; None takes the expected answer.
+            alternative: the other answer, for rubrics that prefer one of two; None takes the expected answer.
             earlier: the sounds of the answers to the rounds before, of a question of several; None for one without a
                 sound.
 
@@ -214,7 +214,7 @@ class JudgeMetric:
         """
         rubric = self.rubric
         absent = [name for name in rubric.needs if answer.fields.get(name) is None]
-        if rubric.compares and beside is None and not answer.references:
+        if rubric.compares and alternative is None and not answer.references:
             absent.append("reference")
         if absent:
             return Score.refused(Diagnostic("no_fields", fields=" and no ".join(absent)), self.protocol)
@@ -224,12 +224,12 @@ class JudgeMetric:
             return decided
         if rubric.reply == "nearest":
             return self._compared_with_options(answer)
-        if rubric.hears and self.prefers and (beside is None or beside.sound is None):
+        if rubric.hears and self.prefers and (alternative is None or alternative.sound is None):
             return Score.refused(Diagnostic("baseline_without_sound"), self.protocol)
         if rubric.hears and sound is None:
             return Score.failed(Diagnostic("no_sound_to_judge"), self.protocol)
         before = list(earlier) if rubric.hears == "every" else []
-        heard = [one for one in (*before, sound if rubric.hears else None) if one is not None]
+        sounds = [one for one in (*before, sound if rubric.hears else None) if one is not None]
         if None in before:
             reason = Diagnostic("no_sound_of_round", round=before.index(None) + 1)
             return Score.failed(reason, self.protocol)
@@ -237,18 +237,18 @@ class JudgeMetric:
         if not criteria:
             return Score.refused(Diagnostic("no_criterion", column=rubric.each), self.protocol)
         orders = (_drawn_order(answer.id),) if rubric.swap == "drawn" else (False, True) if rubric.swap else (False,)
-        made = []
+        built = []
         for time in range(rubric.times):
             for at, criterion in enumerate(criteria):
                 for swapped in orders:
                     parameters = dict(rubric.parameters)
                     if parameters.get("temperature") or rubric.times > 1:
                         parameters["seed"] = _drawn(seed, answer.id, time)
-                    messages = self._messages(answer, heard, swapped, beside, criterion)
+                    messages = self._messages(answer, sounds, swapped, alternative, criterion)
                     which = "" if criterion is None else f".{at:04d}"
                     key = f"{answer.id}{_SEPARATOR}{time}{which}{_SWAPPED if swapped else ''}"
-                    made.append(Request(key, messages, {}, "text", parameters))
-        return made
+                    built.append(Request(key, messages, {}, "text", parameters))
+        return built
 
     def _compared_with_options(self, answer: Answer) -> list[Request] | Score:
         """The request to a model of embeddings. An answer without words is none of the options."""
@@ -262,20 +262,20 @@ class JudgeMetric:
         fields = {"text": answer.text, "texts": tuple(options)}
         return [Request(f"{answer.id}{_SEPARATOR}0", (), fields, "text", dict(self.rubric.parameters))]
 
-    def score(self, answer: Answer, asked: int, responses: Mapping[str, Response]) -> Score:
+    def score(self, answer: Answer, expected: int, responses: Mapping[str, Response]) -> Score:
         """The score of an answer from the judge's replies.
 
         Args:
             answer: the answer that was judged.
-            asked: how many replies were asked for.
+            expected: how many replies were asked for.
             responses: the replies by the request's id.
         """
-        score = self._from(answer, asked, responses)
+        score = self._from(answer, expected, responses)
         ends = [response.finish for _, response in sorted(responses.items())]
         cut = {FINISHES: ends} if "length" in ends else {}
         return replace(score, detail={**score.detail, **cut, CALLS: calls_of(list(responses.values()))})
 
-    def _from(self, answer: Answer, asked: int, responses: Mapping[str, Response]) -> Score:
+    def _from(self, answer: Answer, expected: int, responses: Mapping[str, Response]) -> Score:
         texts: dict[str, str] = {}
         for key, response in sorted(responses.items()):
             if response.status != "ok" or response.text is None:
@@ -288,8 +288,8 @@ class JudgeMetric:
                 why = Diagnostic("judge_reply_cut", characters=len(response.text))
                 return Score.unparsed(why, self.protocol, detail=detail)
             texts[key] = response.text if self.is_official else cut_reasoning(response.text).text
-        if len(texts) != asked:
-            return Score.failed(Diagnostic("verdicts_missing", given=len(texts), asked=asked), self.protocol)
+        if len(texts) != expected:
+            return Score.failed(Diagnostic("verdicts_missing", given=len(texts), asked=expected), self.protocol)
         return self._combined(answer, texts)
 
     def _combined(self, answer: Answer, texts: Mapping[str, str]) -> Score:
@@ -316,8 +316,8 @@ class JudgeMetric:
         else:
             own = [next(iter(verdict.values.values())) for verdict in verdicts]
         detail["verdicts"] = own
-        if doubt := next((verdict.doubt for verdict in verdicts if verdict.doubt), None):
-            detail["flag"] = doubt
+        if warning := next((verdict.warning for verdict in verdicts if verdict.warning), None):
+            detail["flag"] = warning
         if self.range == (0, 1) and (chance := chance_of(answer.fields, answer.references)) is not None:
             detail["chance"] = chance
         value = min(own) if self.rubric.combine == "all" else fmean(own)
@@ -334,12 +334,12 @@ class JudgeMetric:
 
     def _without_judge(self, answer: Answer, also: AnswerMetric) -> Score | None:
         """The score of an answer that a rule marks as wrong, or cannot mark; None where the judge has to be asked."""
-        (kept,) = also.compute([answer])
-        if kept.status != "ok":
-            return replace(kept, protocol=self.protocol)
-        if kept.value == 1:
+        (fallback,) = also.compute([answer])
+        if fallback.status != "ok":
+            return replace(fallback, protocol=self.protocol)
+        if fallback.value == 1:
             return None
-        return replace(self.worst(answer), detail={"also": kept.value})
+        return replace(self.worst(answer), detail={"also": fallback.value})
 
     def _read(self, reply: str, answer: Answer) -> Verdict:
         low, high = self.rubric.range
@@ -358,9 +358,9 @@ class JudgeMetric:
     def _messages(
         self,
         answer: Answer,
-        heard: Sequence[Clip],
+        clips: Sequence[Clip],
         swapped: bool,
-        beside: Beside | None = None,
+        alternative: Alternative | None = None,
         criterion: str | None = None,
     ) -> tuple[Message, ...]:
         from codec_bench.benchmark.definition.prompt import render_text
@@ -383,17 +383,17 @@ class JudgeMetric:
         options = "\n".join(f"{letter}. {text}" for letter, text in choices_of(answer.fields).items())
         values["options"] = _fenced("options", options, mark)
         first, second = ("answer", "reference") if swapped else ("reference", "answer")
-        texts = {"answer": answer.text, "reference": reference if beside is None else beside.text}
+        texts = {"answer": answer.text, "reference": reference if alternative is None else alternative.text}
         values |= {"first": _fenced("first", texts[first], mark), "second": _fenced("second", texts[second], mark)}
         what = f"the rubric of '{self.name}' for '{answer.id}'"
         turns = []
         if self.rubric.system is not None:
             turns.append(Message("system", (render_text(self.rubric.system, values, what),)))
-        asked: tuple[str | Clip, ...] = (render_text(self.rubric.prompt, values, what),)
-        sounds = list(heard)
-        if sounds and beside is not None and beside.sound is not None:
-            sounds = [sounds[0], beside.sound] if swapped else [beside.sound, sounds[0]]
-        turns.append(Message("user", (*sounds, *asked)))
+        content: tuple[str | Clip, ...] = (render_text(self.rubric.prompt, values, what),)
+        sounds = list(clips)
+        if sounds and alternative is not None and alternative.sound is not None:
+            sounds = [sounds[0], alternative.sound] if swapped else [alternative.sound, sounds[0]]
+        turns.append(Message("user", (*sounds, *content)))
         return tuple(turns)
 
 
@@ -458,10 +458,10 @@ def _compared(pairs: Sequence[tuple[float, float]], verdicts: Sequence[Verdict])
         verdicts: the same replies in the order of their places, if both orders were asked for; else none.
     """
     reference, answered = fmean(of for of, _ in pairs), fmean(of for _, of in pairs)
-    found = {"of_reference": reference, "won": float(answered > reference), "tied": float(answered == reference)}
+    values = {"of_reference": reference, "won": float(answered > reference), "tied": float(answered == reference)}
     if verdicts:
-        found["first_minus_second"] = fmean(one.values["first"] - one.values["second"] for one in verdicts)
-    return found
+        values["first_minus_second"] = fmean(one.values["first"] - one.values["second"] for one in verdicts)
+    return values
 
 
 def _drawn_order(id: str) -> bool:

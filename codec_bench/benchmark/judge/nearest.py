@@ -18,8 +18,8 @@ from codec_bench.types import Score
 
 def options_of(fields: Mapping[str, Any]) -> list[str]:
     """The options as the data write them, with the labels before them that a list may hold."""
-    given = fields.get("choices")
-    return [str(text) for text in given] if isinstance(given, (list, tuple)) else list(choices_of(fields).values())
+    choices = fields.get("choices")
+    return [str(text) for text in choices] if isinstance(choices, (list, tuple)) else list(choices_of(fields).values())
 
 
 def by_likeness(reply: str, answer: Answer, protocol: str) -> Score:
@@ -35,8 +35,10 @@ def by_likeness(reply: str, answer: Answer, protocol: str) -> Score:
     except (ValueError, TypeError, KeyError, RecursionError):
         likeness = np.array([])
     if likeness.shape != (len(options),) or not np.isfinite(likeness).all():
-        said = f"the judge's reply is not the similarities of {len(options)} texts, which a model of embeddings gives"
-        return Score.unparsed(said, protocol, detail={"replies": [reply]})
+        message = (
+            f"the judge's reply is not the similarities of {len(options)} texts, which a model of embeddings gives"
+        )
+        return Score.unparsed(message, protocol, detail={"replies": [reply]})
     nearest = options[int(likeness.argmax())]
     detail = {"replies": [reply], "option": nearest, "chance": chance_of(answer.fields, answer.references)}
     return Score.ok(float(nearest in answer.references), protocol, detail=detail)

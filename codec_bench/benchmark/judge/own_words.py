@@ -138,20 +138,20 @@ class OwnWords:
         # A repeated verdict counts only as a last line of its own: `[[5]] is a trick` does not.
         lone = pattern.fullmatch(text[start:].strip(_MARKS + "\n.#")) is not None
 
-        def kept(match: re.Match[str]) -> str:
+        def keep_line(match: re.Match[str]) -> str:
             echoed = self._echoed(_key(pattern, match), lone and match.start() >= start)
             return ECHO if echoed else match[0]
 
-        return pattern.sub(kept, text)
+        return pattern.sub(keep_line, text)
 
 
 def _pieces(text: str) -> Counter[Hashable]:
     """How often a text in NFKC holds each line, and each piece that looks like a verdict."""
-    found: Counter[Hashable] = Counter(
+    counts: Counter[Hashable] = Counter(
         _key(pattern, match) for pattern in (_OBJECT, BRACKETED, LABELLED) for match in pattern.finditer(text)
     )
-    found.update(line for line in map(_line, text.splitlines()) if line)
-    return found
+    counts.update(line for line in map(_line, text.splitlines()) if line)
+    return counts
 
 
 def _key(pattern: re.Pattern[str], match: re.Match[str]) -> Hashable:
@@ -179,10 +179,10 @@ def _loaded(text: str) -> dict[str, Any] | None:
     if not text.startswith("{"):
         return None
     try:
-        given = json.loads(text, strict=False, object_pairs_hook=_once)
+        value = json.loads(text, strict=False, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         return None
-    return given if isinstance(given, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

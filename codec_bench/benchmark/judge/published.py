@@ -69,10 +69,10 @@ def alpaca_rank(reply: str) -> dict[str, float]:
     text = reply.strip()
     if text.startswith("```"):
         text = text[9 if text.startswith("```python") else 3 : -3].strip()
-    given = ast.literal_eval(text)
-    if isinstance(given, dict):
-        given = next(iter(given.values()))
-    return {"acc": int(given[0]["model"] == "model_1")}
+    value = ast.literal_eval(text)
+    if isinstance(value, dict):
+        value = next(iter(value.values()))
+    return {"acc": int(value[0]["model"] == "model_1")}
 
 
 def chatbot_eval(reply: str) -> dict[str, float]:
@@ -87,12 +87,12 @@ def instruct_tts(reply: str) -> dict[str, float] | None:
     """1 if the JSON value of `CONSISTENT` is true, 0 if it is another value, None if it is null or unreadable."""
     for text in _candidates(reply):
         try:
-            given = json.loads(text)
+            value = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        if not isinstance(given, dict) or CONSISTENT not in given or given[CONSISTENT] is None:
+        if not isinstance(value, dict) or CONSISTENT not in value or value[CONSISTENT] is None:
             return None
-        return {"gemini_score": int(given[CONSISTENT] is True)}
+        return {"gemini_score": int(value[CONSISTENT] is True)}
     return None
 
 
@@ -103,10 +103,10 @@ def asks_again(reply: str) -> bool:
     """
     for text in _candidates(reply):
         try:
-            given = json.loads(text)
+            value = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        return not isinstance(given, dict) or CONSISTENT not in given
+        return not isinstance(value, dict) or CONSISTENT not in value
     return True
 
 
@@ -169,17 +169,17 @@ def mmar_rubrics(replies: list[str], criteria: list[dict[str, Any]]) -> dict[str
     an error, and so is one of several.
     """
     ranked = sorted(_share_of_points(reply, criteria) for reply in replies)
-    kept = ranked[1:-1] if len(ranked) >= 3 else ranked
-    return {"score": sum(kept) / len(kept)}
+    middle = ranked[1:-1] if len(ranked) >= 3 else ranked
+    return {"score": sum(middle) / len(middle)}
 
 
 def _share_of_points(reply: str, criteria: list[dict[str, Any]]) -> float:
-    found = re.search(r"\[\s*\{.*\}\s*\]", reply, re.DOTALL)
-    given = json.loads(found[0] if found is not None else reply)
-    if not isinstance(given, list) or len(given) != len(criteria):
+    match = re.search(r"\[\s*\{.*\}\s*\]", reply, re.DOTALL)
+    shares = json.loads(match[0] if match is not None else reply)
+    if not isinstance(shares, list) or len(shares) != len(criteria):
         raise ValueError(f"expected a list of {len(criteria)}")
     points = most = 0.0
-    for one, criterion in zip(given, criteria):
+    for one, criterion in zip(shares, criteria):
         if "name" not in one or "score" not in one or one["score"] not in criterion["choices"]:
             raise ValueError("a criterion without one of its points")
         if not isinstance(one["score"], (int, float)):
@@ -193,8 +193,8 @@ def mmau_pro_open(reply: str) -> dict[str, float]:
 
     Without one, or where it is 3, the mean of the four marks, each 3 where it is not found.
     """
-    found = re.search(r"OVERALL:\s*(\d+(?:\.\d+)?)", reply, re.IGNORECASE)
-    overall = float(found[1]) if found is not None else 3.0
+    match = re.search(r"OVERALL:\s*(\d+(?:\.\d+)?)", reply, re.IGNORECASE)
+    overall = float(match[1]) if match is not None else 3.0
     if overall != 3.0:
         return {"score": overall}
     marks = [re.search(rf"{name}:\s*(\d+)", reply, re.IGNORECASE) for name in _MMAU_PRO]
@@ -212,12 +212,12 @@ def emergent_tts(reply: str) -> dict[str, float]:
         import json_repair
     except ImportError:
         raise MissingExtra("the published reader of EmergentTTS-Eval's verdicts", "json-repair", "api") from None
-    given: Any = json_repair.loads(reply)
-    absent = [name for name in _EMERGENT_TTS if name not in given]
-    if absent or given["winner"] not in (0, 1, 2):
+    marks: Any = json_repair.loads(reply)
+    absent = [name for name in _EMERGENT_TTS if name not in marks]
+    if absent or marks["winner"] not in (0, 1, 2):
         raise AssertionError(f"no {absent[0]}" if absent else "another winner")  # the source raises this type too
     return {0: {"first": 0.5, "second": 0.5}, 1: {"first": 1.0, "second": 0.0}, 2: {"first": 0.0, "second": 1.0}}[
-        int(given["winner"])
+        int(marks["winner"])
     ]
 
 
@@ -226,7 +226,7 @@ def _candidates(reply: str) -> list[str]:
     fence_start = reply.find("```json")
     fence_end = reply.find("```", fence_start + 7) if fence_start >= 0 else -1
     fenced = [reply[fence_start + 7 : fence_end].strip()] if fence_end >= 0 else []
-    flat = (found for found in _OBJECT.findall(reply) if f'"{CONSISTENT}"' in found)
+    flat = (text for text in _OBJECT.findall(reply) if f'"{CONSISTENT}"' in text)
     return [*fenced, *flat, reply.strip()]
 
 
@@ -249,7 +249,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
 }
 """Every published reader by name."""
 
-MOST_ASKED = 5
+MOST_REQUESTS = 5
 """How often InstructTTSEval's program puts one question to its judge at most."""
 
 ASKS_AGAIN: Mapping[str, Callable[[str], bool]] = {"official/ultraeval-audio/instruct-tts": asks_again}

@@ -78,14 +78,14 @@ class Verdict:
     values: Mapping[str, float] = field(default_factory=dict)
     reason: str | None = None
     text: str = ""
-    doubt: str | None = None
+    warning: str | None = None
 
 
 def _telling_repeats(read: Callable[Concatenate[str, P], Verdict]) -> Callable[Concatenate[str, P], Verdict]:
     """A reader whose reason also says that the reply held a verdict, where that repeats the answer and does not count."""
 
     @wraps(read)
-    def told(reply: str, /, *args: P.args, **kwargs: P.kwargs) -> Verdict:
+    def read_once(reply: str, /, *args: P.args, **kwargs: P.kwargs) -> Verdict:
         verdict = read(reply, *args, **kwargs)
         if verdict.reason is None or not kwargs.get("answer"):
             return verdict
@@ -94,7 +94,7 @@ def _telling_repeats(read: Callable[Concatenate[str, P], Verdict]) -> Callable[C
             return verdict
         return replace(verdict, reason=Diagnostic("repeats_answer", cause=verdict.reason))
 
-    return told
+    return read_once
 
 
 @_telling_repeats
@@ -116,25 +116,25 @@ def read_rating(reply: str, *, low: float, high: float, answer: str = "") -> Ver
         low, high: the range of the rubric; a number outside of it is no rating.
         answer: the judged answer; what the reply repeats of it is left out.
     """
-    said = OwnWords(reply, answer)
-    verdict = _rating(said, low, high, reply)
+    own_words = OwnWords(reply, answer)
+    verdict = _rating(own_words, low, high, reply)
     if verdict.reason is not None:
         return verdict
-    value, reasoned = verdict.values["score"], said.reasoning()
+    value, reasoned = verdict.values["score"], own_words.reasoning()
     ends = [float(m[1]) for text in reasoned for m in _CONCLUDES.finditer(text[-_BY_CONCLUSION:])]
     if ends and low <= ends[-1] <= high and ends[-1] != value:
         return Verdict(reason=Diagnostic("reasoning_differs", last=ends[-1], value=value, reply=_quote(reply)))
     others = {float(m[1]) for text in reasoned for pattern in (BRACKETED, LABELLED) for m in pattern.finditer(text)}
-    others |= {float(m[1]) for line in said.ends() if (m := WHOLE.fullmatch(line)) is not None}
-    return replace(verdict, doubt=ALSO_SAYS) if any(low <= one <= high for one in others - {value}) else verdict
+    others |= {float(m[1]) for line in own_words.ends() if (m := WHOLE.fullmatch(line)) is not None}
+    return replace(verdict, warning=ALSO_SAYS) if any(low <= one <= high for one in others - {value}) else verdict
 
 
-def _rating(said: OwnWords, low: float, high: float, reply: str) -> Verdict:
-    given = said.objects(FIELDS)
-    held = [(name, one[name]) for one in given for name in FIELDS if name in one]
+def _rating(own_words: OwnWords, low: float, high: float, reply: str) -> Verdict:
+    objects = own_words.objects(FIELDS)
+    held = [(name, one[name]) for one in objects for name in FIELDS if name in one]
     if len({json.dumps(value) for _, value in held}) > 1:
         return Verdict(reason=Diagnostic("several_ratings", reply=_quote(reply)))
-    if given and not held:
+    if objects and not held:
         return Verdict(reason=Diagnostic("no_rating_field", fields=" or ".join(map(repr, FIELDS)), reply=_quote(reply)))
     if held:
         key, value = held[0]
@@ -143,11 +143,11 @@ def _rating(said: OwnWords, low: float, high: float, reply: str) -> Verdict:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             return Verdict(reason=Diagnostic("field_without_number", key=key, reply=_quote(reply)))
         return _in_range({"score": float(value)}, low, high, reply)
-    for own in said.own_lines():
+    for own in own_words.own_lines():
         for pattern in (BRACKETED, LABELLED):
-            found = {(float(m[1]), m["below"] or m["of"]) for m in pattern.finditer(own)}
-            if found:
-                return _the_rating(found, low, high, reply)
+            ratings = {(float(m[1]), m["below"] or m["of"]) for m in pattern.finditer(own)}
+            if ratings:
+                return _the_rating(ratings, low, high, reply)
         whole = WHOLE.fullmatch(own.replace(ECHO, " ").strip())
         if whole is not None:
             return _the_rating({(float(whole[1]), whole["below"] or whole["of"])}, low, high, reply)
@@ -162,21 +162,21 @@ def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdi
         low, high: the range of the rubric; a number outside of it is no rating.
         answer: the judged answer; what the reply repeats of it is left out.
     """
-    said = OwnWords(reply, answer)
-    lines = [line for line in said.own.replace(ECHO, " ").splitlines() if line.strip()]
+    own_words = OwnWords(reply, answer)
+    lines = [line for line in own_words.own.replace(ECHO, " ").splitlines() if line.strip()]
     pairs = {line: (float(m[1]), float(m[2])) for line in lines if len(line) < SHOWN and (m := _PAIR.fullmatch(line))}
     if not pairs and len(lines) == 2 and all(len(line) < SHOWN for line in lines):
         one, two = (WHOLE.fullmatch(line.strip()) for line in lines)
         pairs = {"\n".join(lines): (float(one[1]), float(two[1]))} if one and two else {}
     if len(pairs) > MOST_PAIRS:
         return Verdict(reason=Diagnostic("several_pairs", reply=_quote(reply)))
-    found = {pair for line, pair in pairs.items() if not said.repeats(line)}
-    if not found and said.short and pairs:
+    verdicts = {pair for line, pair in pairs.items() if not own_words.repeats(line)}
+    if not verdicts and own_words.short and pairs:
         line, pair = next(iter(pairs.items()))
-        found = {pair} if line.startswith(lines[0]) else found
-    if len(found) != 1:
-        return Verdict(reason=Diagnostic("several_pairs" if found else "no_pair", reply=_quote(reply)))
-    first, second = found.pop()
+        verdicts = {pair} if line.startswith(lines[0]) else verdicts
+    if len(verdicts) != 1:
+        return Verdict(reason=Diagnostic("several_pairs" if verdicts else "no_pair", reply=_quote(reply)))
+    first, second = verdicts.pop()
     return _in_range({"first": first, "second": second}, low, high, reply)
 
 
@@ -190,12 +190,12 @@ def read_preferred(reply: str, *, answer: str = "") -> Verdict:
     Args:
         answer: the judged answer; what the reply repeats of it is left out.
     """
-    said = OwnWords(reply, answer)
-    lines = [line.strip() for line in said.own.replace(ECHO, " ").splitlines() if line.strip()]
-    found = {_SIDES[match[1].casefold()] for line in {*lines[:1], *lines[-1:]} if (match := _PREFERRED.fullmatch(line))}
-    if len(found) != 1:
-        return Verdict(reason=Diagnostic("several_preferences" if found else "no_preference", reply=_quote(reply)))
-    share = found.pop()
+    own_words = OwnWords(reply, answer)
+    lines = [line.strip() for line in own_words.own.replace(ECHO, " ").splitlines() if line.strip()]
+    sides = {_SIDES[match[1].casefold()] for line in {*lines[:1], *lines[-1:]} if (match := _PREFERRED.fullmatch(line))}
+    if len(sides) != 1:
+        return Verdict(reason=Diagnostic("several_preferences" if sides else "no_preference", reply=_quote(reply)))
+    share = sides.pop()
     return Verdict({"first": share, "second": 1 - share})
 
 
@@ -206,19 +206,21 @@ def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
     Args:
         answer: the judged answer; what the reply repeats of it is left out.
     """
-    said = OwnWords(reply, answer)
-    found: set[bool] = set()
-    for own in said.own_lines():
+    own_words = OwnWords(reply, answer)
+    answers: set[bool] = set()
+    for own in own_words.own_lines():
         lines = [line for line in own.replace(ECHO, " ").splitlines() if line.strip()]
-        ends = [line.casefold().strip(" \t*_.。!\"'()[]") for line in lines[:1] + lines[-1:] if not said.holds(line)]
-        marked = [match for line in ends if (match := _YES_NO.match(line)) and not said.holds(match[0])]
-        found = {match[1] not in ("no", "否") for match in marked}
-        if found:
+        ends = [
+            line.casefold().strip(" \t*_.。!\"'()[]") for line in lines[:1] + lines[-1:] if not own_words.holds(line)
+        ]
+        marked = [match for line in ends if (match := _YES_NO.match(line)) and not own_words.holds(match[0])]
+        answers = {match[1] not in ("no", "否") for match in marked}
+        if answers:
             break
-    if len(found) != 1:
-        return Verdict(reason=Diagnostic("yes_and_no" if found else "no_yes_or_no", reply=_quote(reply)))
-    yes = found.pop()
-    ends = [m[1] for line in said.ends()[-1:] if (m := _CONCLUDES_YES_NO.search(line.casefold())) is not None]
+    if len(answers) != 1:
+        return Verdict(reason=Diagnostic("yes_and_no" if answers else "no_yes_or_no", reply=_quote(reply)))
+    yes = answers.pop()
+    ends = [m[1] for line in own_words.ends()[-1:] if (m := _CONCLUDES_YES_NO.search(line.casefold())) is not None]
     if ends and (ends[0] == "yes") != yes:
         return Verdict(reason=Diagnostic("reasoning_ends_in", last=ends[0], yes=yes, reply=_quote(reply)))
     return Verdict({"score": float(yes)})
@@ -235,19 +237,19 @@ def read_letter(reply: str, *, choices: Mapping[str, str], answer: str = "") -> 
         choices: the texts of the choices by letter.
         answer: the judged answer; what the reply repeats of it is left out.
     """
-    said = OwnWords(reply, answer)
-    found: set[str] = set()
-    for own in said.own_lines():
+    own_words = OwnWords(reply, answer)
+    letters: set[str] = set()
+    for own in own_words.own_lines():
         lines = [line.strip() for line in own.replace(ECHO, " ").splitlines() if line.strip()]
         ends = lines[:1] + lines[1:][-1:]
         if any(_NO_LETTER.match(line) for line in ends):
             return Verdict(reason=Diagnostic("judge_finds_no_option", reply=_quote(reply)))
-        found = {letter for line in ends if (letter := _letter(line, choices)) is not None}
-        if found:
+        letters = {letter for line in ends if (letter := _letter(line, choices)) is not None}
+        if letters:
             break
-    if len(found) != 1:
-        return Verdict(reason=Diagnostic("several_options" if found else "no_option", reply=_quote(reply)))
-    letter = found.pop()
+    if len(letters) != 1:
+        return Verdict(reason=Diagnostic("several_options" if letters else "no_option", reply=_quote(reply)))
+    letter = letters.pop()
     if letter not in choices:
         return Verdict(
             reason=Diagnostic("not_among_options", letter=letter, options=", ".join(choices), reply=_quote(reply))
@@ -300,10 +302,10 @@ def read_official(
     """
     if name not in _OFFICIAL:
         raise UnknownName("published reader of replies", name, _OFFICIAL)
-    given = [followed] if name == published.COMBINED else [criteria] if name == published.MMAR_RUBRICS else []
+    arguments = [followed] if name == published.COMBINED else [criteria] if name == published.MMAR_RUBRICS else []
     several = name in published.SEVERAL_REPLIES
     try:
-        values = _OFFICIAL[name](list(replies) if several else replies[0], *given)
+        values = _OFFICIAL[name](list(replies) if several else replies[0], *arguments)
     except MissingExtra:
         raise
     except Exception as error:  # the published program raises this exception too, and loses the item
@@ -325,10 +327,10 @@ def _one_number(text: str) -> float | None:
     return float(match[1]) if match else None
 
 
-def _the_rating(found: set[tuple[float, str | None]], low: float, high: float, reply: str) -> Verdict:
-    if len({value for value, _ in found}) > 1:
+def _the_rating(ratings: set[tuple[float, str | None]], low: float, high: float, reply: str) -> Verdict:
+    if len({value for value, _ in ratings}) > 1:
         return Verdict(reason=Diagnostic("several_ratings", reply=_quote(reply)))
-    value, below = next(iter(found))
+    value, below = next(iter(ratings))
     if below is not None and float(below) != high:
         return Verdict(reason=Diagnostic("rating_of_other_scale", below=below, high=high, reply=_quote(reply)))
     return _in_range({"score": value}, low, high, reply)

@@ -19,7 +19,7 @@ from codec_bench.benchmark.judge.published import READERS
 from codec_bench.errors import UnknownName, UserError
 
 KIND = "judge"
-MADE = frozenset(
+OWN_FIELDS = frozenset(
     ("answer", "reference", "whole_answer", "criteria", "criterion", "first", "second", "options", "rounds")
 )
 """What a template of a rubric may read beside the columns of a question."""
@@ -30,7 +30,7 @@ _RATING = re.compile(r"\s*rating\[(?P<rubric>[^\[\]]+)\]\s*")
 
 
 _READS = re.compile(r"\{[{%](.*?)(?:[%}]\}|\Z)", re.DOTALL)
-_BESIDE = frozenset(
+_TEXT_FIELDS = frozenset(
     ("question", "reference", "criteria", "criterion", "options", "language", "if", "else", "elif", "endif")
 )
 """What a template may say without showing an answer."""
@@ -124,7 +124,7 @@ class Rubric(BaseModel):
         if (self.reply == "nearest") != (not self.prompt):
             raise ValueError("a rubric needs a 'prompt', and one whose reply is 'nearest' has none")
         read = set(re.findall(r"[a-z_]\w*", " ".join(_READS.findall(f"{self.system or ''}{self.prompt}"))))
-        if self.prompt and not self.hears and read <= _BESIDE:
+        if self.prompt and not self.hears and read <= _TEXT_FIELDS:
             raise ValueError("the prompt shows no answer to the judge; expected {{ answer }} in it")
         if not self.range[0] < self.range[1]:
             raise ValueError(f"the range is {list(self.range)}; expected the least verdict and then the greatest")
@@ -143,10 +143,10 @@ class Rubric(BaseModel):
     @property
     def digest(self) -> str:
         """A hash of everything that changes a verdict: 32 bits in hexadecimal."""
-        given = self.model_dump(exclude={"summary", "paper", "source", "judged_by"})
+        fields = self.model_dump(exclude={"summary", "paper", "source", "judged_by"})
         # A field that says nothing is left out, so that a new one keeps the hashes of all rubrics; `system` was there
         # from the start.
-        held = {field: value for field, value in given.items() if value is not None or field == "system"}
+        held = {field: value for field, value in fields.items() if value is not None or field == "system"}
         if not self.reply.startswith("official/"):
             held["reader"] = READER
         return hashlib.blake2b(json.dumps(held, sort_keys=True).encode(), digest_size=4).hexdigest()
@@ -206,8 +206,8 @@ def with_own_rubrics(value: Any, folder: str) -> Any:
         return {key: with_own_rubrics(one, folder) for key, one in value.items()}
     if isinstance(value, list):
         return [with_own_rubrics(one, folder) for one in value]
-    found = _RATING.fullmatch(value) if isinstance(value, str) else None
-    return f"rating[{own_rubric(found['rubric'], folder)}]" if found and is_path(found["rubric"]) else value
+    match = _RATING.fullmatch(value) if isinstance(value, str) else None
+    return f"rating[{own_rubric(match['rubric'], folder)}]" if match and is_path(match["rubric"]) else value
 
 
 def load_rubric(name: str) -> Rubric:

@@ -23,7 +23,7 @@ FRAME = RATE_HZ // 50
 TOO_SHORT, SILENT, STEADY, COPY = NO_SPOKEN_ANSWER.values()
 
 
-def doubt_of(answer: Audio, question: Audio | None) -> str | None:
+def warning_of(answer: Audio, question: Audio | None) -> str | None:
     """The flag of a verdict on a spoken answer, or None.
 
     Args:
@@ -52,6 +52,6 @@ def _level_db(frames: np.ndarray) -> np.ndarray:
 def _likeness(one: np.ndarray, other: np.ndarray) -> float:
     """The largest correlation of the two sounds over all delays, from 0 to 1."""
     size = 1 << (one.size + other.size - 1).bit_length()
-    found = np.fft.irfft(np.fft.rfft(one, size) * np.conj(np.fft.rfft(other, size)), size)
+    correlation = np.fft.irfft(np.fft.rfft(one, size) * np.conj(np.fft.rfft(other, size)), size)
     energy = np.sqrt(np.sum(one**2) * np.sum(other**2))
-    return float(np.abs(found).max() / energy) if energy else 0.0
+    return float(np.abs(correlation).max() / energy) if energy else 0.0

@@ -38,9 +38,9 @@ TABLE = {
     "rendering_followed": "codec_bench.benchmark.metrics.reference_errors:RenderingFollowed",
     "repeated": "codec_bench.benchmark.metrics.repeated:Repeated",
     "rouge_l": "codec_bench.benchmark.metrics.rouge:RougeL",
-    "said_as_told": "codec_bench.benchmark.metrics.speaking_style:SaidAsTold",
-    "said_fittingly": "codec_bench.benchmark.metrics.speaking_style:SaidFittingly",
-    "said_with_emotion": "codec_bench.benchmark.metrics.speaking_style:SaidWithEmotion",
+    "said_as_told": "codec_bench.benchmark.metrics.speaking_style:InstructedStyle",
+    "said_fittingly": "codec_bench.benchmark.metrics.speaking_style:FittingStyle",
+    "said_with_emotion": "codec_bench.benchmark.metrics.speaking_style:EmotionalSpeech",
     "section_accuracy": "codec_bench.benchmark.metrics.sections:SectionAccuracy",
     "session_wer": "codec_bench.benchmark.metrics.session_wer:SessionWer",
     "tag_f1": "codec_bench.benchmark.metrics.tag_f1:TagF1",
@@ -69,8 +69,8 @@ def is_answer_metric(text: str) -> bool:
     """
     spec = Spec.parse(text)
     if is_own_code(spec.name):
-        found = REGISTRY.resolve(spec.name)
-        return isinstance(found, type) and issubclass(found, AnswerMetric)
+        resolved = REGISTRY.resolve(spec.name)
+        return isinstance(resolved, type) and issubclass(resolved, AnswerMetric)
     if spec.name in _SHARED:
         return spec.argument == "answer"
     return spec.name in GROUPS or spec.name in REGISTRY.table()
@@ -94,8 +94,8 @@ def load_answer_metric(text: str) -> AnswerMetric:
         raise UnknownName("metric of answers", spec.name, answer_metric_names())
     if spec.name in _SHARED and spec.argument is None:
         raise UserError(f"'{text}' does not say whose words are compared", hint=f"{spec.name}[answer]")
-    given = {"variant": spec.argument, "point": spec.point}
-    options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    values = {"variant": spec.argument, "point": spec.point}
+    options: dict[str, Any] = {key: value for key, value in values.items() if value is not None}
     metric = call_with_known(REGISTRY.resolve(spec.name), options)
     if not isinstance(metric, AnswerMetric):
         raise UserError(f"'{text}' is not a metric of answers", hint="derive its class from AnswerMetric")

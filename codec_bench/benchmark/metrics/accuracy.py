@@ -151,8 +151,8 @@ def _exact(text: str, reference: str) -> bool:
 
 
 def _prefix(text: str, reference: str) -> bool:
-    wanted = words(reference)
-    return bool(wanted) and words(text)[: len(wanted)] == wanted
+    expected = words(reference)
+    return bool(expected) and words(text)[: len(expected)] == expected
 
 
 def _contains(text: str, reference: str) -> bool:
@@ -160,10 +160,10 @@ def _contains(text: str, reference: str) -> bool:
 
 
 def _answer_match(text: str, reference: str) -> bool:
-    given, wanted = words(text, fold_accents=True), words(reference, fold_accents=True)
+    items, expected = words(text, fold_accents=True), words(reference, fold_accents=True)
     # A reference of articles only ("The The") keeps them; without them it would be empty.
-    bare = [item for item in wanted if item not in _ARTICLES]
-    return contains([item for item in given if item not in _ARTICLES], bare) if bare else contains(given, wanted)
+    bare = [item for item in expected if item not in _ARTICLES]
+    return contains([item for item in items if item not in _ARTICLES], bare) if bare else contains(items, expected)
 
 
 def _number(text: str, reference: str) -> bool:
@@ -172,30 +172,30 @@ def _number(text: str, reference: str) -> bool:
 
 
 def _label(answer: Answer) -> Ruling:
-    wanted = [words(reference) for reference in answer.references]
+    expected = [words(reference) for reference in answer.references]
     offered = [words(label) for label in labels_of(answer.fields.get("labels"))]
-    strange = bool(offered) and not any(one in offered for one in wanted)
-    right = any(one and words(answer.text) == one for one in wanted)
+    strange = bool(offered) and not any(one in offered for one in expected)
+    right = any(one and words(answer.text) == one for one in expected)
     return Ruling(float(right), detail={"flag": NO_LABEL} if strange else {})
 
 
 def _choice(answer: Answer) -> Ruling:
     choices = choices_of(answer.fields)
     letters = "".join(choices) or "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    wanted = {letter for ref in answer.references for letter in named(ref, choices, letters)}
-    if not wanted:
+    expected = {letter for ref in answer.references for letter in named(ref, choices, letters)}
+    if not expected:
         return Ruling(
             None, "undefined", f"the reference '{answer.references[0]}' is none of the choices {list(choices.values())}"
         )
-    said = named(answer.text, choices, letters)
-    return Ruling(float(bool(said) and said <= wanted), detail={"letter": "".join(sorted(said))})
+    chosen = named(answer.text, choices, letters)
+    return Ruling(float(bool(chosen) and chosen <= expected), detail={"letter": "".join(sorted(chosen))})
 
 
 def _mmau(answer: Answer) -> Ruling:
     choices = [*choices_of(answer.fields).values()]
-    said = without_label(answer.text)
+    text = without_label(answer.text)
     matches = (
-        ultraeval.choice_strings_match(said, without_label(ref), choices).match
+        ultraeval.choice_strings_match(text, without_label(ref), choices).match
         for ref in answer.references
         if ref.strip()
     )
@@ -204,17 +204,17 @@ def _mmau(answer: Answer) -> Ruling:
 
 def _match(decide: Callable[[Answer], ultraeval.Match]) -> Callable[[Answer], Ruling]:
     def ruling(answer: Answer) -> Ruling:
-        found = decide(answer)
+        match = decide(answer)
         # Floats are kept as text, because a record must not hold NaN.
-        sides = {"pred": found.pred, "ref": found.ref}
+        sides = {"pred": match.pred, "ref": match.ref}
         detail = {key: str(side) if isinstance(side, float) else side for key, side in sides.items()}
-        if found.letter:
-            detail["letter"] = found.letter
-        if found.reason:
-            return Ruling(None, "undefined", found.reason, detail)
-        if found.match is None:
+        if match.letter:
+            detail["letter"] = match.letter
+        if match.reason:
+            return Ruling(None, "undefined", match.reason, detail)
+        if match.match is None:
             return _no_option(detail)
-        return Ruling(float(found.match), detail=detail | ({"unread": True} if found.unread else {}))
+        return Ruling(float(match.match), detail=detail | ({"unread": True} if match.unread else {}))
 
     return ruling
 
@@ -233,14 +233,14 @@ def _numeric_reference(answer: Answer) -> float | str:
 
 def _listed(answer: Answer) -> list[str]:
     """The choices as the row holds them, with their labels, because the published rules compare the labels too."""
-    given = answer.fields.get("choices")
-    return [str(one) for one in given] if isinstance(given, (list, tuple)) else [*choices_of(answer.fields).values()]
+    texts = answer.fields.get("choices")
+    return [str(one) for one in texts] if isinstance(texts, (list, tuple)) else [*choices_of(answer.fields).values()]
 
 
 def _spoken(kind: Any, answer: Answer) -> Ruling:
-    found = audiobench.spoken_mqa(answer.text, answer.references, kind)
-    reason = None if found.acc is not None else Diagnostic("one_or_two_references")
-    return Ruling(found.acc, "ok" if reason is None else "undefined", reason, {"extracted": found.extracted})
+    result = audiobench.spoken_mqa(answer.text, answer.references, kind)
+    reason = None if result.acc is not None else Diagnostic("one_or_two_references")
+    return Ruling(result.acc, "ok" if reason is None else "undefined", reason, {"extracted": result.extracted})
 
 
 def _no_option(detail: dict[str, Any]) -> Ruling:
@@ -248,12 +248,12 @@ def _no_option(detail: dict[str, Any]) -> Ruling:
 
 
 def _foundation(answer: Answer) -> Ruling:
-    found = air_bench_foundation.foundation(answer.text, answer.references[0], choices_of(answer.fields))
-    if found.reason:
-        return Ruling(None, "undefined", found.reason)
-    if not found.counted:
+    result = air_bench_foundation.foundation(answer.text, answer.references[0], choices_of(answer.fields))
+    if result.reason:
+        return Ruling(None, "undefined", result.reason)
+    if not result.counted:
         return _no_option({})
-    return Ruling(float(bool(found.correct)), detail={"letter": found.letter})
+    return Ruling(float(bool(result.correct)), detail={"letter": result.letter})
 
 
 def _mmsu(answer: Answer) -> Ruling:
@@ -262,17 +262,17 @@ def _mmsu(answer: Answer) -> Ruling:
 
 def _mmsu_in_order(answers: Sequence[Answer]) -> list[Ruling]:
     rows = [(answer.text, answer.references[0], choices_of(answer.fields)) for answer in answers]
-    return [_mmsu_ruling(found) for found in mmsu.marked_in_order(rows)]
+    return [_mmsu_ruling(one) for one in mmsu.marked_in_order(rows)]
 
 
-def _mmsu_ruling(found: mmsu.Marked | None) -> Ruling:
-    if found is None:
+def _mmsu_ruling(marked_row: mmsu.Marked | None) -> Ruling:
+    if marked_row is None:
         return Ruling(
             None, "undefined", "the published program ends in an error at an empty answer before the first letter"
         )
-    if not found.counted:
+    if not marked_row.counted:
         return _no_option({})
-    return Ruling(float(found.correct), detail={"letter": found.letter or ""})
+    return Ruling(float(marked_row.correct), detail={"letter": marked_row.letter or ""})
 
 
 def _muchomusic(answer: Answer) -> Ruling:

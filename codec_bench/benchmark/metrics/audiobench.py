@@ -74,10 +74,10 @@ def _extract(text: str) -> str:
         text = text.split("\n\n")[0]
     parts = _TRIGGER.split(text)
     text = parts[-1].strip("\n").rstrip(".").rstrip("/").strip(" ").replace(",", "")
-    found = _NUMBER.findall(text)
-    if not found:
+    numbers = _NUMBER.findall(text)
+    if not numbers:
         return ""
-    return _without_zeros(found[0] if len(parts) > 1 else found[-1]).rstrip(".").rstrip("/")
+    return _without_zeros(numbers[0] if len(parts) > 1 else numbers[-1]).rstrip(".").rstrip("/")
 
 
 def _without_zeros(text: str) -> str:
@@ -137,8 +137,8 @@ def _cased(case: Callable[[str], bool]) -> Callable[[str, str], bool]:
 
 def _word_cased(case: Callable[[str], bool]) -> Callable[[str, str], bool]:
     def check(text: str, target: str) -> bool:
-        found = _occurrences(text, target)
-        return not found or any(map(case, found))
+        occurrences = _occurrences(text, target)
+        return not occurrences or any(map(case, occurrences))
 
     return check
 
@@ -152,10 +152,10 @@ def _listed(text: str, target: str) -> bool:
     if target not in _MARKERS:
         return False
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    found = [match for line in lines if (match := _MARKERS[target].match(line))]
+    matched = [match for line in lines if (match := _MARKERS[target].match(line))]
     if not lines or target == "0":
-        return bool(found) or not lines
-    numbers = [_numbered(match[1], target) for match in found]
+        return bool(matched) or not lines
+    numbers = [_numbered(match[1], target) for match in matched]
     return bool(numbers) and all(later == earlier + 1 for earlier, later in pairwise(numbers))
 
 
@@ -174,8 +174,8 @@ def _word_count(text: str, target: str) -> bool:
 
 
 def _json_like(text: str, target: str) -> bool:
-    given, wanted = _read_object(text), _read_object(target)
-    return isinstance(given, dict) and isinstance(wanted, dict) and _same_structure(given, wanted)
+    value, expected = _read_object(text), _read_object(target)
+    return isinstance(value, dict) and isinstance(expected, dict) and _same_structure(value, expected)
 
 
 def _read_object(text: str) -> Any:
@@ -193,18 +193,18 @@ def _read_object(text: str) -> Any:
         return None
 
 
-def _same_structure(given: Any, wanted: Any) -> bool:
-    if isinstance(wanted, dict):
+def _same_structure(answered: Any, expected: Any) -> bool:
+    if isinstance(expected, dict):
         return (
-            isinstance(given, dict)
-            and {key.strip() for key in given} == {key.strip() for key in wanted}
-            and all(_same_structure(given[key], value) for key, value in wanted.items())
+            isinstance(answered, dict)
+            and {key.strip() for key in answered} == {key.strip() for key in expected}
+            and all(_same_structure(answered[key], value) for key, value in expected.items())
         )
-    if isinstance(wanted, list):
-        return isinstance(given, list)
-    if type(wanted) in (int, float):
-        return type(given) in (int, float)
-    return type(given) is type(wanted)
+    if isinstance(expected, list):
+        return isinstance(answered, list)
+    if type(expected) in (int, float):
+        return type(answered) in (int, float)
+    return type(answered) is type(expected)
 
 
 _RULES: dict[str, Callable[[str, str], bool]] = {

@@ -40,7 +40,7 @@ class Answer:
     fields: Mapping[str, Any] = field(default_factory=dict)
     language: str | None = None
     raw: str = ""
-    heard: Mapping[str, Score] = field(default_factory=dict)
+    sound_scores: Mapping[str, Score] = field(default_factory=dict)
     question_s: float | None = None
     answer_s: float | None = None
     turns: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class AnswerMetric(ABC):
     empty_references: bool = False
     compares: bool = False
     needs: tuple[str, ...] = ()
-    hears: tuple[str, ...] = ()
+    sound_metrics: tuple[str, ...] = ()
     protocol: str
     paper: str = ""
     source: str = ""
@@ -106,5 +106,5 @@ class WordMetric(AnswerMetric):
         return self.compare(references, words(answer.text))
 
     @abstractmethod
-    def compare(self, references: Sequence[Sequence[str]], said: Sequence[str]) -> Score:
+    def compare(self, references: Sequence[Sequence[str]], estimate: Sequence[str]) -> Score:
         """The score of the words of an answer, which may be none, against those of each reference."""

@@ -81,21 +81,21 @@ class Bleu(AnswerMetric):
             return Score.undefined(Diagnostic("no_expected_text", id=answer.id), self.protocol)
         base = base_language(answer.language) if answer.language else ""
         tokeniser = self._tokeniser or BY_LANGUAGE.get(base, "13a")
-        found = _metric(tokeniser, not self._official).corpus_score([answer.text], [[ref] for ref in references])
-        counts = [int(n) for n in (found.sys_len, found.ref_len, *found.counts, *found.totals)]
+        result = _metric(tokeniser, not self._official).corpus_score([answer.text], [[ref] for ref in references])
+        counts = [int(n) for n in (result.sys_len, result.ref_len, *result.counts, *result.totals)]
         return Score.ok(
-            _older(found) if self._official else found.score,
+            _older(result) if self._official else result.score,
             self.protocol,
             detail={"counts": counts, "tokeniser": tokeniser},
         )
 
 
-def _older(found: Any) -> float:
+def _older(result: Any) -> float:
     """The value of sacreBLEU 1.5: if nothing matches, every order is smoothed; it is 0 if an order has no n-grams."""
-    if any(found.counts) or not all(found.totals):
-        return found.score
-    product = math.prod(100.0 / (2.0 ** (n + 1) * total) for n, total in enumerate(found.totals))
-    return found.bp * product ** (1 / len(found.totals))
+    if any(result.counts) or not all(result.totals):
+        return result.score
+    product = math.prod(100.0 / (2.0 ** (n + 1) * total) for n, total in enumerate(result.totals))
+    return result.bp * product ** (1 / len(result.totals))
 
 
 def _sacrebleu_version() -> str:

@@ -49,30 +49,30 @@ class CocoBleu(WordMetric):
         self.aggregate = f"coco-bleu-{variant}"
         self.protocol = f"coco-bleu-{variant}/words-1"
 
-    def compare(self, references: Sequence[Sequence[str]], said: Sequence[str]) -> Score:
+    def compare(self, references: Sequence[Sequence[str]], estimate: Sequence[str]) -> Score:
         """The score of one answer against all its references.
 
         `detail["counts"]` holds what it adds to the corpus: both lengths, 4 matches, 4 numbers of n-grams.
         """
-        closest = min((abs(len(items) - len(said)), len(items)) for items in references)[1]
+        closest = min((abs(len(items) - len(estimate)), len(items)) for items in references)[1]
         matched, total = [], []
         for n in range(1, ORDERS + 1):
-            own = _grams(said, n)
+            own = _grams(estimate, n)
             most: Counter[Gram] = Counter()
             for items in references:
                 most |= _grams(items, n)
             matched.append((own & most).total())
-            total.append(max(0, len(said) - n + 1))
+            total.append(max(0, len(estimate) - n + 1))
         return Score.ok(
-            self._value(len(said), closest, matched, total),
+            self._value(len(estimate), closest, matched, total),
             self.protocol,
-            detail={"counts": [len(said), closest, *matched, *total]},
+            detail={"counts": [len(estimate), closest, *matched, *total]},
         )
 
-    def _value(self, said: int, expected: int, matched: Sequence[int], total: Sequence[int]) -> float:
+    def _value(self, length: int, expected: int, matched: Sequence[int], total: Sequence[int]) -> float:
         tiny, small = 1e-15, 1e-9  # pycocoevalcap's constants against a division by 0
         shares = ((m + tiny) / (t + small) for m, t in zip(matched[: self._order], total))
-        ratio = (said + tiny) / (expected + small)
+        ratio = (length + tiny) / (expected + small)
         return math.prod(shares) ** (1 / self._order) * (
             math.exp(1 - 1 / ratio) if 1 / 700 < ratio < 1 else float(ratio >= 1)
         )
@@ -107,8 +107,8 @@ class Cider(AnswerMetric):
             if not several:
                 scores.append(Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol))
                 continue
-            said = _weighted(_all_grams(words(answer.text)), weight, size)
-            similar = [_similar(said, _weighted(counts, weight, size)) for counts in several]
+            vector = _weighted(_all_grams(words(answer.text)), weight, size)
+            similar = [_similar(vector, _weighted(counts, weight, size)) for counts in several]
             scores.append(Score.ok(10.0 * math.fsum(similar) / len(similar), self.protocol))
         return scores
 
@@ -137,10 +137,10 @@ def _weighted(counts: Mapping[Gram, int], weight: Mapping[Gram, float], unseen: 
     return vectors, norms, sum(count for gram, count in counts.items() if len(gram) == 2)
 
 
-def _similar(said: Vector, expected: Vector) -> float:
-    penalty = math.exp(-((said[2] - expected[2]) ** 2) / (2 * SIGMA**2))
+def _similar(estimate: Vector, expected: Vector) -> float:
+    penalty = math.exp(-((estimate[2] - expected[2]) ** 2) / (2 * SIGMA**2))
     total = 0.0
-    for own, other, own_norm, other_norm in zip(said[0], expected[0], said[1], expected[1]):
+    for own, other, own_norm, other_norm in zip(estimate[0], expected[0], estimate[1], expected[1]):
         product = math.fsum(min(value, other[gram]) * other[gram] for gram, value in own.items() if gram in other)
         total += product / (own_norm * other_norm) * penalty if own_norm and other_norm else 0.0
     return total / ORDERS

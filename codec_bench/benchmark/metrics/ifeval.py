@@ -121,8 +121,8 @@ def _by_audiobench(answer: Answer) -> bool:
 
 
 def _by_mmau_pro(answer: Answer) -> bool:
-    given = answer.fields.get("kwargs") or {}
-    arguments = json.loads(given) if isinstance(given, str) else given
+    value = answer.fields.get("kwargs") or {}
+    arguments = json.loads(value) if isinstance(value, str) else value
     kind = str(answer.fields.get("task_identifier"))
     return keeps(answer.text, kind, {**arguments, "prompt": str(answer.fields.get("question", ""))})
 
@@ -144,8 +144,8 @@ def followed_instructions(
     """
     texts = [one for one in (_variants(text) if loose else [text]) if one.strip()]
     return [
-        any(CHECKS[name]({k: v for k, v in (given or {}).items() if v is not None}, one) for one in texts)
-        for name, given in zip(ids, arguments)
+        any(CHECKS[name]({k: v for k, v in (argument or {}).items() if v is not None}, one) for one in texts)
+        for name, argument in zip(ids, arguments)
     ]
 
 
@@ -162,10 +162,10 @@ def _variants(text: str) -> list[str]:
     return [*cut, *(one.replace("*", "") for one in cut)]
 
 
-def _listed(given: Any) -> list[Any]:
-    if isinstance(given, str):
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, str):
         try:
-            given = json.loads(given)
+            value = json.loads(value)
         except (ValueError, RecursionError):
             return []
-    return list(given) if isinstance(given, (list, tuple)) else []
+    return list(value) if isinstance(value, (list, tuple)) else []

@@ -42,8 +42,8 @@ def language_of(text: str) -> str | None:
         return None
 
 
-def _compared(count: int, arguments: Mapping[str, Any], wanted: str, relation: str = "relation") -> bool:
-    return _RELATIONS[arguments[relation]](count, int(arguments[wanted]))
+def _compared(count: int, arguments: Mapping[str, Any], bound: str, relation: str = "relation") -> bool:
+    return _RELATIONS[arguments[relation]](count, int(arguments[bound]))
 
 
 def _keywords(a: Mapping[str, Any], text: str) -> bool:
@@ -124,8 +124,8 @@ def _constrained(a: Mapping[str, Any], text: str) -> bool:
 
 
 def _highlights(a: Mapping[str, Any], text: str) -> bool:
-    single = sum(bool(found.strip("*").strip()) for found in re.findall(r"\*[^\n*]*\*", text))
-    double = sum(bool(found[2:-2].strip()) for found in re.findall(r"\*\*[^\n*]*\*\*", text))
+    single = sum(bool(span.strip("*").strip()) for span in re.findall(r"\*[^\n*]*\*", text))
+    double = sum(bool(span[2:-2].strip()) for span in re.findall(r"\*\*[^\n*]*\*\*", text))
     return single + double >= int(a["num_highlights"])
 
 

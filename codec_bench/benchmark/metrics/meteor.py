@@ -60,9 +60,9 @@ class Meteor(WordMetric):
         self.name = f"meteor[{variant}]" if variant else "meteor"
         self.protocol = f"meteor/{variant or 'wordnet'}/nltk-{nltk.__version__}/words-1"
 
-    def compare(self, references: Sequence[Sequence[str]], said: Sequence[str]) -> Score:
+    def compare(self, references: Sequence[Sequence[str]], estimate: Sequence[str]) -> Score:
         """The score of the best reference; an answer without words has 0."""
-        value = self._score(references, said, wordnet=self._synonyms) if said else 0.0
+        value = self._score(references, estimate, wordnet=self._synonyms) if estimate else 0.0
         return Score.ok(value, self.protocol)
 
 

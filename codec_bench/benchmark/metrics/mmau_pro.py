@@ -35,7 +35,7 @@ def keeps(text: str, kind: str, arguments: Arguments) -> bool:
     return check is not None and bool(check(text, arguments))
 
 
-def _said(text: str, listed: str) -> list[bool]:
+def _stated(text: str, listed: str) -> list[bool]:
     return [word.lower() in text.lower() for word in listed.split(", ")]
 
 
@@ -73,8 +73,8 @@ def _sections(text: str, a: Arguments) -> bool:
     return sum(bool(part.strip()) for part in re.split(rf"\s*{splitter}\s*", text.strip())) == a.get("N", 0)
 
 
-def _letters(text: str, kept: re.Pattern[str] = _NO_LETTERS_OR_SPACES) -> str:
-    return kept.sub("", text).lower()
+def _letters(text: str, removed: re.Pattern[str] = _NO_LETTERS_OR_SPACES) -> str:
+    return removed.sub("", text).lower()
 
 
 def _postscript(text: str, a: Arguments) -> bool:
@@ -94,19 +94,21 @@ def _counted(count: Callable[[str], int], how: str) -> Callable[[str, Arguments]
     """A check of a number that must be exactly, at least or at most `N`, or lie from `N1` to `N2`."""
 
     def check(text: str, a: Arguments) -> bool:
-        found = count(text)
+        amount = count(text)
         if how == "range":
-            return bool(a.get("N1", 0) <= found <= a.get("N2", 999))
-        wanted = a.get("N", 0)
-        return bool(found == wanted if how == "exactly" else found >= wanted if how == "at least" else found <= wanted)
+            return bool(a.get("N1", 0) <= amount <= a.get("N2", 999))
+        expected = a.get("N", 0)
+        return bool(
+            amount == expected if how == "exactly" else amount >= expected if how == "at least" else amount <= expected
+        )
 
     return check
 
 
 KINDS: Mapping[str, Callable[[str, Arguments], bool]] = {
-    "Include Keywords": lambda text, a: all(_said(text, a.get("keywords", ""))),
+    "Include Keywords": lambda text, a: all(_stated(text, a.get("keywords", ""))),
     "Keyword Frequency": _frequency,
-    "Forbidden Words": lambda text, a: not any(_said(text, a.get("forbidden_words", ""))),
+    "Forbidden Words": lambda text, a: not any(_stated(text, a.get("forbidden_words", ""))),
     "Number Paragraphs": _counted(_paragraphs, "exactly"),
     **{f"Number Words ({how})": _counted(_words, how) for how in ("at least", "at most", "range")},
     **{f"Number Sentences ({how})": _counted(count_sentences, how) for how in ("at least", "at most", "range")},

@@ -26,7 +26,7 @@ class Marked(NamedTuple):
     correct: bool
 
 
-def marked(response: str, answer: str, choices: Mapping[str, str], kept: str | None = None) -> Marked:
+def marked(response: str, answer: str, choices: Mapping[str, str], fallback: str | None = None) -> Marked:
     """Reads a letter from A to D and compares the text of its option with the expected answer.
 
     An empty answer, or `None`, counts as wrong; any other answer without such a letter is left out.
@@ -35,10 +35,10 @@ def marked(response: str, answer: str, choices: Mapping[str, str], kept: str | N
         response: the model's answer.
         answer: the expected answer, the text of a choice.
         choices: the texts of the choices by letter.
-        kept: the letter that an empty answer takes.
+        fallback: the letter that an empty answer takes.
     """
     text = response.strip().replace("\n", "")
-    letter = kept if text in ("", "None") else first_or_last_but_one(text, "ABCD")
+    letter = fallback if text in ("", "None") else first_or_last_but_one(text, "ABCD")
     if letter is None and text not in ("", "None"):
         return Marked(None, False, False)
     return Marked(letter, True, letter is not None and choices.get(letter) == answer)
@@ -53,10 +53,10 @@ def marked_in_order(rows: Sequence[tuple[str, str, Mapping[str, str]]]) -> list[
     Returns:
         What became of each; None for empty answers before the first letter, where the script ends in an error.
     """
-    found: list[Marked | None] = []
-    kept: str | None = None
+    rows_marked: list[Marked | None] = []
+    fallback: str | None = None
     for response, answer, choices in rows:
-        one = marked(response, answer, choices, kept)
-        found.append(None if one.counted and one.letter is None else one)
-        kept = one.letter or kept
-    return found
+        one = marked(response, answer, choices, fallback)
+        rows_marked.append(None if one.counted and one.letter is None else one)
+        fallback = one.letter or fallback
+    return rows_marked

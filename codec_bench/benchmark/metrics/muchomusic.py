@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 
 _LETTERS = "ABCDE"
-_ASKED_FOR = re.compile(r"\[\[([A-E])\]\]")
-_SAID = re.compile(
+_REQUESTED = re.compile(r"\[\[([A-E])\]\]")
+_STATED = re.compile(
     r"(?:answer is|chose|choose|select|guess is|I choose|I select|I guess) ([A-E])\b",
     re.IGNORECASE,
 )
@@ -30,9 +30,9 @@ def letter_of(response: str, choices: Mapping[str, str]) -> str | None:
         >>> letter_of("[[A]], or rather [[C]]", {})
         'C'
     """
-    for pattern in (_ASKED_FOR, _SAID):
-        if found := pattern.findall(response):
-            return str(found[-1]).upper()
+    for pattern in (_REQUESTED, _STATED):
+        if letters := pattern.findall(response):
+            return str(letters[-1]).upper()
     for letter in _LETTERS:
         if any(form.format(letter) in response for form in ("option {}", "Option {}", "({})")):
             return letter

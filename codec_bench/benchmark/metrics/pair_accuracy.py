@@ -45,8 +45,8 @@ class PairAccuracy(AnswerMetric):
 
     def _one(self, text: str) -> Score:
         try:
-            found = json.loads(text)
-            preferred, other = (float(found[name]) for name in PAIR)
+            values = json.loads(text)
+            preferred, other = (float(values[name]) for name in PAIR)
         except (ValueError, TypeError, KeyError, RecursionError):
             return Score.unparsed(Diagnostic("no_likelihoods"), self.protocol)
         if not (math.isfinite(preferred) and math.isfinite(other)):

@@ -63,16 +63,16 @@ class OriginalFollowed(AnswerMetric):
             return Score.undefined(reason, self.protocol)
         texts = (str(answer.fields[ORIGINAL]), answer.references[0], answer.text)
         try:
-            original, corrected, said = (_normalised(self._rule, text, answer.language) for text in texts)
+            original, corrected, estimate = (_normalised(self._rule, text, answer.language) for text in texts)
         except UserError as error:
             return Score.refused(error.message, self.protocol)
-        found = followed(original, corrected, said)
-        if not found.eligible:
-            reason = Diagnostic("neither_reference") if found.places else Diagnostic("references_agree")
+        result = followed(original, corrected, estimate)
+        if not result.eligible:
+            reason = Diagnostic("neither_reference") if result.places else Diagnostic("references_agree")
             return Score.undefined(reason, self.protocol)
-        share = found.original / found.eligible
-        detail = {"places": found.places}
-        return Score.ok(share, self.protocol, numerator=found.original, denominator=found.eligible, detail=detail)
+        share = result.original / result.eligible
+        detail = {"places": result.places}
+        return Score.ok(share, self.protocol, numerator=result.original, denominator=result.eligible, detail=detail)
 
 
 class RenderingFollowed(AnswerMetric):
@@ -120,16 +120,16 @@ class RenderingFollowed(AnswerMetric):
         if len(answer.references) != 1:
             reason = Diagnostic("expected_count", id=answer.id, expected=len(answer.references))
             return Score.undefined(reason, self.protocol)
-        found = rendered(answer.references[0], answer.text, lambda text: _normalised(self._rule, text, "en"))
-        return self._share({kind: found[kind] for kind in self._kinds if found[kind].places})
+        results = rendered(answer.references[0], answer.text, lambda text: _normalised(self._rule, text, "en"))
+        return self._share({kind: results[kind] for kind in self._kinds if results[kind].places})
 
-    def _share(self, found: Mapping[str, Rendered]) -> Score:
-        places = sum(one.places for one in found.values())
+    def _share(self, results: Mapping[str, Rendered]) -> Score:
+        places = sum(one.places for one in results.values())
         if not places:
             reason = Diagnostic("no_other_rendering")
             return Score.undefined(reason, self.protocol)
-        same = sum(one.same for one in found.values())
-        detail = {kind: {"same": one.same, "places": one.places} for kind, one in found.items()}
+        same = sum(one.same for one in results.values())
+        detail = {kind: {"same": one.same, "places": one.places} for kind, one in results.items()}
         return Score.ok(same / places, self.protocol, numerator=same, denominator=places, detail=detail)
 
 

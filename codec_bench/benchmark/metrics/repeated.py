@@ -69,8 +69,8 @@ class Repeated(AnswerMetric):
 
     def _rate(self, answer: Answer, reference: str) -> float | None:
         if self._official:
-            said, wanted = answer.text.strip().lower(), reference.strip().lower()
-            rate = error_rate(reference=said, estimate=wanted).rate
+            estimate, expected = answer.text.strip().lower(), reference.strip().lower()
+            rate = error_rate(reference=estimate, estimate=expected).rate
             return 1.0 if rate is None else rate  # the program's comparison fails on an empty answer
         (compared,) = self._rule.compare(reference=[reference], estimate=[answer.text], language=[answer.language])
         return self._rule.item_value(compared)

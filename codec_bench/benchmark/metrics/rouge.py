@@ -38,12 +38,12 @@ class RougeL(WordMetric):
         self.source = "pycocoevalcap 1.2 on the same words, to 1e-12" if self._coco else "rouge-score 0.1.2, to 1e-12"
         self.protocol = f"{'rouge-l-coco' if self._coco else 'rouge-l-f1'}/words-1"
 
-    def compare(self, references: Sequence[Sequence[str]], said: Sequence[str]) -> Score:
+    def compare(self, references: Sequence[Sequence[str]], estimate: Sequence[str]) -> Score:
         """The score of the best reference; an answer without words has 0."""
-        if not said:
+        if not estimate:
             return Score.ok(0.0, self.protocol)
-        common = [common_subsequence(said, items) for items in references]
-        precisions = [n / len(said) for n in common]
+        common = [common_subsequence(estimate, items) for items in references]
+        precisions = [n / len(estimate) for n in common]
         recalls = [n / len(items) for n, items in zip(common, references)]
         if self._coco:
             return Score.ok(_f_measure(max(precisions), max(recalls), COCO_BETA), self.protocol)

@@ -43,15 +43,15 @@ class _OfSections(AnswerMetric):
         expected = _expected(answer.fields[SECTIONS])
         if expected is None:
             return Score.undefined(Diagnostic("no_sections", id=answer.id, end=END), self.protocol)
-        told = _told(answer.text)
-        if told is None:
+        sections_answered = _song_of(answer.text)
+        if sections_answered is None:
             return Score.undefined(Diagnostic("answer_not_sections", id=answer.id), self.protocol)
-        value = self._value(expected, told)
+        value = self._value(expected, sections_answered)
         if value is None:
             return Score.undefined(Diagnostic("no_shared_time", id=answer.id), self.protocol)
         return Score.ok(value, self.protocol)
 
-    def _value(self, expected: Song, told: Song) -> float | None:
+    def _value(self, expected: Song, sections_answered: Song) -> float | None:
         raise NotImplementedError
 
 
@@ -76,16 +76,16 @@ class SectionAccuracy(_OfSections):
         self.source = f"{_SOURCE}/postprocessing/calc_acc.py, exactly" if variant else "the project's own rule"
         self.protocol = f"{'section_accuracy' if variant is None else f'section_accuracy/{variant}'}-1"
 
-    def _value(self, expected: Song, told: Song) -> float | None:
+    def _value(self, expected: Song, sections_answered: Song) -> float | None:
         if self._official:
-            return _over_shared_time(expected, told)
-        starts, ends = [start for start, _ in told], told[-1][0]
+            return _over_shared_time(expected, sections_answered)
+        starts, ends = [start for start, _ in sections_answered], sections_answered[-1][0]
         right = 0.0
         for (start, label), (end, _) in itertools.pairwise(expected):
             cuts = [start, *(cut for cut in (*starts, ends) if start < cut < end), end]
             for here, after in itertools.pairwise(cuts):
                 at = bisect_right(starts, here) - 1
-                right += (after - here) * (at >= 0 and told[at][1] == label)
+                right += (after - here) * (at >= 0 and sections_answered[at][1] == label)
         return right / (expected[-1][0] - expected[0][0])
 
 
@@ -113,8 +113,10 @@ class BoundaryF1(_OfSections):
         self.name = f"boundary_f1[{variant}]"
         self.protocol = f"boundary_f1/{variant}-1"
 
-    def _value(self, expected: Song, told: Song) -> float | None:
-        there, named = (np.unique(np.round([time for time, _ in side], 5)).tolist() for side in (expected, told))
+    def _value(self, expected: Song, sections_answered: Song) -> float | None:
+        there, named = (
+            np.unique(np.round([time for time, _ in side], 5)).tolist() for side in (expected, sections_answered)
+        )
         hits = at = 0
         for time in named:  # both are in order, so that the first that fits is the best one to take
             while at < len(there) and there[at] < time - self._tolerance_s:
@@ -124,11 +126,11 @@ class BoundaryF1(_OfSections):
         return 2 * hits / (len(there) + len(named))
 
 
-def _over_shared_time(expected: Song, told: Song) -> float | None:
+def _over_shared_time(expected: Song, sections_answered: Song) -> float | None:
     """The share of right labels from the later of the two beginnings to the earlier of the two ends, in whole
     milliseconds.
     """
-    sides = (expected, told)
+    sides = (expected, sections_answered)
     starts = [[int(round(time, 3) * 1000) for time, _ in side] for side in sides]
     first, last = max(side[0] for side in starts), min(side[-1] for side in starts)
     cuts = sorted({first, last, *(cut for side in starts for cut in side if first <= cut <= last)})
@@ -147,7 +149,7 @@ def _expected(listed: object) -> Song | None:
     return song if _is_song(song) else None
 
 
-def _told(text: str) -> Song | None:
+def _song_of(text: str) -> Song | None:
     try:
         song = [(float(start), _seven(label)) for start, label in (line.split() for line in text.splitlines())]
     except ValueError:

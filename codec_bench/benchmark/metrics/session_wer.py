@@ -52,12 +52,12 @@ class SessionWer(AnswerMetric):
         """One score per part; `detail` says of how many `parts` its session is."""
         sessions: dict[tuple[str, int], list[tuple[float, int]]] = defaultdict(list)
         seen: Counter[tuple[str, float]] = Counter()
-        found: dict[int, Score] = {}
+        scores: dict[int, Score] = {}
         for place, answer in enumerate(answers):
             try:
                 part = float(answer.fields[PART])
             except (TypeError, ValueError):
-                found[place] = Score.undefined(
+                scores[place] = Score.undefined(
                     Diagnostic("part_not_number", id=answer.id, part=answer.fields[PART]), self.protocol
                 )
                 continue
@@ -68,8 +68,8 @@ class SessionWer(AnswerMetric):
         for held in sessions.values():
             parts = sorted(held)
             score = self._session([answers[place] for _, place in parts], [part for part, _ in parts])
-            found |= {place: score for _, place in parts}
-        return [found[place] for place in range(len(answers))]
+            scores |= {place: score for _, place in parts}
+        return [scores[place] for place in range(len(answers))]
 
     def worst(self, answer: Answer) -> Score:
         """None: what a part without an answer lacks counts in its session already."""
@@ -79,9 +79,9 @@ class SessionWer(AnswerMetric):
         first = answers[0]
         if not first.references:
             return Score.undefined(Diagnostic("session_without_reference", id=first.id), self.protocol)
-        said = " ".join(text for answer in answers if (text := answer.text.strip()))
+        estimate = " ".join(text for answer in answers if (text := answer.text.strip()))
         (compared,) = self._rule.compare(
-            reference=[first.references[0]], estimate=[said], language=[first.language], unit=None
+            reference=[first.references[0]], estimate=[estimate], language=[first.language], unit=None
         )
         value = self._rule.item_value(compared)
         if value is None:

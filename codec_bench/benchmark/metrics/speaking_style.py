@@ -16,7 +16,7 @@ from codec_bench.text.error_rate import error_rate
 from codec_bench.text.rules import get_rule
 from codec_bench.types import Score
 
-HEARD = "emotion_heard"
+EMOTION = "emotion_heard"
 FIVE = ("angry", "happy", "neutral", "sad", "surprised")
 """The emotions that VocalBench tells apart, beside `unknown`; it takes the network's other three for never heard."""
 MOST_WRONG, LEAST_SURE = 0.2, 0.5
@@ -35,7 +35,7 @@ class _SpeakingStyle(AnswerMetric):
         UnknownName: there is no such rule.
     """
 
-    hears = (HEARD,)
+    sound_metrics = (EMOTION,)
     stem: str
     official: str | None
 
@@ -59,14 +59,14 @@ class _SpeakingStyle(AnswerMetric):
 
     def _probabilities(self, answer: Answer) -> dict[str, float] | Score:
         """The nine emotions' probabilities, or why there are none."""
-        score = answer.heard.get(HEARD)
+        score = answer.sound_scores.get(EMOTION)
         if score is None or score.status != "ok":
             reason = (score.reason if score is not None else None) or Diagnostic("no_sound_for_emotion")
             return Score.failed(reason, self.protocol)
         return dict(score.detail["probabilities"])
 
 
-class SaidWithEmotion(_SpeakingStyle):
+class EmotionalSpeech(_SpeakingStyle):
     """How well an answer says its reference in the asked emotion, 0 to 1. Higher is better; 1 is word for word in this
     emotion beyond doubt.
 
@@ -112,14 +112,14 @@ class SaidWithEmotion(_SpeakingStyle):
         return Score.ok(probability * (1 - min(rate, 1.0)), self.protocol, detail=detail)
 
     def _rate(self, answer: Answer) -> float | None:
-        wanted = answer.references[0]
+        expected = answer.references[0]
         if self._official:
-            rate = error_rate(reference=answer.text.strip().lower(), estimate=wanted.strip().lower()).rate
+            rate = error_rate(reference=answer.text.strip().lower(), estimate=expected.strip().lower()).rate
             return 1.0 if rate is None else rate  # the program's comparison fails on an empty answer
-        return _own_rate(wanted, answer)
+        return _own_rate(expected, answer)
 
 
-class SaidAsTold(_SpeakingStyle):
+class InstructedStyle(_SpeakingStyle):
     """Whether an answer repeats what it was told to, in the asked emotion and at the asked speed: 1 or 0. Higher is
     better.
 
@@ -157,8 +157,8 @@ class SaidAsTold(_SpeakingStyle):
         with_emotion, with_speed = "emotion" in kind, "speed" in kind
         if self._official and not (with_emotion or with_speed):
             return Score.refused(Diagnostic("judge_asked_instead"), self.protocol)
-        said = (answer.raw if self._official and answer.raw.strip() else answer.text) or ""
-        rate = _vocalbench_rate(words, said) if self._official else _own_rate(words, answer)
+        estimate = (answer.raw if self._official and answer.raw.strip() else answer.text) or ""
+        rate = _vocalbench_rate(words, estimate) if self._official else _own_rate(words, answer)
         detail: dict[str, object] = {"error_rate": rate}
         followed = rate is not None and rate < MOST_WRONG
         if with_emotion:
@@ -180,7 +180,7 @@ class SaidAsTold(_SpeakingStyle):
         return Score.ok(float(followed), self.protocol, detail=detail)
 
 
-class SaidFittingly(_SpeakingStyle):
+class FittingStyle(_SpeakingStyle):
     """How fitting the emotion of an answer is to what was asked, 1 to 5. Higher is better.
 
     `weights` says of five emotions in the order angry, happy, neutral, sad, surprised how fitting each is, from 1 to 5.
@@ -226,13 +226,13 @@ def _renormalised(probabilities: dict[str, float], names: Sequence[str]) -> dict
     return {name: probabilities[name] / total if total else 1 / len(names) for name in names}
 
 
-def _own_rate(wanted: str, answer: Answer) -> float | None:
+def _own_rate(expected: str, answer: Answer) -> float | None:
     rule = get_rule("by-language")
-    (compared,) = rule.compare(reference=[wanted], estimate=[answer.text], language=[answer.language])
+    (compared,) = rule.compare(reference=[expected], estimate=[answer.text], language=[answer.language])
     return rule.item_value(compared)
 
 
-def _vocalbench_rate(wanted: str, said: str) -> float:
+def _vocalbench_rate(expected: str, estimate: str) -> float:
     """Whisper's English rule, then without what is only punctuation; nothing to be said has no error."""
     from codec_bench.text.whisper import whisper_en
 
@@ -242,6 +242,6 @@ def _vocalbench_rate(wanted: str, said: str) -> float:
             for word in whisper_en()(text.lower()).split(" ")
             if not all(unicodedata.category(letter)[0] == "P" for letter in word)
         )
-        for text in (wanted, said)
+        for text in (expected, estimate)
     ]
     return error_rate(reference=words[0].lower(), estimate=words[1].lower(), normaliser="none").rate or 0.0

@@ -21,8 +21,8 @@ def speech_mmlu_letter(text: str) -> str | None:
 
     It may be the first of a word: `option be` is B.
     """
-    found = _OPTION.search(text.lower())
-    return found[1].upper() if found is not None else None
+    match = _OPTION.search(text.lower())
+    return match[1].upper() if match is not None else None
 
 
 def knows(transcript: str, reference: str) -> bool:

@@ -65,7 +65,7 @@ def _joined(text: str) -> str:
 
 def _named(text: str, labels: dict[str, str]) -> set[str]:
     """The labels, by their joined letters, that a text names."""
-    found: set[str] = set()
+    names: set[str] = set()
     for clause in _clauses(text):
         items, at = words(clause), 0
         while at < len(items):
@@ -73,12 +73,12 @@ def _named(text: str, labels: dict[str, str]) -> set[str]:
                 label = labels.get("".join(items[at : at + length]))
                 if label is not None:
                     if not negated(items, at, items[at]):
-                        found.add(label)
+                        names.add(label)
                     at += length
                     break
             else:
                 at += 1
-    return found
+    return names
 
 
 def _clauses(text: str) -> Iterable[str]:

@@ -64,9 +64,9 @@ def exist_match(pred: Any, ref: Any) -> Match:
     """Whether the reference, or one of several, occurs in the answer, even inside of words."""
     if isinstance(ref, list):
         for one in ref:
-            found = exist_match(pred, one)
-            if found.match:
-                return found
+            match = exist_match(pred, one)
+            if match.match:
+                return match
         return Match(0, pred, ref)
     if not isinstance(ref, str):
         return Match(None, pred, ref, reason="the source looks for a number inside a number, which is no text")
@@ -87,8 +87,8 @@ def qa_exist_match(pred: Any, ref: Any) -> Match:
     refs = [ref] if isinstance(ref, str) else list(ref)
     items = _qa_items(str(pred))
     for one in refs:
-        wanted = _qa_items(str(one))
-        if not wanted or contains(items, wanted):
+        expected = _qa_items(str(one))
+        if not expected or contains(items, expected):
             return Match(1, refs, refs)
     return Match(0, pred, refs)
 
@@ -96,9 +96,9 @@ def qa_exist_match(pred: Any, ref: Any) -> Match:
 def choice_strings_match(pred: Any, ref: str, choices: Sequence[str]) -> Match:
     """MMAU's rule: the prediction has every word of the right choice and no word that only wrong choices have."""
     pred = str(pred)
-    said, wanted = _word_set(pred), _word_set(ref)
-    wrong = set().union(*(_word_set(choice) for choice in choices if _word_set(choice) != wanted)) - wanted
-    if said and wanted <= said and not said & wrong:
+    answer_words, ref_words = _word_set(pred), _word_set(ref)
+    wrong = set().union(*(_word_set(choice) for choice in choices if _word_set(choice) != ref_words)) - ref_words
+    if answer_words and ref_words <= answer_words and not answer_words & wrong:
         return Match(1, ref, ref)
     return Match(0, pred, ref)
 
@@ -109,8 +109,8 @@ def mmsu_choices(pred: str, ref: str, choices: Sequence[str]) -> Match:
     An answer that it cannot read has no value.
     """
     texts = [*choices, *[""] * (4 - len(choices))]
-    found = _choices_eval(pred, ref, [text.replace("-", " ") for text in texts])
-    return found if not found.unread else Match(None, found.pred, found.ref, unread=True)
+    match = _choices_eval(pred, ref, [text.replace("-", " ") for text in texts])
+    return match if not match.unread else Match(None, match.pred, match.ref, unread=True)
 
 
 def kimi_mmau_choices(pred: str, ref: str, choices: Sequence[str]) -> Match:

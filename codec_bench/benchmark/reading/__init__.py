@@ -74,7 +74,7 @@ def load_steps(names: Sequence[str]) -> Chain:
     steps: list[Step] = []
     recogniser = None
     for place, text in enumerate(names):
-        name, argument = _taken_apart(text)
+        name, argument = _split_step(text)
         if name == TRANSCRIPT:
             if place:
                 raise UserError(f"the step '{text}' comes after '{names[place - 1]}'", hint="put the transcript first")
@@ -92,16 +92,16 @@ def steps_on(names: Sequence[str], *, gpu: bool) -> list[str]:
     """The steps, each recogniser as a GPU or a CPU has it: `transcript[ultraeval-audio]` is another one on each."""
     from codec_bench.metrics.error_rate import recogniser_on
 
-    found = []
+    texts = []
     for text in names:
-        name, argument = _taken_apart(text)
+        name, argument = _split_step(text)
         if name == TRANSCRIPT and argument is not None:
             text = f"{TRANSCRIPT}[{recogniser_on(argument, gpu=gpu)}]"
-        found.append(text)
-    return found
+        texts.append(text)
+    return texts
 
 
-def _taken_apart(text: str) -> tuple[str, str | None]:
+def _split_step(text: str) -> tuple[str, str | None]:
     # Spec.parse is not used for the argument, which may be any text, even with spaces and brackets.
     name, bracket, argument = text.strip().partition("[")
     if not bracket:

@@ -37,19 +37,19 @@ def bare_text(text: str) -> str:
         >>> bare_text('Transcription: "hello there"'), bare_text("he said: no")
         ('hello there', 'he said: no')
     """
-    said = text.strip()
+    bare = text.strip()
     for _ in range(_MOST):
-        before = said
-        if (fenced := _FENCE.match(said)) is not None:
-            said = fenced[1].strip()
-        if (tagged := _TAGGED.match(said)) is not None:
-            said = tagged[2].strip()
-        said = _MARKED.sub("", said).strip()
-        said = _ANNOUNCED.sub("", said, count=1).strip() or said
-        said = _unquoted(said)
-        if said == before:
+        before = bare
+        if (fenced := _FENCE.match(bare)) is not None:
+            bare = fenced[1].strip()
+        if (tagged := _TAGGED.match(bare)) is not None:
+            bare = tagged[2].strip()
+        bare = _MARKED.sub("", bare).strip()
+        bare = _ANNOUNCED.sub("", bare, count=1).strip() or bare
+        bare = _unquoted(bare)
+        if bare == before:
             break
-    return said
+    return bare
 
 
 def _unquoted(text: str) -> str:

@@ -23,36 +23,36 @@ _INSIDE = re.compile(r"(?:^|\s)\(([A-Z])\)\s*")
 
 def choices_of(fields: Mapping[str, Any]) -> dict[str, str]:
     """The texts of the choices by upper-case letter; empty if the row has no choices."""
-    given = fields.get("choices")
-    if given is None:
+    choices = fields.get("choices")
+    if choices is None:
         return {letter: str(fields[key]) for letter, key in places_of(fields, separate=True).items()}
-    if isinstance(given, str):
-        given = from_text(given)
-    if isinstance(given, Mapping):
-        return {letter: str(given[key]) for letter, key in places_of(given).items()}
-    texts = [str(text) for text in given] if isinstance(given, (list, tuple)) else []
+    if isinstance(choices, str):
+        choices = from_text(choices)
+    if isinstance(choices, Mapping):
+        return {letter: str(choices[key]) for letter, key in places_of(choices).items()}
+    texts = [str(text) for text in choices] if isinstance(choices, (list, tuple)) else []
     labels = [match for text in texts if (match := _LABEL.match(text)) is not None]
     if texts and [m[1] or m[2] for m in labels] == list(LETTERS[: len(texts)]):
         texts = [text[match.end() :] for text, match in zip(texts, labels)]
     return dict(zip(LETTERS, texts))
 
 
-def places_of(given: Mapping[str, Any], *, separate: bool = False) -> dict[str, str]:
+def places_of(choices: Mapping[str, Any], *, separate: bool = False) -> dict[str, str]:
     """The keys of a mapping that hold choices, by upper-case letter in order; keys without a text are left out.
 
     Args:
-        given: a mapping whose keys are letters or names such as `choice_a`.
+        choices: a mapping whose keys are letters or names such as `choice_a`.
         separate: whether only names count, as among the fields of a row.
     """
     keys = {
         (key[7:] if key.lower().startswith("choice_") else key).strip().upper(): key
-        for key in given
+        for key in choices
         if not separate or (key.lower().startswith("choice_") and len(key) == 8)
     }
     return {
         letter: key
         for letter, key in sorted(keys.items())
-        if letter and letter in LETTERS and given[key] is not None and str(given[key]).strip()
+        if letter and letter in LETTERS and choices[key] is not None and str(choices[key]).strip()
     }
 
 
@@ -76,8 +76,8 @@ def named(text: str, choices: Mapping[str, str], letters: str | None = None) -> 
         letters: the letters that may be named; None for those of the choices.
     """
     letters = "".join(choices) if letters is None else letters
-    wanted = plain(without_label(text))
-    same = {letter for letter, choice in choices.items() if plain(choice) == wanted}
+    normalised = plain(without_label(text))
+    same = {letter for letter, choice in choices.items() if plain(choice) == normalised}
     label = label_of(text)
     if label:
         return {label} & set(letters)

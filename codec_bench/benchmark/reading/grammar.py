@@ -92,11 +92,11 @@ def folded(text: str) -> str:
 
 def positive(text: str, mentions: Iterable[Mention]) -> set[str]:
     """The options that a text names and does not negate."""
-    found: set[str] = set()
+    keys: set[str] = set()
     for group in grouped(text, mentions):
         if not (_is_negated_before(text, group[0].start) or _is_negated_after(text, group[-1].end)):
-            found.update(one.key for one in group)
-    return found
+            keys.update(one.key for one in group)
+    return keys
 
 
 def grouped(text: str, mentions: Iterable[Mention]) -> Iterator[list[Mention]]:

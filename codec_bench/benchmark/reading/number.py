@@ -47,14 +47,14 @@ def number(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
         reach = folded[cue.end() : cue.end() + _REACH]
         cued.update(numbers_in(reach)[: 2 if _TWO.match(reach) else 1])
     every = numbers_in(folded)
-    found = cued or set(every)
-    if len(found) > 1 and not cued:
-        found = _strong(folded, every) or found
-    if len(found) == 1:
-        return Parsed(write_number(found.pop()))
+    chosen = cued or set(every)
+    if len(chosen) > 1 and not cued:
+        chosen = _strong(folded, every) or chosen
+    if len(chosen) == 1:
+        return Parsed(write_number(chosen.pop()))
     if declines(text):
         return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
-    if found:
+    if chosen:
         return Unparsed(Diagnostic("several_numbers", answer=quote(text)), SEVERAL)
     return Unparsed(Diagnostic("no_number", answer=quote(text)), NOTHING)
 
@@ -68,14 +68,14 @@ def _strong(text: str, every: Sequence[Fraction]) -> set[Fraction]:
 def numbers_in(text: str) -> list[Fraction]:
     """All numbers in a text, in order. Digits of other scripts are read, number words are not."""
     folded = unicodedata.normalize("NFKC", text).translate(_MINUS)
-    found = []
+    numbers = []
     for match in _NUMBER.finditer(folded):
         if match["whole"] is None and match["point"] is None:
             continue
         value = _value(match)
         if value is not None:
-            found.append(value)
-    return found
+            numbers.append(value)
+    return numbers
 
 
 def read_number(text: str) -> Fraction | None:

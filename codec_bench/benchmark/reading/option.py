@@ -112,45 +112,49 @@ def _options(text: str, choices: Mapping[str, str], allowed: str) -> set[str]:
     listed = probabilities(text, value, lambda name: next(iter(_whole(name, choices, allowed)), None))
     if listed is not None:
         return listed
-    if (said := answer_in(value)) is not None and said != text:
-        return _options(said, choices, allowed)
-    found = _whole(text, choices, allowed) or _worded(text, allowed)
-    return found or positive(text, mentions_of(text, {choice: letter for letter, choice in choices.items() if choice}))
+    if (inner := answer_in(value)) is not None and inner != text:
+        return _options(inner, choices, allowed)
+    letters = _whole(text, choices, allowed) or _worded(text, allowed)
+    return letters or positive(
+        text, mentions_of(text, {choice: letter for letter, choice in choices.items() if choice})
+    )
 
 
-def _decision(found: set[str], text: str, what: str) -> Parsed | Unparsed:
-    if len(found) == 1:
-        return Parsed(next(iter(found)))
+def _decision(chosen: set[str], text: str, what: str) -> Parsed | Unparsed:
+    if len(chosen) == 1:
+        return Parsed(next(iter(chosen)))
     if declines(text):
         return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
-    if found:
+    if chosen:
         return Unparsed(
-            Diagnostic("several_answers", what=what, found=", ".join(sorted(found)), answer=quote(text)), SEVERAL
+            Diagnostic("several_answers", what=what, found=", ".join(sorted(chosen)), answer=quote(text)), SEVERAL
         )
     return Unparsed(Diagnostic("no_such_answer", what=what, answer=quote(text)), NOTHING)
 
 
-def label(given: str | None) -> Step:
+def label(listed: str | None) -> Step:
     """The one label of a closed set that an answer names, in the spelling of the set.
 
     `not happy`, `far from happy` and `can't say whether she is happy` do not name `happy`. Digits may be words (`seven`),
     and `male` and `female` may be `man`, `woman`, 男, 女. Unparsed if none of the labels occurs, or if several do.
 
     Args:
-        given: the labels, separated by commas; None for the row's `labels` (a list, or the values of a mapping).
+        listed: the labels, separated by commas; None for the row's `labels` (a list, or the values of a mapping).
     """
-    own = [part.strip() for part in given.split(",") if part.strip()] if given else None
-    if given is not None and not own:
-        raise UserError(f"the step 'label[{given}]' names no label", hint="name some, such as label[happy,sad,neutral]")
+    own = [part.strip() for part in listed.split(",") if part.strip()] if listed else None
+    if listed is not None and not own:
+        raise UserError(
+            f"the step 'label[{listed}]' names no label", hint="name some, such as label[happy,sad,neutral]"
+        )
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
         labels = own or labels_of(fields.get("labels"))
         if not labels:
             return Unparsed(Diagnostic("no_labels"))
-        found = _labels(folded(text), labels, phrases_of(tuple(labels)))
+        chosen = _labels(folded(text), labels, phrases_of(tuple(labels)))
         if declines(text):
-            found = set()
-        return _decision(found, text, f"label of {first_of(labels, 12)}")
+            chosen = set()
+        return _decision(chosen, text, f"label of {first_of(labels, 12)}")
 
     return step
 
@@ -166,15 +170,15 @@ def _labels(text: str, labels: Iterable[str], phrases: Mapping[str, str]) -> set
     listed = probabilities(text, value, lambda name: by_text.get(plain(name)))
     if listed is not None:
         return listed
-    if (said := answer_in(value)) is not None and said != text:
-        return _labels(said, labels, phrases)
+    if (inner := answer_in(value)) is not None and inner != text:
+        return _labels(inner, labels, phrases)
     mentions = mentions_of(text, phrases)
-    found = positive(text, mentions)
-    if len(found) > 1:
+    chosen = positive(text, mentions)
+    if len(chosen) > 1:
         cues = [one for one in mentions if _ANSWERED.search(text[max(0, one.start - _NEAR) : one.start])]
-        grouped = positive(text, mentions[mentions.index(cues[-1]) :]) if cues else found
+        grouped = positive(text, mentions[mentions.index(cues[-1]) :]) if cues else chosen
         return grouped
-    return found
+    return chosen
 
 
 _ANSWERED = re.compile(r"(?:answer(?:\s+is|\s*[:=])|答案(?:是|为|[:=]))\W{0,4}(?:the\s+)?\Z", re.IGNORECASE)
@@ -208,18 +212,18 @@ def yes_no(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
     Chinese answers are read by their first words (`是的`, `对`, `不是`, `没有`); words of five more languages are known.
     `no idea` and `there is no audio` are no answers. Unparsed if neither occurs, or both do.
     """
-    said = folded(text)
-    if (inner := answer_in(loaded(said))) is not None:
-        said = inner
-    if declines(said):
+    content = folded(text)
+    if (inner := answer_in(loaded(content))) is not None:
+        content = inner
+    if declines(content):
         return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
-    cues = islice(_CUE.finditer(said), _MOST_CUES)
-    found = {word for cue in cues if (word := _first(said[cue.end() : cue.end() + _NEAR])) is not None}
-    if not found and _BOTH.search(said):
-        found = {"yes", "no"}
-    if not found:
-        found = {word for word in (_first(said),) if word is not None} | set(_sentences(said))
-    return _decision(found, text, "yes or no")
+    cues = islice(_CUE.finditer(content), _MOST_CUES)
+    answers = {word for cue in cues if (word := _first(content[cue.end() : cue.end() + _NEAR])) is not None}
+    if not answers and _BOTH.search(content):
+        answers = {"yes", "no"}
+    if not answers:
+        answers = {word for word in (_first(content),) if word is not None} | set(_sentences(content))
+    return _decision(answers, text, "yes or no")
 
 
 def _first(text: str) -> str | None:
@@ -243,13 +247,13 @@ def _sentences(text: str) -> Iterator[str]:
             yield "yes" if word in _YES else "no"
 
 
-def labels_of(given: Any) -> list[str]:
+def labels_of(values: Any) -> list[str]:
     """The labels of a question: a list, the values of a mapping, or a text with commas between them."""
-    if isinstance(given, str):
-        given = given.split(",")
-    if isinstance(given, Mapping):
-        given = given.values()
-    return [str(one).strip() for one in given or () if str(one).strip()] if isinstance(given, Iterable) else []
+    if isinstance(values, str):
+        values = values.split(",")
+    if isinstance(values, Mapping):
+        values = values.values()
+    return [str(one).strip() for one in values or () if str(one).strip()] if isinstance(values, Iterable) else []
 
 
 def _whole(text: str, choices: Mapping[str, str], allowed: str) -> set[str]:
@@ -260,14 +264,14 @@ def _whole(text: str, choices: Mapping[str, str], allowed: str) -> set[str]:
     if (marked := re.fullmatch(r"\s*A\s?:\s*([A-Z])\W*", text)) and marked[1] in allowed:
         return {"A", marked[1]}  # "A:" may be the option or the answer
     bare = plain(text).strip("()[]{}<>$_ ").upper()
-    found = {bare} if len(bare) == 1 and bare in allowed else set()
+    letters = {bare} if len(bare) == 1 and bare in allowed else set()
     labelled = re.fullmatch(r"[(\[]?([a-z])[)\].:、]\s*(\S.*)", plain(text), re.DOTALL)
     texts = {letter: plain(choice) for letter, choice in choices.items()}
-    found |= {letter for letter, choice in texts.items() if choice and choice == plain(text)}
+    letters |= {letter for letter, choice in texts.items() if choice and choice == plain(text)}
     if labelled and labelled[1].upper() in allowed:
         same = {letter for letter, choice in texts.items() if choice and choice == labelled[2].strip()}
-        found |= same | {labelled[1].upper()} if same else set()
-    return found
+        letters |= same | {labelled[1].upper()} if same else set()
+    return letters
 
 
 def _worded(text: str, allowed: str) -> set[str]:
@@ -278,9 +282,9 @@ def _worded(text: str, allowed: str) -> set[str]:
         matched = {at for pattern in kind for at in _places(pattern, text, allowed) if text[at].isupper() or not loose}
         # What is joined to a letter that is meant is meant, too: the B of "A or B".
         mentions = sorted({*(Mention(text[at].upper(), at, at + 1) for at in matched), *letters}, key=lambda m: m.start)
-        found = positive(text, _beside(text, mentions, matched))
-        if found:
-            return found
+        decided = positive(text, _matching_mentions(text, mentions, matched))
+        if decided:
+            return decided
     return set()
 
 
@@ -296,15 +300,15 @@ _SINGLE = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z](?![A-Za-z0-9_]|['’]\w)")
 
 def _letters(text: str, allowed: str) -> list[Mention]:
     """Every upper-case letter of an option that stands alone."""
-    found = islice(_SINGLE.finditer(text), 10 * _MOST_CUES)
+    singles = islice(_SINGLE.finditer(text), 10 * _MOST_CUES)
     return [
         Mention(match[0], match.start(), match.end())
-        for match in found
+        for match in singles
         if match[0].isupper() and _is_letter(text, match.start(), allowed)
     ]
 
 
-def _beside(text: str, mentions: list[Mention], chosen: set[int]) -> list[Mention]:
+def _matching_mentions(text: str, mentions: list[Mention], chosen: set[int]) -> list[Mention]:
     """Of all letters those that a wording chooses, and those that are joined to one of them."""
     return [one for group in grouped(text, mentions) if any(m.start in chosen for m in group) for one in group]
 

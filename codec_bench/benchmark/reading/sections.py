@@ -37,20 +37,20 @@ def sections(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
     `inst`, and a label that is none of `LABELS` becomes `other`. Unparsed if there are none, if one does not begin
     after the one before it, or if the last does not end after it began.
     """
-    found = _objects(text) or _triples(text) or _lines(text)
-    if not found:
+    rows = _objects(text) or _triples(text) or _lines(text)
+    if not rows:
         return Unparsed(Diagnostic("no_sections_in_answer", answer=quote(text)))
-    starts = [start for start, _, _ in found]
-    end = found[-1][1]
+    starts = [start for start, _, _ in rows]
+    end = rows[-1][1]
     if any(after <= before for before, after in pairwise(starts)):
         return Unparsed(Diagnostic("sections_overlap", answer=quote(text)))
     if end is None or end <= starts[-1]:
         return Unparsed(Diagnostic("section_ends_early", answer=quote(text)))
-    return Parsed("\n".join([*(f"{start!r} {label}" for start, _, label in found), f"{end!r} {END}"]))
+    return Parsed("\n".join([*(f"{start!r} {label}" for start, _, label in rows), f"{end!r} {END}"]))
 
 
 def _objects(text: str) -> list[tuple[float, float | None, str]]:
-    found: list[tuple[float, float | None, str]] = []
+    rows: list[tuple[float, float | None, str]] = []
     for match in islice(_OBJECT.finditer(text), MOST_SECTIONS):
         try:
             value = json.loads(match[0])
@@ -58,8 +58,8 @@ def _objects(text: str) -> list[tuple[float, float | None, str]]:
             continue
         start, end = _seconds(value.get("start")), _seconds(value.get("end"))
         if start is not None and end is not None and isinstance(value.get("label"), str):
-            found.append((start, end, _label(value["label"])))
-    return found
+            rows.append((start, end, _label(value["label"])))
+    return rows
 
 
 def _triples(text: str) -> list[tuple[float, float | None, str]]:
@@ -79,18 +79,18 @@ def _seconds(value: Any) -> float | None:
     """A time as JSON holds it: a number, or a text."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value) if 0 <= value < 1e7 else None
-    told = value.strip().removesuffix("s") if isinstance(value, str) else ""
-    return _clock(told) if re.fullmatch(_TIME, told) else None
+    time = value.strip().removesuffix("s") if isinstance(value, str) else ""
+    return _clock(time) if re.fullmatch(_TIME, time) else None
 
 
-def _clock(told: str) -> float:
+def _clock(time: str) -> float:
     seconds = 0.0
-    for part in told.split(":"):
+    for part in time.split(":"):
         seconds = 60 * seconds + float(part)
     return seconds
 
 
-def _label(told: str) -> str:
-    plain = "-".join(_NUMBER.sub("", told.strip().lower()).replace("_", " ").replace("-", " ").split())
+def _label(label: str) -> str:
+    plain = "-".join(_NUMBER.sub("", label.strip().lower()).replace("_", " ").replace("-", " ").split())
     plain = _SPELLED.get(plain, plain)
     return plain if plain in LABELS else OTHER

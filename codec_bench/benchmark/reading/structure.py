@@ -47,7 +47,7 @@ def json_field(name: str) -> Step:
     decoder = json.JSONDecoder(strict=False)  # models write line breaks into strings
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-        found: list[Any] = []
+        values: list[Any] = []
         others: list[Any] = []
         at = 0
         for _ in range(MOST_OBJECTS):
@@ -61,16 +61,16 @@ def json_field(name: str) -> Step:
                 continue
             others += list(value.values()) if name not in value and len(value) == 1 else []
             if name in value:
-                found.append(value[name])
-        if not found and not _BROKEN.search(text):
+                values.append(value[name])
+        if not values and not _BROKEN.search(text):
             return _plain(text)
-        if not found and len(others) == 1 and isinstance(others[0], str):
+        if not values and len(others) == 1 and isinstance(others[0], str):
             return Parsed(others[0], FORMAT_IGNORED)
-        if not found:
+        if not values:
             return Unparsed(Diagnostic("no_json_field", name=name, answer=quote(text)))
-        if any(value != found[0] for value in found):
+        if any(value != values[0] for value in values):
             return Unparsed(Diagnostic("several_json_values", name=name, answer=quote(text)))
-        value = found[0]
+        value = values[0]
         if value is None or isinstance(value, (list, dict)):
             return Unparsed(Diagnostic("json_field_not_text", name=name, answer=quote(text)))
         return Parsed(value if isinstance(value, str) else json.dumps(value))
@@ -82,8 +82,8 @@ def _plain(text: str) -> Parsed | Unparsed:
     """An answer that is text in place of JSON."""
     if lacks_sound(text):
         return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
-    said = bare_text(text)
-    return Parsed(said, FORMAT_IGNORED) if said else Unparsed(Diagnostic("nothing_said"))
+    bare = bare_text(text)
+    return Parsed(bare, FORMAT_IGNORED) if bare else Unparsed(Diagnostic("nothing_said"))
 
 
 def strip_tags(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:

@@ -54,13 +54,13 @@ def extract(answer: Any, key: str) -> Any:
     """
     if isinstance(answer, str):
         try:
-            found = json.loads(answer)
+            value = json.loads(answer)
         except (ValueError, RecursionError):
             return answer
     else:
-        found = answer
-    if isinstance(found, Mapping) and key in found:
-        return found[key]
+        value = answer
+    if isinstance(value, Mapping) and key in value:
+        return value[key]
     return Unparsed(Diagnostic("no_key", key=key, answer=quote(str(answer))))
 
 
@@ -174,8 +174,8 @@ def _boxed_after(words: str, one: str) -> Callable[[str], str | None]:
 
     def search(answer: str) -> str | None:
         match = begin.search(answer)
-        found = boxed.search(answer, match.end()) if match else None
-        return found[1] if found else None
+        boxed_match = boxed.search(answer, match.end()) if match else None
+        return boxed_match[1] if boxed_match else None
 
     return search
 
@@ -186,8 +186,8 @@ def _json_content(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
 
 def _extract(key: str) -> Step:
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-        found = extract(text, key)
-        return found if isinstance(found, Unparsed) else Parsed(str(found))
+        value = extract(text, key)
+        return value if isinstance(value, Unparsed) else Parsed(str(value))
 
     return step
 

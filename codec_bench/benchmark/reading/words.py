@@ -36,12 +36,12 @@ def words(text: str, *, fold_accents: bool = False) -> list[str]:
     return _items().findall(folded)
 
 
-def contains(items: Sequence[str], wanted: Sequence[str]) -> bool:
+def contains(items: Sequence[str], expected: Sequence[str]) -> bool:
     """Whether the wanted words stand in a row in the text; no wanted words are never found."""
-    if not wanted:
+    if not expected:
         return False
     # No word holds the character that joins them, so that one search of Python's, which is linear, is enough.
-    return f"\0{chr(0).join(wanted)}\0" in f"\0{chr(0).join(items)}\0"
+    return f"\0{chr(0).join(expected)}\0" in f"\0{chr(0).join(items)}\0"
 
 
 def negated(items: Sequence[str], at: int, word: str = "") -> bool:

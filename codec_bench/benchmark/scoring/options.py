@@ -54,17 +54,17 @@ def choice_facts(run: Run) -> dict[str, Any] | None:
     if how not in (SHUFFLED, ALL_ROTATIONS):
         return None
     held: list[Choice] = []
-    kept: set[str] = set()
+    stored_questions: set[str] = set()
     for exchange in exchanges(run):
         if (choice := choice_of(exchange)) is not None:
             held.append(choice)
         else:
-            kept.add(exchange.question.draw_of or exchange.question.id)
+            stored_questions.add(exchange.question.draw_of or exchange.question.id)
     questions = len({one.question for one in held})
     return {
         "how": how,
         "questions": questions,
-        "kept": len(kept),
+        "kept": len(stored_questions),
         **choices_summary(held, rotated=how == ALL_ROTATIONS),
     }
 
@@ -82,11 +82,16 @@ def choice_of(exchange: Exchange) -> Choice | None:
     if answer.status != "ok":
         return Choice(id, order, None, right, failed=True)
     text = (exchange.reading.transcript if exchange.reading else None) or cut_reasoning(answer.text or "").text
-    found = named(text, choices)
-    if len(found) != 1:
+    named_letters = named(text, choices)
+    if len(named_letters) != 1:
         read = _READ(text, question.fields)
-        found = {read.text} if isinstance(read, Parsed) else set()
-    return Choice(id, order, letters.index(min(found)) if found <= choices.keys() and found else None, right)
+        named_letters = {read.text} if isinstance(read, Parsed) else set()
+    return Choice(
+        id,
+        order,
+        letters.index(min(named_letters)) if named_letters <= choices.keys() and named_letters else None,
+        right,
+    )
 
 
 def choices_summary(held: Sequence[Choice], *, rotated: bool) -> dict[str, Any]:

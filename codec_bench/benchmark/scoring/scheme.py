@@ -47,7 +47,7 @@ class Scheme:
         process: Sequence[str],
         metrics: Mapping[str, Sequence[str] | None],
         judges: Sequence[str] = (),
-        beside: str = "",
+        baseline: str = "",
     ) -> Scheme:
         """The scheme of a benchmark.
 
@@ -57,7 +57,7 @@ class Scheme:
                 Groups such as `captions` must be expanded already.
             judges: the models that give verdicts, the first of them under the metric's plain name; needed only for
                 metrics that ask a judge.
-            beside: the label of the baseline whose answers a judge sees beside each answer; "" if none was named.
+            baseline: the label of the baseline whose answers a judge sees beside each answer; "" if none was named.
 
         Raises:
             UserError: an unknown step or metric, or a package that one needs is missing.
@@ -65,7 +65,7 @@ class Scheme:
         named = {one: (n, judge) for n in metrics for one, judge in names_by_judge(n, judges).items()}
         metrics = {one: metrics[n] for one, (n, _) in named.items()}
         answers = {n: load_answer_metric(n) for n in metrics if not is_judge_metric(n) and is_answer_metric(n)}
-        judged = {one: load_judge_metric(n, judge, beside) for one, (n, judge) in named.items() if is_judge_metric(n)}
+        judged = {one: load_judge_metric(n, judge, baseline) for one, (n, judge) in named.items() if is_judge_metric(n)}
         return cls(
             chain=load_steps(process),
             chains={n: load_steps(own) for n, own in metrics.items() if own is not None},
@@ -90,11 +90,11 @@ class Scheme:
     @property
     def read_along(self) -> tuple[str, ...]:
         """The names of the metrics of sound that have no number of their own here and are read by others, each once."""
-        heard = (name for metric in self.alone.values() for name in metric.hears)
-        return tuple(dict.fromkeys([*self.transcripts, *heard]))
+        names = (name for metric in self.alone.values() for name in metric.sound_metrics)
+        return tuple(dict.fromkeys([*self.transcripts, *names]))
 
     @property
-    def hears(self) -> bool:
+    def reads_sound(self) -> bool:
         """Whether the sound of answers is needed."""
         return bool(self.spoken or self.read_along)
 
@@ -109,8 +109,8 @@ class Scheme:
         """What the engine computes, also on a GPU or without, for spoken answers in these languages, or in any (None);
         needed only if `hears`.
         """
-        given = {name: values for name, values in options.items() if name in self.features}
-        return build_plan([generated()], self._of_sound, given, languages, gpu=gpu)
+        settings = {name: values for name, values in options.items() if name in self.features}
+        return build_plan([generated()], self._of_sound, settings, languages, gpu=gpu)
 
     @property
     def features(self) -> frozenset[str]:
@@ -123,8 +123,8 @@ class Scheme:
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """What the record says about each metric, in the benchmark's order."""
-        made: dict[str, Any] = {**self.alone, **self.sets, **self.judged, **self.spoken}
-        return {name: _facts(made[name]) for name in self.order}
+        metrics: dict[str, Any] = {**self.alone, **self.sets, **self.judged, **self.spoken}
+        return {name: _facts(metrics[name]) for name in self.order}
 
     def identity(self) -> dict[str, Any]:
         """Everything that changes a score, as JSON values."""

@@ -61,13 +61,13 @@ class AnswerScorer:
         self._system, self._scheme = system, scheme
 
     def score(
-        self, exchanges: Sequence[Exchange], heard: Mapping[int, Mapping[str, Score]]
+        self, exchanges: Sequence[Exchange], sound_scores: Mapping[int, Mapping[str, Score]]
     ) -> tuple[list[tuple[int, ItemRecord]], dict[int, Reading]]:
         """Scores answers.
 
         Args:
             exchanges: questions with their answers.
-            heard: scores of the sound of spoken answers, transcripts included, by the question's number and the
+            sound_scores: scores of the sound of spoken answers, transcripts included, by the question's number and the
                 metric's name.
 
         Returns:
@@ -80,14 +80,16 @@ class AnswerScorer:
             key = chain.names, chain.whole
             if key not in read:
                 read[key] = {
-                    e.question.number: _read(e, chain, _transcript(chain, heard.get(e.question.number)))
+                    e.question.number: _read(e, chain, _transcript(chain, sound_scores.get(e.question.number)))
                     for e in exchanges
                 }
             return read[key]
 
-        scores: dict[int, dict[str, Score]] = {e.question.number: self._of_audio(e, heard) for e in exchanges}
+        scores: dict[int, dict[str, Score]] = {e.question.number: self._of_audio(e, sound_scores) for e in exchanges}
         for name, metric in scheme.alone.items():
-            for number, score in score_answers(metric, exchanges, readings(scheme.chain_of(name)), heard).items():
+            for number, score in score_answers(
+                metric, exchanges, readings(scheme.chain_of(name)), sound_scores
+            ).items():
                 scores[number][name] = score
         read_as = readings(scheme.chain)
         items = [
@@ -95,10 +97,10 @@ class AnswerScorer:
         ]
         return items, read_as
 
-    def _of_audio(self, exchange: Exchange, heard: Mapping[int, Mapping[str, Score]]) -> dict[str, Score]:
+    def _of_audio(self, exchange: Exchange, sound_scores: Mapping[int, Mapping[str, Score]]) -> dict[str, Score]:
         number, scores = exchange.question.number, {}
         for name, metric in self._scheme.spoken.items():
-            score = heard.get(number, {}).get(name)
+            score = sound_scores.get(number, {}).get(name)
             if score is None:
                 score = Score.failed(exchange.answer.reason or Diagnostic("no_audio_to_score"), metric.protocol)
             if score.status != "ok":
@@ -124,13 +126,13 @@ def _no_answer(exchange: Exchange) -> list[Diagnostic]:
     answer, question = exchange.answer, exchange.question
     if answer.status != "ok" or answer.text is None or answer.audio is not None:
         return []
-    asked = (question.prompt or "").rpartition("user: ")[2].replace(SOUND, " ")
+    question_text = (question.prompt or "").rpartition("user: ")[2].replace(SOUND, " ")
     cut = cut_reasoning(answer.text)
     if cut.unfinished or (not cut.text.strip() and answer.reasoning and answer.finish == "length"):
         return [NO_ANSWER[TRUNCATED]]
     ways = find_degeneracies(
         cut.text,
-        prompt=asked,
+        prompt=question_text,
         known=[*question.expected, *choices_of(question.fields).values()],
         language=question.language,
         at_limit=answer.finish == "length",
@@ -138,22 +140,22 @@ def _no_answer(exchange: Exchange) -> list[Diagnostic]:
     return [NO_ANSWER[way] for way in ways]
 
 
-def _transcript(chain: Chain, heard: Mapping[str, Score] | None) -> Score | None:
+def _transcript(chain: Chain, sound_scores: Mapping[str, Score] | None) -> Score | None:
     """The transcript by the chain's recogniser; None if there is none or the chain needs none."""
-    return (heard or {}).get(transcript_of(chain)) if chain.recogniser is not None else None
+    return (sound_scores or {}).get(transcript_of(chain)) if chain.recogniser is not None else None
 
 
-def _read(exchange: Exchange, chain: Chain, heard: Score | None) -> Reading:
-    """Applies post-processing to an answer; `heard` is the transcript of a spoken one."""
+def _read(exchange: Exchange, chain: Chain, spoken: Score | None) -> Reading:
+    """Applies post-processing to an answer; `spoken` is the transcript of a spoken one."""
     if exchange.answer.status != "ok":
         return Reading(None, None, exchange.answer.reason)
     text, transcript = exchange.answer.text, None
-    turns = tuple(answer_text(said.text or "", whole=chain.whole) for said, _ in exchange.turns)
+    turns = tuple(answer_text(turns_text.text or "", whole=chain.whole) for turns_text, _ in exchange.turns)
     if chain.recogniser is not None:
-        if heard is None or heard.status != "ok":
-            return Reading(None, None, (heard.reason if heard else None) or Diagnostic("no_sound_to_transcribe"))
-        text = transcript = heard.detail[TRANSCRIPT]
-        turns = tuple(heard.detail.get(TURNS, ()))
+        if spoken is None or spoken.status != "ok":
+            return Reading(None, None, (spoken.reason if spoken else None) or Diagnostic("no_sound_to_transcribe"))
+        text = transcript = spoken.detail[TRANSCRIPT]
+        turns = tuple(spoken.detail.get(TURNS, ()))
     if text is None:
         return Reading(None, None, Diagnostic("no_text"), turns)
     if not chain.whole and not text.strip() and exchange.answer.reasoning and exchange.answer.finish == "length":
@@ -192,13 +194,13 @@ def answer_of(exchange: Exchange, reading: Reading, *, empty_references: bool = 
     )  # fmt: skip
 
 
-def _with_sound(answer: Answer, exchange: Exchange, heard: Mapping[str, Score]) -> Answer:
+def _with_sound(answer: Answer, exchange: Exchange, sound_scores: Mapping[str, Score]) -> Answer:
     """The answer with what was heard in its sound, and with both lengths."""
-    asked_s = exchange.question.duration_s
+    question_s = exchange.question.duration_s
     return replace(
         answer,
-        heard=heard,
-        question_s=_length_s(exchange.audio_path) if asked_s is None else asked_s,
+        sound_scores=sound_scores,
+        question_s=_length_s(exchange.audio_path) if question_s is None else question_s,
         answer_s=_length_s(exchange.answer_path),
     )
 
@@ -226,7 +228,7 @@ def score_answers(
     metric: AnswerMetric,
     exchanges: Sequence[Exchange],
     readings: Mapping[int, Reading],
-    heard: Mapping[int, Mapping[str, Score]] = MappingProxyType({}),
+    sound_scores: Mapping[int, Mapping[str, Score]] = MappingProxyType({}),
 ) -> dict[int, Score]:
     """Scores answers by one metric.
 
@@ -234,37 +236,37 @@ def score_answers(
         metric: the metric.
         exchanges: questions with their answers.
         readings: what was read of each answer, by the question's number.
-        heard: scores of the sound of spoken answers, for a metric that hears.
+        sound_scores: scores of the sound of spoken answers, for a metric that hears.
 
     Returns:
         A score for every question, by its number. One without a value has a reason, and `detail["wrong"]` if failures
         may count as wrong.
     """
     scores: dict[int, Score] = {}
-    asked: list[tuple[int, Answer]] = []
+    numbered: list[tuple[int, Answer]] = []
     unread: list[tuple[int, Answer, Score]] = []
     for exchange in exchanges:
         number = exchange.question.number
         reading = readings[number]
         answer = answer_of(exchange, reading, empty_references=metric.empty_references, whole=OFFICIAL in metric.name)
-        if metric.hears:
-            answer = _with_sound(answer, exchange, heard.get(number, {}))
+        if metric.sound_metrics:
+            answer = _with_sound(answer, exchange, sound_scores.get(number, {}))
         absent = [name for name in metric.needs if answer.fields.get(name) is None]
         if absent:
             scores[number] = Score.refused(Diagnostic("no_fields", fields=" and no ".join(absent)), metric.protocol)
         elif reading.parsed is None:
             unread.append((number, answer, unread_score(exchange, reading, metric.protocol)))
         else:
-            asked.append((number, answer))
-    given = [answer for _, answer in asked]
-    for (number, answer), score in zip(asked, _compute(metric, given)):
+            numbered.append((number, answer))
+    answers = [answer for _, answer in numbered]
+    for (number, answer), score in zip(numbered, _compute(metric, answers)):
         if score.status == "ok" and readings[number].code == FORMAT_IGNORED:
             score = replace(score, detail={"flag": IGNORED_FORMAT, **score.detail})
         if score.status in FAILURES:  # a published rule may read nothing where the benchmark's steps do
             unread.append((number, answer, score))
         else:
             scores[number] = score
-    of_any = _of_any_answer(metric, [answer for _, answer, _ in unread], given)
+    of_any = _of_any_answer(metric, [answer for _, answer, _ in unread], answers)
     for (number, answer, missing), unscorable in zip(unread, of_any):
         scores[number] = unscorable or missing.counting_wrong(_safely(metric.worst, answer))
     return scores
@@ -280,9 +282,9 @@ def _of_any_answer(metric: AnswerMetric, unread: Sequence[Answer], others: Seque
     """
     if not unread:
         return []
-    beside = others if metric.whole_set else ()
+    neighbours = others if metric.whole_set else ()
     tried = [
-        _compute(metric, [*(replace(answer, text=text, raw=text) for answer in unread), *beside])[: len(unread)]
+        _compute(metric, [*(replace(answer, text=text, raw=text) for answer in unread), *neighbours])[: len(unread)]
         for text in ANY_ANSWERS
     ]
     return [_unscorable(scores) for scores in zip(*tried)]
@@ -321,7 +323,7 @@ def _safely(worst: Callable[..., Score | None], *of: Answer, **about: str | None
         return None
 
 
-class _HeardAnswers:
+class _SpokenAnswers:
     """Stands in for the run record while the engine scores the sound of answers; it adds the other metrics and writes
     the items.
 
@@ -339,7 +341,7 @@ class _HeardAnswers:
 
     def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
         """Takes finished answers from the engine, with the scores of their sound."""
-        heard: dict[int, Mapping[str, Score]] = {}
+        sound_scores: dict[int, Mapping[str, Score]] = {}
         about: dict[int, ItemRecord] = {}
         for index, record in records:
             number = self._numbers[index]
@@ -347,8 +349,8 @@ class _HeardAnswers:
             if len(self._parts[number]) == self._rounds[number]:
                 parts = [part for _, part in sorted(self._parts.pop(number).items())]
                 about[number] = _over_rounds(parts)
-                heard[number] = about[number].scores
-        items, readings = self._scorer.score(list(exchanges(self._run, list(heard))), heard)
+                sound_scores[number] = about[number].scores
+        items, readings = self._scorer.score(list(exchanges(self._run, list(sound_scores))), sound_scores)
         whole = [(n, replace(item, notes=[*item.notes, *about[n].notes])) for n, item in items]
         self._writer.write_marked(whole, readings)
 
@@ -380,12 +382,12 @@ def score_all(
     """
     scorer = AnswerScorer(next(iter(run.systems)), scheme)
     done = failed = 0
-    hears = scheme.hears
+    reads_sound = scheme.reads_sound
     spoken: list[tuple[int, Sample]] = []
     for start in range(0, len(todo), CHUNK):
         plain = []
         for exchange in exchanges(run, todo[start : start + CHUNK]):
-            samples = _spoken_samples(exchange) if hears else []
+            samples = _spoken_samples(exchange) if reads_sound else []
             spoken += [(exchange.question.number, sample) for sample in samples]
             if not samples:
                 plain.append(exchange)
@@ -396,7 +398,7 @@ def score_all(
         progress(SCORING, done, failed, 0.0)
     if not spoken:
         return {}
-    taker = _HeardAnswers(run, writer, scorer, [number for number, _ in spoken])
+    taker = _SpokenAnswers(run, writer, scorer, [number for number, _ in spoken])
     plan = scheme.plan(options, {sample.language for _, sample in spoken}, gpu=gpu)
     with opened(plan) as (engine, _):
         engine.load_codecs()
@@ -458,14 +460,14 @@ def score_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
 
 def _reading_again(exchange: Exchange, scheme: Scheme, metric: str) -> Reading:
     """An answer as one metric reads it, from the transcript that the record holds."""
-    kept = exchange.reading or Reading(None, None, Diagnostic("not_read"))
+    reading = exchange.reading or Reading(None, None, Diagnostic("not_read"))
     chain = scheme.chain_of(metric)
     if chain == scheme.chain:
-        return kept
-    heard = None
-    if kept.transcript is not None:
-        heard = Score.ok(0.0, TRANSCRIPT, detail={TRANSCRIPT: kept.transcript, TURNS: kept.turns})
-    return _read(exchange, chain, heard)
+        return reading
+    transcript = None
+    if reading.transcript is not None:
+        transcript = Score.ok(0.0, TRANSCRIPT, detail={TRANSCRIPT: reading.transcript, TURNS: reading.turns})
+    return _read(exchange, chain, transcript)
 
 
 def score_sets_again(folder: Path) -> tuple[str, ...]:

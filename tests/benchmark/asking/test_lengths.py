@@ -11,7 +11,7 @@ from asked_models import Told
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.question_loop import Asking, TooLong, check_length
-from codec_bench.benchmark.asking.sending import ask_all
+from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.models.base import ModelInfo
 from codec_bench.report.answers import answer_notes
@@ -44,7 +44,7 @@ def test_what_is_too_long_is_refused_without_asking_and_counted(tmp_path):
     questions = [Question(f"q{k}") for k in range(4)]
     with closing(AnswerWriter(tmp_path, {"asked": {}, "scored": {}})) as writer:
         render = lambda question: check_length(request(int(question.id[1:]), question.id), info)  # noqa: E731
-        asking = Asking(model, model.start, render, writer, lambda n: False, ask_all, lambda *a: None)
+        asking = Asking(model, model.start, render, writer, lambda n: False, send_requests, lambda *a: None)
         asyncio.run(asking.run(questions, {}))
     assert model.asked == ["q0", "q1"]
     with closing(Run(tmp_path)) as run:

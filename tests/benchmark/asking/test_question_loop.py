@@ -15,7 +15,7 @@ from asked_models import Told
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.canaries import Watch
 from codec_bench.benchmark.asking.question_loop import WRITE_ANSWERS, Asking, plain_fields, shown
-from codec_bench.benchmark.asking.sending import ask_all
+from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.benchmark.asking.variants import check_drawn
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import UserError
@@ -43,7 +43,7 @@ def ask_everything(folder, model, asked, *, wants="text", keep=lambda n: False, 
     """Runs the phase on a folder: (what `run` returned, counts)."""
     with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
         writer.begin({"told": {}}, {"m": FACTS}, ())
-        phase = Asking(model, model.start, lambda q: render(q, wants), writer, keep, ask_all, progress)
+        phase = Asking(model, model.start, lambda q: render(q, wants), writer, keep, send_requests, progress)
         return asyncio.run(phase.run(asked, writer.answered()))
 
 
@@ -124,7 +124,7 @@ def test_what_waits_at_a_gate_is_not_sent_before_the_answer_of_its_place_is_in_t
         writer.begin({"told": {}}, {"m": FACTS}, ())
         watch = Watch(model, writer, lambda sentence: None, every=20)
         greedy = lambda question: replace(render(question), parameters={"temperature": 0})  # noqa: E731
-        phase = Asking(model, model.start, greedy, writer, lambda n: False, ask_all, lambda *a: None, watch)
+        phase = Asking(model, model.start, greedy, writer, lambda n: False, send_requests, lambda *a: None, watch)
         asyncio.run(asyncio.wait_for(phase.run(questions(150), {}), 60))
         assert writer.meta("canary")[0]["asked"] == 5
     assert len(held(tmp_path)) == len(set(given)) == 150

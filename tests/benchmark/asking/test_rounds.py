@@ -14,7 +14,7 @@ from asked_models import Told
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.question_loop import Asking, shown
 from codec_bench.benchmark.asking.rounds import rounds_of
-from codec_bench.benchmark.asking.sending import ask_all
+from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import Prompt
 from codec_bench.benchmark.definition.schema import Template
@@ -45,7 +45,7 @@ def ask(folder, model, questions, *, wants="text", cache=None, again=False):
     prompt = Prompt("inline", TEMPLATE, "messages", wants)
 
     def every(*given, **named):
-        return ask_all(*given, cache=cache, identity={"m": 1}, **named)
+        return send_requests(*given, cache=cache, identity={"m": 1}, **named)
 
     with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
         writer.begin({"told": {}}, {"m": FACTS}, ())

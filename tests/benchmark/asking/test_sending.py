@@ -4,7 +4,7 @@ from contextlib import aclosing
 
 import pytest
 
-from codec_bench.benchmark.asking.sending import ask_all
+from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.cache import ResponseCache
@@ -42,7 +42,7 @@ def requests(count, **more):
 
 def collect(model, given, **options):
     async def main():
-        async with aclosing(ask_all(model, given, **options)) as pairs:
+        async with aclosing(send_requests(model, given, **options)) as pairs:
             out = [pair async for pair in pairs]
         return out, len(asyncio.all_tasks())
 
@@ -80,7 +80,7 @@ def test_requests_are_read_as_they_are_needed():
 
     async def main():
         ahead = []
-        async with aclosing(ask_all(Echo(concurrency=8), source())) as pairs:
+        async with aclosing(send_requests(Echo(concurrency=8), source())) as pairs:
             done = 0
             async for _ in pairs:
                 done += 1
@@ -113,7 +113,7 @@ def test_what_no_request_survives_ends_it_after_what_was_answered():
     async def main():
         got = []
         with pytest.raises(UserError, match="wrong key"):
-            async with aclosing(ask_all(Echo(concurrency=1, answer=answer), requests(100))) as pairs:
+            async with aclosing(send_requests(Echo(concurrency=1, answer=answer), requests(100))) as pairs:
                 async for request, _ in pairs:
                     got.append(request.id)
         return got, len(asyncio.all_tasks())
@@ -137,7 +137,7 @@ def test_what_ends_it_while_the_caller_has_an_answer_is_what_it_raises():
 
     async def main():
         with pytest.raises(UserError, match="wrong key"):
-            async with aclosing(ask_all(Later(concurrency=2, answer=answer), requests(2))) as pairs:
+            async with aclosing(send_requests(Later(concurrency=2, answer=answer), requests(2))) as pairs:
                 async for _ in pairs:
                     await asyncio.sleep(0.06)  # the other request fails meanwhile
 
@@ -159,7 +159,7 @@ def test_leaving_in_the_middle_leaves_nothing_behind(how):
 
     async def main():
         async def consume():
-            async with aclosing(ask_all(model, requests(100))) as pairs:
+            async with aclosing(send_requests(model, requests(100))) as pairs:
                 async for _ in pairs:
                     pass
 
@@ -178,7 +178,7 @@ def test_leaving_in_the_middle_leaves_nothing_behind(how):
         model.wait = 0.01
 
         async def main():
-            async with aclosing(ask_all(model, requests(100))) as pairs:
+            async with aclosing(send_requests(model, requests(100))) as pairs:
                 async for _ in pairs:
                     break
             return model.busy, len(asyncio.all_tasks())
@@ -202,7 +202,7 @@ def test_the_cache_is_asked_first_and_failures_are_asked_again(tmp_path):
 
 def test_what_was_answered_before_an_interrupt_is_in_the_cache(tmp_path):
     async def main(cache):
-        async with aclosing(ask_all(Echo(concurrency=2, wait=0.001), requests(50), cache=cache)) as pairs:
+        async with aclosing(send_requests(Echo(concurrency=2, wait=0.001), requests(50), cache=cache)) as pairs:
             done = 0
             async for _ in pairs:
                 done += 1
@@ -222,7 +222,7 @@ def test_a_model_that_reads_fields_and_does_not_say_so_is_told():
     async def run():
         model = Echo(answer=lambda request: Response(text=request.fields["text"]))
         asked = [Request("spoken", fields={"text": "Hello"}), Request("worded")]
-        return {request.id: response async for request, response in ask_all(model, asked)}
+        return {request.id: response async for request, response in send_requests(model, asked)}
 
     told = asyncio.run(run())
     assert told["spoken"].text == "Hello"

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from codec_bench.benchmark.asking.sending import Answering, ask_all
+from codec_bench.benchmark.asking.sending import Answering, send_requests
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
@@ -41,7 +41,7 @@ def all_of(model, spending, n=50):
 
     async def run():
         questions = (Request(f"q{k}", fields={"text": "x"}) for k in range(n))
-        return [pair async for pair in ask_all(model, questions, spending=spending)]
+        return [pair async for pair in send_requests(model, questions, spending=spending)]
 
     return asyncio.run(run())
 
@@ -94,7 +94,7 @@ def test_what_a_limit_holds_back_is_counted(n):
 
     async def run():
         questions = (Request(f"q{k}", fields={"text": "x"}) for k in range(n))
-        return [pair async for pair in answering.ask_all(model, questions)]
+        return [pair async for pair in answering.send_requests(model, questions)]
 
     with pytest.raises(UserError, match=f"; {n - 16} question") as error:
         asyncio.run(run())

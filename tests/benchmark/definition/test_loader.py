@@ -76,8 +76,8 @@ def test_settings_reach_the_definition_and_change_what_is_asked():
     )
     assert changed.data.revision == "abc" and changed.parameters == {"max_tokens": 9}
     assert changed.metrics == ("rouge_l", "wer[answer]@none")
-    assert changed.asked != plain.asked and changed.scored != plain.scored
-    assert load_benchmark("librispeech-dev-clean").asked == plain.asked
+    assert changed.request_facts != plain.request_facts and changed.scored != plain.scored
+    assert load_benchmark("librispeech-dev-clean").request_facts == plain.request_facts
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from codec_bench.benchmark.judge import metric as metric_module
 from codec_bench.benchmark.judge import rubric as rubric_module
 from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.benchmark.judge.replies import ALSO_SAYS, read_rating, read_yes_no
-from codec_bench.benchmark.judge.spoken_answers import COPY, SILENT, STEADY, TOO_SHORT, doubt_of
+from codec_bench.benchmark.judge.spoken_answers import COPY, SILENT, STEADY, TOO_SHORT, warning_of
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.data import open_source
 from codec_bench.types import Audio, Response
@@ -35,7 +35,7 @@ def test_two_ratings_are_none_and_the_reason_is_told(reply):
 )
 def test_another_rating_that_counts_less_is_a_doubt(reply):
     verdict = read_rating(reply, low=1, high=5, answer="A dog barks.")
-    assert verdict.values and verdict.doubt == ALSO_SAYS
+    assert verdict.values and verdict.warning == ALSO_SAYS
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_another_rating_that_counts_less_is_a_doubt(reply):
 )  # fmt: skip
 def test_reasoning_that_agrees_or_speaks_of_other_numbers_is_no_contradiction(reply, value):
     verdict = read_rating(reply, low=1, high=5, answer=ANSWER)
-    assert verdict.values == {"score": value} and verdict.doubt is None
+    assert verdict.values == {"score": value} and verdict.warning is None
 
 
 @pytest.mark.parametrize(
@@ -107,22 +107,22 @@ def sound(samples, rate=RATE):
     ],
 )  # fmt: skip
 def test_what_is_no_spoken_answer_is_flagged(answer, doubt):
-    assert doubt_of(answer, None) == doubt
+    assert warning_of(answer, None) == doubt
 
 
 def test_a_copy_of_the_question_is_flagged_however_it_is_delayed_and_scaled():
     question = SPOKEN[5]
     late = sound(0.4 * np.concatenate([np.zeros(5000), question.samples[0]]))
-    assert doubt_of(late, question) == COPY and doubt_of(question, question) == COPY
+    assert warning_of(late, question) == COPY and warning_of(question, question) == COPY
     from codec_bench.audio.resample import to_rate
 
-    assert doubt_of(to_rate(question, 24_000), question) == COPY
+    assert warning_of(to_rate(question, 24_000), question) == COPY
 
 
 @pytest.mark.parametrize("number", range(0, 32, 5))
 def test_speech_is_not_flagged(number):
     others = [one for at, one in enumerate(SPOKEN) if at != number]
-    assert doubt_of(SPOKEN[number], others[number % 31]) is None
+    assert warning_of(SPOKEN[number], others[number % 31]) is None
 
 
 def test_a_flag_stands_beside_the_verdict_and_is_counted(tmp_path, monkeypatch):
@@ -133,7 +133,7 @@ def test_a_flag_stands_beside_the_verdict_and_is_counted(tmp_path, monkeypatch):
     from asked_models import Told
 
     from codec_bench.audio.encode import write_flac
-    from codec_bench.benchmark.asking.sending import ask_all
+    from codec_bench.benchmark.asking.sending import send_requests
     from codec_bench.benchmark.judge.rubric import Rubric
     from codec_bench.benchmark.judging import judge_all
     from codec_bench.benchmark.scoring.scheme import Scheme
@@ -164,7 +164,9 @@ def test_a_flag_stands_beside_the_verdict_and_is_counted(tmp_path, monkeypatch):
         writer.write_marked(items, {n: Reading("said", "said", None) for n in range(3)})
         with closing(open_run(tmp_path)) as run:
             asyncio.run(
-                judge_all(run, writer, made.judged, Told(lambda request: "Rating: 4"), ask_all, lambda *_: None, 0)
+                judge_all(
+                    run, writer, made.judged, Told(lambda request: "Rating: 4"), send_requests, lambda *_: None, 0
+                )
             )
     with closing(open_run(tmp_path)) as run:
         found = {score.id: (score.value, score.detail.get("flag")) for score in run.scores()}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from asked_models import Told
 
-from codec_bench.benchmark.asking.sending import ask_all
+from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.benchmark.judge import metric as metric_module
 from codec_bench.benchmark.judge.rubric import Rubric
 from codec_bench.benchmark.judging import judge_all
@@ -61,7 +61,7 @@ def answers(folder, texts, *, process=(), expected=("Paris",), fields=None, name
     return writer, made
 
 
-def judge_answers(folder, judge, texts, seed=0, progress=lambda *a: None, ask=ask_all, **more):
+def judge_answers(folder, judge, texts, seed=0, progress=lambda *a: None, ask=send_requests, **more):
     """Asks the judge about all answers; the scores by question, as the record holds them."""
     writer, made = answers(folder, texts, **more)
     with closing(writer), closing(open_run(folder)) as run:
@@ -118,7 +118,7 @@ def test_rubrics_that_differ_in_how_verdicts_are_combined_share_the_replies(tmp_
     names, about = (NAME, "rating[every]"), {"criteria": ["the first", "the second", "the third"]}
     writer, made = answers(tmp_path, ["Paris"], fields=about, names=names)
     with closing(writer), closing(open_run(tmp_path)) as run:
-        asyncio.run(judge_all(run, writer, made.judged, judge, ask_all, lambda *a: None, 0))
+        asyncio.run(judge_all(run, writer, made.judged, judge, send_requests, lambda *a: None, 0))
         values = {name: [s.value for s in run.scores(metric=name)] for name in names}
     assert values == {NAME: [pytest.approx(2 / 3)], "rating[every]": [0.0]}
     assert sorted(judge.asked) == ["q#0#0.0000", "q#0#0.0001", "q#0#0.0002"]
@@ -362,7 +362,7 @@ def test_a_cached_reply_of_one_call_does_not_stand_for_the_last_of_several(tmp_p
     cache = ResponseCache(tmp_path / "responses.sqlite")
 
     def ask(model, requests, **options):
-        return ask_all(model, requests, cache=cache, **options)
+        return send_requests(model, requests, cache=cache, **options)
 
     with closing(cache):
         rubric(**PLAIN)
@@ -439,7 +439,7 @@ def test_audiobenchs_own_reader_reads_the_replies_that_are_there(tmp_path, rubri
     judge = Told(lambda r: said[int(r.id.partition("#")[2][0])])
     writer, made = answers(tmp_path, ["yes"] * len(said), names=(own, published))
     with closing(writer), closing(open_run(tmp_path)) as run:
-        asyncio.run(judge_all(run, writer, made.judged, judge, ask_all, lambda *a: None, 0))
+        asyncio.run(judge_all(run, writer, made.judged, judge, send_requests, lambda *a: None, 0))
     assert len(judge.asked) == len(said), "one reply serves both readers"
     with closing(open_run(tmp_path)) as run:
         found = {name: [s.value for s in run.scores(metric=name)] for name in (own, published)}
@@ -457,7 +457,7 @@ def test_a_reply_that_was_cut_is_cut_for_the_second_reader_too(tmp_path, first):
     names = (own, published) if first == "own" else (published, own)
     writer, made = answers(tmp_path, ["yes", "no"], names=names)
     with closing(writer), closing(open_run(tmp_path)) as run:
-        asyncio.run(judge_all(run, writer, made.judged, judge, ask_all, lambda *a: None, 0))
+        asyncio.run(judge_all(run, writer, made.judged, judge, send_requests, lambda *a: None, 0))
     with closing(open_run(tmp_path)) as run:
         found = {name: [(s.value, s.status) for s in run.scores(metric=name)] for name in names}
     assert len(judge.asked) == 2, "one reply serves both readers"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.judge.metric import Beside, id_of, is_judge_metric, load_judge_metric
+from codec_bench.benchmark.judge.metric import Alternative, id_of, is_judge_metric, load_judge_metric
 from codec_bench.benchmark.judge.replies import read_official
 from codec_bench.benchmark.judge.rubric import Rubric, load_rubric, own_rubric, rubric_names
 from codec_bench.benchmark.metrics.base import Answer
@@ -70,7 +70,7 @@ def made(request):
 
 def questions(made, given):
     """What the judge is asked. One that prefers hears the sound of the other answer too."""
-    return made.requests(given, SOUND, 0, Beside("Paris", Clip(SOUND.source)) if made.prefers else None)
+    return made.requests(given, SOUND, 0, Alternative("Paris", Clip(SOUND.source)) if made.prefers else None)
 
 
 def chosen(made):

@@ -38,7 +38,7 @@ def value(name, answer):
 def test_an_emotion_and_its_words_count_as_in_uro_benchs_program():
     seen = cases("uro_said_with_emotion")
     answers = [
-        Answer(str(at), one["answer"], (one["reference"],), {"emotion": one["emotion"]}, "en", heard=heard(one["probabilities"]))
+        Answer(str(at), one["answer"], (one["reference"],), {"emotion": one["emotion"]}, "en", sound_scores=heard(one["probabilities"]))
         for at, one in enumerate(case["input"] for case in seen)
     ]  # fmt: skip
     found = load_answer_metric("said_with_emotion[official/uro-bench]").compute(answers)
@@ -63,7 +63,7 @@ def test_an_instruction_about_the_voice_counts_as_in_vocalbenchs_program():
 def test_how_fitting_an_emotion_is_counts_as_in_vocalbenchs_program():
     seen = cases("vocalbench_said_fittingly")
     answers = [
-        Answer(str(at), "", (), {"weights": one["weights"]}, "en", heard=heard(one["probabilities"]))
+        Answer(str(at), "", (), {"weights": one["weights"]}, "en", sound_scores=heard(one["probabilities"]))
         for at, one in enumerate(case["input"] for case in seen)
     ]
     found = [score.value for score in load_answer_metric("said_fittingly").compute(answers)]
@@ -73,20 +73,22 @@ def test_how_fitting_an_emotion_is_counts_as_in_vocalbenchs_program():
 def test_our_own_rule_of_an_emotion_divides_by_the_reference_and_knows_mandarin():
     told = {"emotion": "Happy"}
     assert value(
-        "said_with_emotion", Answer("a", "red green", ("red green blue blue",), told, "en", heard=sure_of("happy"))
+        "said_with_emotion",
+        Answer("a", "red green", ("red green blue blue",), told, "en", sound_scores=sure_of("happy")),
     ) == pytest.approx(0.3)
     assert value(
-        "said_with_emotion", Answer("a", "今天", ("今天天气",), told, "zh", heard=sure_of("happy"))
+        "said_with_emotion", Answer("a", "今天", ("今天天气",), told, "zh", sound_scores=sure_of("happy"))
     ) == pytest.approx(0.3)
-    assert value("said_with_emotion", Answer("a", "", ("red",), told, "en", heard=sure_of("happy"))) == 0.0
-    many = Answer("a", "one two three", ("red",), told, "en", heard=sure_of("happy"))
+    assert value("said_with_emotion", Answer("a", "", ("red",), told, "en", sound_scores=sure_of("happy"))) == 0.0
+    many = Answer("a", "one two three", ("red",), told, "en", sound_scores=sure_of("happy"))
     assert value("said_with_emotion", many) == 0.0  # an error rate of 3 counts as 1
     official = value(
-        "said_with_emotion[official/uro-bench]", Answer("a", "今天", ("今天",), told, "zh", heard=sure_of("happy"))
+        "said_with_emotion[official/uro-bench]",
+        Answer("a", "今天", ("今天",), told, "zh", sound_scores=sure_of("happy")),
     )
     assert official.status == "refused"
     unknown = value(
-        "said_with_emotion", Answer("a", "red", ("red",), {"emotion": "bored"}, "en", heard=sure_of("happy"))
+        "said_with_emotion", Answer("a", "red", ("red",), {"emotion": "bored"}, "en", sound_scores=sure_of("happy"))
     )
     assert unknown.status == "undefined" and unknown.reason.startswith("'bored' is none of angry,")
 
@@ -121,5 +123,7 @@ def test_what_was_not_heard_fails_and_counts_as_wrong():
         assert metric.worst(Answer("a", "")).value == lowest
         with pytest.raises(UnknownName):
             load_answer_metric(f"{name}[official/other]")
-    speed = Answer("a", "Where did the red fox run?", (), {**told, "kind": "With speed"}, "en", heard=sure_of("sad"))
+    speed = Answer(
+        "a", "Where did the red fox run?", (), {**told, "kind": "With speed"}, "en", sound_scores=sure_of("sad")
+    )
     assert value("said_as_told", speed).reason == "the length of the question or of the answer is not known"

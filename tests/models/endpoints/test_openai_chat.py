@@ -339,7 +339,7 @@ def test_nothing_secret_in_the_identity(kit, monkeypatch):
 def test_a_usage_that_is_no_count_is_omitted(kit, count):
     from contextlib import aclosing
 
-    from codec_bench.benchmark.asking.sending import ask_all
+    from codec_bench.benchmark.asking.sending import send_requests
 
     body = json.dumps(kit.chat("fine") | {"usage": {"prompt_tokens": 3, "completion_tokens": 0}})
     body = body.replace('"completion_tokens": 0', f'"completion_tokens": {count}').encode()
@@ -347,7 +347,7 @@ def test_a_usage_that_is_no_count_is_omitted(kit, count):
     async def main():
         async with kit.serving(always(kit.reply(body))) as service:
             model = load_model("openai-chat", {"base_url": service.url, "model": "m"})
-            async with kit.started(model), aclosing(ask_all(model, [kit.question("?")])) as pairs:
+            async with kit.started(model), aclosing(send_requests(model, [kit.question("?")])) as pairs:
                 return [response async for _, response in pairs]
 
     (response,) = asyncio.run(main())

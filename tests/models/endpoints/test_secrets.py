@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from codec_bench.benchmark.asking.sending import ask_all
+from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.errors import UserError
 from codec_bench.models import list_models, load_model
 from codec_bench.models.cache import ResponseCache
@@ -45,7 +45,7 @@ def test_a_service_that_repeats_the_key(kit, monkeypatch, tmp_path, caplog, capf
             async with kit.started(model):
                 messages.append(json.dumps(dict(model.identity)))
                 requests = [kit.question(f"{n}?", id=f"q{n}") for n in range(3)]
-                async with aclosing(ask_all(model, requests, cache=cache)) as pairs:
+                async with aclosing(send_requests(model, requests, cache=cache)) as pairs:
                     async for request, response in pairs:
                         messages.append(repr(request) + repr(response))
             messages.append(repr(model) + repr(vars(model)))
