@@ -234,7 +234,7 @@ def test_prompts_for_a_text_model_and_for_a_synthesiser(name, questions_of):
         assert fields["text"] == question.fields["text"] == question.references[0]
         if "prompt_text" in question.fields:
             assert fields["prompt_audio"] is question.audio and fields["prompt_text"] == question.fields["prompt_text"]
-    json.dumps([benchmark.asked, benchmark.scored, benchmark.described, prompt.identity])
+    json.dumps([benchmark.request_facts, benchmark.scored, benchmark.described, prompt.identity])
 
 
 @pytest.mark.parametrize("name", [name for name in CHECKED if miniature.load(name).kind in ("understanding", "qa")])
