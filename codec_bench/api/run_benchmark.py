@@ -42,7 +42,7 @@ from codec_bench.models.likelihood import facts_of
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
-from codec_bench.stats.controls import AS_GIVEN, Control
+from codec_bench.stats.controls import NO_CONTROL, Control
 from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.folders import RunFolder, mark_finished, named_folder, own_folder
 from codec_bench.store.parts import mark_part
@@ -174,7 +174,7 @@ class _Plan:
         """Moves pairs that cannot run, by benchmark and control, to the excluded ones."""
         self.pairs = [(one, control) for one, control in self.pairs if (one.name, control) not in errors]
         self.excluded += [
-            (benchmark, control.beside(self.name), error) for (benchmark, control), error in errors.items()
+            (benchmark, control.label(self.name), error) for (benchmark, control), error in errors.items()
         ]
 
 
@@ -258,7 +258,7 @@ def _identity(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> dic
     """What identifies the run of a request before models and data are opened."""
     optional = {
         "repeats": (request.repeats, 1), "prompts": (request.prompts, SEEDED), "choices": (request.choices, AS_WRITTEN),
-        **{name: (value, None) for name, value in request.control.told.items()},
+        **{name: (value, None) for name, value in request.control.changes.items()},
         "baseline": (request.baseline, None), "controls": (request.controls, False),
     }  # fmt: skip
     return {
@@ -308,8 +308,8 @@ def _report(plan: _Plan, folder: Path, request: BenchmarkRequest) -> dict[tuple[
     """Writes the results of a model's runs; by benchmark, model and control."""
     for one in {one.name: one for one, _ in plan.pairs}.values():
         has_controls = request.phase != "answers" and record_controls(run_folder(folder, one.name, plan.name))
-        if has_controls and (one, AS_GIVEN) not in plan.pairs:  # a control was run beside what was there
-            _write_results(one, plan.name, AS_GIVEN, folder, request).close()
+        if has_controls and (one, NO_CONTROL) not in plan.pairs:  # a control was run beside what was there
+            _write_results(one, plan.name, NO_CONTROL, folder, request).close()
     return {
         (one.name, plan.name, control.words): _write_results(one, plan.name, control, folder, request)
         for one, control in plan.pairs
@@ -405,7 +405,7 @@ def _preview(benchmarks: Sequence[Benchmark], request: BenchmarkRequest, folder:
             try:
                 previews.append(preview(one, name, replace(request, control=control)))
             except UserError as error:
-                excluded.append((one.name, control.beside(name), error))
+                excluded.append((one.name, control.label(name), error))
     if not previews:
         raise excluded[0][2]
     return Outcome(folder, {}, tuple((one, name, str(error)) for one, name, error in excluded), tuple(previews))

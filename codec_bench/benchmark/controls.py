@@ -40,16 +40,16 @@ from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.stats.controls import (
     ANOTHER,
-    AS_GIVEN,
     CONTROL,
     LEVEL,
+    NO_CONTROL,
     NOISE,
     NONE,
     OTHER_SOUND,
     SHUFFLED,
     SILENCE,
     Control,
-    beside_control,
+    compare_controls,
     control_of,
     marks_of,
     without_marks,
@@ -125,8 +125,8 @@ def with_controls(
         try:
             mine += [(one, control) for control in useful_controls(one, info)]
         except UserError as error:
-            without[one.name, AS_GIVEN] = error
-    return [each for each in mine if (each[0].name, AS_GIVEN) not in without], without
+            without[one.name, NO_CONTROL] = error
+    return [each for each in mine if (each[0].name, NO_CONTROL) not in without], without
 
 
 def _gives_sound(prompt: Prompt) -> bool:
@@ -341,7 +341,7 @@ def record_controls(folder: Path) -> bool:
         comparisons, marks = [], dict[int, dict[str, str]]()
         for control, under in siblings:
             why = _mismatch(run.meta, under.meta)
-            comparisons += [one.as_dict() for one in beside_control(run, under, control, why)]
+            comparisons += [one.as_dict() for one in compare_controls(run, under, control, why)]
             for id, mark in (marks_of(under, primary, ids) if why is None else {}).items():
                 marks.setdefault(ids[id], {})[control.column] = mark
         rows = run.query("SELECT number, subsets FROM questions")

@@ -26,7 +26,7 @@ from codec_bench.errors import UserError
 from codec_bench.models import is_own_file, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.registry import code_hash, is_own_code
-from codec_bench.stats.controls import AS_GIVEN, Control
+from codec_bench.stats.controls import NO_CONTROL, Control
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.integrity import DATABASE
@@ -103,14 +103,14 @@ class BenchmarkRequest:
     prompts: str = SEEDED
     shard: Shard | None = None
     choices: str = AS_WRITTEN
-    control: Control = AS_GIVEN
+    control: Control = NO_CONTROL
     controls: bool = False
     baseline: str | None = None
     baseline_model: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-def run_folder(folder: Path, benchmark: str, model: str, control: Control = AS_GIVEN) -> Path:
+def run_folder(folder: Path, benchmark: str, model: str, control: Control = NO_CONTROL) -> Path:
     """The run folder of one benchmark and model; that of a control stands beside it."""
     return folder / safe(benchmark) / f"{safe(model)}{control.suffix}"
 

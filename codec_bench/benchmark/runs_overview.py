@@ -13,7 +13,7 @@ from codec_bench.errors import UserError
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned
 from codec_bench.stats.summary_json import UNSET
-from codec_bench.stats.summary_types import Answers, Failures, MetricSummary, RowsTaken
+from codec_bench.stats.summary_types import Answers, Failures, MetricSummary, RowCount
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
@@ -110,9 +110,9 @@ def answers_of(row: Mapping[str, Any]) -> Answers:
     return UNSET if row["answers"] is None else Answers.from_dict(row["answers"])
 
 
-def rows_of(row: Mapping[str, Any]) -> RowsTaken:
+def rows_of(row: Mapping[str, Any]) -> RowCount:
     """How many questions of its benchmark a row of the overview rests on; `UNSET` where their number is not known."""
-    return RowsTaken.from_dict(row["rows"]) if "rows" in row else UNSET
+    return RowCount.from_dict(row["rows"]) if "rows" in row else UNSET
 
 
 def warned_of(row: Mapping[str, Any]) -> list[Warned]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from codec_bench.report.numbers import Entries, plain
 from codec_bench.report.robustness.rows import WAYS
 from codec_bench.stats.answers import wordings_text
-from codec_bench.stats.summary_types import Answers, Judging, Part
+from codec_bench.stats.summary_types import Answers, Count, Judging
 
 _MANY = 0.05
 """The share of answers that are none from which it is said."""
@@ -104,7 +104,7 @@ def _of_collapse(answers: Answers) -> list[str]:
     return [f"{none:,} of {given:,} answers are none ({ways})"]
 
 
-def _part(found: Part, of: str = "questions") -> str:
+def _part(found: Count, of: str = "questions") -> str:
     return f"{found.n:,} {of} ({100 * found.share:.3g} %)"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.report import numbers
 from codec_bench.stats.controls import control_of
-from codec_bench.stats.rows_taken import other_data, rows_taken
+from codec_bench.stats.row_counts import count_rows, other_data
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.record import Run
@@ -99,7 +99,7 @@ def data_of(meta: Mapping[str, Any]) -> Data:
 
 def parts_taken(run: Run) -> list[str]:
     """What says that the run did not use all data."""
-    config, rows = run.meta["config"], rows_taken(run)
+    config, rows = run.meta["config"], count_rows(run)
     limited = [] if config.get("limit") is None else [f"limited to {config['limit']} items"]
     sharded = [] if config.get("shard") is None else [f"shard {config['shard']} only"]
     lacking = [numbers.rows_text(rows)] if rows and rows.why == "data" else []

@@ -23,7 +23,7 @@ from codec_bench.stats.summary_types import (
     Counted,
     Ends,
     MetricSummary,
-    RowsTaken,
+    RowCount,
     Summary,
     SystemSummary,
 )
@@ -189,7 +189,7 @@ _WHY = {
 }
 
 
-def rows_notes(rows: RowsTaken, other: Sequence[str] = ()) -> list[str]:
+def rows_notes(rows: RowCount, other: Sequence[str] = ()) -> list[str]:
     """One sentence if a run does not hold all questions of its benchmark, or more than there are, with the reason, and
     one for what is other in them.
 
@@ -203,7 +203,7 @@ def rows_notes(rows: RowsTaken, other: Sequence[str] = ()) -> list[str]:
     return [f"{rows_text(rows)}: {why}", *apart]
 
 
-def rows_text(rows: RowsTaken) -> str:
+def rows_text(rows: RowCount) -> str:
     """How many of its benchmark's questions a run holds, such as `4 of 896 questions`."""
     if rows.n > rows.size:
         return f"{rows.n:,} questions in place of {rows.size:,}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from codec_bench.stats.recorded import Items
 from codec_bench.stats.summary_json import UNSET
-from codec_bench.stats.summary_types import Answers, Cut, Part, Quantiles, Served, Wording
+from codec_bench.stats.summary_types import Answers, Count, Cut, Quantiles, Served, Wording
 from codec_bench.store.answers import TOO_LONG, draws_of, has_answers
 from codec_bench.store.reasoning import MARKS, cut_reasoning
 from codec_bench.store.record import Run
@@ -24,7 +24,7 @@ def answers_of(run: Run) -> Answers | None:
         return None
     meta = run.meta
     status = dict(run.query("SELECT status, COUNT(*) FROM answers GROUP BY status"))
-    asked = sum(status.values())
+    requests = sum(status.values())
     cached, cut, cut_s, at_limit, too_long = run.query(
         "SELECT TOTAL(cached), TOTAL(cut_s > 0), TOTAL(cut_s), TOTAL(finish = 'length'), TOTAL(finish = ?) FROM answers",
         (TOO_LONG,),
@@ -45,25 +45,25 @@ def answers_of(run: Run) -> Answers | None:
         counted.update(canary.get("usage", {}))
         unpriced += canary.get("unpriced", 0)
     spent, unsure = spent + counted.pop("cost_usd", 0.0), unsure + counted.pop("cost_unsure_usd", 0.0)
-    part = lambda n: Part(int(n), n / asked if asked else 0.0)  # noqa: E731
+    share_of = lambda n: Count(int(n), n / requests if requests else 0.0)  # noqa: E731
     served = _served(run)
     return Answers(
-        asked=asked,
+        asked=requests,
         each_wording=_each_wording(meta),
         draws=1 + max((draw for _, draw in draws_of(run).values()), default=0),
         failed={name: count for name, count in sorted(status.items()) if name != "ok"},
         cached=int(cached),
-        at_limit=part(at_limit),
+        at_limit=share_of(at_limit),
         decoding=meta.get("decoding"),
-        asked_for=_asked_for(run),
+        asked_for=_requested_model(run),
         served=served,
         alias=_alias(meta, served),
         judging=meta.get("judging"),
         choices=meta.get("choices"),
         canary=_canary(meta.get("canary")),
-        cut=Cut(int(cut), cut / asked if asked else 0.0, cut_s, unheard_s / sound_s if sound_s else None),
-        too_long=part(too_long),
-        with_reasoning=part(thoughts) if thoughts else UNSET,
+        cut=Cut(int(cut), cut / requests if requests else 0.0, cut_s, unheard_s / sound_s if sound_s else None),
+        too_long=share_of(too_long),
+        with_reasoning=share_of(thoughts) if thoughts else UNSET,
         usage=dict(sorted(counted.items())),
         # If the price of one answer is not known, the sum of the others is not the cost of all.
         **cost_of(None if unpriced else spent, unsure),
@@ -106,7 +106,7 @@ def cost_of(most_usd: float | None, unsure_usd: float) -> dict[str, Any]:
     return {"cost_usd": None, "cost_range_usd": (most_usd - unsure_usd, most_usd)}
 
 
-def ways_of(items: Items) -> dict[str, Any]:
+def empty_answers_of(items: Items) -> dict[str, Any]:
     """How many answers of a system are none (`no_answer`), and in which ways (`ways`)."""
     return _ways(list(items.noted.values()))
 
@@ -130,13 +130,13 @@ def ways_by_wording(items: Items, groups: Mapping[str, Sequence[int]], texts: Se
 def wordings_of(meta: Mapping[str, Any]) -> list[str]:
     """The wordings of a run's prompt in their order; empty if it has one wording."""
     prompt = ((meta.get("fingerprint") or {}).get("asked") or {}).get("prompt") or {}
-    parts = [part for turn in prompt.get("messages") or () for part in turn.get("content") or ()]
-    return next((list(part["wordings"]) for part in parts if isinstance(part, Mapping) and part.get("wordings")), [])
+    parts = [item for turn in prompt.get("messages") or () for item in turn.get("content") or ()]
+    return next((list(item["wordings"]) for item in parts if isinstance(item, Mapping) and item.get("wordings")), [])
 
 
 def _ways(noted: Sequence[set[str]]) -> dict[str, Any]:
-    counts = {way: sum(way in one for one in noted) for way in NO_ANSWER}
-    return {"no_answer": len(noted), "ways": {way: count for way, count in counts.items() if count}}
+    counts = {kind: sum(kind in one for one in noted) for kind in NO_ANSWER}
+    return {"no_answer": len(noted), "ways": {kind: count for kind, count in counts.items() if count}}
 
 
 def _served(run: Run) -> list[Served]:
@@ -147,10 +147,10 @@ def _served(run: Run) -> list[Served]:
         "SELECT json_extract(served, '$.model') AS m, json_extract(served, '$.revision') AS r, COUNT(*) FROM answers "
         "WHERE served IS NOT NULL AND (m IS NOT NULL OR r IS NOT NULL) GROUP BY m, r ORDER BY MIN(number)"
     )
-    asked = _asked_for(run)
+    requested = _requested_model(run)
     return [
         Served(
-            model, revision, n, is_other_model(asked, model),
+            model, revision, n, is_other_model(requested, model),
             **({"subsets": _subsets_by(run, model, revision)} if len(rows) > 1 else {}),
         )
         for model, revision, n in rows
@@ -177,21 +177,21 @@ def _alias(meta: Mapping[str, Any], served: Sequence[Served]) -> str:
     return UNSET if any(one.revision is not None or one.model not in (None, alias) for one in served) else alias
 
 
-def _asked_for(run: Run) -> str | None:
+def _requested_model(run: Run) -> str | None:
     """The name of the model that the service was asked for; None if no service was asked."""
     facts = next(iter(run.systems.values()), {})
     name = facts.get("model")
     return name if isinstance(name, str) and name else None
 
 
-def is_other_model(asked: str | None, answered: str | None) -> bool:
+def is_other_model(requested: str | None, answered: str | None) -> bool:
     """Whether a service named another model than it was asked for.
 
     Dated names, names with a revision (`NAME@main`) and names with or without an owner or folder are the same model.
     """
-    if not asked or not answered:
+    if not requested or not answered:
         return False
-    ours, theirs = (name.lower().rstrip("/").removeprefix("models/") for name in (asked, answered))
+    ours, theirs = (name.lower().rstrip("/").removeprefix("models/") for name in (requested, answered))
     last, their_last = ours.rpartition("/")[2], theirs.rpartition("/")[2]
     return not (
         their_last == last or re.fullmatch(rf"{re.escape(last)}(?:@.+|-(?:\d[\d-]*|latest|preview[\d-]*))", their_last)

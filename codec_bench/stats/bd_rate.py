@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.stats.cluster_variance import degrees_of_freedom, left_out_error, t_quantile
+from codec_bench.stats.cluster_variance import degrees_of_freedom, jackknife_error, t_quantile
 from codec_bench.stats.intervals import FEW_UNITS, FEWEST_UNITS, LEVEL, Interval
 from codec_bench.stats.notes import Note, too_few
 
@@ -51,7 +51,7 @@ def bd_rate_interval(
     *,
     anchor: Sequence[tuple[float, float]],
     test: Sequence[tuple[float, float]],
-    left_out: np.ndarray,
+    without: np.ndarray,
     sizes: np.ndarray | None = None,
     higher_is_better: bool = True,
     level: float = LEVEL,
@@ -60,28 +60,28 @@ def bd_rate_interval(
 
     Args:
         anchor, test: as of `bd_rate`; bitrates are as measured.
-        left_out: how the qualities change with each unit left out, float64 `(units, points of anchor and test)`.
+        without: how the qualities change with each unit left out, float64 `(units, points of anchor and test)`.
         sizes: of the units, `(units,)`; None if all are equal.
     """
-    found = math.log1p(bd_rate(anchor=anchor, test=test, higher_is_better=higher_is_better))
-    units = len(left_out)
+    log_ratio = math.log1p(bd_rate(anchor=anchor, test=test, higher_is_better=higher_is_better))
+    units = len(without)
     if units < FEWEST_UNITS:
         return Interval(None, None, units, "", too_few(units, FEWEST_UNITS, "an interval"), level)
     sizes = np.ones(units) if sizes is None else sizes
     points = [*anchor, *test]
     slopes = []
-    for place, (rate, quality) in enumerate(points):
-        step = 1e-4 * _closest(anchor if place < len(anchor) else test, quality)
-        moved = [*points[:place], (rate, quality + step), *points[place + 1 :]]
+    for index, (rate, quality) in enumerate(points):
+        step = 1e-4 * _closest(anchor if index < len(anchor) else test, quality)
+        moved = [*points[:index], (rate, quality + step), *points[index + 1 :]]
         sides = moved[: len(anchor)], moved[len(anchor) :]
         changed = bd_rate(anchor=sides[0], test=sides[1], higher_is_better=higher_is_better)
-        slopes.append((math.log1p(changed) - found) / step)
-    error = left_out_error(found + left_out @ np.asarray(slopes), found, sizes)
+        slopes.append((math.log1p(changed) - log_ratio) / step)
+    error = jackknife_error(log_ratio + without @ np.asarray(slopes), log_ratio, sizes)
     if error is None:
         return Interval(None, None, units, "", Note("single_unit"), level)
     reach = t_quantile(level, degrees_of_freedom(sizes)) * error
     note = Note("all_equal") if error == 0 else Note("few_units", units=units) if units < FEW_UNITS else None
-    return Interval(math.expm1(found - reach), math.expm1(found + reach), units, "t", note, level)
+    return Interval(math.expm1(log_ratio - reach), math.expm1(log_ratio + reach), units, "t", note, level)
 
 
 def _closest(points: Sequence[tuple[float, float]], quality: float) -> float:

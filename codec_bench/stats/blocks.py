@@ -48,14 +48,14 @@ def block_of(unit: str) -> int:
     return hashlib.blake2b(unit.encode("utf-8", "surrogatepass"), digest_size=8).digest()[0] % BLOCKS
 
 
-def left_out(value: float, without: Sequence[float | None], level: float = LEVEL) -> Interval:
+def jackknife_interval(value: float, without: Sequence[float | None], level: float = LEVEL) -> Interval:
     """The interval of a value from the values without each block; those of blocks without an item are None."""
-    found = np.asarray([one for one in without if one is not None])
-    blocks = len(found)
+    values = np.asarray([one for one in without if one is not None])
+    blocks = len(values)
     if blocks < FEWEST_BLOCKS:
         note = Note("few_blocks", blocks=blocks, needed=FEWEST_BLOCKS)
         return Interval(None, None, blocks, "", note, level)
-    error = math.sqrt((blocks - 1) / blocks * float(((found - found.mean()) ** 2).sum()))
+    error = math.sqrt((blocks - 1) / blocks * float(((values - values.mean()) ** 2).sum()))
     width = t_quantile(level, blocks - 1) * error
     return Interval(value - width, value + width, blocks, METHOD, None, level)
 
@@ -69,7 +69,7 @@ def at_infinity(values: Callable[[float], float | None]) -> float | None:
         values: the mean value of parts of a given share, or None if one of them has none.
     """
     shares = (0.25, 0.5, 0.875, 1.0)
-    found = [values(share) for share in shares]
-    if any(one is None for one in found):
+    means = [values(share) for share in shares]
+    if any(one is None for one in means):
         return None
-    return float(np.polyfit(1.0 / np.asarray(shares), np.asarray(found, np.float64), 1)[1])
+    return float(np.polyfit(1.0 / np.asarray(shares), np.asarray(means, np.float64), 1)[1])

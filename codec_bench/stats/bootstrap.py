@@ -42,8 +42,8 @@ def bca_ends(
     drawn = np.sort(drawn[np.isfinite(drawn)])
     below = (np.count_nonzero(drawn < value) + np.count_nonzero(drawn <= value)) / 2
     bias = float(ndtri(min(max(below, 0.5), len(drawn) - 0.5) / len(drawn)))
-    left_out = fold(units.sum(axis=0) - units)
-    apart = left_out.mean() - left_out
+    without = fold(units.sum(axis=0) - units)
+    apart = without.mean() - without
     spread = float(np.square(apart).sum())
     acceleration = float((apart**3).sum()) / (6 * spread**1.5) if spread else 0.0
     ends = []

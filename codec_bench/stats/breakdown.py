@@ -122,7 +122,7 @@ class Parts:
 
     def by_subset(self, subsets: Subsets) -> dict[str, dict[str, Subset]]:
         """The results by column and value, from the numbers of finished samples."""
-        at = {number: place for place, number in enumerate(self.numbers)}
+        at = {number: position for position, number in enumerate(self.numbers)}
         return {
             column: {
                 name: self._of_subset([at[n] for n in numbers if n in at], len(numbers))
@@ -150,7 +150,7 @@ class SetParts(Parts):
     sides: int = 2
 
     @cached_property
-    def found(self) -> SetValue:
+    def estimate(self) -> SetValue:
         """The value with all that is known of it."""
         names = [f"item {number}" for number in self.numbers]
         units = [unit or name for unit, name in zip(self.units, names, strict=True)]
@@ -159,19 +159,19 @@ class SetParts(Parts):
     @cached_property
     def value(self) -> float | None:
         """The value of the set, or None if it has none."""
-        return self.found.value if len(self.sums) else None
+        return self.estimate.value if len(self.sums) else None
 
     @cached_property
     def interval(self) -> Interval:
         """The 95 % interval over blocks of units, with what is to be known of the value as its note."""
-        found = self.found
-        notes = (found.note, found.interval.note if found.interval.note != found.note else None)
-        return replace(found.interval, note=together(*notes))
+        estimate = self.estimate
+        notes = (estimate.note, estimate.interval.note if estimate.interval.note != estimate.note else None)
+        return replace(estimate.interval, note=together(*notes))
 
     @property
     def extrapolated(self) -> float | None:
         """What the value tends to for sets of any size; None if that cannot be told."""
-        return self.found.extrapolated if len(self.sums) else None
+        return self.estimate.extrapolated if len(self.sums) else None
 
 
 def parts_of(recorded: Recorded, system: str, metric: str, *, draws: int = 1) -> Parts:
@@ -187,12 +187,12 @@ def parts_in(recorded: Recorded, system: str, metric: str, scores: Scores, *, dr
 def _parts(recorded: Recorded, system: str, metric: str, scores: Scores, draws: int) -> Parts:
     facts = recorded.metrics[metric]
     aggregate, share = facts.get("aggregate", "mean"), facts.get("kind") in JUDGED
-    missing = Counter(status for _, status, _ in scores.lost)
-    told = {
-        n: (status, held["wrong"]) for n, status, _ in scores.lost if "wrong" in (held := scores.details.get(n, {}))
+    missing = Counter(status for _, status, _ in scores.unscored)
+    wrong_parts = {
+        n: (status, held["wrong"]) for n, status, _ in scores.unscored if "wrong" in (held := scores.details.get(n, {}))
     }
-    wrong = {number: np.asarray(parts, np.float64) for number, (_, parts) in told.items() if parts}
-    failures = _failures(missing) + sum(status in NO_FAILURE for status, _ in told.values())
+    wrong = {number: np.asarray(parts, np.float64) for number, (_, parts) in wrong_parts.items() if parts}
+    failures = _failures(missing) + sum(status in NO_FAILURE for status, _ in wrong_parts.values())
     numbers, units = scores.numbers, scores.units
     if aggregate in FOLDS:
         rows = [scores.details[n]["counts"] for n in numbers]

@@ -37,7 +37,7 @@ STAGES = ("exact", "aligned", "neither")
 """By what an option was read: by a rule, by the judge, or by neither."""
 
 
-def beside(
+def answer_statistics(
     scores: Scores, parts: Parts, subsets: Subsets, entries: Mapping[str, Mapping[str, Subset]]
 ) -> dict[str, Any]:
     """The fields `chance`, `read`, `compared` of a `MetricSummary` as far as there are any; with `chance` also `subsets`.
@@ -45,13 +45,13 @@ def beside(
     Args:
         subsets: the numbers of the samples by column and value. entries: the results of these subsets.
     """
-    lost = {number for number, _, _ in scores.lost}
-    scored = {number: held for number, held in scores.details.items() if number not in lost}
-    found: dict[str, Any] = {}
+    failed = {number for number, _, _ in scores.unscored}
+    scored = {number: held for number, held in scores.details.items() if number not in failed}
+    fields: dict[str, Any] = {}
     chances = {number: held["chance"] for number, held in scored.items() if "chance" in held}
     if chances:
-        found["chance"] = fmean(chances.values())
-        found["subsets"] = {
+        fields["chance"] = fmean(chances.values())
+        fields["subsets"] = {
             column: {
                 name: replace(entry, chance=_mean(chances[n] for n in subsets[column][name] if n in chances))
                 for name, entry in values.items()
@@ -61,16 +61,16 @@ def beside(
     stages = [held.get("stage") for held in scores.details.values()]
     exact, aligned, neither = (stages.count(stage) for stage in STAGES)
     if total := exact + aligned + neither:
-        found["read"] = ReadBy(exact, aligned, neither, exact / total, (exact + aligned) / total)
+        fields["read"] = ReadBy(exact, aligned, neither, exact / total, (exact + aligned) / total)
     if any("won" in held for held in scored.values()):
-        found["compared"] = Compared(
+        fields["compared"] = Compared(
             _over(parts, scored, "won", share=True),
             _mean(held.get("tied") for held in scored.values()),
             _mean(held.get("of_reference") for held in scored.values()),
             _over(parts, scored, "first_minus_second"),
             UNSET if (changed := _mean(held.get("changed") for held in scored.values())) is None else changed,
         )
-    return found
+    return fields
 
 
 def policies(value: float | None, counting: CountingFailures, failures: Mapping[str, str]) -> Policies:
@@ -113,21 +113,21 @@ def judging_of(scores: Scores, facts: Mapping[str, Any], tests: Mapping[str, Any
     """
     if "judge" not in facts:
         return None
-    asked = failed = 0
+    requests = failed = 0
     sums, usage, served = Counter[str](), Counter[str](), set()
-    lost = {number for number, _, _ in scores.lost}
+    without_value = {number for number, _, _ in scores.unscored}
     for number, held in scores.details.items():
         calls = held.get(CALLS)
         if not isinstance(calls, Mapping):
             continue
-        asked += 1
-        failed += number in lost
+        requests += 1
+        failed += number in without_value
         sums.update({name: calls.get(name, 0) for name in ("n", "cached", "unpriced")})
         usage.update(calls.get("usage", {}))
         served.update(calls.get("served", ()))
     cost, unsure = (usage.pop(name, 0.0) for name in ("cost_usd", "cost_unsure_usd"))
     return Judging(
-        judge=facts["judge"], rubric=facts.get("rubric"), asked=asked, failed=failed, share=failed / asked if asked else 0.0,
+        judge=facts["judge"], rubric=facts.get("rubric"), asked=requests, failed=failed, share=failed / requests if requests else 0.0,
         calls=sums["n"], cached=sums["cached"], usage=dict(usage), served=sorted(served),
         **cost_of(None if sums["unpriced"] else cost, unsure),
         tested=judge_words(facts["judge"], facts.get("protocol", ""), bool(facts.get("hears")), sorted(served), tests),

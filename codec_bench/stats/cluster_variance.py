@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 
-def left_out_error(left_out: np.ndarray, value: float, sizes: np.ndarray) -> float | None:
+def jackknife_error(without: np.ndarray, value: float, sizes: np.ndarray) -> float | None:
     """The standard error CR2 from the values with each unit left out, `(units,)`; None if one is not defined."""
-    if not np.isfinite(left_out).all():
+    if not np.isfinite(without).all():
         return None
     shares = sizes / sizes.sum() if sizes.any() else np.zeros(len(sizes))
-    error = math.sqrt(float(((1 - shares) * np.square(left_out - value)).sum()))
+    error = math.sqrt(float(((1 - shares) * np.square(without - value)).sum()))
     # Units that are all equal differ by rounding alone.
     return error if error > 1e-12 * abs(value) else 0.0
 
@@ -44,8 +44,8 @@ def degrees_of_freedom(sizes: np.ndarray) -> float:
 def linear_parts(fold: Callable[[np.ndarray], np.ndarray], units: np.ndarray, value: float) -> np.ndarray:
     """What each unit adds to a value as if it were a mean: `(units, 2)`, the parts of a ratio with the same value."""
     shares = units[:, 1] / units[:, 1].sum()
-    left_out = fold(units.sum(axis=0) - units)
-    return np.stack([shares * value + (1 - shares) * (value - left_out), shares], axis=1)
+    without = fold(units.sum(axis=0) - units)
+    return np.stack([shares * value + (1 - shares) * (value - without), shares], axis=1)
 
 
 def t_quantile(level: float, freedom: float) -> float:
@@ -70,6 +70,6 @@ def detectable_effect(error: float, freedom: float, level: float, power: float) 
     low, high = 0.0, 2 * critical + 10.0
     for _ in range(60):
         middle = (low + high) / 2
-        found = 1 - nctdtr(freedom, middle, critical) + nctdtr(freedom, middle, -critical)
-        low, high = (low, middle) if found >= power else (middle, high)
+        reached = 1 - nctdtr(freedom, middle, critical) + nctdtr(freedom, middle, -critical)
+        low, high = (low, middle) if reached >= power else (middle, high)
     return high * error

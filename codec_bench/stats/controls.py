@@ -70,16 +70,16 @@ class Control:
         return "options alone" if self.sound == NONE else f"without the question{more}"
 
     @property
-    def told(self) -> dict[str, str]:
+    def changes(self) -> dict[str, str]:
         """What is not as given, as JSON values."""
         return {name: value for name, value in asdict(self).items() if value != AS_WRITTEN}
 
     @property
     def suffix(self) -> str:
         """What stands behind the name of the model in the folder of its run; empty if everything is given."""
-        return "".join(f"+{name}-{value}" for name, value in self.told.items())
+        return "".join(f"+{name}-{value}" for name, value in self.changes.items())
 
-    def beside(self, model: str) -> str:
+    def label(self, model: str) -> str:
         """What a model is called where it stands beside the same one without the control."""
         return f"{model} ({self.words})" if self else model
 
@@ -89,28 +89,28 @@ class Control:
         return f"{_MARK}{self.words}"
 
 
-AS_GIVEN = Control()
+NO_CONTROL = Control()
 """No control: the model is given what the data have."""
 
 
 def control_of(run: Run) -> Control | None:
     """What the model was given in a run that asked it; None if the record does not hold what was asked."""
-    asked = (run.meta.get("fingerprint") or {}).get("asked")
-    if not isinstance(asked, Mapping):
+    recorded = (run.meta.get("fingerprint") or {}).get("asked")
+    if not isinstance(recorded, Mapping):
         return None
-    return Control(**asked.get(CONTROL, {}))
+    return Control(**recorded.get(CONTROL, {}))
 
 
 def result_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
     """The run folders at or under some folders, without those of controls; a `UserError` if there are none."""
-    found = run_folders(folders)
+    run_paths = run_folders(folders)
     results = []
-    for folder in found:
+    for folder in run_paths:
         with closing(Run(folder)) as run:
             results += [] if control_of(run) else [folder]
     if not results:
         raise UserError(
-            f"'{found[0]}' is a control and no result", hint="name the run in which the model was given everything"
+            f"'{run_paths[0]}' is a control and no result", hint="name the run in which the model was given everything"
         )
     return results
 
@@ -173,38 +173,38 @@ class Controlled(SummaryPart):
         return not self.ci95[0] <= 0 <= self.ci95[1]
 
 
-def beside_control(given: Run, under: Run, control: Control, why: str | None) -> Iterator[Controlled]:
+def compare_controls(uncontrolled: Run, under: Run, control: Control, why: str | None) -> Iterator[Controlled]:
     """A run beside one of its controls, metric by metric, the benchmark's primary one first.
 
     Args:
-        given: with everything given. under: under the `control`. why: why the two cannot be compared, or None.
+        uncontrolled: with everything given. under: under the `control`. why: why the two cannot be compared, or None.
     """
-    told: dict[str, Any] = {"control": control.words, "sound": control.sound, "question": control.question}
-    primary = (given.meta.get("benchmark") or {}).get("primary")
-    facts, others = given.metrics, under.metrics
+    facts_of_control: dict[str, Any] = {"control": control.words, "sound": control.sound, "question": control.question}
+    primary = (uncontrolled.meta.get("benchmark") or {}).get("primary")
+    facts, others = uncontrolled.metrics, under.metrics
     for metric in sorted((name for name in facts if name in others), key=lambda name: name != primary):
         if facts[metric].get("aggregate") in SETS:
             continue
         other = Note("other_protocols") if facts[metric]["protocol"] != others[metric]["protocol"] else None
         if (note := why or other) is not None:
-            yield Controlled(**told, metric=metric, note=note)
+            yield Controlled(**facts_of_control, metric=metric, note=note)
         else:
-            yield Controlled(**told, metric=metric, **_compared(given, under, metric, facts[metric]))
+            yield Controlled(**facts_of_control, metric=metric, **_compared(uncontrolled, under, metric, facts[metric]))
 
 
-def _compared(given: Run, under: Run, metric: str, facts: dict[str, Any]) -> dict[str, Any]:
-    (system,), (same,) = given.systems, under.systems
-    sides = [list(items_of(run, name, metric)) for run, name in ((given, system), (under, same))]
-    found = compare_items(
+def _compared(uncontrolled: Run, under: Run, metric: str, facts: dict[str, Any]) -> dict[str, Any]:
+    (system,), (same,) = uncontrolled.systems, under.systems
+    sides = [list(items_of(run, name, metric)) for run, name in ((uncontrolled, system), (under, same))]
+    comparison = compare_items(
         *sides, metric=metric, unit=facts.get("unit", ""), higher_is_better=facts.get("higher_is_better"),
-        seed=(given.meta.get("config") or {}).get("seed", 0), fold=item_fold(metric, facts.get("aggregate", "")),
+        seed=(uncontrolled.meta.get("config") or {}).get("seed", 0), fold=item_fold(metric, facts.get("aggregate", "")),
         bounds=declared_bounds(facts),
     )  # fmt: skip
-    test = found.test
+    test = comparison.test
     chances = [s.detail["chance"] for s in under.scores(same, metric) if s.value is not None and "chance" in s.detail]
     return {
-        "unit": found.unit, "higher_is_better": found.higher_is_better, "given": found.value_a, "value": found.value_b,
-        "n": found.pairs, "dropped": found.dropped, "difference": test.difference,
+        "unit": comparison.unit, "higher_is_better": comparison.higher_is_better, "given": comparison.value_a, "value": comparison.value_b,
+        "n": comparison.pairs, "dropped": comparison.dropped, "difference": test.difference,
         "ci95": None if test.low is None or test.high is None else (test.low, test.high), "p": test.p, "units": test.units,
         "note": test.note, "detectable": test.detectable, **_right(sides),
         **({"chance": fmean(chances)} if chances else {}),
@@ -213,11 +213,11 @@ def _compared(given: Run, under: Run, metric: str, facts: dict[str, Any]) -> dic
 
 def _right(sides: list[list[Any]]) -> dict[str, int]:
     a, b, _ = in_common(*sides)
-    tables = [parts_table(side) for side in (a, b)]
+    tables = [parts_table(items) for items in (a, b)]
     if not a or any(table.shape[1] != 2 or not is_share(table) for table in tables):
         return {}
-    given, under = (table[:, 0] == 1 for table in tables)
-    return {"right": int(under.sum()), "right_in_both": int((given & under).sum())}
+    uncontrolled, under = (table[:, 0] == 1 for table in tables)
+    return {"right": int(under.sum()), "right_in_both": int((uncontrolled & under).sum())}
 
 
 def marks_of(under: Run, metric: str, ids: Collection[str]) -> dict[str, str]:

@@ -28,10 +28,10 @@ def bleu(counts: np.ndarray, *, smooth_no_match: bool = False) -> np.ndarray:
         float64 `(...)`; 0 if there are no n-grams of an order, NaN if there is no reference.
     """
     counts = np.asarray(counts, np.float64)
-    said, expected = counts[..., 0], counts[..., 1]
+    output, expected = counts[..., 0], counts[..., 1]
     correct, total = counts[..., 2 : 2 + ORDERS], counts[..., 2 + ORDERS :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        brevity = np.where(said < expected, np.exp(1 - expected / said), 1.0)
+        brevity = np.where(output < expected, np.exp(1 - expected / output), 1.0)
         # The n-th order without a match counts as half of the one before: 1/2, 1/4, ...
         halvings = np.cumsum(correct == 0, axis=-1)
         precision = 100.0 * np.where(correct == 0, 0.5**halvings, correct) / total
@@ -44,11 +44,11 @@ def bleu(counts: np.ndarray, *, smooth_no_match: bool = False) -> np.ndarray:
 def coco_bleu(counts: np.ndarray, order: int) -> np.ndarray:
     """The BLEU of caption benchmarks, 0 to 1, up to n-grams of `order`: `Bleu_<order>` of pycocoevalcap 1.2."""
     counts = np.asarray(counts, np.float64)
-    said, expected = counts[..., 0], counts[..., 1]
+    output, expected = counts[..., 0], counts[..., 1]
     correct, total = counts[..., 2 : 2 + order], counts[..., 2 + ORDERS : 2 + ORDERS + order]
     with np.errstate(divide="ignore", invalid="ignore"):
         value = ((correct + _TINY) / (total + _SMALL)).prod(axis=-1) ** (1 / order)
-        ratio = (said + _TINY) / (expected + _SMALL)
+        ratio = (output + _TINY) / (expected + _SMALL)
         value = np.where(ratio < 1, value * np.exp(1 - 1 / ratio), value)
     return np.where(expected > 0, value, np.nan)
 

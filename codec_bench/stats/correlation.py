@@ -136,7 +136,7 @@ def similar_first(pairs: list[Pair], columns: int) -> list[int]:
     """The columns in an order in which similar ones stand side by side (`alike`); no correlation counts as 0."""
     if columns < 3:
         return list(range(columns))
-    return [place for cluster in alike([pair.spearman.value for pair in pairs], math.inf) for place in cluster]
+    return [position for cluster in alike([pair.spearman.value for pair in pairs], math.inf) for position in cluster]
 
 
 def alike(correlated: Sequence[float | None], least: float) -> list[list[int]]:
@@ -153,6 +153,6 @@ def alike(correlated: Sequence[float | None], least: float) -> list[list[int]]:
     # Rounding must not part columns that are equal.
     numbers = fcluster(tree, 1.0 - least + 1e-12, "distance")
     clusters: dict[int, list[int]] = {}
-    for place in leaves_list(tree):
-        clusters.setdefault(int(numbers[place]), []).append(int(place))
+    for position in leaves_list(tree):
+        clusters.setdefault(int(numbers[position]), []).append(int(position))
     return list(clusters.values())

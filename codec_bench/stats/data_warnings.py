@@ -60,7 +60,7 @@ class Tally:
 
     def __init__(self, is_generated: bool = False) -> None:
         self._is_generated = is_generated
-        self._found: dict[str, list[Mapping[str, float]]] = {}
+        self._notes: dict[str, list[Mapping[str, float]]] = {}
         self._of_reference: dict[str, list[Mapping[str, float]]] = {}
         self._others: dict[str, int] = {}
 
@@ -78,33 +78,33 @@ class Tally:
             if kind is not None and kind not in counted:
                 counted.add(kind)
                 apart = self._is_generated and note["code"] == "reference"
-                found = self._of_reference if apart else self._found
-                found.setdefault(kind, []).append({name: of[name] for name in of if name != "code"})
+                of_kind = self._of_reference if apart else self._notes
+                of_kind.setdefault(kind, []).append({name: of[name] for name in of if name != "code"})
 
     def warned(self, of: int, metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Warned]:
         """What is to be told of a system, of which `of` items have audio; `metrics` are the facts of the run's metrics."""
         for other, count in self._others.items():
             yield Warned("another", count, of, other=other)
         pairs = {name: facts for name, facts in metrics.items() if facts.get("kind") == "pair"}
-        yield from self._warned(self._found, of, metrics)
+        yield from self._warned(self._notes, of, metrics)
         yield from self._warned(self._of_reference, of, pairs)
 
     @staticmethod
     def _warned(
         notes: Mapping[str, list[Mapping[str, float]]], of: int, metrics: Mapping[str, Mapping[str, Any]]
     ) -> Iterator[Warned]:
-        for kind, found in notes.items():
-            figures = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+        for kind, of_kind in notes.items():
+            figures = {name: float(np.mean([one[name] for one in of_kind])) for name in of_kind[0]}
             if kind in ("channels", "folded"):
-                yield Warned(kind, len(found), of, figures)
+                yield Warned(kind, len(of_kind), of, figures)
                 continue
             if kind == "rate":
-                if len(found) >= _WRONG_RATE_SHARE * of:
-                    yield Warned(kind, len(found), of, figures)
+                if len(of_kind) >= _WRONG_RATE_SHARE * of:
+                    yield Warned(kind, len(of_kind), of, figures)
                 continue
             moved = _moved(kind, figures, metrics)
-            if moved and len(found) >= LEAST_SHARE * of:
-                yield Warned(kind, len(found), of, figures, moved)
+            if moved and len(of_kind) >= LEAST_SHARE * of:
+                yield Warned(kind, len(of_kind), of, figures, moved)
 
 
 def _moved(

@@ -37,8 +37,8 @@ def by_draw(
         counts: how many answers were drawn to each question, where their number differs.
     """
     count = 1 + max((draw for _, draw in draws.values()), default=0)
-    place = np.asarray([draws[number][1] for number in parts.numbers], np.int64)
-    values = [folded(parts.fold, parts.sums[place == draw]) for draw in range(count)]
+    position = np.asarray([draws[number][1] for number in parts.numbers], np.int64)
+    values = [folded(parts.fold, parts.sums[position == draw]) for draw in range(count)]
     known = [value for value in values if value is not None]
     passed = _passed(parts, at, higher_is_better)
     each = counts or dict.fromkeys((question for question, _ in draws.values()), count)
@@ -82,12 +82,14 @@ def _by_rule(
         right[question] += passes
         units.setdefault(question, unit)
     every = {question for question, _ in draws.values()}
-    whole = sorted(question for question in every if scored[question] == counts[question])
-    table = np.asarray([[right[question] >= needed[question], 1.0] for question in whole], np.float64).reshape(-1, 2)
-    within = interval_of(ratios, table, unit_codes([units[question] for question in whole], len(whole)), share=True)
+    complete = sorted(question for question in every if scored[question] == counts[question])
+    table = np.asarray([[right[question] >= needed[question], 1.0] for question in complete], np.float64).reshape(-1, 2)
+    within = interval_of(
+        ratios, table, unit_codes([units[question] for question in complete], len(complete)), share=True
+    )
     wrong = Counter(draws[number][0] for number in parts.wrong if number in draws)
     counted = [right[q] >= needed[q] for q in every if scored[q] + wrong[q] == counts[q]]
     return Passing(
-        folded(ratios, table), within.ends, within.note, within.units, len(whole), len(every) - len(whole),
+        folded(ratios, table), within.ends, within.note, within.units, len(complete), len(every) - len(complete),
         CountingFailures(math.fsum(counted) / len(counted) if counted else None, len(counted)),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.messages import together
-from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, block_of, left_out, no_value
+from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, block_of, jackknife_interval, no_value
 from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.kernel_distance import MOST_ITEMS, key_of
 from codec_bench.stats.notes import Note
@@ -31,14 +31,14 @@ def equal_error_rate(same: np.ndarray, other: np.ndarray) -> float:
     """
     scores = np.concatenate([same, other])
     order = np.argsort(-scores, kind="stable")
-    own = order < same.size
+    is_own = order < same.size
     last = np.append(np.diff(scores[order]) != 0, True)  # of the trials of one score, which fall together
-    refused = np.concatenate([[1.0], 1 - np.cumsum(own)[last] / same.size])
-    accepted = np.concatenate([[0.0], np.cumsum(~own)[last] / other.size])
+    refused = np.concatenate([[1.0], 1 - np.cumsum(is_own)[last] / same.size])
+    accepted = np.concatenate([[0.0], np.cumsum(~is_own)[last] / other.size])
     apart = refused - accepted
-    place = int(np.argmax(apart <= 0))
-    share = apart[place - 1] / (apart[place - 1] - apart[place])
-    return float(accepted[place - 1] + share * (accepted[place] - accepted[place - 1]))
+    crossing = int(np.argmax(apart <= 0))
+    share = apart[crossing - 1] / (apart[crossing - 1] - apart[crossing])
+    return float(accepted[crossing - 1] + share * (accepted[crossing] - accepted[crossing - 1]))
 
 
 def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL) -> SetValue:
@@ -47,38 +47,40 @@ def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[s
     Args:
         pairs: embeddings `(items, 2, dimensions)`, the reference first. names: of the items. units: their speakers.
     """
-    kept = np.argsort(np.array([key_of(name) for name in names], np.uint64), kind="stable")[:MOST_ITEMS]
-    speakers = [units[place] for place in kept.tolist()]
+    chosen = np.argsort(np.array([key_of(name) for name in names], np.uint64), kind="stable")[:MOST_ITEMS]
+    speakers = [units[position] for position in chosen.tolist()]
     voices = np.unique(np.array(speakers, object), return_inverse=True)[1]
-    reference, estimate = (_unit(pairs[kept, side]) for side in range(2))
-    test, enrolment = np.nonzero(~np.eye(len(kept), dtype=bool))
+    reference, estimate = (_unit(pairs[chosen, role]) for role in range(2))
+    test, enrolment = np.nonzero(~np.eye(len(chosen), dtype=bool))
     same = voices[test] == voices[enrolment]
     why = Note("one_speaker") if same.any() else Note("no_own_trial", needed=FEWEST_ITEMS)
     blocks = np.array([block_of(unit) for unit in speakers])
     scores = (estimate @ reference.T)[test, enrolment]
-    return _found(scores, same, enrolment, test, blocks, level, why, _note(len(names), len(kept), same))
+    return _rates_with_interval(scores, same, enrolment, test, blocks, level, why, _note(len(names), len(chosen), same))
 
 
 def listed_error_rates(
     pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL, *, trials: Trials = ()
 ) -> SetValue:
     """The rate over listed trials, with its interval; those of items without a value are counted in the note."""
-    place = {name: number for number, name in enumerate(names)}
-    known = [(place[one], place[other], same) for one, other, same in trials if one in place and other in place]
+    index_of = {name: number for number, name in enumerate(names)}
+    known = [
+        (index_of[one], index_of[other], same) for one, other, same in trials if one in index_of and other in index_of
+    ]
     if not known:
         why = Note("no_known_trial", trials=len(trials)) if trials else Note("no_listed_trial")
         return no_value(why, len(names), level)
     enrolment, test, same = np.array(known, np.int64).T
-    reference, estimate = (_unit(pairs[:, side]) for side in range(2))
+    reference, estimate = (_unit(pairs[:, role]) for role in range(2))
     scores = np.einsum("td,td->t", estimate[test], reference[enrolment])
     blocks = np.array([block_of(unit) for unit in units])
     excluded = len(trials) - len(known)
-    lost = Note("excluded_trials", excluded=excluded, trials=len(trials)) if excluded else None
+    excluded_note = Note("excluded_trials", excluded=excluded, trials=len(trials)) if excluded else None
     why = Note("one_kind_of_trial")
-    return _found(scores, same == 1, enrolment, test, blocks, level, why, lost)
+    return _rates_with_interval(scores, same == 1, enrolment, test, blocks, level, why, excluded_note)
 
 
-def _found(
+def _rates_with_interval(
     scores: np.ndarray, same: np.ndarray, enrolment: np.ndarray, test: np.ndarray, blocks: np.ndarray, level: float,
     why: Note, note: Note | None,
 ) -> SetValue:  # fmt: skip
@@ -89,7 +91,11 @@ def _found(
     one, other = blocks[enrolment], blocks[test]
     without = ((one != block) & (other != block) for block in np.unique(blocks))
     return SetValue(
-        value, left_out(value, [_rate(scores[rest], same[rest]) for rest in without], level), items, None, note
+        value,
+        jackknife_interval(value, [_rate(scores[rest], same[rest]) for rest in without], level),
+        items,
+        None,
+        note,
     )
 
 
@@ -97,10 +103,10 @@ def _rate(scores: np.ndarray, same: np.ndarray) -> float | None:
     return None if same.all() or not same.any() else equal_error_rate(scores[same], scores[~same])
 
 
-def _note(items: int, kept: int, own: np.ndarray) -> Note | None:
-    count = int(own.sum())
+def _note(items: int, chosen: int, is_own: np.ndarray) -> Note | None:
+    count = int(is_own.sum())
     return together(
-        Note("chosen_items", items=kept, seen=items) if kept < items else None,
+        Note("chosen_items", items=chosen, seen=items) if chosen < items else None,
         Note("few_trials", trials=count) if count < FEW_TRIALS else None,
     )
 

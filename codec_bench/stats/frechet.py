@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, at_infinity, block_of, left_out, no_value
+from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, at_infinity, block_of, jackknife_interval, no_value
 from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import Note
 
@@ -58,11 +58,11 @@ class FrechetSums:
             places = np.flatnonzero(blocks == block)
             out.counts[block] = len(places)
             for first in range(0, len(places), ROWS):
-                for side in range(pairs.shape[1]):
-                    rows = pairs[places[first : first + ROWS], side].astype(np.float64)
-                    out.sums[block, side] += rows.sum(axis=0)
+                for role in range(pairs.shape[1]):
+                    rows = pairs[places[first : first + ROWS], role].astype(np.float64)
+                    out.sums[block, role] += rows.sum(axis=0)
                     # The upper triangle alone, which halves the work; `_covariance` mirrors it.
-                    out.products[block, side] += dsyrk(1.0, rows.T)
+                    out.products[block, role] += dsyrk(1.0, rows.T)
         return out
 
     def __add__(self, other: FrechetSums) -> FrechetSums:
@@ -98,12 +98,12 @@ class FrechetSums:
         products = self.products[chosen].sum(axis=0)
         return means, [_covariance(product, mean, count) for product, mean in zip(products, means, strict=True)]
 
-    def found(self, level: float = LEVEL) -> SetValue:
+    def estimate(self, level: float = LEVEL) -> SetValue:
         """The value, its interval and what it tends to. One value is computed fifteen times for them."""
         with threads_for(self.dimensions):
-            return self._found(level)
+            return self._estimate(level)
 
-    def _found(self, level: float) -> SetValue:
+    def _estimate(self, level: float) -> SetValue:
         value = self.value()
         if value is None:
             why = Note("few_items", needed=FEWEST_ITEMS, items=self.items)
@@ -116,7 +116,7 @@ class FrechetSums:
             note = Note("biased_value", items=self.items, dimensions=self.dimensions, needed=needed)
         else:
             extrapolated = at_infinity(self._mean_of_parts)
-        return SetValue(value, left_out(value, each, level), self.items, extrapolated, note)
+        return SetValue(value, jackknife_interval(value, each, level), self.items, extrapolated, note)
 
     def _mean_of_parts(self, share: float) -> float | None:
         """The mean value of the parts that the set falls into: quarters, halves, all but one block, or the whole."""
@@ -127,7 +127,7 @@ class FrechetSums:
             )
         else:
             parts = list(np.arange(BLOCKS).reshape(round(1 / share), -1))
-        values = [self.value(part) for part in parts]
+        values = [self.value(segment) for segment in parts]
         return None if any(value is None for value in values) else float(np.mean(np.asarray(values, np.float64)))
 
 
@@ -154,8 +154,8 @@ def distance(covariance_a: np.ndarray, covariance_b: np.ndarray, apart: np.ndarr
 
 def _covariance(upper: np.ndarray, mean: np.ndarray, count: int) -> np.ndarray:
     """The covariance from the upper triangle of the sum of the outer products, over one item less than there are."""
-    whole = np.triu(upper) + np.triu(upper, 1).T
-    return np.asarray((whole - count * np.outer(mean, mean)) / (count - 1))
+    second_moment = np.triu(upper) + np.triu(upper, 1).T
+    return np.asarray((second_moment - count * np.outer(mean, mean)) / (count - 1))
 
 
 def _factor(covariance: np.ndarray) -> np.ndarray:
@@ -164,5 +164,5 @@ def _factor(covariance: np.ndarray) -> np.ndarray:
 
     values, vectors = eigh(covariance, driver="evd")  # the default driver takes five times as long
     floor = max(values[-1], 0.0) * len(values) * np.finfo(np.float64).eps
-    kept = values > floor
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+    significant = values > floor
+    return np.asarray(vectors[:, significant] * np.sqrt(values[significant]))

@@ -50,7 +50,7 @@ class Identity:
         Args:
             other: the other one. rows: whether the questions are compared too, which parts of unlike size never share.
         """
-        unlike = [
+        different = [
             name
             for name in ("data", "rows", "prompt", "reading", "choices", "precision", "control")
             if (rows or name != "rows")
@@ -63,30 +63,31 @@ class Identity:
             "precision": self.precision or "other precision",
             "control": f"control: {self.control or other.control}",
         }
-        return list(dict.fromkeys(words.get(name, f"other {name}") for name in unlike))
+        return list(dict.fromkeys(words.get(name, f"other {name}") for name in different))
 
 
 def identity_of(run: Run) -> Identity:
     """The identity of the benchmark, or of the data, that a run is about."""
     fingerprint = run.meta.get("fingerprint") or {}
-    asked, scored = (
-        found if isinstance(found, Mapping) else {} for found in (fingerprint.get("asked"), fingerprint.get("scored"))
+    requested, scored = (
+        recorded if isinstance(recorded, Mapping) else {}
+        for recorded in (fingerprint.get("asked"), fingerprint.get("scored"))
     )
     if not has_answers(run):
         return Identity(rows=hashed(sorted([s.id, s.text, s.language] for s in run.samples())))
-    given = ((run.meta.get("config") or {}).get("options") or {}).values()
-    half = any(isinstance(of, Mapping) and of.get("dtype") in _HALVES for of in given)
-    shuffled = asked.get("choices", AS_WRITTEN) != AS_WRITTEN
+    options = ((run.meta.get("config") or {}).get("options") or {}).values()
+    half = any(isinstance(of, Mapping) and of.get("dtype") in _HALVES for of in options)
+    shuffled = requested.get("choices", AS_WRITTEN) != AS_WRITTEN
     control = control_of(run)
     other_texts = shuffled or (control is not None and control.sound == ANOTHER)
     return Identity(
-        data=data_hash(asked) if "data" in asked else None,
+        data=data_hash(requested) if "data" in requested else None,
         # Options in another order are other texts of the same questions, and the sounds of other items are named in
         # them.
         rows=None if other_texts else hashed([list(row) for row in run.query(_QUESTIONS)]),
-        prompt=hashed(asked["prompt"]) if "prompt" in asked else None,
+        prompt=hashed(requested["prompt"]) if "prompt" in requested else None,
         reading=hashed(scored["postprocess"]) if "postprocess" in scored else None,
-        choices=hashed(asked.get("choices", AS_WRITTEN)) if asked else None,
+        choices=hashed(requested.get("choices", AS_WRITTEN)) if requested else None,
         precision=HALF if half else "",
         control=None if control is None else control.words,
     )
@@ -97,15 +98,15 @@ def question_hashes(run: Run) -> dict[str, str]:
     return {id: hashed([fields, expected]) for id, fields, expected in run.query(_QUESTIONS)}
 
 
-def data_hash(asked: Mapping[str, Any]) -> str:
+def data_hash(facts: Mapping[str, Any]) -> str:
     """The hash of which data are asked about, from what a definition or a record says of what is asked."""
-    held = {name: asked.get(name) for name in _OF_DATA}
+    held = {name: facts.get(name) for name in _OF_DATA}
     data = {name: value for name, value in (held.pop("data") or {}).items() if name not in _ELSEWHERE}
     # Of a file of one's own the revision is a hash of its content; on the hub it says where the rows came from.
-    return hashed([data, held, asked.get("revision") if data.get("path") else None])
+    return hashed([data, held, facts.get("revision") if data.get("path") else None])
 
 
 def hashed(value: Any) -> str:
     """A short name for a JSON value."""
-    told = json.dumps(value, sort_keys=True, default=str)
-    return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -27,7 +27,7 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.stats.bootstrap import bca_ends, corpus_interval
 from codec_bench.stats.bounds import Bounds, at_bound, checked_bounds, is_rate, supposed_bounds, within_bounds
-from codec_bench.stats.cluster_variance import degrees_of_freedom, effective_units, left_out_error, t_quantile
+from codec_bench.stats.cluster_variance import degrees_of_freedom, effective_units, jackknife_error, t_quantile
 from codec_bench.stats.corpus import CorpusFold
 from codec_bench.stats.notes import Note, too_few
 from codec_bench.types import LARGEST
@@ -128,10 +128,10 @@ def item_table(values: object, denominators: object = None, name: str = "values"
 def _numbers(values: object, name: str) -> np.ndarray:
     """Finite numbers that can be squared, float64 `(items,)`."""
     try:
-        given = np.asarray(values)
-        if given.dtype.kind in "cSU":
-            raise TypeError(f"its type is {given.dtype}")
-        array = given.astype(np.float64)
+        numbers = np.asarray(values)
+        if numbers.dtype.kind in "cSU":
+            raise TypeError(f"its type is {numbers.dtype}")
+        array = numbers.astype(np.float64)
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a tensor of torch that has a gradient
         raise UserError(
             f"{name} holds something that is not a number ({error}); expected one number per item"
@@ -157,14 +157,14 @@ def labels_of(clusters: Any) -> list[Hashable | None] | None:
     """
     if clusters is None:
         return None
-    given = clusters.tolist() if hasattr(clusters, "tolist") else clusters
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+    listed = clusters.tolist() if hasattr(clusters, "tolist") else clusters
+    if isinstance(listed, str | bytes | Mapping) or not isinstance(listed, Iterable):
         raise UserError(f"the clusters are a {type(clusters).__name__}; expected a list with one label for each value")
-    labels = [None if isinstance(label, float) and math.isnan(label) else label for label in given]
-    for place, label in enumerate(labels):
+    labels = [None if isinstance(label, float) and math.isnan(label) else label for label in listed]
+    for index, label in enumerate(labels):
         if not isinstance(label, Hashable):
             raise UserError(
-                f"the cluster of item {place} is a {type(label).__name__}; expected a label, such as a text or a number"
+                f"the cluster of item {index} is a {type(label).__name__}; expected a label, such as a text or a number"
             )
     return labels
 
@@ -244,19 +244,19 @@ def interval_of(
     # A unit that adds nothing to any sum, such as silence in which nothing was recognised, does not make it surer.
     adding = units.any(axis=1)
     units = units if adding.all() else units[adding]
-    found = len(units)
+    unit_count = len(units)
     is_answer = share and fold is ratios and is_share(table)
-    if found < (fewest := 2 if is_answer else FEWEST_UNITS):
-        return Interval(None, None, found, "", too_few(found, fewest, "an interval"), level)
-    few = Note("few_units", units=found) if found < FEW_UNITS else None
+    if unit_count < (fewest := 2 if is_answer else FEWEST_UNITS):
+        return Interval(None, None, unit_count, "", too_few(unit_count, fewest, "an interval"), level)
+    small_sample = Note("few_units", units=unit_count) if unit_count < FEW_UNITS else None
     if isinstance(fold, CorpusFold):
-        return Interval(*corpus_interval(fold, units, level, seed), found, "bootstrap", few, level)
-    error = left_out_error(fold(units.sum(axis=0) - units), value, units[:, 1])
+        return Interval(*corpus_interval(fold, units, level, seed), unit_count, "bootstrap", small_sample, level)
+    error = jackknife_error(fold(units.sum(axis=0) - units), value, units[:, 1])
     if error is None:
-        return Interval(None, None, found, "", Note("single_unit"), level)
+        return Interval(None, None, unit_count, "", Note("single_unit"), level)
     if is_answer:
         ends, name = _share_ends(value, error, len(table), units[:, 1], level)
-        return Interval(*ends, found, name, few or _note_on_answers(units, value, error), level)
+        return Interval(*ends, unit_count, name, small_sample or _note_on_answers(units, value, error), level)
     rates = ratios(table) if fold is ratios else np.zeros(0)
     if method == "bootstrap" and error:
         (low, high), name = bca_ends(fold, units, value, level, seed), "bca"
@@ -265,7 +265,7 @@ def interval_of(
         low, high, name = value - reach, value + reach, "t"
     if fold is ratios:
         low, high = within_bounds(low, high, rates, bounds)
-    return Interval(low, high, found, name, _note(fold, units, rates, value, error, bounds), level)
+    return Interval(low, high, unit_count, name, _note(fold, units, rates, value, error, bounds), level)
 
 
 def _note(

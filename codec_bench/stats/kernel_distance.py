@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, block_of, left_out, no_value
+from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, block_of, jackknife_interval, no_value
 from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import Note
 
@@ -43,19 +43,19 @@ class KernelSample:
     def of(cls, pairs: np.ndarray, names: Sequence[str], units: Sequence[str]) -> KernelSample:
         """The state of pairs `(items, 2, dimensions)` with unique `names`; `units` decide the blocks."""
         keys = np.fromiter((key_of(name) for name in names), np.uint64, len(names))
-        kept = np.argsort(keys, kind="stable")[:MOST_ITEMS]
-        blocks = np.fromiter((block_of(units[place]) for place in kept.tolist()), np.int64, len(kept))
-        return cls(keys[kept], np.asarray(pairs[kept], np.float32), blocks, len(names))
+        chosen = np.argsort(keys, kind="stable")[:MOST_ITEMS]
+        blocks = np.fromiter((block_of(units[position]) for position in chosen.tolist()), np.int64, len(chosen))
+        return cls(keys[chosen], np.asarray(pairs[chosen], np.float32), blocks, len(names))
 
     def __add__(self, other: KernelSample) -> KernelSample:
         keys = np.concatenate([self.keys, other.keys])
-        kept = np.argsort(keys, kind="stable")[:MOST_ITEMS]
+        chosen = np.argsort(keys, kind="stable")[:MOST_ITEMS]
         pairs, blocks = (
-            np.concatenate(both)[kept] for both in ((self.pairs, other.pairs), (self.blocks, other.blocks))
+            np.concatenate(both)[chosen] for both in ((self.pairs, other.pairs), (self.blocks, other.blocks))
         )
-        return KernelSample(keys[kept], pairs, blocks, self.seen + other.seen)
+        return KernelSample(keys[chosen], pairs, blocks, self.seen + other.seen)
 
-    def found(self, level: float = LEVEL) -> SetValue:
+    def estimate(self, level: float = LEVEL) -> SetValue:
         """The value and its interval."""
         items = len(self.keys)
         if items < FEWEST_ITEMS:
@@ -70,7 +70,7 @@ class KernelSample:
         note = None if self.seen <= items else Note("chosen_items", items=items, seen=self.seen)
         return SetValue(
             value,
-            left_out(value, [one for one in each if one is not None and np.isfinite(one)], level),
+            jackknife_interval(value, [one for one in each if one is not None and np.isfinite(one)], level),
             items,
             None,
             note,
@@ -78,7 +78,7 @@ class KernelSample:
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
         """The kernel's sums over pairs of different items by block `(blocks, blocks)`, and items by block."""
-        x, y = (self.pairs[:, side].astype(np.float64) for side in range(2))
+        x, y = (self.pairs[:, role].astype(np.float64) for role in range(2))
         squared = _squared_distances(x, x)
         bandwidth = float(np.median(np.sqrt(squared[np.triu_indices(len(x), 1)])))
         gamma = 1.0 / (2.0 * bandwidth**2 + EPS)

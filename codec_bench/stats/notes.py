@@ -19,6 +19,6 @@ def renamed(note: str | None, of: str) -> str | None:
     return Note(note.code, **{**note.parameters, "of": of})
 
 
-def too_few(units: int, needed: int, what: str) -> Note:
+def too_few(units: int, needed: int, purpose: str) -> Note:
     """The note of too few units for an interval, or a p."""
-    return Note("too_few_units", units=units, needed=needed, what=what)
+    return Note("too_few_units", units=units, needed=needed, what=purpose)

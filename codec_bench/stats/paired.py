@@ -25,7 +25,7 @@ from codec_bench.stats.bounds import Bounds, checked_bounds, supposed_bounds
 from codec_bench.stats.cluster_variance import (
     degrees_of_freedom,
     detectable_effect,
-    left_out_error,
+    jackknife_error,
     linear_parts,
     t_probability,
     t_quantile,
@@ -184,8 +184,8 @@ def paired_parts(
     if fold is ratios and count == len(a) and is_share(a) and is_share(b):
         return _mcnemar(a[:, 0] > 0, b[:, 0] > 0, note, level)
     apart = np.stack([_one_sided(fold, units_a, units_b, difference), (units_a[:, 1] + units_b[:, 1]) / 2], axis=1)
-    left_out = fold(units_a.sum(axis=0) - units_a) - fold(units_b.sum(axis=0) - units_b)
-    of_units = left_out_error(left_out, difference, apart[:, 1])
+    without = fold(units_a.sum(axis=0) - units_a) - fold(units_b.sum(axis=0) - units_b)
+    of_units = jackknife_error(without, difference, apart[:, 1])
     if of_units is None:
         return PairedTest(difference, None, None, None, count, Note("single_unit"), None, level)
     if of_units == 0:
@@ -254,7 +254,7 @@ def _one_sided(fold: Fold, a: np.ndarray, b: np.ndarray, difference: float) -> n
     """What each unit adds to the difference, `(units,)`, over sizes that are the mean of both sides'."""
     if fold is ratios and np.array_equal(a[:, 1], b[:, 1]):
         return a[:, 0] - b[:, 0]
-    both = [linear_parts(fold, side, float(fold(side.sum(axis=0)[None])[0])) for side in (a, b)]
+    both = [linear_parts(fold, table, float(fold(table.sum(axis=0)[None])[0])) for table in (a, b)]
     sizes = (a[:, 1] + b[:, 1]) / 2
     # The parts of a side add up to its value; those of the difference to the difference times all sizes.
     return (both[0][:, 0] - both[1][:, 0]) * float(sizes.sum())
@@ -283,7 +283,7 @@ def compare_items(
     table_a, table_b = parts_table(a), parts_table(b)
     codes = unit_codes([item.speaker for item in a], len(a))
     test = paired_parts(fold, table_a, table_b, codes, seed=seed, level=level, bounds=bounds)
-    values_a, values_b = (np.array([item.value for item in side], np.float64) for side in (a, b))
+    values_a, values_b = (np.array([item.value for item in items], np.float64) for items in (a, b))
     more, less = int((values_a > values_b).sum()), int((values_a < values_b).sum())
     wins, losses = (less, more) if higher_is_better is False else (more, less)
     return Comparison(
@@ -313,17 +313,17 @@ def parts_table(items: Sequence[ItemParts]) -> np.ndarray:
 
 def item_differences(fold: Fold, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """How much each item adds to the difference of two values, `(items,)`: jackknife pseudo-values."""
-    left_out = fold(a.sum(axis=0) - a) - fold(b.sum(axis=0) - b)
+    without = fold(a.sum(axis=0) - a) - fold(b.sum(axis=0) - b)
     difference = float(fold(a.sum(axis=0)) - fold(b.sum(axis=0)))
-    return difference + (len(a) - 1) * (difference - left_out)
+    return difference + (len(a) - 1) * (difference - without)
 
 
 def holm(probabilities: Sequence[float | None]) -> list[float | None]:
     """Holm's adjusted p of a family of tests, in the same order; a test without p stays without."""
-    known = sorted((p, place) for place, p in enumerate(probabilities) if p is not None)
+    known = sorted((p, index) for index, p in enumerate(probabilities) if p is not None)
     adjusted: list[float | None] = [None] * len(probabilities)
     largest = 0.0
-    for rank, (p, place) in enumerate(known):
+    for rank, (p, index) in enumerate(known):
         largest = max(largest, min(1.0, p * (len(known) - rank)))
-        adjusted[place] = largest
+        adjusted[index] = largest
     return adjusted

@@ -3,7 +3,7 @@
 A win rate is the mean of 1, 0.5 for a tie and 0. Strengths are those of Bradley and Terry with Davidson's ties, by
 maximum likelihood: A wins with odds p(A), B with p(B), and they tie with nu sqrt(p(A) p(B)). Intervals are percentiles
 over draws of items (clusters where they are known). Strengths are finite only where any two groups of systems won
-against each other or tied (Ford 1957); with more than `MOST_LOST` of the draws without finite ones, the intervals are
+against each other or tied (Ford 1957); with more than `MAX_INFINITE_DRAWS` of the draws without finite ones, the intervals are
 missing. A strength is in points of the Elo scale: 400 points are odds of 10 to 1, and the mean is 0.
 
 References: Davidson 1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison experiments";
@@ -23,7 +23,7 @@ from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval, too_fe
 from codec_bench.stats.notes import Note
 
 DRAWS = 1000
-MOST_LOST = 0.025
+MAX_INFINITE_DRAWS = 0.025
 POINTS = 400 / np.log(10)
 _NO_TIES = -60.0
 _STEPS, _LONGEST, _SMALL = 200, 2.0, 1e-9
@@ -84,8 +84,8 @@ def win_rate(scores: Sequence[float], clusters: Sequence[Hashable | None] | None
         (0.75, 5, 2, 1)
     """
     wins, ties = sum(score == 1 for score in scores), sum(score == 0.5 for score in scores)
-    found = interval(scores, clusters=clusters, bounds=(0.0, 1.0))
-    return WinRate(sum(scores) / len(scores) if scores else None, found, wins, ties, len(scores) - wins - ties)
+    mean_interval = interval(scores, clusters=clusters, bounds=(0.0, 1.0))
+    return WinRate(sum(scores) / len(scores) if scores else None, mean_interval, wins, ties, len(scores) - wins - ties)
 
 
 def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> Strengths:
@@ -111,17 +111,17 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
     table = _counted(duels, pairs, codes, units)
     sides = np.asarray([[names.index(a), names.index(b)] for a, b in pairs])
     each = {name: sum(name in duel[:2] for duel in duels) for name in names}
-    whole = table.sum(axis=0)[None]
-    if not _finite(whole, sides, len(names))[0]:
+    totals = table.sum(axis=0)[None]
+    if not _finite(totals, sides, len(names))[0]:
         unknown = [Strength(name, None, None, None, each[name]) for name in names]
         return Strengths(unknown, 0.0, len(duels), units, Note("infinite_strengths"))
-    points, tie = _fitted(whole, sides, len(names))
+    points, tie = _fitted(totals, sides, len(names))
     ends, note = _ends(table, sides, len(names), seed, draws)
-    found = [
+    rows = [
         Strength(name, float(value), *low_high, each[name]) for name, value, low_high in zip(names, points[0], ends)
     ]
-    found.sort(key=lambda one: (-(one.points or 0.0), one.system))
-    return Strengths(found, float(np.exp(tie[0])) if tie[0] > _NO_TIES else 0.0, len(duels), units, note)
+    rows.sort(key=lambda one: (-(one.points or 0.0), one.system))
+    return Strengths(rows, float(np.exp(tie[0])) if tie[0] > _NO_TIES else 0.0, len(duels), units, note)
 
 
 def _pair(duel: Duel) -> tuple[str, str]:
@@ -137,21 +137,21 @@ def _check_connected(duels: Sequence[Duel], names: Sequence[str]) -> None:
             group = {name: group[a] if of == group[b] else of for name, of in group.items()}
     groups = [[name for name in names if group[name] == of] for of in dict.fromkeys(group.values())]
     if len(groups) > 1:
-        told = " and ".join(", ".join(held) for held in groups)
+        groups_text = " and ".join(", ".join(held) for held in groups)
         raise UserError(
-            f"the comparisons fall into groups that were never compared with each other: {told}",
+            f"the comparisons fall into groups that were never compared with each other: {groups_text}",
             hint="compare one system of each group, or take the groups one by one",
         )
 
 
 def _counted(duels: Sequence[Duel], pairs: Sequence[tuple[str, str]], codes: np.ndarray, units: int) -> np.ndarray:
     """How often the first won, the second won, and neither: float64 `(units, pairs, 3)`."""
-    place = {pair: n for n, pair in enumerate(pairs)}
+    index_of = {pair: n for n, pair in enumerate(pairs)}
     table = np.zeros((units, len(pairs), 3))
     for code, duel in zip(codes.tolist(), duels):
         pair = _pair(duel)
         score = duel.score if pair == (duel.a, duel.b) else 1 - duel.score
-        table[code, place[pair], {1.0: 0, 0.0: 1}.get(score, 2)] += 1
+        table[code, index_of[pair], {1.0: 0, 0.0: 1}.get(score, 2)] += 1
     return table
 
 
@@ -164,11 +164,11 @@ def _finite(counts: np.ndarray, sides: np.ndarray, systems: int) -> np.ndarray:
     reach = np.broadcast_to(np.eye(systems, dtype=bool), (len(counts), systems, systems)).copy()
     steps = np.where(reach, 0.0, -np.inf)
     for n, (a, b) in enumerate(sides):
-        won, lost, tied = (counts[:, n, k] > 0 for k in range(3))
+        won, losses, tied = (counts[:, n, k] > 0 for k in range(3))
         reach[:, a, b] |= won | tied
-        reach[:, b, a] |= lost | tied
+        reach[:, b, a] |= losses | tied
         steps[:, b, a] = np.where(won, 1.0, np.where(tied, -1.0, -np.inf))
-        steps[:, a, b] = np.where(lost, 1.0, np.where(tied, -1.0, -np.inf))
+        steps[:, a, b] = np.where(losses, 1.0, np.where(tied, -1.0, -np.inf))
     for _ in range(max(1, int(np.ceil(np.log2(systems))))):
         reach = np.matmul(reach.astype(np.int32), reach.astype(np.int32)) > 0
     for k in range(systems):
@@ -185,12 +185,12 @@ def _fitted(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.nda
         design[n, 0, a] = design[n, 1, b] = design[n, 2, systems] = 1
         design[n, 2, [a, b]] = 0.5
     tied = counts[:, :, 2].sum(axis=1) > 0
-    found = np.zeros((len(counts), systems + 1))
-    found[:, systems] = np.where(tied, 0.0, _NO_TIES)
+    estimates = np.zeros((len(counts), systems + 1))
+    estimates[:, systems] = np.where(tied, 0.0, _NO_TIES)
     centre = np.zeros((systems + 1, systems + 1))
     centre[:systems, :systems] = 1
     for _ in range(_STEPS):
-        odds = np.einsum("dp,nkp->dnk", found, design)
+        odds = np.einsum("dp,nkp->dnk", estimates, design)
         shares = np.exp(odds - odds.max(axis=2, keepdims=True))
         shares /= shares.sum(axis=2, keepdims=True)
         expected = counts.sum(axis=2, keepdims=True) * shares
@@ -203,11 +203,11 @@ def _fitted(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.nda
         bend[~tied, systems, systems] = 1
         bend[:, systems, systems] += 1e-9  # where all are ties, nu has no finite value
         step = np.clip(np.linalg.solve(bend, slope[..., None])[..., 0], -_LONGEST, _LONGEST)
-        found = np.clip(found + step, _NO_TIES, -_NO_TIES)
+        estimates = np.clip(estimates + step, _NO_TIES, -_NO_TIES)
         if np.abs(step[:, :systems]).max() < _SMALL:
             break
-    points = POINTS * (found[:, :systems] - found[:, :systems].mean(axis=1, keepdims=True))
-    return points, found[:, systems]
+    points = POINTS * (estimates[:, :systems] - estimates[:, :systems].mean(axis=1, keepdims=True))
+    return points, estimates[:, systems]
 
 
 def _ends(
@@ -227,10 +227,10 @@ def _ends(
         ]
     ).reshape(draws, len(sides), 3)
     finite = _finite(counts, sides, systems)
-    if (lost := int((~finite).sum())) > MOST_LOST * draws:
+    if (infinite := int((~finite).sum())) > MAX_INFINITE_DRAWS * draws:
         return (
             none,
-            f"in {lost:,} of {draws:,} draws of items some system won or lost all of its comparisons, which is too many for an interval",
+            f"in {infinite:,} of {draws:,} draws of items some system won or lost all of its comparisons, which is too many for an interval",
         )
     points, _ = _fitted(counts[finite], sides, systems)
     low, high = np.quantile(points, [0.025, 0.975], axis=0)

@@ -87,7 +87,7 @@ def plans_for(spread: Spread, difference: float, *, level: float = LEVEL, power:
         raise UserError(f"the difference is {difference:g}; expected the smallest difference that matters, above 0")
     counts: Sequence[int] = PER_SPEAKER if spread.items > spread.units else (1,)
     plans = [Plan(_fewest(spread, each, difference, level, power), each) for each in counts]
-    return [plan for place, plan in enumerate(plans) if not place or plan.speakers < plans[place - 1].speakers]
+    return [plan for index, plan in enumerate(plans) if not index or plan.speakers < plans[index - 1].speakers]
 
 
 def _fewest(pilot: Spread, each: int, difference: float, level: float, power: float) -> int:

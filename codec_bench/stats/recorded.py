@@ -24,11 +24,11 @@ from codec_bench.store.rows import NO_ANSWER, counted_from
 
 JUDGED = ("answer", "rating")
 """The kinds of the metrics of answers."""
-BESIDE = ("chance", "stage", "of_reference", "won", "tied", "first_minus_second", "changed")
+ANSWER_DETAILS = ("chance", "stage", "of_reference", "won", "tied", "first_minus_second", "changed")
 """What the detail of an answer's score says that stands beside the value (see `stats.chance_level`)."""
 _MARKS = ("chance", "stage", "won")
-"""One of these is in every detail that has any of `BESIDE`."""
-_WAYS = {note.code: way for way, note in NO_ANSWER.items()}
+"""One of these is in every detail that has any of `ANSWER_DETAILS`."""
+_WAYS = {note.code: kind for kind, note in NO_ANSWER.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +50,16 @@ class Items:
     """The finished items of one system, by the numbers of their samples.
 
     Args:
-        lost: those without an estimate, with status and reason. silent, partial, unlike, clipped, same: counts, as in
+        unscored: those without an estimate, with status and reason. silent, partial, dissimilar, clipped, same: counts, as in
             `SystemSummary`. several: channel count, seconds and bits of items with several channels.
         noted: in which ways answers are none. tally: where data and metrics meet badly.
     """
 
     finished: Sequence[int]
-    lost: Mapping[int, tuple[str, Diagnostic | None]]
+    unscored: Mapping[int, tuple[str, Diagnostic | None]]
     silent: int
     partial: int
-    unlike: int
+    dissimilar: int
     clipped: int
     same: int
     several: Sequence[tuple[int, float, float]]
@@ -73,7 +73,7 @@ class Scores:
 
     Args:
         numbers: of the samples with a value, ordered by sample id. sums: numerator and denominator, float64 `(items, 2)`.
-        units: their independent units. lost: the scores without a value: number, status and reason.
+        units: their independent units. unscored: the scores without a value: number, status and reason.
         flags: by flag of the scores with a value, how many have it, and the first sample by id.
         details: by number what statistics read of the detail of a score.
     """
@@ -81,7 +81,7 @@ class Scores:
     numbers: Sequence[int]
     sums: np.ndarray
     units: Sequence[str]
-    lost: Sequence[tuple[int, str, Diagnostic | None]]
+    unscored: Sequence[tuple[int, str, Diagnostic | None]]
     flags: Mapping[Diagnostic, tuple[int, int]]
     details: Mapping[int, Mapping[str, Any]]
 
@@ -105,7 +105,7 @@ class Recorded:
     @cached_property
     def suspects(self) -> set[str]:
         """The systems whose checks found something."""
-        return {name for name, found in (self.meta.get("checks") or {}).items() if (found or {}).get("findings")}
+        return {name for name, findings in (self.meta.get("checks") or {}).items() if (findings or {}).get("findings")}
 
     @cached_property
     def draws(self) -> dict[int, tuple[str, int]]:
@@ -143,9 +143,9 @@ class Recorded:
 
     def items(self, system: str) -> Items:
         """The finished items of one system, in the order of the samples."""
-        finished, silent, partial, unlike, clipped, same = array("q"), 0, 0, 0, 0, 0
+        finished, silent, partial, dissimilar, clipped, same = array("q"), 0, 0, 0, 0, 0
         is_generated = (self.meta.get("config") or {}).get("command") == "score"
-        lost, noted, tally = {}, {}, Tally(is_generated)
+        unscored, noted, tally = {}, {}, Tally(is_generated)
         several: list[tuple[int, float, float]] = []
         for number, status, reason, bits, text in self.run.query_lazily(
             "SELECT sample, status, reason, bits, notes FROM items WHERE system = ? ORDER BY sample",
@@ -153,13 +153,13 @@ class Recorded:
         ):
             finished.append(number)
             if status != "ok":
-                lost[number] = (status, self.run.diagnostic(reason, str(number)))
+                unscored[number] = (status, self.run.diagnostic(reason, str(number)))
             if text:
                 notes = self.run.json(text, f"the notes of sample {number}")
                 codes = {note["code"] for note in notes}
                 silent += "silent" in codes
                 partial += "partial" in codes or "lacking" in codes
-                unlike += "unlike" in codes
+                dissimilar += "unlike" in codes
                 clipped += "clipped" in codes
                 same += "same_as_reference" in codes
                 tally.add(notes)
@@ -168,22 +168,24 @@ class Recorded:
             channels, seconds = self.samples.several.get(number, (None, None))
             if channels and seconds and bits is not None:
                 several.append((channels, seconds, bits))
-        return Items(finished, lost, silent, partial, unlike, clipped, same, several, noted, tally)
+        return Items(finished, unscored, silent, partial, dissimilar, clipped, same, several, noted, tally)
 
     def scores(self, system: str, metric: str) -> Scores:
         """The scores of one system and metric."""
         names = self._names_of(metric)
-        marked = " OR ".join(f"detail LIKE '%\"{name}\"%'" for name in names if name not in BESIDE or name in _MARKS)
+        marked = " OR ".join(
+            f"detail LIKE '%\"{name}\"%'" for name in names if name not in ANSWER_DETAILS or name in _MARKS
+        )
         rows = self.run.query(
             f"SELECT sample, status, numerator, denominator, reason, CASE WHEN {marked} THEN detail END FROM scores "
             "WHERE system = ? AND metric = ? ORDER BY sample",
             (self._number("systems", "system", system), self._number("metrics", "metric", metric)),
         )
         is_scored = [row[1] == "ok" for row in rows]
-        lost = [(row[0], row[1], self.run.diagnostic(row[4], str(row[0]))) for row in rows if row[1] != "ok"]
+        unscored = [(row[0], row[1], self.run.diagnostic(row[4], str(row[0]))) for row in rows if row[1] != "ok"]
         details: dict[int, dict[str, Any]] = {}
         flags: dict[str, tuple[int, int]] = {}
-        few: dict[str, float] = {}
+        required: dict[str, float] = {}
         known: dict[str, Diagnostic] = {}
         rank = self.samples.rank
         for number, status, *_, text in rows:
@@ -197,16 +199,18 @@ class Recorded:
                 flag = json.dumps(held["flag"], sort_keys=True)
                 count, first = flags.get(flag, (0, number))
                 flags[flag] = (count + 1, min(first, number, key=lambda one: rank[one]))
-                few[flag] = counted_from(held)
+                required[flag] = counted_from(held)
                 if flag not in known:
                     known[flag] = self.run.diagnostic_of(held["flag"], str(number))
-        counted = {known[flag]: flags[flag] for flag in sorted(flags) if flags[flag][0] > few[flag] * sum(is_scored)}
+        counted = {
+            known[flag]: flags[flag] for flag in sorted(flags) if flags[flag][0] > required[flag] * sum(is_scored)
+        }
         numbers = np.fromiter((row[0] for row in compress(rows, is_scored)), np.int64)
         sums = np.asarray([row[2:4] for row in compress(rows, is_scored)], np.float64).reshape(-1, 2)
         order = np.argsort(rank[numbers])
         by_id = array("q", numbers[order].tobytes())
         units = self.samples.units
-        return Scores(by_id, sums[order], [units[n] for n in by_id], lost, counted, details)
+        return Scores(by_id, sums[order], [units[n] for n in by_id], unscored, counted, details)
 
     def _names_of(self, metric: str) -> list[str]:
         """What is read of the details of a metric's scores."""
@@ -215,7 +219,7 @@ class Recorded:
             "flag",
             "wrong",
             *(["counts"] if facts.get("aggregate") in FOLDS else []),
-            *(BESIDE if facts.get("kind") in JUDGED else []),
+            *(ANSWER_DETAILS if facts.get("kind") in JUDGED else []),
             *([CALLS] if "judge" in facts else []),
         ]
 

@@ -29,12 +29,12 @@ def robustness(
         parts: the parts of all answers. groups: at least two wordings.
         questions: by the number of each answer its question and draw; empty where each question was asked once.
     """
-    whole = _with_failures(parts, questions)
-    at = {number: place for place, number in enumerate(whole.numbers)}
+    completed = _with_failures(parts, questions)
+    at = {number: position for position, number in enumerate(completed.numbers)}
     places = {name: [at[n] for n in numbers if n in at] for name, numbers in groups.items()}
     scored = set(parts.numbers)
     wordings = {
-        name: _of_wording(whole, held, sum(n in scored for n in groups[name]), len(groups[name]))
+        name: _of_wording(completed, held, sum(n in scored for n in groups[name]), len(groups[name]))
         for name, held in places.items()
     }
     valued = [name for name, one in wordings.items() if one.value is not None]
@@ -44,18 +44,18 @@ def robustness(
         len({frozenset(questions[n][0] for n in numbers) for numbers in groups.values()}) == 1 if questions else False
     )
     held = [places[name] for name in valued]
-    table = _by_unit(whole, held)
-    mean, within = _spread(whole, held, table, lambda values: values.mean(axis=-1))
-    sd, _ = _spread(whole, held, table, lambda values: values.std(axis=-1, ddof=1))
-    between, _ = _spread(whole, held, table, lambda values: np.ptp(values, axis=-1))
+    table = _by_unit(completed, held)
+    mean, within = _spread(completed, held, table, lambda values: values.mean(axis=-1))
+    sd, _ = _spread(completed, held, table, lambda values: values.std(axis=-1, ddof=1))
+    between, _ = _spread(completed, held, table, lambda values: np.ptp(values, axis=-1))
     worst, best = (_extreme(wordings, valued, higher_is_better, best=best) for best in (False, True))
     return Robustness(
         n=len(valued),
         without_value=[name for name in groups if name not in valued],
         same_questions=same,
         wordings=wordings,
-        sd_by_chance=_by_chance(whole, held, questions if same else {}),
-        mean=_within(mean, whole.bounds or (None, None)),
+        sd_by_chance=_by_chance(completed, held, questions if same else {}),
+        mean=_within(mean, completed.bounds or (None, None)),
         units=within.units,
         note=within.note,
         sd=_never_below_0(sd),
@@ -103,8 +103,8 @@ def _extreme(
 
 def _by_unit(parts: Parts, places: Sequence[Sequence[int]]) -> np.ndarray:
     """What each unit adds to each wording, `(units, wordings x k)`."""
-    every = [place for held in places for place in held]
-    codes = unit_codes([parts.units[place] or None for place in every], len(every))
+    every = [position for held in places for position in held]
+    codes = unit_codes([parts.units[position] or None for position in every], len(every))
     assert codes is not None  # there are labels
     units, width = int(codes.max()) + 1, parts.sums.shape[1]
     table, begin = np.zeros((units, len(places), width)), 0
@@ -120,25 +120,27 @@ def _by_chance(parts: Parts, places: Sequence[Sequence[int]], questions: Mapping
     """The standard deviation of the values that is expected if the wording made no difference."""
     if parts.fold is not ratios:
         return None
-    every = parts.sums[[place for held in places for place in held]]
+    every = parts.sums[[position for held in places for position in held]]
     total = folded(ratios, every)
     below = [float(parts.sums[held, 1].sum()) for held in places]
     if total is None or min(below) <= 0:
         return None
     beyond = parts.sums[:, 0] - total * parts.sums[:, 1]
     if not questions:
-        spread = float(np.var(beyond[[place for held in places for place in held]], ddof=1)) if len(every) > 1 else 0.0
+        spread = (
+            float(np.var(beyond[[position for held in places for position in held]], ddof=1)) if len(every) > 1 else 0.0
+        )
         return math.sqrt(spread * math.fsum(len(held) / under**2 for held, under in zip(places, below)) / len(places))
     rows: dict[str, list[float]] = {}
     for held in places:
-        for place in held:
-            rows.setdefault(questions[parts.numbers[place]][0], []).append(float(beyond[place]))
-    whole = [row for row in rows.values() if len(row) == len(places)]
-    if not whole:
+        for position in held:
+            rows.setdefault(questions[parts.numbers[position]][0], []).append(float(beyond[position]))
+    complete = [row for row in rows.values() if len(row) == len(places)]
+    if not complete:
         return None
     # Some questions have no value in some wording; the others stand for them.
-    part = len(whole) / len(rows)
-    return math.sqrt(float(np.var(np.asarray(whole), axis=1, ddof=1).sum()) / part) / (sum(below) / len(below))
+    share = len(complete) / len(rows)
+    return math.sqrt(float(np.var(np.asarray(complete), axis=1, ddof=1).sum()) / share) / (sum(below) / len(below))
 
 
 def _with_failures(parts: Parts, questions: Mapping[int, tuple[str, int]]) -> Parts:
@@ -146,11 +148,11 @@ def _with_failures(parts: Parts, questions: Mapping[int, tuple[str, int]]) -> Pa
     if not parts.wrong:
         return parts
     unit_of = {questions[n][0]: unit for n, unit in zip(parts.numbers, parts.units)} if questions else {}
-    lost = [questions[n][0] if n in questions else "" for n in parts.wrong]
+    failed = [questions[n][0] if n in questions else "" for n in parts.wrong]
     return Parts(
         [*parts.numbers, *parts.wrong],
         np.concatenate([parts.sums, np.stack(list(parts.wrong.values()))]),
-        [*parts.units, *(unit_of.get(question, question) for question in lost)],
+        [*parts.units, *(unit_of.get(question, question) for question in failed)],
         {},
         parts.fold,
         {},

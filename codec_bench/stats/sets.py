@@ -53,8 +53,8 @@ def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np
 
 
 SETS: dict[str, Statistic] = {
-    "frechet": lambda pairs, names, units: FrechetSums.of(pairs, units).found(),
-    "kernel": lambda pairs, names, units: KernelSample.of(pairs, names, units).found(),
+    "frechet": lambda pairs, names, units: FrechetSums.of(pairs, units).estimate(),
+    "kernel": lambda pairs, names, units: KernelSample.of(pairs, names, units).estimate(),
     "ttsds": ttsds,
     "eer": equal_error_rates,
     "eer-listed": listed_error_rates,

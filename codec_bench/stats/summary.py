@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from codec_bench.messages import VARIES, Diagnostic, read, together
-from codec_bench.stats.answers import answers_of, ways_by_wording, ways_of, wordings_of
+from codec_bench.stats.answers import answers_of, empty_answers_of, ways_by_wording, wordings_of
 from codec_bench.stats.breakdown import Parts, Subsets, finished_only, parts_in, subsets_of
-from codec_bench.stats.chance_level import beside, failing, judging_of, policies
+from codec_bench.stats.chance_level import answer_statistics, failing, judging_of, policies
 from codec_bench.stats.controls import Controlled, control_of
 from codec_bench.stats.data_warnings import Warned, implausible, shared
 from codec_bench.stats.draws import RULES, by_draw
 from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
 from codec_bench.stats.robustness import robustness
-from codec_bench.stats.rows_taken import other_data, rows_taken
+from codec_bench.stats.row_counts import count_rows, other_data
 from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import (
     BITRATE,
@@ -44,7 +44,7 @@ from codec_bench.store.statuses import FAILURES, WITHOUT_VALUE
 MAX_REASONS = 500
 MAX_REASON_CHARACTERS = 500
 _SLOT = re.compile(r"'[^']*'|\"[^\"]*\"|[-+]?\d+(?:[.,:]\d+)*(?:[eE][-+]?\d+)?")
-_ORDER = {status: place for place, status in enumerate((*WITHOUT_VALUE, "flagged"))}
+_ORDER = {status: rank for rank, status in enumerate((*WITHOUT_VALUE, "flagged"))}
 
 
 def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Collection[str] = ()) -> Summary:
@@ -70,28 +70,32 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
             entries[name][metric] = entry
     answers = answers_of(run)
     unheard = None if answers is None else answers.cut.unheard
-    told: dict[str, SystemSummary] = {}
+    summaries: dict[str, SystemSummary] = {}
     for system in systems:
         reasons.add_items(system)
-        told[system.name] = _entry_of_system(recorded, system, entries[system.name], unheard, doubtful[system.name])
+        summaries[system.name] = _entry_of_system(
+            recorded, system, entries[system.name], unheard, doubtful[system.name]
+        )
         if answers is not None:
             groups = system.subsets.get(WORDING, {})
             wordings = ways_by_wording(system.items, groups, wordings_of(recorded.meta))
-            answers = replace(answers, **ways_of(system.items), wordings=wordings)
-    lost = sum(len(system.items.lost) for system in systems)
+            answers = replace(answers, **empty_answers_of(system.items), wordings=wordings)
+    unscored = sum(len(system.items.unscored) for system in systems)
     of_scores = [status for status in FAILURES if status != "no_estimate"]  # those are among the lost
     broken = (e.missing.get(status, 0) for of in entries.values() for e in of.values() for status in of_scores)
-    failures = Failures(lost, sum(broken), reasons.rows(recorded, [system.name for system in systems]))
-    asked = UNSET if answers is None else answers
-    rows, other = rows_taken(run), other_data(run) or UNSET
-    return Summary(systems=told, failures=failures, answers=asked, rows=rows, other_data=other, **_controls(run))
+    failures = Failures(unscored, sum(broken), reasons.rows(recorded, [system.name for system in systems]))
+    answer_summary = UNSET if answers is None else answers
+    rows, other = count_rows(run), other_data(run) or UNSET
+    return Summary(
+        systems=summaries, failures=failures, answers=answer_summary, rows=rows, other_data=other, **_controls(run)
+    )
 
 
 def _controls(run: Run) -> dict[str, Any]:
     """The fields `control` and `controls` of a summary, as far as the record has them."""
-    control, told = control_of(run), run.meta.get("controls")
-    found = {"control": control.words} if control else {}
-    return found | ({"controls": [Controlled.from_dict(one) for one in told]} if told else {})
+    control, results = control_of(run), run.meta.get("controls")
+    fields = {"control": control.words} if control else {}
+    return fields | ({"controls": [Controlled.from_dict(one) for one in results]} if results else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +122,18 @@ def _entry_of_system(
     system: _System,
     entries: Mapping[str, MetricSummary],
     unheard: float | None,
-    told: Sequence[Warned],
+    data_warnings: Sequence[Warned],
 ) -> SystemSummary:
     items, name = system.items, system.name
-    warned = [*items.tally.warned(len(items.finished) - len(items.lost), recorded.metrics), *told]
+    warned = [*items.tally.warned(len(items.finished) - len(items.unscored), recorded.metrics), *data_warnings]
     timings = ((recorded.meta.get("timings") or {}).get("systems") or {}).get(name)
     # Items without an estimate took no full part in the time, so there is no speed beside them.
-    hidden = "times_" if items.lost else None
+    hidden = "times_" if items.unscored else None
     return SystemSummary(
         metrics=entries,
         silent=items.silent,
         partial=items.partial,
-        unlike=items.unlike,
+        unlike=items.dissimilar,
         clipped=items.clipped,
         same=items.same,
         warned=warned or UNSET,
@@ -220,7 +224,7 @@ def _entry(
         subsets=parts.by_subset(system.subsets) if system.subsets or recorded.has_answers else UNSET,
     )
     if facts.get("kind") in JUDGED:
-        entry = replace(entry, **beside(scores, parts, system.subsets, entry.subsets or {}))
+        entry = replace(entry, **answer_statistics(scores, parts, system.subsets, entry.subsets or {}))
     if (failures := (meta.get("benchmark") or {}).get("failures")) is not None:
         entry = replace(entry, policies=policies(entry.value, counting, failures))
     return replace(entry, **_repeated(recorded, metric, system, parts))
@@ -230,29 +234,29 @@ def _repeated(recorded: Recorded, metric: str, system: _System, parts: Parts) ->
     """The fields `draws` and `robustness` of an entry, where questions were asked several times."""
     better = recorded.metrics[metric].get("higher_is_better")
     wordings = system.subsets.get(WORDING, {})
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if drawn := system.drawn:
-        found["draws"] = by_draw(parts, drawn, *_passing(recorded.meta, metric), better, recorded.draw_counts)
+        fields["draws"] = by_draw(parts, drawn, *_passing(recorded.meta, metric), better, recorded.draw_counts)
     if len(wordings) > 1:
-        found["robustness"] = robustness(parts, wordings, drawn, better)
-    return found
+        fields["robustness"] = robustness(parts, wordings, drawn, better)
+    return fields
 
 
 def _passing(meta: Mapping[str, Any], metric: str) -> tuple[Sequence[str], float | None]:
     """By which rules several answers count as one, and from which value one passes; the value is of the primary metric."""
     benchmark = meta.get("benchmark") or {}
-    said = benchmark.get("passing") or {}
-    return said.get("rules", RULES), said.get("at") if metric == benchmark.get("primary") else None
+    passing = benchmark.get("passing") or {}
+    return passing.get("rules", RULES), passing.get("at") if metric == benchmark.get("primary") else None
 
 
 def _missing(system: _System, metric: str, scores: Scores, reasons: _Reasons) -> dict[str, int]:
     """How many finished items have no value for a metric, by status; adds the reasons, and those of flagged scores."""
-    name, without = system.name, system.items.lost
+    name, without = system.name, system.items.unscored
     missing: dict[str, int] = {}
-    for number, status, reason in scores.lost:
-        told = "no_estimate" if number in without else status
-        missing[told] = missing.get(told, 0) + 1
-        if told != "no_estimate":
+    for number, status, reason in scores.unscored:
+        status_of = "no_estimate" if number in without else status
+        missing[status_of] = missing.get(status_of, 0) + 1
+        if status_of != "no_estimate":
             reasons.add(name, metric, status, reason, number)
     for flag, (count, example) in scores.flags.items():
         reasons.add(name, metric, "flagged", flag, example, count)
@@ -275,7 +279,7 @@ class _Reasons:
 
     def add_items(self, system: _System) -> None:
         """Adds why items of a system have no estimate."""
-        for number, (status, reason) in system.items.lost.items():
+        for number, (status, reason) in system.items.unscored.items():
             self.add(system.name, None, status, reason, number)
 
     def add(
@@ -314,17 +318,17 @@ class _Reasons:
             )
             for (system, metric, status, _), group in self._groups.items()
         ]  # fmt: skip
-        place = {name: n for n, name in enumerate(systems)}
-        rows.sort(key=lambda r: (r.metric is not None, _ORDER.get(r.status, 9), -r.count, place[r.system]))
+        position = {name: n for n, name in enumerate(systems)}
+        rows.sort(key=lambda r: (r.metric is not None, _ORDER.get(r.status, 9), -r.count, position[r.system]))
         if len(rows) <= MAX_REASONS:
             return rows
-        kept, rest = rows[:MAX_REASONS], rows[MAX_REASONS:]
+        shown, rest = rows[:MAX_REASONS], rows[MAX_REASONS:]
         others: dict[tuple[Any, ...], Failure] = {}
         for row in rest:
             key = (row.system, row.metric, row.status)
             before = others[key].count if key in others else 0
             others[key] = replace(others.get(key, row), reason=Diagnostic("other_reasons"), count=before + row.count)
-        return kept + list(others.values())
+        return shown + list(others.values())
 
 
 @dataclass(slots=True)

@@ -39,9 +39,9 @@ class SummaryPart:
     def as_dict(self) -> dict[str, Any]:
         """The part as `summary.json` holds it."""
         held = {name: getattr(self, name) for name in _kinds(type(self))}  # type: ignore[arg-type]
-        told = {name: value for name, value in held.items() if value is not UNSET}
-        codes = {f"{name}{CODE}": value.as_dict() for name, value in told.items() if isinstance(value, Diagnostic)}
-        return {name: _plain(value) for name, value in told.items()} | codes
+        present = {name: value for name, value in held.items() if value is not UNSET}
+        codes = {f"{name}{CODE}": value.as_dict() for name, value in present.items() if isinstance(value, Diagnostic)}
+        return {name: _plain(value) for name, value in present.items()} | codes
 
     @classmethod
     def from_dict(cls, held: Mapping[str, Any]) -> Self:
@@ -56,10 +56,10 @@ class SummaryPart:
 
 
 @cache
-def _kinds(part: type[SummaryPart]) -> dict[str, Any]:
+def _kinds(cls: type[SummaryPart]) -> dict[str, Any]:
     """The types of a part's fields, in their order."""
-    hints = get_type_hints(part)
-    return {one.name: hints[one.name] for one in fields(part)}
+    hints = get_type_hints(cls)
+    return {one.name: hints[one.name] for one in fields(cls)}
 
 
 def _plain(value: Any) -> Any:

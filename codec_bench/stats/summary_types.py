@@ -313,8 +313,8 @@ class SystemSummary(SummaryPart):
     @property
     def doubts(self) -> Sequence[Mapping[str, Any]]:
         """`check`, `state` and `found` of each finding. A system with any is suspect, and never the best."""
-        found: Sequence[Mapping[str, Any]] = (self.checks or {}).get("findings", ())
-        return found
+        findings: Sequence[Mapping[str, Any]] = (self.checks or {}).get("findings", ())
+        return findings
 
     @property
     def without_estimate(self) -> int:
@@ -348,7 +348,7 @@ class Failures(SummaryPart):
 
 
 @dataclass(frozen=True, slots=True)
-class Part(SummaryPart):
+class Count(SummaryPart):
     """A number of questions or answers, and their share."""
 
     n: int
@@ -356,7 +356,7 @@ class Part(SummaryPart):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(Part):
+class Cut(Count):
     """Questions whose audio was cut for the model, the seconds, and the share of all sound (None if that is not known)."""
 
     s: float
@@ -421,7 +421,7 @@ class Answers(SummaryPart):
     draws: int = 1
     failed: Mapping[str, int] = field(default_factory=dict)
     cached: int = 0
-    at_limit: Part = UNSET
+    at_limit: Count = UNSET
     decoding: Mapping[str, Any] | None = None
     asked_for: str | None = None
     served: Sequence[Served] = ()
@@ -429,7 +429,7 @@ class Answers(SummaryPart):
     choices: Mapping[str, Any] | None = None
     canary: Mapping[str, Any] | None = None
     cut: Cut = UNSET
-    too_long: Part = UNSET
+    too_long: Count = UNSET
     usage: Mapping[str, float] = field(default_factory=dict)
     cost_usd: float | None = None
     cost_range_usd: tuple[float, float] = UNSET
@@ -441,11 +441,11 @@ class Answers(SummaryPart):
     no_answer: int = UNSET
     ways: Mapping[str, int] = UNSET
     wordings: Mapping[str, Wording] = UNSET
-    with_reasoning: Part = UNSET
+    with_reasoning: Count = UNSET
 
 
 @dataclass(frozen=True, slots=True)
-class RowsTaken(SummaryPart):
+class RowCount(SummaryPart):
     """The `n` questions of a benchmark that a run holds, beside the `size` that the definition says.
 
     `limit` is what the command asked for. `why` they are not all: `limit`, `shard`, `unfinished`, `data`, or None.
@@ -471,7 +471,7 @@ class Summary(SummaryPart):
     systems: Mapping[str, SystemSummary] = field(default_factory=dict)
     failures: Failures = Failures()
     answers: Answers = UNSET
-    rows: RowsTaken = UNSET
+    rows: RowCount = UNSET
     other_data: Sequence[str] = UNSET
     control: str = UNSET
     controls: Sequence[Controlled] = UNSET

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, block_of, left_out, no_value
+from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, block_of, jackknife_interval, no_value
 from codec_bench.stats.frechet import FrechetSums, distance, threads_for
 from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import Note
@@ -47,7 +47,7 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str], le
     note = None
     if dimensions > 1 and items <= dimensions:
         note = Note("low_rank", items=items, dimensions=dimensions)
-    return SetValue(value, left_out(value, each, level), items, None, note)
+    return SetValue(value, jackknife_interval(value, each, level), items, None, note)
 
 
 def score_of(reference: float, noise: Iterable[float]) -> float | None:
@@ -62,7 +62,7 @@ def _score(distances: list[float] | None) -> float | None:
 
 def _others() -> list[int]:
     """The places of all sides but the estimate's."""
-    return [place for place, side in enumerate(SIDES) if side != "estimate"]
+    return [position for position, role in enumerate(SIDES) if role != "estimate"]
 
 
 def _frechet_apart(embeddings: np.ndarray, units: Sequence[str]) -> Apart:
@@ -73,7 +73,7 @@ def _frechet_apart(embeddings: np.ndarray, units: Sequence[str]) -> Apart:
         if gaussians is None:
             return None
         means, covariances = gaussians
-        return [distance(covariances[1], covariances[side], means[1] - means[side]) for side in _others()]
+        return [distance(covariances[1], covariances[role], means[1] - means[role]) for role in _others()]
 
     return apart
 
@@ -83,6 +83,6 @@ def _sorted_apart(values: np.ndarray, blocks: np.ndarray) -> Apart:
         rows = np.sort(values[np.isin(blocks, list(chosen))].astype(np.float64), axis=0)
         if len(rows) < FEWEST_ITEMS:
             return None
-        return [float(np.sqrt(np.mean((rows[:, 1] - rows[:, side]) ** 2))) for side in _others()]
+        return [float(np.sqrt(np.mean((rows[:, 1] - rows[:, role]) ** 2))) for role in _others()]
 
     return apart

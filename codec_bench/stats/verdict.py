@@ -1,7 +1,7 @@
 """Which systems are the best in one metric, and which are not compared: for every table, page, board and figure.
 
 The unprocessed audio is no rival. A system is not compared if its checks found something, if it has values for fewer
-than `WHOLE` of the samples of the fullest, or if more than 1 - `WHOLE` of its values are of estimates without speech.
+than `MIN_SHARE` of the samples of the fullest, or if more than 1 - `MIN_SHARE` of its values are of estimates without speech.
 The best has the best value over the common samples. Another one is not distinguishable from it if their paired test,
 with p adjusted for all comparisons with the best (Holm), finds no difference; with fewer than `FEWEST_TO_COMPARE` units
 only a note stands. Values of whole sets are compared by their intervals. Nobody is the best where fewer than two systems
@@ -24,7 +24,7 @@ from codec_bench.stats.intervals import LEVEL, unit_codes
 from codec_bench.stats.paired import holm, paired_parts
 from codec_bench.stats.summary_types import Standing
 
-WHOLE = 0.9
+MIN_SHARE = 0.9
 """The share of the samples of the fullest rival for which a system must have values."""
 HALF = 0.5
 FEWEST_TO_COMPARE = 6
@@ -63,38 +63,44 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
         rivals: the results of each system but the unprocessed audio. suspects: those whose checks found something.
         higher_is_better: the direction; None finds the common samples only.
     """
-    out = {name: told for name, parts in rivals.items() if (told := speechless(parts.speechless, len(parts.numbers)))}
-    found = barred({name: len(parts.numbers) for name, parts in rivals.items()}, out | dict.fromkeys(suspects, SUSPECT))
-    compared = {name: parts for name, parts in rivals.items() if name not in found}
+    out = {
+        name: out_reason
+        for name, parts in rivals.items()
+        if (out_reason := speechless(parts.speechless, len(parts.numbers)))
+    }
+    excluded = barred(
+        {name: len(parts.numbers) for name, parts in rivals.items()}, out | dict.fromkeys(suspects, SUSPECT)
+    )
+    compared = {name: parts for name, parts in rivals.items() if name not in excluded}
     most = max((len(parts.numbers) for parts in compared.values()), default=0)
     common = _common(list(compared.values()) or [parts for parts in rivals.values() if len(parts.numbers)])
     if higher_is_better is None:
-        return Verdict(common, barred=found)
+        return Verdict(common, barred=excluded)
     if len(compared) < 2:
-        return Verdict(common, barred=found, reason=Diagnostic("few_systems"))
+        return Verdict(common, barred=excluded, reason=Diagnostic("few_systems"))
     if len(common) < HALF * most:
-        return Verdict(common, barred=found, reason=Diagnostic("few_common", common=len(common), most=most))
+        return Verdict(common, barred=excluded, reason=Diagnostic("few_common", common=len(common), most=most))
     within = {name: _among(parts, common) for name, parts in compared.items()}
     values = {name: value for name, parts in within.items() if (value := parts.value) is not None}
     if len(values) < 2:
-        return Verdict(common, barred=found, reason=Diagnostic("few_values"))
+        return Verdict(common, barred=excluded, reason=Diagnostic("few_values"))
     sign = 1 if higher_is_better else -1
     top = max(values, key=lambda name: sign * values[name])
     best = {name for name, value in values.items() if value == values[top]}
-    own = {name: sign * value for name, parts in compared.items() if (value := parts.value) is not None}
-    beaten = max((own[name] for name in own if name not in best), default=-np.inf)
-    marked = frozenset(name for name in best if own[name] >= beaten)
+    signed = {name: sign * value for name, parts in compared.items() if (value := parts.value) is not None}
+    beaten = max((signed[name] for name in signed if name not in best), default=-np.inf)
+    marked = frozenset(name for name in best if signed[name] >= beaten)
     if not marked:
-        return Verdict(common, barred=found, reason=Diagnostic("beaten"))
+        return Verdict(common, barred=excluded, reason=Diagnostic("beaten"))
     alike = _alike({name: within[name] for name in values}, top)
     if isinstance(alike, Diagnostic):
-        return Verdict(common, marked, barred=found, reason=alike)
-    return Verdict(common, marked, frozenset(alike - best), found)
+        return Verdict(common, marked, barred=excluded, reason=alike)
+    return Verdict(common, marked, frozenset(alike - best), excluded)
 
 
 def speechless(count: int, n: int) -> Diagnostic | None:
     """Why a system with `count` values without speech among `n` is not compared; None if they are few."""
-    if n - count >= WHOLE * n:
+    if n - count >= MIN_SHARE * n:
         return None
     return Diagnostic("speechless", speechless=count, n=n)
 
@@ -105,9 +111,9 @@ def barred(counts: Mapping[K, int], out: Mapping[K, Diagnostic]) -> dict[K, Diag
     Args:
         counts: for how many samples each system has a value. out: why some are not compared, whatever their counts.
     """
-    found = {name: out.get(name, LACKING) if n else LACKING for name, n in counts.items() if not n or name in out}
-    most = max((n for name, n in counts.items() if name not in found), default=0)
-    return found | {name: LACKING for name, n in counts.items() if name not in found and n < WHOLE * most}
+    excluded = {name: out.get(name, LACKING) if n else LACKING for name, n in counts.items() if not n or name in out}
+    most = max((n for name, n in counts.items() if name not in excluded), default=0)
+    return excluded | {name: LACKING for name, n in counts.items() if name not in excluded and n < MIN_SHARE * most}
 
 
 def _common(parts: Sequence[Parts]) -> np.ndarray:

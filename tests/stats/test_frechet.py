@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from codec_bench.stats.blocks import BLOCKS, METHOD, block_of, left_out
+from codec_bench.stats.blocks import BLOCKS, METHOD, block_of, jackknife_interval
 from codec_bench.stats.frechet import FrechetSums, distance
 
 
@@ -31,7 +31,7 @@ def by_scipy(pairs):
 @pytest.mark.parametrize(("items", "dimensions"), [(400, 12), (90, 40), (3000, 3)])
 def test_it_is_scipys_on_the_whole_set(rng, items, dimensions):
     pairs, names = drawn(rng, items, dimensions)
-    assert FrechetSums.of(pairs, names).found().value == pytest.approx(by_scipy(pairs), rel=1e-6)
+    assert FrechetSums.of(pairs, names).estimate().value == pytest.approx(by_scipy(pairs), rel=1e-6)
 
 
 def test_far_fewer_items_than_dimensions(rng):
@@ -44,7 +44,7 @@ def test_far_fewer_items_than_dimensions(rng):
     apart = (pairs[:, 0] - pairs[:, 1]).mean(axis=0, dtype=np.float64)
     common = np.linalg.svd(a @ b.T, compute_uv=False).sum()
     expected = apart @ apart + ((a**2).sum() + (b**2).sum() - 2 * common) / 8
-    found = FrechetSums.of(pairs, names).found()
+    found = FrechetSums.of(pairs, names).estimate()
     assert found.value == pytest.approx(expected, rel=1e-6)
     assert found.extrapolated is None and "9 items are few for 60 dimensions" in found.note and "244" in found.note
 
@@ -58,11 +58,11 @@ def test_known_gaussians():
 
 def test_laws(rng):
     pairs, names = drawn(rng, 200, 8)
-    value = FrechetSums.of(pairs, names).found().value
-    assert FrechetSums.of(pairs[:, ::-1], names).found().value == pytest.approx(value, rel=1e-9)
-    assert FrechetSums.of(3 * pairs, names).found().value == pytest.approx(9 * value, rel=1e-6)
+    value = FrechetSums.of(pairs, names).estimate().value
+    assert FrechetSums.of(pairs[:, ::-1], names).estimate().value == pytest.approx(value, rel=1e-9)
+    assert FrechetSums.of(3 * pairs, names).estimate().value == pytest.approx(9 * value, rel=1e-6)
     copy = np.stack([pairs[:, 0]] * 2, axis=1)
-    assert FrechetSums.of(copy, names).found().value == pytest.approx(0, abs=1e-9)
+    assert FrechetSums.of(copy, names).estimate().value == pytest.approx(0, abs=1e-9)
     # It is at most what it costs to move each item to its partner (Gelbrich's bound; covariances over items, not items
     # - 1).
     moved = ((pairs[:, 0] - pairs[:, 1]) ** 2).sum(axis=1).mean()
@@ -75,7 +75,7 @@ def test_states_of_parts_add_up_to_the_whole(rng, parts):
     whole = FrechetSums.of(pairs, names)
     cut = np.array_split(rng.permutation(300), parts)
     merged = sum((FrechetSums.of(pairs[c], [names[i] for i in c]) for c in cut), FrechetSums.zero(10))
-    one, other = merged.found(), whole.found()
+    one, other = merged.estimate(), whole.estimate()
     assert (one.value, one.extrapolated) == pytest.approx((other.value, other.extrapolated), rel=1e-9)
     assert (one.interval.low, one.interval.high) == pytest.approx((other.interval.low, other.interval.high), rel=1e-9)
     with pytest.raises(ValueError, match="10 and 3 dimensions"):
@@ -84,10 +84,10 @@ def test_states_of_parts_add_up_to_the_whole(rng, parts):
 
 def test_one_item_has_no_value(rng):
     pairs, names = drawn(rng, 1, 4)
-    for found in (FrechetSums.of(pairs, names).found(), FrechetSums.zero(4).found()):
+    for found in (FrechetSums.of(pairs, names).estimate(), FrechetSums.zero(4).estimate()):
         assert found.value is None and found.interval.ends is None and "at least 2 items" in found.note
     pairs, names = drawn(rng, 2, 4)
-    assert FrechetSums.of(pairs, names).found().value > 0
+    assert FrechetSums.of(pairs, names).estimate().value > 0
 
 
 def test_extrapolation_takes_most_of_the_bias(rng):
@@ -95,7 +95,7 @@ def test_extrapolation_takes_most_of_the_bias(rng):
     found = []
     for _ in range(12):
         pairs = rng.standard_normal((320, 2, 16)).astype(np.float32)
-        found.append(FrechetSums.of(pairs, [f"item {n}" for n in range(320)]).found())
+        found.append(FrechetSums.of(pairs, [f"item {n}" for n in range(320)]).estimate())
     bias = np.mean([one.value for one in found])
     assert bias > 0.2
     assert abs(np.mean([one.extrapolated for one in found])) < 0.15 * bias
@@ -110,7 +110,7 @@ def test_the_interval_is_as_wide_as_samples_differ(rng):
     values, widths = [], []
     for _ in range(60):
         pairs = rng.standard_normal((400, 2, 4)) + np.array([0.0, 0.7])[:, None]
-        found = FrechetSums.of(pairs.astype(np.float32), [f"item {n}" for n in range(400)]).found()
+        found = FrechetSums.of(pairs.astype(np.float32), [f"item {n}" for n in range(400)]).estimate()
         values.append(found.value)
         widths.append(found.interval.high - found.interval.low)
     expected = 2 * stats.t.ppf(0.975, BLOCKS - 1) * np.std(values, ddof=1)
@@ -119,7 +119,7 @@ def test_the_interval_is_as_wide_as_samples_differ(rng):
 
 
 def test_few_blocks_give_no_interval():
-    interval = left_out(1.0, [1.0, 1.2, None, 0.9])
+    interval = jackknife_interval(1.0, [1.0, 1.2, None, 0.9])
     assert interval.ends is None and "3 blocks" in interval.note
     assert {block_of(f"item {n}") for n in range(200)} == set(range(BLOCKS))
 

@@ -9,7 +9,7 @@ from scipy import stats
 from codec_bench import interval, paired_test
 from codec_bench.errors import UserError
 from codec_bench.stats.bootstrap import corpus_interval
-from codec_bench.stats.cluster_variance import degrees_of_freedom, left_out_error
+from codec_bench.stats.cluster_variance import degrees_of_freedom, jackknife_error
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import (
     FEWEST_UNITS,
@@ -89,7 +89,7 @@ def test_the_error_and_its_degrees_of_freedom_are_those_of_cr2(rng, sizes):
     assert degrees_of_freedom(np.asarray(sizes, float)) == pytest.approx(freedom, rel=1e-9)
     table = unit_sums(np.stack([values, np.ones(len(values))], axis=1), codes)
     left_out = ratios(table.sum(axis=0) - table)
-    assert left_out_error(left_out, values.mean(), table[:, 1]) == pytest.approx(error, rel=1e-9)
+    assert jackknife_error(left_out, values.mean(), table[:, 1]) == pytest.approx(error, rel=1e-9)
     ours = interval(values, clusters=codes.tolist())
     assert ours.high - ours.low == pytest.approx(2 * stats.t.ppf(0.975, freedom) * error, rel=1e-9)
 
@@ -108,7 +108,7 @@ def test_the_error_and_its_degrees_of_freedom_are_those_that_clubsandwich_states
         items**2 * (sizes**2 / rest**2).sum() - 2 * items * (sizes**3 / rest**2).sum() + (sizes**2 / rest).sum() ** 2
     )
     table = unit_sums(np.stack([values, np.ones(len(values))], axis=1), codes)
-    error = left_out_error(ratios(table.sum(axis=0) - table), values.mean(), table[:, 1])
+    error = jackknife_error(ratios(table.sum(axis=0) - table), values.mean(), table[:, 1])
     assert (error**2, degrees_of_freedom(sizes)) == pytest.approx((squared, freedom), rel=1e-9)
 
 
@@ -126,7 +126,7 @@ def test_the_error_is_that_of_statsmodels():
         (np.stack([errors, words], axis=1), 0.042872),
     ):
         whole = units.sum(axis=0)
-        ours = left_out_error(ratios(whole - units), float(ratios(whole)), units[:, 1])
+        ours = jackknife_error(ratios(whole - units), float(ratios(whole)), units[:, 1])
         assert ours == pytest.approx(theirs, abs=5e-9)
 
 
@@ -151,7 +151,7 @@ def test_items_without_words_add_their_errors(rng):
     left = np.array([np.delete(errors, k).sum() / np.delete(words, k).sum() for k in range(15)])
     error = np.sqrt(((1 - shares) * np.square(left - value)).sum())
     assert ours.units == 15, "the six items that add nothing are no evidence"
-    assert left_out_error(left, value, words[:15]) == pytest.approx(error, rel=1e-12)
+    assert jackknife_error(left, value, words[:15]) == pytest.approx(error, rel=1e-12)
     reach = stats.t.ppf(0.975, degrees_of_freedom(words[:15])) * error
     assert ours.ends == pytest.approx([max(0.0, value - reach), value + reach])
     speakers = [f"speaker {k % 7}" for k in range(21)]

@@ -14,7 +14,7 @@ def names_of(items):
 
 
 def found_of(pairs):
-    return KernelSample.of(np.asarray(pairs, np.float32), names_of(len(pairs)), names_of(len(pairs))).found()
+    return KernelSample.of(np.asarray(pairs, np.float32), names_of(len(pairs)), names_of(len(pairs))).estimate()
 
 
 def by_loops(pairs):
@@ -81,9 +81,9 @@ def test_states_of_parts_give_the_value_of_the_whole(rng, monkeypatch, most):
     merged = states[0]
     for state in states[1:]:
         merged = merged + state
-    assert merged.found() == whole.found() and merged.seen == 70
+    assert merged.estimate() == whole.estimate() and merged.seen == 70
     np.testing.assert_array_equal(merged.pairs, whole.pairs)
-    note = whole.found().note
+    note = whole.estimate().note
     assert note is None if most > 70 else note == "over 20 of 70 items, chosen by a hash of their names"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.cluster_variance import left_out_error, t_quantile
+from codec_bench.stats.cluster_variance import jackknife_error, t_quantile
 from codec_bench.stats.intervals import (
     FEW_UNITS,
     FEWEST_UNITS,
@@ -62,7 +62,7 @@ def quantile(
         few = too_few(len(units), FEWEST_UNITS, "an interval")
         return Quantile(share, value, Interval(None, None, len(units), "", few, level))
     below = float(table[:, 0].mean())  # more than `share` where several values are equal to the quantile
-    error = left_out_error(ratios(units.sum(axis=0) - units), below, units[:, 1]) or 0.0
+    error = jackknife_error(ratios(units.sum(axis=0) - units), below, units[:, 1]) or 0.0
     items = effective_items(below, error, ordered.size, units[:, 1], level)
     reach = t_quantile(level, math.inf) * math.sqrt(share * (1 - share) / items)
     ends = _at(ordered, share - reach), _at(ordered, share + reach + 1 / items)

@@ -22,7 +22,7 @@ from itertools import combinations
 import numpy as np
 
 from codec_bench.stats.bounds import Bounds
-from codec_bench.stats.cluster_variance import degrees_of_freedom, left_out_error, t_quantile
+from codec_bench.stats.cluster_variance import degrees_of_freedom, jackknife_error, t_quantile
 from codec_bench.stats.intervals import Fold, folded, unit_sums
 from codec_bench.stats.paired import paired_parts
 
@@ -107,7 +107,7 @@ def measure_spread(fold: Fold, repeats: Sequence[np.ndarray], codes: np.ndarray 
         return None
     units = unit_sums(repeats[0], codes)
     sizes = units[:, 1]
-    over_items = left_out_error(fold(units.sum(axis=0) - units), known[0], sizes)
+    over_items = jackknife_error(fold(units.sum(axis=0) - units), known[0], sizes)
     if over_items is None:
         return None
     count, freedom = len(units), degrees_of_freedom(sizes)
@@ -124,7 +124,7 @@ def _paired_error(fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | 
     units_a, units_b = unit_sums(a, codes), unit_sums(b, codes)
     jackknife = fold(units_a.sum(axis=0) - units_a) - fold(units_b.sum(axis=0) - units_b)
     difference = float((fold(units_a.sum(axis=0)[None]) - fold(units_b.sum(axis=0)[None]))[0])
-    return left_out_error(jackknife, difference, (units_a[:, 1] + units_b[:, 1]) / 2) or 0.0
+    return jackknife_error(jackknife, difference, (units_a[:, 1] + units_b[:, 1]) / 2) or 0.0
 
 
 def measure_loss(

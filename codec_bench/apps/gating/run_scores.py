@@ -150,7 +150,7 @@ def read_scores(run: Run, system: str | None = None) -> RunScores:
         {id: sample.text for id, sample in samples.items()},
         scores,
         _identity(run),
-        len(held.lost),
+        len(held.unscored),
         held.silent,
         sum(bool(ways.intersection(CUT_OFF)) for ways in held.noted.values()),
         (meta.get("config") or {}).get("seed"),

@@ -405,7 +405,7 @@ def _delta_rate(
             rows = {index: changes[point.name] for index, point in enumerate(every)}
             units = dict.fromkeys(unit for row in rows.values() for unit in row)  # in the order of `together`
             interval = bd_rate_interval(
-                anchor=curves[0], test=curves[1], left_out=together(rows).added, sizes=np.array([sizes[unit] for unit in units]),
+                anchor=curves[0], test=curves[1], without=together(rows).added, sizes=np.array([sizes[unit] for unit in units]),
                 higher_is_better=better,
             )  # fmt: skip
     except UserError as error:

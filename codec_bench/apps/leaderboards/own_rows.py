@@ -40,7 +40,7 @@ from codec_bench.report.numbers import rows_text
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.controls import NONE, Control, Controlled
 from codec_bench.stats.identity import identity_of, question_hashes
-from codec_bench.stats.rows_taken import rows_taken
+from codec_bench.stats.row_counts import count_rows
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import MetricSummary, Served, Subset, Summary
@@ -313,7 +313,7 @@ def _read_conditions(run: Run, one: Benchmark, served: Sequence[Served]) -> Cond
     meta = run.meta
     config = meta.get("config") or {}
     # A record that was not made by asking, such as an imported one, does not know the definition that it is of.
-    rows = rows_taken(run, one.size) if "size" in (meta.get("benchmark") or {}) else UNSET
+    rows = count_rows(run, one.size) if "size" in (meta.get("benchmark") or {}) else UNSET
     limit = config.get("limit")
     limited = rows.why == "limit" if rows else limit is not None
     subset = rows_text(rows) if rows and rows.why else f"limited to {limit:,} questions" if limited else ""

@@ -34,7 +34,7 @@ from codec_bench.report.page.sound import choose_clips
 from codec_bench.stats.breakdown import subsets_of
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.identity import identity_of
-from codec_bench.stats.rows_taken import rows_taken
+from codec_bench.stats.row_counts import count_rows
 from codec_bench.stats.sets import SETS
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_json import UNSET
@@ -140,7 +140,7 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
     meta = run.meta
     benchmark, data, config = (meta.get(name) or {} for name in ("benchmark", "data", "config"))
     generated = "score" in (config.get("command"), config.get("beside"))
-    limit, rows, named = config.get("limit"), rows_taken(run), benchmark.get("name")
+    limit, rows, named = config.get("limit"), count_rows(run), benchmark.get("name")
     ours = load_benchmark(named) if isinstance(named, str) and has_benchmark(named) else None
     marks = other_than_defined(run, ours) if ours is not None else []
     identity = identity_of(run)

@@ -200,7 +200,7 @@ def preview(one: Benchmark, name: str, request: BenchmarkRequest) -> Preview:
     if request.prompts == EACH:
         cost = f"each question in {wordings_text(plan.prompt.wordings)}; {cost}"
     first = tuple(shown(r) for r in islice(_renderable(one, model, plan, request, {}), _SHOWN))
-    return Preview(one.name, request.control.beside(model.info.name), cost, first)
+    return Preview(one.name, request.control.label(model.info.name), cost, first)
 
 
 def _estimate(
@@ -246,7 +246,7 @@ async def _ask_one(
     rules = scored(one, scheme, request) if scheme is not None else recorded.get("scored", {})
     requested = {
         **one.request_facts, "limit": request.limit, "repeats": repeats, "prompt": prompt.identity, "model": identity, "seed": request.seed, "revision": questions.revision, "decoding": decoding,
-        **({"choices": choices} if choices != AS_WRITTEN else {}), **({CONTROL: request.control.told} if request.control else {}),
+        **({"choices": choices} if choices != AS_WRITTEN else {}), **({CONTROL: request.control.changes} if request.control else {}),
     }  # fmt: skip
     before = resume_size(requested, recorded.get("asked", {}), folder)
     shard = None if request.shard is None else str(request.shard)
@@ -430,7 +430,7 @@ def _describe(
         **({"repeats": request.repeats} if request.repeats > 1 else {}),
         **({"shard": str(request.shard)} if request.shard is not None else {}),
         **({"prompts": request.prompts} if request.prompts != SEEDED else {}),
-        **({"choices": request.choices} if request.choices != AS_WRITTEN and one.offers else {}), **request.control.told, **({"baseline": request.baseline} if request.baseline is not None else {}),
+        **({"choices": request.choices} if request.choices != AS_WRITTEN and one.offers else {}), **request.control.changes, **({"baseline": request.baseline} if request.baseline is not None else {}),
     }  # fmt: skip
     writer.set_meta(
         config=config, arguments=dict(request.arguments), benchmark=one.described, answer_steps=list(answer_steps), **run_on(),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from codec_bench.report import numbers
 from codec_bench.stats.identity import Identity, identity_of
-from codec_bench.stats.rows_taken import rows_taken
+from codec_bench.stats.row_counts import count_rows
 from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import MetricSummary, Summary, SystemSummary
 from codec_bench.store.answers import has_answers
@@ -173,7 +173,7 @@ def data_sets(runs: Sequence[Run]) -> list[str]:
         label = next(same, None)
         if label is None:
             label = numbers.plain(str(benchmark)) if asked else f"{_named(data)}, {data.get('samples', 0):,} samples"
-            taken = rows_taken(run) if asked else UNSET
+            taken = count_rows(run) if asked else UNSET
             part = [numbers.rows_text(taken)] if taken and taken.why else []
             first = kin[0][0] if kin else Identity(control="")
             others = identity.differences(first, rows=not part) if asked else ["other sounds"] if kin else []

@@ -6,12 +6,12 @@ import json
 
 from codec_bench.stats.identity import identity_of
 from codec_bench.stats.summary_json import UNSET
-from codec_bench.stats.summary_types import RowsTaken
+from codec_bench.stats.summary_types import RowCount
 from codec_bench.store.answers import digest_of, draws_of, has_answers
 from codec_bench.store.record import Run
 
 
-def rows_taken(run: Run, size: int | None = None) -> RowsTaken:
+def count_rows(run: Run, size: int | None = None) -> RowCount:
     """The questions of a run beside `size` or the recorded number; `UNSET` if no number is known."""
     meta = run.meta
     size = size or (meta.get("benchmark") or {}).get("size")
@@ -37,18 +37,18 @@ def rows_taken(run: Run, size: int | None = None) -> RowsTaken:
         if meta.get("state") not in (None, "answered", "finished")
         else "data"
     )
-    return RowsTaken(n, size, limit, why)
+    return RowCount(n, size, limit, why)
 
 
 def other_data(run: Run) -> list[str]:
     """In what the questions of a run are not those of the definition, in words; empty if nothing says so."""
     of = run.meta.get("benchmark") or {}
-    told = list(of.get("other_columns") or ())
+    differences = list(of.get("other_columns") or ())
     pinned = of.get("rows_digest")
-    taken = rows_taken(run)
+    rows = count_rows(run)
     # Of a part, of several draws, and of options in another order, the texts are others than those of the whole.
-    if pinned is None or not taken or taken.why is not None or draws_of(run) or identity_of(run).rows is None:
-        return told
-    said = run.query("SELECT fields, expected FROM questions")
-    digest = digest_of((json.loads(fields), json.loads(expected)) for fields, expected in said)
-    return told if digest == pinned else [*told, "other questions than those that the definition pins"]
+    if pinned is None or not rows or rows.why is not None or draws_of(run) or identity_of(run).rows is None:
+        return differences
+    questions = run.query("SELECT fields, expected FROM questions")
+    digest = digest_of((json.loads(fields), json.loads(expected)) for fields, expected in questions)
+    return differences if digest == pinned else [*differences, "other questions than those that the definition pins"]

@@ -12,7 +12,7 @@ from codec_bench.report.export_facts import parts_taken
 from codec_bench.report.numbers import rows_notes
 from codec_bench.report.paper import summary_markdown
 from codec_bench.report.table import summary_notes
-from codec_bench.stats.rows_taken import rows_taken
+from codec_bench.stats.row_counts import count_rows
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading, digest_of
@@ -87,4 +87,4 @@ def test_other_columns_and_other_questions_than_the_definitions_are_told(tmp_pat
 
 def test_of_a_benchmark_of_unknown_size_nothing_is_said(tmp_path):
     run = run_of(tmp_path, 4, size=None)
-    assert not rows_taken(run) and "rows" not in summarise(run).as_dict() and rows_notes(rows_taken(run)) == []
+    assert not count_rows(run) and "rows" not in summarise(run).as_dict() and rows_notes(count_rows(run)) == []
