@@ -102,7 +102,7 @@ def _print_breakdowns(outcome: Outcome) -> None:
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     from codec_bench.benchmark.runs_overview import controls_of, metrics_of
     from codec_bench.report.answers import judge_notes
-    from codec_bench.report.chance_level import beside_notes
+    from codec_bench.report.chance_level import metric_notes
     from codec_bench.report.numbers import draw_notes, interval_notes
     from codec_bench.store.integrity import PAGE
     from codec_bench.terminal.output import console
@@ -120,7 +120,7 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     for row in overview["benchmarks"]:
         _print_controls(f"{row['benchmark']} with {row['model']}", controls_of(row))
     named = [(_model(row), f"{row['benchmark']} {name}", entry) for row, name, entry in scored]
-    for note in (*beside_notes(named), *draw_notes(named), *interval_notes(named)):
+    for note in (*metric_notes(named), *draw_notes(named), *interval_notes(named)):
         out.print(note, markup=False)
     for row in overview["benchmarks"]:
         _print_row(row, out)

@@ -65,75 +65,81 @@ def judge_notes(entries: Entries) -> list[str]:
         done = entry.judging
         if not done or not done.asked:
             continue
-        told = [
+        phrases = [
             f"{done.asked - done.failed:,} verdicts on {done.asked:,} answers",
             f"{done.calls:,} calls, {done.cached:,} of them from the cache",
             spent_text(done),
             f"the service named {' and '.join(done.served)}" if done.served else "",
         ]
         if len(done.served) > 1:
-            told.append(f"so that the verdicts may be those of {len(done.served)} judges")
-        notes.append(plain(f"{metric} of {system}: the judge {done.judge} gave {'; '.join(filter(None, told))}"))
+            phrases.append(f"so that the verdicts may be those of {len(done.served)} judges")
+        notes.append(plain(f"{metric} of {system}: the judge {done.judge} gave {'; '.join(filter(None, phrases))}"))
     return notes
 
 
 def _of_lengths(answers: Answers) -> list[str]:
-    told = []
+    phrases = []
     if answers.cut.n:
-        lost = answers.cut.unheard
-        of_all = f"; {100 * lost:.3g} % of all sound was not heard" if lost is not None else ""
-        told.append(f"the audio of {_part(answers.cut)} was cut, because it is longer than the model takes{of_all}")
-    if answers.too_long and answers.too_long.n:
-        told.append(f"{_part(answers.too_long)} were not asked, because their audio is longer than the model takes")
-    if answers.at_limit and answers.at_limit.n:
-        told.append(f"{_part(answers.at_limit, 'answers')} ended at a limit of length")
-    if answers.with_reasoning and answers.with_reasoning.n:
-        told.append(
-            f"{_part(answers.with_reasoning, 'answers')} held the model's reasoning, which was cut off; metrics of official/ read it"
+        unheard = answers.cut.unheard
+        of_all = f"; {100 * unheard:.3g} % of all sound was not heard" if unheard is not None else ""
+        phrases.append(
+            f"the audio of {_count_and_share(answers.cut)} was cut, because it is longer than the model takes{of_all}"
         )
-    return told
+    if answers.too_long and answers.too_long.n:
+        phrases.append(
+            f"{_count_and_share(answers.too_long)} were not asked, because their audio is longer than the model takes"
+        )
+    if answers.at_limit and answers.at_limit.n:
+        phrases.append(f"{_count_and_share(answers.at_limit, 'answers')} ended at a limit of length")
+    if answers.with_reasoning and answers.with_reasoning.n:
+        phrases.append(
+            f"{_count_and_share(answers.with_reasoning, 'answers')} held the model's reasoning, which was cut off; metrics of official/ read it"
+        )
+    return phrases
 
 
 def _of_collapse(answers: Answers) -> list[str]:
     """How many answers are none, if they are many."""
-    given = answers.asked - sum(answers.failed.values())
+    answered = answers.asked - sum(answers.failed.values())
     none = answers.no_answer or 0
-    if not given or none < _MANY * given:
+    if not answered or none < _MANY * answered:
         return []
-    ways = ", ".join(f"{WAYS[way]} {count:,}" for way, count in sorted(answers.ways.items(), key=lambda way: -way[1]))
-    return [f"{none:,} of {given:,} answers are none ({ways})"]
+    ways = ", ".join(
+        f"{WAYS[kind]} {count:,}" for kind, count in sorted(answers.ways.items(), key=lambda kind: -kind[1])
+    )
+    return [f"{none:,} of {answered:,} answers are none ({ways})"]
 
 
-def _part(found: Count, of: str = "questions") -> str:
-    return f"{found.n:,} {of} ({100 * found.share:.3g} %)"
+def _count_and_share(count: Count, of: str = "questions") -> str:
+    return f"{count.n:,} {of} ({100 * count.share:.3g} %)"
 
 
 def _who(answers: Answers) -> list[str]:
     """What is to be said of the models that answered."""
     served = answers.served
-    said = [
+    parts = [
         f"{one.n:,} answers are from '{one.model}' and not from '{answers.asked_for}'{_where(one.subsets)}"
         for one in served
         if one.other
     ]
     if answers.alias:
-        said.append(
+        parts.append(
             f"'{answers.alias}' is a name that the service gave: it does not say which model is behind it, so a change of that "
             "model shows in the questions that are asked again alone"
         )
     if len({(one.model, one.revision) for one in served}) > 1:
         states = "; ".join(f"{one.state} gave {one.n:,} answers{_where(one.subsets)}" for one in served)
-        said.append(f"the service named {len(served)} states of the model that answered: {states}")
+        parts.append(f"the service named {len(served)} states of the model that answered: {states}")
     for one in (answers.canary or {}).get("changed", ()):
         among = (
             f", so that the {one['answers']:,} answers before may be from either of two models{_where(one['subsets'])}"
             if one.get("answers")
             else ""
         )
-        said.append(
+        parts.append(
             f"{one['asked'] - one['same']} of {one['asked']} questions that were asked again got another answer{among}"
         )
-    return said
+    return parts
 
 
 def _where(subsets: Mapping[str, Mapping[str, int]] | None) -> str:

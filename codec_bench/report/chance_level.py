@@ -18,7 +18,7 @@ def chance_text(entry: MetricSummary | Subset | None) -> str:
     return "" if chance is None else f"chance {number(chance, 2)}"
 
 
-def beside_notes(entries: Entries) -> list[str]:
+def metric_notes(entries: Entries) -> list[str]:
     """What to know of metrics of answers beside their values; one sentence each.
 
     Args:
@@ -27,61 +27,61 @@ def beside_notes(entries: Entries) -> list[str]:
     entries = list(entries)
     notes = _failures(entries)
     for system, metric, entry in entries:
-        notes += [f"{metric} of {system}: {said}" for said in (*_read(entry), *_compared(entry))]
+        notes += [f"{metric} of {system}: {phrase}" for phrase in (*_read(entry), *_compared(entry))]
     return list(map(plain, notes))
 
 
 def _failures(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
     """The values by the rules for failures, where they differ: one sentence for each system and toolkit."""
-    told: dict[tuple[str, str, str], list[str]] = {}
+    values_by_rule: dict[tuple[str, str, str], list[str]] = {}
     for system, metric, entry in entries:
-        found = entry.policies
-        if not found or found.left_out == found.as_wrong:
+        policies = entry.policies
+        if not policies or policies.left_out == policies.as_wrong:
             continue
         factor, unit = shown_unit(entry.unit)
         places = decimals([entry], factor)
-        values = (found.left_out, found.as_wrong)
+        values = (policies.left_out, policies.as_wrong)
         written = " and ".join(number(None if value is None else factor * value, places) for value in values)
-        told.setdefault((system, found.official.toolkit, found.official.counts), []).append(
+        values_by_rule.setdefault((system, policies.official.toolkit, policies.official.counts), []).append(
             f"{metric} {written} {unit}".rstrip()
         )
     return [
         f"{system} with failures left out and as wrong: {', '.join(values)}; {toolkit} {_COUNTED[counts]}"
-        for (system, toolkit, counts), values in told.items()
+        for (system, toolkit, counts), values in values_by_rule.items()
     ]
 
 
 def _read(entry: MetricSummary) -> list[str]:
     """How many answers a rule and the judge could read."""
-    found = entry.read
-    if not found:
+    reading = entry.read
+    if not reading:
         return []
-    total = found.exact + found.aligned + found.neither
+    total = reading.exact + reading.aligned + reading.neither
     return [
-        f"of {total:,} answers the rule read an option in {100 * found.exact_share:.1f} %, and rule and judge together in "
-        f"{100 * found.share:.1f} %"
+        f"of {total:,} answers the rule read an option in {100 * reading.exact_share:.1f} %, and rule and judge together in "
+        f"{100 * reading.share:.1f} %"
     ]
 
 
 def _compared(entry: MetricSummary) -> list[str]:
     """How often the answers win against the references, and what the judge gives to the first place."""
-    found = entry.compared
-    if not found:
+    comparison = entry.compared
+    if not comparison:
         return []
-    wins, bias = found.win_rate, found.position_bias
-    said = [
+    wins, bias = comparison.win_rate, comparison.position_bias
+    phrases = [
         f"rated above the reference in {_written(wins, 3)} of the answers and level with it in "
-        f"{number(found.ties, 3)}; the references have {number(found.reference, 2)} on average"
+        f"{number(comparison.ties, 3)}; the references have {number(comparison.reference, 2)} on average"
     ]
-    if found.changed is not UNSET:
-        said.append(
-            f"the verdict changed with the order in {number(found.changed, 3)} of the answers, which count as ties"
+    if comparison.changed is not UNSET:
+        phrases.append(
+            f"the verdict changed with the order in {number(comparison.changed, 3)} of the answers, which count as ties"
         )
     if bias.value is not None:
-        said.append(
+        phrases.append(
             f"position bias: the answer that stands first gets {_written(bias, 2, sign=True)} more than the one that stands second"
         )
-    return said
+    return phrases
 
 
 def _written(entry: Counted, places: int, *, sign: bool = False) -> str:

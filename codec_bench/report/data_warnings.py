@@ -17,12 +17,12 @@ def warned_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
     Args:
         systems: the entries of the summary by what the systems are called.
     """
-    told: dict[str, list[str]] = {}
+    names_by_text: dict[str, list[str]] = {}
     for name, system in systems.items():
         for one in system.warned or ():
-            told.setdefault(warned_text(one), []).append(name)
+            names_by_text.setdefault(warned_text(one), []).append(name)
     about = lambda names: "" if len(names) == len(systems) else f"{', '.join(names)}: "  # noqa: E731
-    return [plain(f"{about(names)}{sentence}", most=2_000) for sentence, names in told.items()]
+    return [plain(f"{about(names)}{sentence}", most=2_000) for sentence, names in names_by_text.items()]
 
 
 def warned_text(one: Warned) -> str:
@@ -64,12 +64,14 @@ def warned_text(one: Warned) -> str:
             "show it"
         )
     if one.kind == "around":
-        what = "have more silence around their sound than sound ({silence_s:.1f} s around {sound_s:.1f} s on average)"
+        sentence = (
+            "have more silence around their sound than sound ({silence_s:.1f} s around {sound_s:.1f} s on average)"
+        )
     else:
-        what = (
+        sentence = (
             "hold nothing above {top_khz:.1f} kHz, where a rate of {rate_khz:g} kHz or a metric's own has room for more"
         )
-    return f"{many} {what.format_map(one.figures)}; {_moved(one.moved)}"
+    return f"{many} {sentence.format_map(one.figures)}; {_moved(one.moved)}"
 
 
 def _moved(moved: Mapping[str, float | None]) -> str:

@@ -55,15 +55,15 @@ def results_of(run: Run, system: str | None, form: str) -> tuple[str, Mapping[st
             hint="export the run in which the model was given everything",
         )
     names = list(run.systems)
-    own = [name for name in names if name != numbers.UNPROCESSED] if system is None else [system]
+    codecs = [name for name in names if name != numbers.UNPROCESSED] if system is None else [system]
     if system is not None and system not in names:
         raise UnknownName("system", system, names)
-    if len(own) != 1:
+    if len(codecs) != 1:
         raise UserError(
-            f"{form} tells of one system, and the run has {len(own)}: {', '.join(own) or 'only the unprocessed audio'}",
+            f"{form} tells of one system, and the run has {len(codecs)}: {', '.join(codecs) or 'only the unprocessed audio'}",
             hint="name one with --system",
         )
-    return own[0], summarise(run).systems[own[0]].metrics
+    return codecs[0], summarise(run).systems[codecs[0]].metrics
 
 
 def valued(entries: Mapping[str, MetricSummary]) -> dict[str, MetricSummary]:
@@ -73,7 +73,7 @@ def valued(entries: Mapping[str, MetricSummary]) -> dict[str, MetricSummary]:
 
 def marked_name(name: str, run: Run, system: str) -> str:
     """A name, with what says that the run did not use all data, or that the checks of its system found something."""
-    parts = [*parts_taken(run), *(["suspect"] if numbers.doubts_in(run, system) else [])]
+    parts = [*describe_parts(run), *(["suspect"] if numbers.doubts_in(run, system) else [])]
     return f"{name} ({', '.join(parts)})" if parts else name
 
 
@@ -81,12 +81,15 @@ def data_of(meta: Mapping[str, Any]) -> Data:
     """Where the data come from: what the benchmark's definition says, or the name that was asked for."""
     benchmark = meta.get("benchmark")
     if benchmark:
-        asked = ((meta.get("fingerprint") or {}).get("asked") or {}).get("data") or {}
+        source = ((meta.get("fingerprint") or {}).get("asked") or {}).get("data") or {}
         # Only a pinned commit is one of the hub for certain: a mirror's files may have a hash of their own, or none.
-        pinned = None if meta["config"].get("mirror") else asked.get("revision")
+        pinned = None if meta["config"].get("mirror") else source.get("revision")
         revision = pinned if isinstance(pinned, str) and _COMMIT.fullmatch(pinned) else None
-        repository, split = asked.get("repository"), asked.get("split") or "+".join(asked.get("splits") or ()) or None
-        return Data(benchmark["name"], repository, asked.get("config"), split, revision if repository else None)
+        repository, split = (
+            source.get("repository"),
+            source.get("split") or "+".join(source.get("splits") or ()) or None,
+        )
+        return Data(benchmark["name"], repository, source.get("config"), split, revision if repository else None)
     name = str(meta["config"].get("data") or "")
     hub = _NAMED.fullmatch(name)
     if hub is None:
@@ -97,7 +100,7 @@ def data_of(meta: Mapping[str, Any]) -> Data:
     return Data(name, hub["repository"], config, split, hub["revision"])
 
 
-def parts_taken(run: Run) -> list[str]:
+def describe_parts(run: Run) -> list[str]:
     """What says that the run did not use all data."""
     config, rows = run.meta["config"], count_rows(run)
     limited = [] if config.get("limit") is None else [f"limited to {config['limit']} items"]
@@ -112,8 +115,8 @@ def facts_of(run: Run, system: str, entry: MetricSummary) -> dict[str, Any]:
     """
     meta = run.meta
     config, ends = meta["config"], entry.ci95
-    told = {
-        "part": ", ".join(parts_taken(run)) or None,
+    facts = {
+        "part": ", ".join(describe_parts(run)) or None,
         "suspect": numbers.doubts_in(run, system),
         "protocol": entry.protocol,
         "unit": entry.unit or None,
@@ -130,4 +133,4 @@ def facts_of(run: Run, system: str, entry: MetricSummary) -> dict[str, Any]:
         "choices": config.get("choices"),
         "codec_bench": (meta.get("versions") or {}).get("codec-bench"),
     }
-    return {name: said for name, said in told.items() if said is not None}
+    return {name: value for name, value in facts.items() if value is not None}

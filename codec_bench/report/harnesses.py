@@ -52,9 +52,9 @@ def export_harness(run: Run, form: str, out: Target, *, system: str | None = Non
         raise UserError(f"no metric of '{chosen}' has a value, so there is nothing to write")
     if form == "inspect" and isinstance(out, Path) and out.suffix != ".json":
         raise UserError(f"inspect_ai knows a log by the end of its name, and '{out}' does not end with .json")
-    made = _inspect(run, chosen, entries) if form == "inspect" else _harness(run, chosen, held, form)
+    content = _inspect(run, chosen, entries) if form == "inspect" else _harness(run, chosen, held, form)
     with opened(out) as file:
-        json.dump(made, file, ensure_ascii=False, indent=2, allow_nan=False)
+        json.dump(content, file, ensure_ascii=False, indent=2, allow_nan=False)
         file.write("\n")
     return [] if form == "inspect" else [name for name in entries if name not in held]
 
@@ -80,7 +80,7 @@ def _harness(run: Run, system: str, entries: Mapping[str, MetricSummary], form: 
     better = {_key(metric): entry.higher_is_better for metric, entry in entries.items()}
     config = {
         "task": name, "dataset_path": data.repository or data.name, "dataset_name": data.configuration, "test_split": data.split,
-        "metric_list": [{"metric": _key(metric), "higher_is_better": said} for metric, said in zip(entries, better.values(), strict=True)],
+        "metric_list": [{"metric": _key(metric), "higher_is_better": higher_is_better} for metric, higher_is_better in zip(entries, better.values(), strict=True)],
         "metadata": {"version": 1, "codec_bench": {metric: facts_of(run, system, entry) for metric, entry in entries.items()}},
     }  # fmt: skip
     samples = {"original": counts["samples"], "effective": max(entry.n for entry in entries.values())}
@@ -118,8 +118,8 @@ def _inspect(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dic
     """The run as an evaluation log, with every item and its scores."""
     meta, data = run.meta, data_of(run.meta)
     samples = list(_samples(run, system))
-    made = str(meta.get("finished") or "1970-01-01T00:00:00+00:00")
-    digest = hashlib.sha256(json.dumps([str(run.folder), system, made]).encode()).hexdigest()[:22]
+    created = str(meta.get("finished") or "1970-01-01T00:00:00+00:00")
+    digest = hashlib.sha256(json.dumps([str(run.folder), system, created]).encode()).hexdigest()[:22]
     scores = []
     for metric, entry in entries.items():
         numbers = {"value": entry.value, "stderr": _error(entry)}
@@ -137,12 +137,12 @@ def _inspect(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dic
         "sample_ids": [s["id"] for s in samples],
     }
     spec = {
-        "eval_id": digest, "run_id": digest, "task_id": digest, "created": str(meta.get("started") or made), "task": marked_name(data.name, run, system),
+        "eval_id": digest, "run_id": digest, "task_id": digest, "created": str(meta.get("started") or created), "task": marked_name(data.name, run, system),
         "dataset": dataset, "model": f"codec-bench/{system}", "config": {"limit": meta["config"].get("limit")},
         "packages": {name: str(version) for name, version in (meta.get("versions") or {}).items()},
         "metadata": {"judge": meta["config"].get("judge"), "command": meta["config"].get("command")},
     }  # fmt: skip
-    stats = {"started_at": str(meta.get("started") or made), "completed_at": made}
+    stats = {"started_at": str(meta.get("started") or created), "completed_at": created}
     results = {"total_samples": len(samples), "completed_samples": len(samples), "scores": scores}
     return {"version": 2, "status": "success", "eval": spec, "results": results, "stats": stats, "samples": samples}
 

@@ -54,13 +54,13 @@ def export_hugging_face(
         entries = {metric: entries[metric]}
     held = valued(entries)
     if form == "hf-eval-results":
-        made: Any = _eval_results(run, chosen, entries, metric)
+        content: Any = _eval_results(run, chosen, entries, metric)
     elif not held:
         raise UserError(f"no metric of '{chosen}' has a value, so there is nothing to write")
     else:
-        made = _model_index(run, chosen, held)
+        content = _model_index(run, chosen, held)
     with opened(out) as file:
-        file.write(yaml.safe_dump(made, sort_keys=False, allow_unicode=True))
+        file.write(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
     return [] if form == "hf-eval-results" else [name for name in entries if name not in held]
 
 
@@ -90,22 +90,22 @@ def _eval_results(
             f"{chosen} of '{system}' has no value, and hf-eval-results cannot say why",
             hint="choose another with --metric",
         )
-    told = EvalResultEntry(
+    entry_of_result = EvalResultEntry(
         dataset_id=data.repository, task_id=data.configuration or "default", value=entry.value,
         dataset_revision=data.revision, date=meta.get("finished"),
-        notes="; ".join([f"codec-bench {chosen}", *(f"{name} {said}" for name, said in facts_of(run, system, entry).items())]),
+        notes="; ".join([f"codec-bench {chosen}", *(f"{name} {fact}" for name, fact in facts_of(run, system, entry).items())]),
     )  # fmt: skip
-    return eval_result_entries_to_yaml([told])
+    return eval_result_entries_to_yaml([entry_of_result])
 
 
 def _model_index(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dict[str, Any]:
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
-    data, what = data_of(run.meta), _what(run.meta)
+    data, kind = data_of(run.meta), _kind_of_run(run.meta)
     results = [
         EvalResult(
-            task_type=what, dataset_type=data.repository or data.name, dataset_name=data.name,
+            task_type=kind, dataset_type=data.repository or data.name, dataset_name=data.name,
             dataset_config=data.configuration, dataset_split=data.split, dataset_revision=data.revision,
             metric_type=name.partition("[")[0].partition("@")[0], metric_name=marked_name(name, run, system),
             metric_value=entry.value, metric_args=facts_of(run, system, entry),
@@ -115,7 +115,7 @@ def _model_index(run: Run, system: str, entries: Mapping[str, MetricSummary]) ->
     return {"model-index": eval_results_to_model_index(system, results)}
 
 
-def _what(meta: Mapping[str, Any]) -> str:
+def _kind_of_run(meta: Mapping[str, Any]) -> str:
     """What the model does, by the hub's list of names."""
     benchmark = meta.get("benchmark")
     if not benchmark:

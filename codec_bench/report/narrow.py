@@ -27,7 +27,7 @@ def room_for(width: int, columns: int) -> int:
     return width - 3 * columns - 1
 
 
-def whole_words(cells: Sequence[Sequence[str]], room: int, whole: Sequence[int] = (0,)) -> list[int] | None:
+def whole_words(cells: Sequence[Sequence[str]], room: int, unbroken: Sequence[int] = (0,)) -> list[int] | None:
     """The widths of columns at which no heading and no ordinary word is broken; None if there is not room enough.
 
     The widest column that can still be broken between words gives way first.
@@ -35,20 +35,20 @@ def whole_words(cells: Sequence[Sequence[str]], room: int, whole: Sequence[int] 
     Args:
         cells: each column from its head down.
         room: for all cells of a row.
-        whole: the places of columns whose cells stay on one line.
+        unbroken: the places of columns whose cells stay on one line.
     """
     widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in cells]
     words = [
         max(longest_word(column[0]), *(min(longest_word(cell), _ORDINARY) for cell in column[1:]), 0)
         for column in cells
     ]
-    for place in whole:
-        words[place] = widths[place]
+    for index in unbroken:
+        words[index] = widths[index]
     if sum(words) > room:
         return None
     while sum(widths) > room:
-        _, place = max((width, place) for place, (width, word) in enumerate(zip(widths, words)) if width > word)
-        widths[place] -= 1
+        _, index = max((width, index) for index, (width, word) in enumerate(zip(widths, words)) if width > word)
+        widths[index] -= 1
     return widths
 
 
@@ -58,12 +58,12 @@ def listed(heads: Sequence[str], rows: Iterable[Sequence[Text]]) -> Table:
     Args:
         heads: of the columns. rows: their cells.
     """
-    made = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
-    made.add_column(no_wrap=True, style="dim")
-    made.add_column(overflow="fold")
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
     for row in rows:
-        made.add_row()
+        table.add_row()
         for head, cell in zip(heads, row):
             if cell.plain:
-                made.add_row(Text(head), cell)
-    return made
+                table.add_row(Text(head), cell)
+    return table

@@ -121,11 +121,11 @@ def remarks(system: SystemSummary) -> list[str]:
         (system.clipped, "clipped"),
         (system.same, "same"),
     )
-    told = [f"{count:,} {what}" for count, what in counts if count]
+    phrases = [f"{count:,} {state}" for count, state in counts if count]
     if system.unheard:
-        told.append(f"{100 * system.unheard:.3g} % of the sound not heard")
-    found = dict.fromkeys(finding["check"] for finding in system.doubts)
-    return [*told, *(f"suspect: {plain(str(check))}" for check in found)]
+        phrases.append(f"{100 * system.unheard:.3g} % of the sound not heard")
+    failed_checks = dict.fromkeys(finding["check"] for finding in system.doubts)
+    return [*phrases, *(f"suspect: {plain(str(check))}" for check in failed_checks)]
 
 
 def marked(name: str, system: SystemSummary) -> str:
@@ -152,13 +152,13 @@ def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
     """
     notes = []
     for name, system in systems.items():
-        for count, what in (
+        for count, state in (
             (system.silent, "silent; where the reference is not, the scores are flagged"),
             (system.partial, "without much of the reference's sound; the scores are flagged"),
             (system.unlike, "unlike the reference in the course of its levels; the scores are flagged"),
         ):
             if count:
-                notes.append(plain(f"{name}: {count:,} estimate{'s are' if count != 1 else ' is'} {what}"))
+                notes.append(plain(f"{name}: {count:,} estimate{'s are' if count != 1 else ' is'} {state}"))
         if system.same:
             many = (
                 f"{system.same:,} estimate{'s equal their references' if system.same != 1 else ' equals its reference'}"
@@ -169,14 +169,16 @@ def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
         for finding in system.doubts:
             notes.append(plain(f"{name}: {finding_text(finding)}"))
     notes += warned_notes(systems)
-    told: dict[str, list[str]] = {}
+    names_by_text: dict[str, list[str]] = {}
     for name, system in systems.items():
         channels = system.channels
         if channels is not None:
-            how = "coded each by itself" if channels.each else "coded together"
-            of = f"{channels.items:,} clip{'s have' if channels.items != 1 else ' has'} several channels, {how}"
-            told.setdefault(of, []).append(plain(f"{name} ({channels.bitrate_bps / 1000:.3g} kbit/s for each channel)"))
-    for of, names in told.items():
+            coding = "coded each by itself" if channels.each else "coded together"
+            of = f"{channels.items:,} clip{'s have' if channels.items != 1 else ' has'} several channels, {coding}"
+            names_by_text.setdefault(of, []).append(
+                plain(f"{name} ({channels.bitrate_bps / 1000:.3g} kbit/s for each channel)")
+            )
+    for of, names in names_by_text.items():
         notes.append(f"bitrate counts the bits of all channels; {of}: {', '.join(names)}")
     return notes
 
@@ -280,7 +282,7 @@ def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) 
     Args:
         entries: (system, metric, entry of the summary), of all systems.
     """
-    told: dict[tuple[str, str], dict[str, list[str]]] = {}
+    places_by_note: dict[tuple[str, str], dict[str, list[str]]] = {}
     texts: dict[tuple[str, str], dict[Diagnostic, None]] = {}
     every: dict[str, list[str]] = {}
     for system, metric, entry in entries:
@@ -294,11 +296,14 @@ def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) 
                 continue
             mark = "no value" if entry.value is None else "*" if entry.ci95 else "–"
             # A judge's test is one note for each of its results, other notes one for each code.
-            said = json.dumps(note.as_dict()) if note == judged or note.code == "remark" else note.code
-            key = ("* judge" if note == judged else mark, said)
+            key_of_note = json.dumps(note.as_dict()) if note == judged or note.code == "remark" else note.code
+            key = ("* judge" if note == judged else mark, key_of_note)
             texts.setdefault(key, {})[note] = None
-            told.setdefault(key, {}).setdefault(plain(metric), []).append(plain(system))
-    return [f"{mark}{_about(where, every)}: {in_common(texts[mark, what])}" for (mark, what), where in told.items()]
+            places_by_note.setdefault(key, {}).setdefault(plain(metric), []).append(plain(system))
+    return [
+        f"{mark}{_about(where, every)}: {in_common(texts[mark, note_key])}"
+        for (mark, note_key), where in places_by_note.items()
+    ]
 
 
 MOST_NOTES = 4
@@ -395,9 +400,9 @@ def missing_notes(entries: Entries) -> list[str]:
     for system, metric, entry in entries:
         by_metric.setdefault(metric, {})[system] = entry
     return [
-        plain(f"{metric}: {told}", most=2_000)
+        plain(f"{metric}: {text}", most=2_000)
         for metric, held in by_metric.items()
-        if (told := _lacking(held)) is not None
+        if (text := _lacking(held)) is not None
     ]
 
 
@@ -423,13 +428,13 @@ def _lacking(held: Mapping[str, MetricSummary]) -> str | None:
 
     compared = {name: entry for name, entry in held.items() if not entry.standing or entry.standing.compared}
     over = {name: (entry.common or entry).value for name, entry in compared.items()}
-    worst = {name: found.of_all for name, entry in held.items() if (found := entry.counting_failures)}
-    told = ["systems lack values for different samples"] if common is None or common.n else []
+    worst = {name: worst_values.of_all for name, entry in held.items() if (worst_values := entry.counting_failures)}
+    phrases = ["systems lack values for different samples"] if common is None or common.n else []
     if common is not None and common.n and over:
-        told.append(f"over the {common.n:,} that all have: {written(over)}")
+        phrases.append(f"over the {common.n:,} that all have: {written(over)}")
     if any(value is not None for value in worst.values()):
-        told.append(f"with failures as the worst value: {written(worst)}")
-    return "; ".join(told) or None
+        phrases.append(f"with failures as the worst value: {written(worst)}")
+    return "; ".join(phrases) or None
 
 
 def draw_notes(entries: Entries) -> list[str]:
@@ -449,21 +454,21 @@ def _drawn(entry: MetricSummary) -> str:
     draws, (factor, unit) = entry.draws, shown_unit(entry.unit)
     places = decimals([entry], factor)
     each = str(draws.n) if draws.fewest == draws.n else f"{draws.fewest} to {draws.n}"
-    told = [f"over {each} answers to each of {draws.questions:,} questions"]
+    phrases = [f"over {each} answers to each of {draws.questions:,} questions"]
     if draws.spread is not None:
         of = f"{number(factor * draws.spread, max(places, three_digits([draws.spread], factor)))} {unit}".rstrip()
-        told.append(f"the standard deviation between draws is {of}")
+        phrases.append(f"the standard deviation between draws is {of}")
     shares = []
     for rule, words in (("all", "in all answers"), ("any", "in any answer"), ("majority", "in most answers")):
-        found = draws.passes.get(rule)
-        if found and found.value is not None:
-            shares.append(f"{words} {number(found.value, 3)} {spread(found, 3)}".rstrip())
+        passed = draws.passes.get(rule)
+        if passed and passed.value is not None:
+            shares.append(f"{words} {number(passed.value, 3)} {spread(passed, 3)}".rstrip())
     if shares:
         right = "are right" if draws.passes_at == 1 else f"pass with {draws.passes_at:g}"
-        lost = max(found.failed for found in draws.passes.values())
-        but = f", without {lost:,} questions of which an answer has no score" if lost else ""
-        told.append(f"the share of questions that {right}{but}: {', '.join(shares)}")
-    return "; ".join(told)
+        without_score = max(passed.failed for passed in draws.passes.values())
+        but = f", without {without_score:,} questions of which an answer has no score" if without_score else ""
+        phrases.append(f"the share of questions that {right}{but}: {', '.join(shares)}")
+    return "; ".join(phrases)
 
 
 def duration(seconds: float | None) -> str:
@@ -472,8 +477,8 @@ def duration(seconds: float | None) -> str:
         return "–"
     if seconds < 59.95:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
+    rounded = round(seconds)
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60:02d} s"
     minutes = round(seconds / 60)
     return f"{minutes // 60:,} h {minutes % 60:02d} min"

@@ -10,7 +10,7 @@ from codec_bench.stats.pairwise_preferences import Strengths
 _HEADS: tuple[str, ...] = ("system", "strength, points", "95 %", "comparisons")
 
 
-def strength_rows(found: Strengths) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def strength_rows(result: Strengths) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The heads and the rows of a table of strengths, the strongest system first."""
     rows: list[tuple[str, ...]] = [
         (
@@ -19,6 +19,6 @@ def strength_rows(found: Strengths) -> tuple[tuple[str, ...], list[tuple[str, ..
             "–" if one.low is None or one.high is None else f"[{number(one.low, 0)}, {number(one.high, 0)}]",
             f"{one.duels:,}",
         )
-        for one in found.systems
+        for one in result.systems
     ]
     return _HEADS, rows

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codec_bench.report import numbers
-from codec_bench.report.chance_level import beside_notes, chance_text
+from codec_bench.report.chance_level import chance_text, metric_notes
 from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.result_columns import CSV_COLUMNS, columns_in
 from codec_bench.stats.summary import summarise
@@ -73,8 +73,8 @@ def export_summary(run: Run, form: str, out: Target) -> None:
         if form == "csv":
             write_csv(file, COLUMNS, summary_rows(summary))
         else:
-            made = summary_markdown if form == "markdown" else summary_latex
-            file.write(made(summary, _unfinished(run)))
+            render = summary_markdown if form == "markdown" else summary_latex
+            file.write(render(summary, _unfinished(run)))
 
 
 def _unfinished(run: Run) -> list[str]:
@@ -104,9 +104,9 @@ def summary_markdown(summary: Summary, first: Sequence[str] = ()) -> str:
         return " ".join(filter(None, (value, _markdown(cell.spread), cell.items)))
 
     table = _table(summary)
-    heads = list(map(_markdown, (*_beside(summary), *table.heads)))
+    heads = list(map(_markdown, (*_extra_heads(summary), *table.heads)))
     lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
-    lines += [[*map(_markdown, beside), *map(shown, cells)] for beside, cells in table.rows]
+    lines += [[*map(_markdown, extra_cells), *map(shown, cells)] for extra_cells, cells in table.rows]
     notes = "".join(f"\n- {_markdown(note)}" for note in (*first, *table.notes))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n{notes}\n"
 
@@ -119,8 +119,8 @@ def summary_latex(summary: Summary, first: Sequence[str] = ()) -> str:
         return " ".join(filter(None, (value, latex_text(cell.spread), latex_text(cell.items))))
 
     table = _table(summary)
-    lines = [[*map(latex_text, beside), *map(shown, cells)] for beside, cells in table.rows]
-    heads = list(map(latex_text, (*_beside(summary), *table.heads)))
+    lines = [[*map(latex_text, extra_cells), *map(shown, cells)] for extra_cells, cells in table.rows]
+    heads = list(map(latex_text, (*_extra_heads(summary), *table.heads)))
     return latex_table(f"l{'r' * (len(heads) - 1)}", heads, lines, (*first, *table.notes))
 
 
@@ -164,17 +164,17 @@ def summary_html(summary: Summary) -> str:
         return f"<td>{value} <small>{_html(more)}</small></td>" if more else f"<td>{value}</td>"
 
     table = _table(summary)
-    heads = "".join(f"<th>{_html(head)}</th>" for head in (*_beside(summary), *table.heads))
+    heads = "".join(f"<th>{_html(head)}</th>" for head in (*_extra_heads(summary), *table.heads))
     rows = "".join(
         f'<tr><th style="text-align: left">{_html(system)}</th>'
-        f"{''.join(f'<td>{_html(text)}</td>' for text in beside)}{''.join(map(shown, cells))}</tr>"
-        for (system, *beside), cells in table.rows
+        f"{''.join(f'<td>{_html(text)}</td>' for text in extra_cells)}{''.join(map(shown, cells))}</tr>"
+        for (system, *extra_cells), cells in table.rows
     )
     notes = "".join(f"<li><small>{_html(note)}</small></li>" for note in table.notes)
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul>"
 
 
-def _beside(summary: Summary) -> list[str]:
+def _extra_heads(summary: Summary) -> list[str]:
     """The heads of the columns that are no metrics."""
     return ["system", *(column.name for column in columns_in("paper", summary.systems.values()))]
 
@@ -186,10 +186,10 @@ def _table(summary: Summary) -> _Table:
     }
     count = {name: max((entry.n for entry in held.values()), default=0) for name, held in systems.items()}
     columns = [_column(systems, metric, count) for metric in summary.metrics]
-    beside = columns_in("paper", summary.systems.values())
+    extra_columns = columns_in("paper", summary.systems.values())
     rows = [
         (
-            [numbers.marked(name, held), *(column.cell(held) for column in beside)],
+            [numbers.marked(name, held), *(column.cell(held) for column in extra_columns)],
             [cells[name] for _, cells in columns],
         )
         for name, held in summary.systems.items()
@@ -230,7 +230,9 @@ def _notes(
     legend += [numbers.BOLD] if any(numbers.is_best(entry) for _, _, entry in entries) else []
     rows = ["n is the number of items of a row" + (", unless a cell says otherwise" if fewer else "")]
     rows += [
-        f"{name}: {lost:,} items failed" for name, held in summary.systems.items() if (lost := held.without_estimate)
+        f"{name}: {failed_items:,} items failed"
+        for name, held in summary.systems.items()
+        if (failed_items := held.without_estimate)
     ]
     rows += _chances(entries)
     protocols = {metric: entry.protocol for _, metric, entry in entries}
@@ -239,13 +241,13 @@ def _notes(
         *control_notes(summary),
         *numbers.rows_notes(summary.rows, summary.other_data or ()),
         *numbers.system_notes(summary.systems),
-        *beside_notes(entries),
+        *metric_notes(entries),
         *numbers.draw_notes(entries),
         *numbers.best_notes(entries),
         *numbers.missing_notes(entries),
         *numbers.interval_notes(entries),
     ]
-    return [f"{'. '.join(filter(None, part))}." for part in (legend, [*more, *rows]) if any(part)]
+    return [f"{'. '.join(filter(None, sentence))}." for sentence in (legend, [*more, *rows]) if any(sentence)]
 
 
 METHODS = {
@@ -261,8 +263,8 @@ METHODS = {
 
 def _chances(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
     """The chance level of each metric of questions with options; one sentence each."""
-    found = {(metric, text) for _, metric, entry in entries if (text := chance_text(entry))}
-    return [f"{metric}: {text} (a guess among the options)" for metric, text in sorted(found)]
+    guesses = {(metric, text) for _, metric, entry in entries if (text := chance_text(entry))}
+    return [f"{metric}: {text} (a guess among the options)" for metric, text in sorted(guesses)]
 
 
 def _finite(entry: MetricSummary) -> MetricSummary:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from codec_bench.report import numbers
 from codec_bench.stats.summary_types import MetricSummary, SystemSummary
 
-Place = Literal["terminal", "page", "paper"]
+Medium = Literal["terminal", "page", "paper"]
 NOT_DISCRETE = "not discrete"
 """What tables say in place of the tokens of a continuous codec."""
 
@@ -34,7 +34,7 @@ class SystemColumn:
     means: str
     read: Callable[[SystemSummary], Any]
     write: Callable[[Any], str]
-    places: Sequence[Place] = ("terminal", "page", "paper")
+    places: Sequence[Medium] = ("terminal", "page", "paper")
     where_known: bool = False
 
     def cell(self, system: SystemSummary) -> str:
@@ -75,13 +75,13 @@ def _tokens(system: SystemSummary, fact: Literal["per_s", "bits"]) -> float | st
     return NOT_DISCRETE if system.tokens.latents else getattr(system.tokens, fact)
 
 
-def columns_in(place: Place, systems: Iterable[SystemSummary]) -> list[SystemColumn]:
+def columns_in(medium: Medium, systems: Iterable[SystemSummary]) -> list[SystemColumn]:
     """The columns beside the metrics in a table of such a kind and of these systems."""
     held = list(systems)
     return [
         column
         for column in SYSTEM_COLUMNS
-        if place in column.places and not (column.where_known and all(column.read(system) is None for system in held))
+        if medium in column.places and not (column.where_known and all(column.read(system) is None for system in held))
     ]
 
 

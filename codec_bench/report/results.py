@@ -37,15 +37,15 @@ def results_stand(run: Run, *, page: bool = True) -> bool:
     """
     names = (SUMMARY_JSON, *([PAGE] if page else []))
     try:
-        told, meta = read_json(run.folder / RUN_JSON), run.meta
+        written_meta, meta = read_json(run.folder / RUN_JSON), run.meta
     except UserError:
         return False
-    if told.get("state") != "finished" or _lasting(told) != _lasting(meta):
+    if written_meta.get("state") != "finished" or _lasting(written_meta) != _lasting(meta):
         return False
     # Nothing has changed between the two generations, and the others are of one of them.
-    first, last = (_generation(one) for one in (told, meta))
-    made_of = [state_in(run.folder / name) for name in names]
-    return all(one.get(IDENTITY) == meta.get(IDENTITY) and first <= _generation(one) <= last for one in made_of)
+    first, last = (_generation(one) for one in (written_meta, meta))
+    states_of_files = [state_in(run.folder / name) for name in names]
+    return all(one.get(IDENTITY) == meta.get(IDENTITY) and first <= _generation(one) <= last for one in states_of_files)
 
 
 def _generation(state: Mapping[str, Any]) -> int:

@@ -31,8 +31,8 @@ def export_submission(run: Run, out: Target) -> None:
             failed in a way that asking again may mend; or the file cannot be written.
     """
     about = run.meta.get("benchmark") or {}
-    told = about.get("submission")
-    if told is None or not has_answers(run):
+    form = about.get("submission")
+    if form is None or not has_answers(run):
         raise UserError(
             f"'{about.get('name') or run.folder}' is no benchmark whose answers are sent to a service",
             hint="export --format csv gives every score",
@@ -55,15 +55,15 @@ def export_submission(run: Run, out: Target) -> None:
             hint="run the same command again",
         )
     with opened(out) as file:
-        json.dump([_entry(one, told) for one in every], file, ensure_ascii=False, indent=4)
+        json.dump([_entry(one, form) for one in every], file, ensure_ascii=False, indent=4)
         file.write("\n")
 
 
-def _entry(one: Exchange, told: dict[str, Any]) -> dict[str, Any]:
+def _entry(one: Exchange, format_facts: dict[str, Any]) -> dict[str, Any]:
     known = {"id": one.question.id, **one.question.fields}
-    read = {name: known.get(field) for name, field in told["fields"].items()}
-    made = {name: form.replace("<id>", one.question.id) for name, form in told["made"].items()}
+    read = {name: known.get(field) for name, field in format_facts["fields"].items()}
+    fixed = {name: form.replace("<id>", one.question.id) for name, form in format_facts["made"].items()}
     answer = one.answer.text if one.answer.status == "ok" else None
-    return {name: value for name, value in {**read, **made}.items() if value is not None} | {
-        told["answer"]: answer or ""
+    return {name: value for name, value in {**read, **fixed}.items() if value is not None} | {
+        format_facts["answer"]: answer or ""
     }

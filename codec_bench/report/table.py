@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codec_bench.report import numbers
-from codec_bench.report.chance_level import beside_notes, chance_text
+from codec_bench.report.chance_level import chance_text, metric_notes
 from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.narrow import listed, room_for, whole_words
 from codec_bench.report.result_columns import columns_in
@@ -56,7 +56,7 @@ def summary_table(summary: Summary, *, width: int | None = None) -> Table:
     width = width or get_console().width
     names = summary.metrics
     systems = _Column(Text("system"), [_system_cell(name, entry) for name, entry in summary.systems.items()])
-    columns = [*_beside(summary), *(_metric_column(summary, name) for name in names)]
+    columns = [*_extra_columns(summary), *(_metric_column(summary, name) for name in names)]
     if sum(column.width + _GAP for column in columns) > width - systems.width - 1:
         turned = _turned(summary, names)
         if sum(column.width + _GAP for column in turned) - 1 <= width:
@@ -72,7 +72,7 @@ def summary_notes(summary: Summary, most: int | None = numbers.MOST_NOTES) -> li
         *control_notes(summary),
         *numbers.rows_notes(summary.rows, summary.other_data or ()),
         *numbers.system_notes(summary.systems),
-        *beside_notes(entries),
+        *metric_notes(entries),
         *numbers.draw_notes(entries),
         *numbers.best_notes(entries),
         *numbers.missing_notes(entries),
@@ -90,7 +90,7 @@ def wide_table(heads: Sequence[str], rows: Sequence[Sequence[Any]], width: int) 
         width: columns of the terminal.
     """
     cells = [[_text(value) for value in column] for column in zip(*rows)]
-    columns = [_Column(Text(head), cells[place] if cells else []) for place, head in enumerate(heads)]
+    columns = [_Column(Text(head), cells[position] if cells else []) for position, head in enumerate(heads)]
     return _stacked(columns[0], columns[1:], width)
 
 
@@ -109,26 +109,26 @@ def _stacked(first: _Column, columns: Sequence[_Column], width: int) -> Table:
     count = len(blocks(widths, room))
     # The columns are spread evenly over the blocks, so that the last one is not much narrower than the others.
     even = next((narrow for narrow in range(room + 1) if len(blocks(widths, narrow)) == count), room)
-    made = [_table([first, *(columns[place] for place in block)], wide) for block in blocks(widths, even)]
-    if len(made) == 1:
-        return made[0]
+    tables = [_table([first, *(columns[position] for position in block)], wide) for block in blocks(widths, even)]
+    if len(tables) == 1:
+        return tables[0]
     stack = Table.grid()
-    for table in made:
+    for table in tables:
         stack.add_row(table)
     return stack
 
 
 def blocks(widths: Sequence[int], room: int) -> list[list[int]]:
     """The places of columns of these widths, in as few blocks as fit the room, with at least one column in each."""
-    found: list[list[int]] = [[]]
+    groups: list[list[int]] = [[]]
     used = 0
-    for place, width in enumerate(widths):
-        if found[-1] and used + width > room:
-            found.append([])
+    for position, width in enumerate(widths):
+        if groups[-1] and used + width > room:
+            groups.append([])
             used = 0
-        found[-1].append(place)
+        groups[-1].append(position)
         used += width
-    return found
+    return groups
 
 
 def _system_cell(name: str, entry: SystemSummary) -> Text:
@@ -139,7 +139,7 @@ def _system_cell(name: str, entry: SystemSummary) -> Text:
     return cell
 
 
-def _beside(summary: Summary) -> list[_Column]:
+def _extra_columns(summary: Summary) -> list[_Column]:
     """The columns that are no metrics."""
     return [
         _Column(Text(column.name), [Text(column.cell(system)) for system in summary.systems.values()])
@@ -148,19 +148,19 @@ def _beside(summary: Summary) -> list[_Column]:
 
 
 def _metric_column(summary: Summary, metric: str) -> _Column:
-    found = numbers.entries(summary, metric)
-    factor, unit = numbers.shown_unit(next((e.unit for e in found), ""))
-    places = numbers.decimals(found, factor)
+    measured = numbers.entries(summary, metric)
+    factor, unit = numbers.shown_unit(next((e.unit for e in measured), ""))
+    places = numbers.decimals(measured, factor)
     cells = []
     for system in summary.systems.values():
         entry = system.metrics.get(metric)
         cells.append(_cell(entry, places, factor, system.without_estimate) if entry else Text("–", style="dim"))
-    return _Column(_head(metric, unit, found), cells)
+    return _Column(_head(metric, unit, measured), cells)
 
 
-def _head(metric: str, unit: str, found: Sequence[MetricSummary]) -> Text:
+def _head(metric: str, unit: str, measured: Sequence[MetricSummary]) -> Text:
     name, variant = numbers.split_name(numbers.plain(metric))
-    direction = next((e.higher_is_better for e in found), None)
+    direction = next((e.higher_is_better for e in measured), None)
     head = Text(f"{name} {numbers.ARROWS[direction]}".rstrip())
     below = " ".join(filter(None, (variant, unit)))
     if below:
@@ -168,7 +168,7 @@ def _head(metric: str, unit: str, found: Sequence[MetricSummary]) -> Text:
     return head
 
 
-def _cell(entry: MetricSummary, places: int, factor: float, lost: int) -> Text:
+def _cell(entry: MetricSummary, places: int, factor: float, without_estimate: int) -> Text:
     value = entry.value
     cell = Text(
         ("≈" if numbers.is_alike(entry) else "") + numbers.number(None if value is None else factor * value, places),
@@ -177,9 +177,9 @@ def _cell(entry: MetricSummary, places: int, factor: float, lost: int) -> Text:
     spread = numbers.spread(entry, places, factor)
     if spread:
         cell.append(f" {spread}", style="dim not bold")
-    if entry.failed > lost and entry.n:
+    if entry.failed > without_estimate and entry.n:
         cell.append(f"\n{entry.n:,} of {entry.n + entry.failed:,}", style="yellow not bold")
-    elif entry.failed > lost:
+    elif entry.failed > without_estimate:
         cell.append("\n" + " ".join(entry.missing).replace("_", " "), style="dim not bold")
     if chance := chance_text(entry):
         cell.append(f"\n{chance}", style="dim not bold")
@@ -188,15 +188,15 @@ def _cell(entry: MetricSummary, places: int, factor: float, lost: int) -> Text:
 
 def _turned(summary: Summary, names: Sequence[str]) -> list[_Column]:
     """The same table with a row for each metric, and for each column beside the metrics, and a column for each system."""
-    beside = _beside(summary)
-    heads = [column.head for column in beside]
+    extra_columns = _extra_columns(summary)
+    heads = [column.head for column in extra_columns]
     for metric in names:
-        found = numbers.entries(summary, metric)
-        unit = numbers.shown_unit(next((e.unit for e in found), ""))[1]
-        direction = next((e.higher_is_better for e in found), None)
+        measured = numbers.entries(summary, metric)
+        unit = numbers.shown_unit(next((e.unit for e in measured), ""))[1]
+        direction = next((e.higher_is_better for e in measured), None)
         label = " ".join(filter(None, (numbers.plain(metric), unit, numbers.ARROWS[direction])))
         heads.append(Text(label))
-    by_metric = [column.cells for column in (*beside, *(_metric_column(summary, metric) for metric in names))]
+    by_metric = [column.cells for column in (*extra_columns, *(_metric_column(summary, metric) for metric in names))]
     columns = [_Column(Text("metric"), heads)]
     for position, (name, system) in enumerate(summary.systems.items()):
         head = _system_cell(name, system)
@@ -240,8 +240,8 @@ def failures_table(reasons: Sequence[Failure], systems: int, *, width: int | Non
         )
         rows.append(cells)
     heads = ("metric", "status", "items", "reason", "systems", "for example")
-    columns = [[head, *(cells[place].plain for cells in rows)] for place, head in enumerate(heads)]
-    widths = whole_words(columns, room_for(width or get_console().width, len(heads)), whole=(0, 1, 2))
+    columns = [[head, *(cells[position].plain for cells in rows)] for position, head in enumerate(heads)]
+    widths = whole_words(columns, room_for(width or get_console().width, len(heads)), unbroken=(0, 1, 2))
     if widths is None:
         return listed(heads, rows)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
@@ -272,7 +272,7 @@ def comparison_table(
     rows = [_comparison(c, adjusted) for c in comparisons]
     heads = ["metric", "A", "B", "difference", "95 % interval", "p"]
     heads += [*(["p (Holm)"] if adjusted else []), "detectable", "better : worse : same", "pairs", "units"]
-    columns = [_Column(Text(head), [row[place] for row in rows]) for place, head in enumerate(heads)]
+    columns = [_Column(Text(head), [row[position] for row in rows]) for position, head in enumerate(heads)]
     return _stacked(columns[0], columns[1:], width or get_console().width)
 
 
@@ -284,7 +284,7 @@ def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
     clear = ci is not None and (ci[0] > 0 or ci[1] < 0)
     scaled = lambda value: numbers.number(None if value is None else factor * value, places)  # noqa: E731
     signed = lambda value: numbers.number(None if value is None else factor * value, places, sign=True)  # noqa: E731
-    told = [
+    cells_text = [
         " ".join(filter(None, (numbers.plain(c.metric), unit))),
         scaled(c.value_a),
         scaled(c.value_b),
@@ -297,20 +297,22 @@ def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
         f"{c.pairs:,}" + (f"\n{c.dropped:,} left out" if c.dropped else ""),
         f"{test.units:,}",
     ]
-    cells = list(map(Text, told))
+    cells = list(map(Text, cells_text))
     cells[3].stylize("bold" if clear and not c.barred else "")
     return cells
 
 
 def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
     """What to know beside the numbers of a comparison, one sentence each, with the metrics that it is about."""
-    told: dict[tuple[str, str], list[str]] = {}
+    names_by_note: dict[tuple[str, str], list[str]] = {}
     for c in comparisons:
         if c.test.note:
-            told.setdefault(("*" if c.test.p is not None else "–", c.test.note), []).append(numbers.plain(c.metric))
+            names_by_note.setdefault(("*" if c.test.p is not None else "–", c.test.note), []).append(
+                numbers.plain(c.metric)
+            )
     return [
         f"{mark} {note}" if len(names) == len(comparisons) else f"{mark} {note} ({', '.join(names)})"
-        for (mark, note), names in told.items()
+        for (mark, note), names in names_by_note.items()
     ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from codec_bench.report.chance_level import beside_notes, chance_text
+from codec_bench.report.chance_level import chance_text, metric_notes
 from codec_bench.stats.chance_level import policies
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import CountingFailures, MetricSummary
@@ -71,7 +71,7 @@ def test_win_rate_and_position_bias_have_intervals(tmp_path, rng):
     assert found["position_bias"]["ci95"] == pytest.approx([within.low, within.high])
     low, high = found["win_rate"]["ci95"]
     assert 0 < low < found["win_rate"]["value"] < high < 1
-    wins, level = beside_notes(
+    wins, level = metric_notes(
         [
             (system, name, MetricSummary.from_dict(held))
             for system, name, held in [("m", "rating[air-bench-chat]", {"compared": found, "unit": ""})]
@@ -89,7 +89,7 @@ def test_the_rule_of_the_toolkit_stands_beside_both_others(tmp_path):
         found = entry["policies"]
         assert (found["left_out"], found["as_wrong"]) == (1 / 2, pytest.approx(1 / 3))
         assert found["official"] == {"toolkit": "AudioBench", "counts": counts, "value": pytest.approx(expected)}
-        (said,) = beside_notes(
+        (said,) = metric_notes(
             [(system, name, MetricSummary.from_dict(held)) for system, name, held in [("m", "accuracy[choice]", entry)]]
         )
         assert said.startswith("m with failures left out and as wrong: accuracy[choice] 0.500 and 0.333; ")
@@ -98,7 +98,7 @@ def test_the_rule_of_the_toolkit_stands_beside_both_others(tmp_path):
         )
     same = policies(0.5, CountingFailures(0.5, 2), failures).as_dict()
     assert (
-        beside_notes(
+        metric_notes(
             [
                 (system, name, MetricSummary.from_dict(held))
                 for system, name, held in [("m", "x", {"policies": same, "unit": "", "value": 0.5, "ci95": None})]

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from codec_bench.report.export_facts import parts_taken
+from codec_bench.report.export_facts import describe_parts
 from codec_bench.report.numbers import rows_notes
 from codec_bench.report.paper import summary_markdown
 from codec_bench.report.table import summary_notes
@@ -61,9 +61,9 @@ def test_a_part_of_the_questions_is_told_with_the_reason(tmp_path, about, why, s
     assert rows_notes(summary.rows) == told and summary_notes(summary)[: len(told)] == told
     assert (said or "no such words") in summary_markdown(summary).replace("\\", "") or not said
     assert (
-        (said.partition(":")[0] in parts_taken(run)) is (why == "data")
+        (said.partition(":")[0] in describe_parts(run)) is (why == "data")
         if said
-        else parts_taken(run) in ([], ["limited to 10 items"])
+        else describe_parts(run) in ([], ["limited to 10 items"])
     )
 
 
@@ -81,7 +81,7 @@ def test_other_columns_and_other_questions_than_the_definitions_are_told(tmp_pat
     summary = summarise(run)
     assert (summary.other_data or []) == other and Summary.from_dict(summary.as_dict()) == summary
     said = [f"other data than the definition's: {', '.join(other)}"] if other else []
-    assert summary_notes(summary)[: len(said)] == said and [one for one in other if one in parts_taken(run)] == other
+    assert summary_notes(summary)[: len(said)] == said and [one for one in other if one in describe_parts(run)] == other
     assert all(one in summary_markdown(summary).replace("\\", "") for one in said)
 
 

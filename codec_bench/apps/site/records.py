@@ -27,7 +27,7 @@ from codec_bench.benchmark.identity import other_than_defined
 from codec_bench.errors import UserError, beginning
 from codec_bench.report import numbers
 from codec_bench.report.controls.rows import control_notes
-from codec_bench.report.page.chosen_samples import worth_hearing
+from codec_bench.report.page.chosen_samples import select_examples
 from codec_bench.report.page.columns import Column, states_of
 from codec_bench.report.page.exchanges import published_rows
 from codec_bench.report.page.sound import choose_clips
@@ -390,7 +390,7 @@ def _keep_sound(
 
     columns = {Column(name, facts["protocol"], ""): facts for name, facts in scores.metrics.items()}
     with np.errstate(divide="ignore", invalid="ignore"):
-        order = worth_hearing(scores.above / scores.below, columns, len(ids))
+        order = select_examples(scores.above / scores.below, columns, len(ids))
     clips = choose_clips(order, sounds, int(audio_mb * 1e6 * 4 / 3))  # `choose_clips` counts base64
     by_item: dict[int, dict[int, str]] = {}
     for clip in clips:

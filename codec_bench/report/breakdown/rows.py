@@ -49,12 +49,12 @@ class Breakdown:
     """The results of one metric by the values of one column.
 
     Args:
-        rows: one for each value, `MOST_ROWS` at most. left_out: how many values have no row.
+        rows: one for each value, `MOST_ROWS` at most. hidden_rows: how many values have no row.
         notes: what to know of the intervals; one sentence each.
     """
 
     rows: Sequence[Row]
-    left_out: int
+    hidden_rows: int
     notes: Sequence[str]
 
 
@@ -86,12 +86,12 @@ def break_down(column: str, entries: Sequence[MetricSummary | None], factor: flo
         entries: of the summary, one for each system; None for a system without the metric.
         factor: to the unit in which values are shown.
     """
-    found = [subsets_of(entry).get(column, {}) for entry in entries]
-    names = list(dict.fromkeys(name for of_system in found for name in of_system))
-    places = numbers.decimals([row for of_system in found for row in of_system.values()], factor)
+    of_systems = [subsets_of(entry).get(column, {}) for entry in entries]
+    names = list(dict.fromkeys(name for of_system in of_systems for name in of_system))
+    places = numbers.decimals([row for of_system in of_systems for row in of_system.values()], factor)
     rows = []
     for name in names[:MOST_ROWS]:
-        cells = [None if name not in of_system else _cell(of_system[name], places, factor) for of_system in found]
+        cells = [None if name not in of_system else _cell(of_system[name], places, factor) for of_system in of_systems]
         samples = max(cell.n + cell.failed for cell in cells if cell is not None)
         rows.append(Row(shown_name(name), samples, cells))
     return Breakdown(rows, len(names) - len(rows), _notes(rows))
@@ -109,13 +109,13 @@ def _cell(entry: Subset, places: int, factor: float) -> Cell:
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:
-    told: dict[tuple[bool, str], dict[str, None]] = {}
+    names_by_note: dict[tuple[bool, str], dict[str, None]] = {}
     for row in rows:
         for cell in row.cells:
             if cell is not None and cell.note and cell.n:
-                told.setdefault((not cell.spread, cell.note), {})[row.name] = None
+                names_by_note.setdefault((not cell.spread, cell.note), {})[row.name] = None
     sentences = []
-    for (without, note), names in told.items():
+    for (without, note), names in names_by_note.items():
         about = "" if len(names) == len(rows) else f" ({first_of(list(names), _MOST_NAMED)})"
         sentences.append(f"interval missing{about}: {note}" if without else f"* interval{about}: {note}")
     return sentences
@@ -158,8 +158,12 @@ def terminal_tables(summary: Summary) -> Iterator[TextTable]:
             facts = next(entry for entry in of_metric if entry is not None)
             factor, unit = numbers.shown_unit(facts.unit)
             title = " ".join(filter(None, (metric, unit and f"({unit})", numbers.ARROWS[facts.higher_is_better])))
-            found = break_down(column, of_metric, factor)
-            more = [f"{found.left_out:,} more values of this column are in summary.json"] if found.left_out else []
+            breakdown = break_down(column, of_metric, factor)
+            more = (
+                [f"{breakdown.hidden_rows:,} more values of this column are in summary.json"]
+                if breakdown.hidden_rows
+                else []
+            )
             yield TextTable(
                 title=numbers.plain(f"{title} by {column}"),
                 heads=[
@@ -167,8 +171,8 @@ def terminal_tables(summary: Summary) -> Iterator[TextTable]:
                     "samples",
                     *(numbers.plain(numbers.marked(name, held)) for name, held in systems.items()),
                 ],
-                rows=[[row.name, f"{row.samples:,}", *map(_written, row.cells)] for row in found.rows],
-                notes=[*found.notes, *more],
+                rows=[[row.name, f"{row.samples:,}", *map(_written, row.cells)] for row in breakdown.rows],
+                notes=[*breakdown.notes, *more],
             )
 
 

@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
     control: str
     metric: str
-    given: str
+    uncontrolled: str
     value: str
     beyond: str
     interval: str
@@ -88,16 +88,16 @@ def _sentence(one: Controlled) -> str:
         return f"{one.metric}: what there is {against} is not known: {one.note or 'no item has a value in both'}"
     places = _places(one)
     size = f"{number(_signed(one), places, sign=True)}"
-    lost = f"; {one.dropped:,} items lack a value in one of the two" if one.dropped else ""
+    dropped = f"; {one.dropped:,} items lack a value in one of the two" if one.dropped else ""
     if one.shows is False and one.ci95 is None:
-        return f"{one.metric}: nothing {against} was found: the two are equal over {one.n:,} items{lost}"
+        return f"{one.metric}: nothing {against} was found: the two are equal over {one.n:,} items{dropped}"
     if one.shows is None:
-        return f"{one.metric}: {size} {against}, without an interval: {one.note}{lost}"
+        return f"{one.metric}: {size} {against}, without an interval: {one.note}{dropped}"
     ends = " to ".join(number(end, places) for end in _ends(one))
     if one.shows:
-        return f"{one.metric}: {size} {against} (95 % {ends}, {one.n:,} items){lost}"
+        return f"{one.metric}: {size} {against} (95 % {ends}, {one.n:,} items){dropped}"
     least = f"; data like these show a difference of {number(one.detectable, places)}" if one.detectable else ""
-    return f"{one.metric}: nothing {against} was found: the difference is {size} (95 % {ends}, {one.n:,} items){least}{lost}"
+    return f"{one.metric}: nothing {against} was found: the difference is {size} (95 % {ends}, {one.n:,} items){least}{dropped}"
 
 
 def _against(one: Controlled) -> str:

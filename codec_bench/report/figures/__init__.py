@@ -68,10 +68,10 @@ def write_figures(
     runs = [runs] if isinstance(runs, Run) else list(runs)
     if not runs:
         raise UserError("there is no run to draw", hint="name at least one run folder")
-    found = plots_of(runs, summaries or [summarise(run, by) for run in runs])
+    plots = plots_of(runs, summaries or [summarise(run, by) for run in runs])
     target = Path(folder)
     files: list[Path] = []
     drawing = Drawing()
-    for plot in found:
+    for plot in plots:
         files += drawing.write(partial(figure_of, plot), target, plot.stem, plot.heads, plot.rows)
     return Figures(target, tuple(files), tuple(drawing.notes))

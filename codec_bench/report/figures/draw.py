@@ -87,27 +87,32 @@ class Drawing:
         return settings
 
     def write(
-        self, made: Callable[[], Figure], folder: Path, stem: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]
+        self,
+        draw_figure: Callable[[], Figure],
+        folder: Path,
+        stem: str,
+        heads: Sequence[str],
+        rows: Iterable[Sequence[Any]],
     ) -> list[Path]:
         """Makes a figure in the style of this package, and writes it as SVG and PDF, and what it shows as CSV.
 
         Args:
-            made: makes it. folder: where the files go; it is made if it does not exist. stem: of their names.
+            draw_figure: makes it. folder: where the files go; it is made if it does not exist. stem: of their names.
             heads: the names of the columns of the CSV. rows: its rows.
 
         Raises:
             UserError: the folder cannot be written.
         """
         svg, pdf, table = files = [folder / f"{stem}.{form}" for form in ("svg", "pdf", "csv")]
-        with _written(folder), self.styled(), warnings.catch_warnings(record=True) as said:
+        with _written(folder), self.styled(), warnings.catch_warnings(record=True) as font_warnings:
             warnings.simplefilter("always")
             folder.mkdir(parents=True, exist_ok=True)
-            figure = made()
+            figure = draw_figure()
             for file, undated in ((svg, {"Date": None}), (pdf, {"CreationDate": None})):
                 figure.savefig(file, format=file.suffix[1:], metadata=undated, bbox_inches="tight", pad_inches=0.04)
             with table.open("w", newline="", encoding="utf-8") as out:
                 write_csv(out, heads, rows)
-        if any("missing from font" in str(warning.message) for warning in said):
+        if any("missing from font" in str(warning.message) for warning in font_warnings):
             note = "some letters are in no font that was found, and are drawn as boxes; install a font that has them, such as Noto Sans CJK"
             self.notes = [note]
         return files
@@ -140,8 +145,8 @@ def figure_of(plot: Plot) -> Figure:
 def _draw_rows(axes: Axes, plot: Plot) -> None:
     """A row for each value, under the name of its group if there are groups."""
     at, ticks, names = 0, [], []
-    for place, point in enumerate(plot.points):
-        if point.group and (not place or point.group != plot.points[place - 1].group):
+    for index, point in enumerate(plot.points):
+        if point.group and (not index or point.group != plot.points[index - 1].group):
             axes.text(
                 -0.02, at, point.group, transform=axes.get_yaxis_transform(), ha="right", va="center", weight="bold"
             )
@@ -268,9 +273,9 @@ def _footnote(axes: Axes, plot: Plot) -> None:
 
 def _footnotes(plot: Plot) -> Iterator[str]:
     counts = [point.n for point in plot.points]
-    few = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
+    sizes = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
     drawn = [point for point in plot.points if point.ends is not None]
-    yield f"Bars: 95 % intervals. n = {few} samples." if drawn else f"n = {few} samples; the intervals are unknown."
+    yield f"Bars: 95 % intervals. n = {sizes} samples." if drawn else f"n = {sizes} samples; the intervals are unknown."
     for note in dict.fromkeys(point.note for point in drawn if point.note):
         about = [shortened(point.label) for point in drawn if point.note == note]
         named = "All intervals" if len(about) == len(drawn) else f"Interval of {first_of(about, 3)}"
@@ -279,10 +284,10 @@ def _footnotes(plot: Plot) -> Iterator[str]:
         yield f"No bar: {next(point.note for point in plot.points if point.ends is None)}"
     elif not drawn:
         yield plot.points[0].note
-    for doubt in plot.doubts:
-        yield wrapped(doubt, 110)
-    if plot.left_out:
-        yield f"{plot.left_out:,} more rows are in {plot.stem}.csv."
+    for remark in plot.doubts:
+        yield wrapped(remark, 110)
+    if plot.excluded:
+        yield f"{plot.excluded:,} more rows are in {plot.stem}.csv."
 
 
 def _legend(axes: Axes, by_family: dict[tuple[str, int], list[Point]], unnamed: Sequence[Point]) -> None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 48
 _SIDES = {1: ("left", "bottom"), 0: ("center", "center"), -1: ("right", "top")}
-_BESIDE = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
-_ALONG = tuple((share, side) for share in (0.01, 0.99, 0.3, 0.6) for side in (1, -1))
+_OFFSETS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
+_ALONG = tuple((share, direction) for share in (0.01, 0.99, 0.3, 0.6) for direction in (1, -1))
 
 
 def shortened(name: str) -> str:
@@ -32,7 +32,7 @@ def name_points(axes: Axes, rated: Sequence[Point], level: Sequence[Point]) -> l
     figure.draw_without_rendering()
     renderer, room, half = figure.canvas.get_renderer(), axes.get_window_extent(), 4 * figure.dpi / 72
     dots = axes.transData.transform([(point.at_kbps, point.value) for point in rated])
-    taken = [Bbox.from_extents(x - half, y - half, x + half, y + half) for x, y in dots]
+    occupied = [Bbox.from_extents(x - half, y - half, x + half, y + half) for x, y in dots]
     # A bar is a collection of one line.
     curves: list[tuple[Any, Any]] = [(line, line.get_path()) for line in axes.lines]
     curves += [(bar, path) for bar in axes.collections for path in bar.get_paths()]
@@ -41,22 +41,24 @@ def name_points(axes: Axes, rated: Sequence[Point], level: Sequence[Point]) -> l
     def has_room(label: Any) -> bool:
         box = label.get_window_extent(renderer)
         inside = room.x0 <= box.x0 and box.x1 <= room.x1 and room.y0 <= box.y0 and box.y1 <= room.y1
-        free = inside and not box.count_overlaps(taken) and not any(p.intersects_bbox(box, filled=False) for p in paths)
+        free = (
+            inside and not box.count_overlaps(occupied) and not any(p.intersects_bbox(box, filled=False) for p in paths)
+        )
         if free:
-            taken.append(box)
+            occupied.append(box)
         else:
             label.remove()
         return free
 
     candidates = [
         *((point, _along(axes, point)) for point in level),
-        *((point, _beside(axes, point)) for point in rated),
+        *((point, _label_positions(axes, point)) for point in rated),
     ]
     return [point for point, labels in candidates if not any(map(has_room, labels))]
 
 
-def _beside(axes: Axes, point: Point) -> Iterator[Any]:
-    for x, y in _BESIDE:
+def _label_positions(axes: Axes, point: Point) -> Iterator[Any]:
+    for x, y in _OFFSETS:
         yield axes.annotate(
             shortened(point.label), (point.at_kbps, point.value), xytext=(5 * x, 5 * y), textcoords="offset points",
             ha=_SIDES[x][0], va=_SIDES[y][1], fontsize=7,

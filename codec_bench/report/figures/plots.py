@@ -65,7 +65,7 @@ class Plot:
         stem: the name of its files.
         measure: what the axis of values says. column: whose values form groups, or "".
         doubts: what the checks of its systems found, one sentence each.
-        points: what is drawn. left_out: how many points are in the table alone.
+        points: what is drawn. excluded: how many points are in the table alone.
         heads, rows: its table.
     """
 
@@ -76,29 +76,29 @@ class Plot:
     heads: Sequence[str]
     rows: Sequence[Sequence[Any]]
     column: str = ""
-    left_out: int = 0
+    excluded: int = 0
     doubts: Sequence[str] = ()
 
 
 def plots_of(runs: Sequence[Run], summaries: Sequence[Summary]) -> list[Plot]:
     """All plots of some runs: by metric in the order of the runs, and then where the time went."""
-    side = _SideBySide(runs, summaries)
+    tables = _SideBySide(runs, summaries)
     stems = Stems()
     plots = []
-    for column, facts in side.columns.items():
+    for column, facts in tables.columns.items():
         metric = _Metric(column, facts)
-        points = list(side.points(metric))
+        points = list(tables.points(metric))
         if not points:
             continue
         if column.metric != "bitrate" and any(point.rate_kbps for point in points):
-            plots.append(_plot("rate", stems.of("rate", column.metric), metric, points, side.rows(metric)))
-        plots.append(_plot("systems", stems.of("systems", column.metric), metric, points, side.rows(metric)))
-        for by in side.broken_down_by(column):
-            grouped = list(side.points(metric, by))
+            plots.append(_plot("rate", stems.of("rate", column.metric), metric, points, tables.rows(metric)))
+        plots.append(_plot("systems", stems.of("systems", column.metric), metric, points, tables.rows(metric)))
+        for by in tables.broken_down_by(column):
+            grouped = list(tables.points(metric, by))
             stem = stems.of("by", by, column.metric)
-            plots.append(_plot("groups", stem, metric, grouped, side.rows(metric, by), by))
-    plots = [replace(plot, doubts=side.doubts({point.label for point in plot.points})) for plot in plots]
-    return [*plots, *(plot for run, name in zip(runs, side.names) if (plot := _time(run, stems.of("time", name))))]
+            plots.append(_plot("groups", stem, metric, grouped, tables.rows(metric, by), by))
+    plots = [replace(plot, doubts=tables.doubts({point.label for point in plot.points})) for plot in plots]
+    return [*plots, *(plot for run, name in zip(runs, tables.names) if (plot := _time(run, stems.of("time", name))))]
 
 
 def _plot(
@@ -148,30 +148,35 @@ class _SideBySide:
     """The systems of all runs with their results."""
 
     def __init__(self, runs: Sequence[Run], summaries: Sequence[Summary]) -> None:
-        side = side_by_side(runs, summaries)
-        self.names, self.columns, self._systems, self._entries = side.names, side.columns, side.systems, side.entries
-        self._held = [summaries[system.run].systems.get(system.name, SystemSummary()) for system in side.systems]
-        self._rates = [metrics_of(summaries, system).get(BITRATE) for system in side.systems]
-        self._families = side.families()
-        self._places = {column: place for place, column in enumerate(side.columns)}
+        tables = side_by_side(runs, summaries)
+        self.names, self.columns, self._systems, self._entries = (
+            tables.names,
+            tables.columns,
+            tables.systems,
+            tables.entries,
+        )
+        self._held = [summaries[system.run].systems.get(system.name, SystemSummary()) for system in tables.systems]
+        self._rates = [metrics_of(summaries, system).get(BITRATE) for system in tables.systems]
+        self._families = tables.families()
+        self._places = {column: index for index, column in enumerate(tables.columns)}
 
     def _measured(self, column: Column) -> list[tuple[int, System, MetricSummary]]:
         """The systems that have results of a column, with their places."""
-        found = (
+        measured = (
             (s, system, row[self._places[column]]) for s, (system, row) in enumerate(zip(self._systems, self._entries))
         )
-        return [(s, system, entry) for s, system, entry in found if entry is not None]
+        return [(s, system, entry) for s, system, entry in measured if entry is not None]
 
     def doubts(self, labels: Collection[str]) -> list[str]:
         """What the checks found of the systems with these labels; one sentence for each system."""
-        found = ((numbers.plain(s.label), numbers.doubts_text(held)) for s, held in zip(self._systems, self._held))
-        return [f"{label}: {text}" for label, text in found if text and label in labels]
+        by_system = ((numbers.plain(s.label), numbers.doubts_text(held)) for s, held in zip(self._systems, self._held))
+        return [f"{label}: {text}" for label, text in by_system if text and label in labels]
 
     def broken_down_by(self, column: Column) -> list[str]:
         return broken_down_by([entry for _, _, entry in self._measured(column)])
 
-    def _rate_kbps(self, place: int, system: System) -> tuple[float | None, Ends]:
-        entry = self._rates[place]
+    def _rate_kbps(self, column: int, system: System) -> tuple[float | None, Ends]:
+        entry = self._rates[column]
         if entry is None or system.name == numbers.UNPROCESSED or not entry.value or entry.value <= 0:
             return None, None
         return _scaled(entry, 1e-3)
@@ -180,37 +185,37 @@ class _SideBySide:
         """The results as (value of the column, place, system, entry), value by value; without a column, of all samples."""
         entries = self._measured(metric.column)
         if not by:
-            yield from (("", place, system, entry) for place, system, entry in entries)
+            yield from (("", column, system, entry) for column, system, entry in entries)
             return
         groups = dict.fromkeys(name for _, _, entry in entries for name in subsets_of(entry).get(by, ()))
         for name in groups:
-            for place, system, entry in entries:
+            for column, system, entry in entries:
                 held = subsets_of(entry).get(by, {}).get(name)
                 if held is not None:
                     judged = entry.judging.tested if entry.judging else None
-                    yield name, place, system, replace(held, note=together(held.note, judged))
+                    yield name, column, system, replace(held, note=together(held.note, judged))
 
     def points(self, metric: _Metric, by: str = "") -> Iterator[Point]:
         """The values that there are."""
-        for group, place, system, entry in self._results(metric, by):
+        for group, column, system, entry in self._results(metric, by):
             value, ends = metric.scaled(entry)
             if value is not None:
-                rate, _ = self._rate_kbps(place, system)
+                rate, _ = self._rate_kbps(column, system)
                 label, note = numbers.plain(system.label), entry.note or ""
                 name = shown_name(group) if by else ""
-                yield Point(label, self._families[place], rate, value, ends, note, entry.n, name)
+                yield Point(label, self._families[column], rate, value, ends, note, entry.n, name)
 
     def rows(self, metric: _Metric, by: str = "") -> Iterator[list[Any]]:
         """The rows of the CSV, also of systems without a value."""
         higher = metric.facts.get("higher_is_better")
         better = None if higher is None else str(higher).lower()
-        for group, place, system, entry in self._results(metric, by):
+        for group, column, system, entry in self._results(metric, by):
             value, ends = metric.scaled(entry)
-            rate, rate_ends = self._rate_kbps(place, system)
+            rate, rate_ends = self._rate_kbps(column, system)
             yield [
-                *([group] if by else []), system.label.removesuffix(numbers.SUSPECT), self._families[place][0], self.names[system.run], rate, *(rate_ends or (None, None)), value,
+                *([group] if by else []), system.label.removesuffix(numbers.SUSPECT), self._families[column][0], self.names[system.run], rate, *(rate_ends or (None, None)), value,
                 *(ends or (None, None)), entry.note, entry.n, entry.failed, metric.column.metric, metric.unit, better,
-                metric.column.protocol, metric.column.data, numbers.doubts_text(self._held[place]),
+                metric.column.protocol, metric.column.data, numbers.doubts_text(self._held[column]),
             ]  # fmt: skip
 
 
@@ -234,14 +239,14 @@ class Stems:
     """Names of files: short, safe everywhere, and each only once."""
 
     def __init__(self) -> None:
-        self._taken: set[str] = set()
+        self._used: set[str] = set()
 
     def of(self, *parts: str) -> str:
         """A name from its parts."""
-        base = "-".join(filter(None, (_SLUG.sub("-", part.lower()).strip("-.") for part in parts)))[:80].rstrip("-.")
+        base = "-".join(filter(None, (_SLUG.sub("-", word.lower()).strip("-.") for word in parts)))[:80].rstrip("-.")
         name, count = base, 1
-        while name in self._taken:
+        while name in self._used:
             count += 1
             name = f"{base}-{count}"
-        self._taken.add(name)
+        self._used.add(name)
         return name

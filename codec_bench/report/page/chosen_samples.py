@@ -33,7 +33,7 @@ def _worst_first(values: np.ndarray, columns: Mapping[Column, Mapping[str, Any]]
                 yield int(order[rank])
 
 
-def worth_hearing(values: np.ndarray, columns: Mapping[Column, Any], count: int) -> Iterator[int]:
+def select_examples(values: np.ndarray, columns: Mapping[Column, Any], count: int) -> Iterator[int]:
     """Samples whose sound is taken first: worst and random ones in turn, each once."""
     spread = list(range(count))
     random.Random(0).shuffle(spread)
@@ -51,7 +51,7 @@ def choose_rows(
     columns: Mapping[Column, Mapping[str, Any]],
     summaries: Sequence[Summary],
     systems: Sequence[System],
-    heard: Mapping[int, None],
+    played: Mapping[int, None],
     item_trouble: Iterable[tuple[int, int, str, str | None, Sequence[str]]],
     count: int,
     limit: int,
@@ -62,7 +62,7 @@ def choose_rows(
     """
     if count <= limit:
         return list(range(count))
-    chosen = dict(heard)
+    chosen = dict(played)
     broken = [sample for _, sample, status, _, _ in item_trouble if status != "ok"]
     for s, system in enumerate(systems):
         for c, (name, _, _) in enumerate(columns):
@@ -71,7 +71,7 @@ def choose_rows(
                 broken += np.flatnonzero(np.isnan(values[s, c])).tolist()
     for share, source in ((0.4, broken), (0.8, _worst_first(values, columns)), (1.0, _shuffled(count))):
         for sample in source:
-            if len(chosen) >= max(share * limit, len(heard)):
+            if len(chosen) >= max(share * limit, len(played)):
                 break
             chosen.setdefault(sample)
     return sorted(chosen)

@@ -20,10 +20,10 @@ import numpy as np
 from codec_bench.errors import beginning
 from codec_bench.messages import Diagnostic
 from codec_bench.report import numbers
-from codec_bench.report.page.chosen_samples import choose_rows, worth_hearing
+from codec_bench.report.page.chosen_samples import choose_rows, select_examples
 from codec_bench.report.page.column_heads import column_heads, stand_together
 from codec_bench.report.page.columns import Column, System, Tables, side_by_side
-from codec_bench.report.page.exchanges import asked_aloud, collect_exchanges
+from codec_bench.report.page.exchanges import collect_exchanges, spoken_questions
 from codec_bench.report.page.sound import choose_clips
 from codec_bench.report.page.template_values import reason, reasons, written
 from codec_bench.stats.packing import KEY as EMBEDDINGS
@@ -71,9 +71,13 @@ class _Grid:
         """Every value, as an array `(systems, columns, samples)` over `count` samples."""
         values = np.full((len(self.systems), len(self.column_of), count), np.nan, dtype=np.float32)
         for s, system in enumerate(self.systems):
-            run, place = self.runs[system.run], self.places[system.run]
+            run, position_of = self.runs[system.run], self.places[system.run]
             # The numbers have gaps: a question that was not asked yet is not in the record.
-            to_sample = {number: place[id] for number, id in run.query("SELECT number, id FROM samples") if id in place}
+            to_sample = {
+                number: position_of[id]
+                for number, id in run.query("SELECT number, id FROM samples")
+                if id in position_of
+            }
             for name in run.metrics:
                 rows, numerators, denominators, _, _ = run.columns(system.name, name)
                 if not rows:
@@ -90,14 +94,14 @@ class _Grid:
         missing: list[list[Any]] = []
         details: list[list[Any]] = []
         for s, system in enumerate(self.systems):
-            shown = [id for id, place in self.places[system.run].items() if place in position]
+            shown = [id for id, shown_position in self.places[system.run].items() if shown_position in position]
             for score in self.runs[system.run].scores(system.name, samples=shown):
-                place = position[self.places[system.run][score.id]]
+                shown_position = position[self.places[system.run][score.id]]
                 column = self.column(system, score.metric)
                 if score.status != "ok":
-                    missing.append([s, place, column, score.status, score.reason])
+                    missing.append([s, shown_position, column, score.status, score.reason])
                 if score.detail:
-                    details.append([s, place, column, _detail(score.detail)])
+                    details.append([s, shown_position, column, _detail(score.detail)])
         return missing, details
 
 
@@ -121,19 +125,19 @@ def collect(
     grid = _Grid(runs, systems, {column: n for n, column in enumerate(columns)}, sets, tables.protocols, places)
     values = grid.values(len(samples))
     estimates = _estimates(runs, systems, places)
-    asked = {place[id] for run, place in zip(runs, places) for id in asked_aloud(run)}
+    spoken = {index[id] for run, index in zip(runs, places) for id in spoken_questions(run)}
 
     def sounds(sample: int) -> list[tuple[int, Path]]:
         # A question is of interest by itself, since its answer may be text. A reference alone is not.
-        wanted = sample in estimates or sample in asked
-        reference = _reference(runs, places, samples[sample].id, sample) if wanted else None
+        is_needed = sample in estimates or sample in spoken
+        reference = _reference(runs, places, samples[sample].id, sample) if is_needed else None
         return [*([(-1, reference)] if reference else []), *estimates.get(sample, [])]
 
-    clips = choose_clips(worth_hearing(values, columns, len(samples)), sounds, audio_bytes)
+    clips = choose_clips(select_examples(values, columns, len(samples)), sounds, audio_bytes)
     finished, item_trouble = _items(runs, systems, places)
-    heard = dict.fromkeys(clip.sample for clip in clips)
+    played = dict.fromkeys(clip.sample for clip in clips)
     chosen = choose_rows(
-        values, columns, summaries, systems, heard, item_trouble, len(samples), max_rows // max(1, len(systems))
+        values, columns, summaries, systems, played, item_trouble, len(samples), max_rows // max(1, len(systems))
     )
     position = {sample: n for n, sample in enumerate(chosen)}
     heads = column_heads(columns, tables.entries)
@@ -143,7 +147,7 @@ def collect(
     missing, data["details"] = grid.scores(position)
     data |= _trouble(item_trouble, missing, position)
     data["exchanges"] = collect_exchanges(runs, systems, places, position)
-    linked = [(sample, *sound) for sample in chosen if sample not in heard for sound in sounds(sample)]
+    linked = [(sample, *sound) for sample in chosen if sample not in played for sound in sounds(sample)]
     data["kept"] = [
         [position[sample], system, _link(path, folder)] for sample, system, path in linked if path.is_file()
     ]
@@ -172,7 +176,7 @@ def _trouble(
         items: the items with a status or notes to tell. scores: the rows of scores without a value. position: of the
             samples on the page.
     """
-    lost = {
+    without_estimate = {
         (system, position[sample]): [system, position[sample], -1, status, reason]
         for system, sample, status, reason, _ in items
         if status != "ok" and sample in position
@@ -180,7 +184,10 @@ def _trouble(
     notes = [
         [system, position[sample], list(notes)] for system, sample, _, _, notes in items if notes and sample in position
     ]
-    return {"missing": [*lost.values(), *(row for row in scores if (row[0], row[1]) not in lost)], "notes": notes}
+    return {
+        "missing": [*without_estimate.values(), *(row for row in scores if (row[0], row[1]) not in without_estimate)],
+        "notes": notes,
+    }
 
 
 def _benchmark(run: Run) -> str | None:
@@ -202,13 +209,13 @@ def _samples(
     for run, benchmark in zip(runs, benchmarks):
         places.append({})
         for sample in run.samples():
-            place = known.setdefault((benchmark, sample.id, sample.text), len(samples))
-            if place == len(samples):
+            position = known.setdefault((benchmark, sample.id, sample.text), len(samples))
+            if position == len(samples):
                 samples.append(sample)
                 origins.append(benchmark or "" if several else "")
-            elif samples[place].duration_s is None:
-                samples[place] = sample
-            places[-1][sample.id] = place
+            elif samples[position].duration_s is None:
+                samples[position] = sample
+            places[-1][sample.id] = position
     return samples, places, origins
 
 
@@ -232,18 +239,18 @@ def _estimates(
     runs: Sequence[Run], systems: Sequence[System], places: Sequence[Mapping[str, int]]
 ) -> dict[int, list[tuple[int, Path]]]:
     """The estimates whose audio was kept, as (system, file), by sample."""
-    kept: dict[int, list[tuple[int, Path]]] = {}
+    estimates: dict[int, list[tuple[int, Path]]] = {}
     for s, system in enumerate(systems):
         for item in runs[system.run].items(system.name):
             if item.audio is not None:
-                kept.setdefault(places[system.run][item.id], []).append((s, item.audio))
-    return kept
+                estimates.setdefault(places[system.run][item.id], []).append((s, item.audio))
+    return estimates
 
 
 def _reference(runs: Sequence[Run], places: Sequence[Mapping[str, int]], id: str, sample: int) -> Path | None:
     """The reference audio of a sample, from the first run that has it."""
-    found = (run.reference_audio(id) for run, place in zip(runs, places) if place.get(id) == sample)
-    return next((path for path in found if path is not None), None)
+    references = (run.reference_audio(id) for run, position_of in zip(runs, places) if position_of.get(id) == sample)
+    return next((path for path in references if path is not None), None)
 
 
 def _data(
@@ -270,7 +277,7 @@ def _data(
             }
             for system, (_, family) in zip(tables.systems, families)
         ],
-        "families": list(dict.fromkeys(name for name, place in families if place >= 0)),
+        "families": list(dict.fromkeys(name for name, rank in families if rank >= 0)),
         "summary": [
             [
                 # Value and interval are rounded alike: an interval of no width stays at its value.
@@ -307,18 +314,18 @@ def _short(value: float | None, digits: int) -> float | None:
 
 def _detail(detail: Mapping[str, Any]) -> dict[str, Any]:
     """The details of a score that the page shows: texts, lists of words and numbers, cut to a length; no embeddings."""
-    kept: dict[str, Any] = {}
+    shortened: dict[str, Any] = {}
     entries = [entry for entry in detail.items() if entry[0] != EMBEDDINGS]
     for key, value in entries[:_DETAIL_ENTRIES]:
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             value = " ".join(value)
         if isinstance(value, str):
-            kept[str(key)] = beginning(value, _TEXT_CHARACTERS)
+            shortened[str(key)] = beginning(value, _TEXT_CHARACTERS)
         elif isinstance(value, int | float) and np.isfinite(value):
-            kept[str(key)] = value if isinstance(value, int) else _short(value, 5)
+            shortened[str(key)] = value if isinstance(value, int) else _short(value, 5)
     if len(entries) > _DETAIL_ENTRIES:
-        kept["further entries in the record"] = len(entries) - _DETAIL_ENTRIES
-    return kept
+        shortened["further entries in the record"] = len(entries) - _DETAIL_ENTRIES
+    return shortened
 
 
 def _link(path: Path, folder: Path) -> str | None:

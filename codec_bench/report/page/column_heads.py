@@ -56,9 +56,9 @@ def stand_together(tables: Tables, places: Sequence[Mapping[str, int]]) -> list[
             run = tables.runs[system.run]
             numbers_of = run.query("SELECT number, id FROM samples")
             recorded[system.run] = Recorded(run), {number: places[system.run][id] for number, id in numbers_of}
-        record, place = recorded[system.run]
-        found = parts_of(record, system.name, metric)
-        return replace(found, numbers=[place[number] for number in found.numbers])
+        record, position_of = recorded[system.run]
+        parts_in_run = parts_of(record, system.name, metric)
+        return replace(parts_in_run, numbers=[position_of[number] for number in parts_in_run.numbers])
 
     for c, (column, facts) in enumerate(tables.columns.items()):
         higher = facts.get("higher_is_better")

@@ -107,12 +107,12 @@ def states_of(run: Run, summary: Summary) -> dict[str, str]:
     """What the service of each metric's judge called the models that gave the verdicts; empty for what has no judge or
     a silent one.
     """
-    told = {}
+    names = {}
     for name in run.metrics:
         entries = (system.metrics.get(name) for system in summary.systems.values())
         states = sorted({state for one in entries if one is not None and one.judging for state in one.judging.served})
-        told[name] = " and ".join(states)
-    return told
+        names[name] = " and ".join(states)
+    return names
 
 
 def metrics_of(summaries: Sequence[Summary], system: System) -> Mapping[str, MetricSummary]:
@@ -136,16 +136,16 @@ def run_names(runs: Sequence[Run]) -> list[str]:
 
 def systems_of(runs: Sequence[Run], names: Sequence[str]) -> list[System]:
     """The systems of all runs; those whose names several runs have get a label with the name of their run."""
-    found = [System(n, name, name, facts) for n, run in enumerate(runs) for name, facts in run.systems.items()]
+    systems = [System(n, name, name, facts) for n, run in enumerate(runs) for name, facts in run.systems.items()]
     count: dict[str, int] = {}
-    for system in found:
+    for system in systems:
         count[system.name] = count.get(system.name, 0) + 1
-    for system in found:
+    for system in systems:
         if count[system.name] > 1:
             # A run of a benchmark has one system, the model, which its folder is named after.
             name = names[system.run]
             system.label = name if has_answers(runs[system.run]) else f"{name}/{system.name}"
-    return found
+    return systems
 
 
 def data_sets(runs: Sequence[Run]) -> list[str]:
@@ -163,21 +163,31 @@ def data_sets(runs: Sequence[Run]) -> list[str]:
     labels = [""] * len(runs)
     for n in sorted(range(len(runs)), key=lambda n: bool(identities[n].control)):  # a control is named beside a result
         run, identity = runs[n], identities[n]
-        data, asked = run.meta.get("data") or {}, has_answers(run)
+        data, has_questions = run.meta.get("data") or {}, has_answers(run)
         benchmark = (run.meta.get("benchmark") or {}).get("name")
-        key = (asked, benchmark if asked else data.get("fingerprint"))
-        kin = [(other, heard, label) for known, other, heard, label in held if known == key]
+        key = (has_questions, benchmark if has_questions else data.get("fingerprint"))
+        kin = [(other, sounds, label) for known, other, sounds, label in held if known == key]
         same = (
-            label for other, heard, label in kin if not identity.differences(other) and not run.other_sounds(heard)[0]
+            label for other, sounds, label in kin if not identity.differences(other) and not run.other_sounds(sounds)[0]
         )
         label = next(same, None)
         if label is None:
-            label = numbers.plain(str(benchmark)) if asked else f"{_named(data)}, {data.get('samples', 0):,} samples"
-            taken = count_rows(run) if asked else UNSET
-            part = [numbers.rows_text(taken)] if taken and taken.why else []
+            label = (
+                numbers.plain(str(benchmark))
+                if has_questions
+                else f"{_named(data)}, {data.get('samples', 0):,} samples"
+            )
+            rows = count_rows(run) if has_questions else UNSET
+            marks_of_rows = [numbers.rows_text(rows)] if rows and rows.why else []
             first = kin[0][0] if kin else Identity(control="")
-            others = identity.differences(first, rows=not part) if asked else ["other sounds"] if kin else []
-            marks = [*others, *part]
+            others = (
+                identity.differences(first, rows=not marks_of_rows)
+                if has_questions
+                else ["other sounds"]
+                if kin
+                else []
+            )
+            marks = [*others, *marks_of_rows]
             label = marked = f"{label} ({', '.join(marks)})" if marks else label
             count = 1
             while label in [name for *_, name in held]:
@@ -196,9 +206,9 @@ def columns_of(
 ) -> dict[Column, dict[str, Any]]:
     """The columns of all runs with the facts of their metrics."""
     columns: dict[Column, dict[str, Any]] = {}
-    for run, data, told in zip(runs, sets, protocols):
+    for run, data, names in zip(runs, sets, protocols):
         for name, facts in run.metrics.items():
-            columns.setdefault(Column(name, told[name], data), facts)
+            columns.setdefault(Column(name, names[name], data), facts)
     # The bitrate comes first, since all other numbers depend on it.
     return dict(sorted(columns.items(), key=lambda entry: entry[0].metric != "bitrate"))
 

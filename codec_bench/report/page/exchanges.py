@@ -24,7 +24,7 @@ _PARTS = 20
 SHORT = 8
 
 
-def asked_aloud(run: Run) -> list[str]:
+def spoken_questions(run: Run) -> list[str]:
     """Ids of the questions whose sound was kept; empty for runs of codecs."""
     if not has_answers(run):
         return []
@@ -36,7 +36,7 @@ def collect_exchanges(
     runs: Sequence[Run], systems: Sequence[Any], places: Sequence[Mapping[str, int]], position: Mapping[int, int]
 ) -> list[list[Any]]:
     """`[system, sample, {prompt, expected, answer, ...}]` for the chosen samples; empty for runs of codecs."""
-    found = []
+    rows = []
     for s, system in enumerate(systems):
         run = runs[system.run]
         if not has_answers(run):
@@ -46,9 +46,9 @@ def collect_exchanges(
         for exchange in exchanges(run):
             id = exchange.question.id
             if id in chosen:
-                told = _told(exchange, verdicts.get(id, []), _is_read(run))
-                found.append([s, position[places[system.run][id]], told])
-    return found
+                row = _exchange_row(exchange, verdicts.get(id, []), _is_read(run))
+                rows.append([s, position[places[system.run][id]], row])
+    return rows
 
 
 def _is_read(run: Run) -> bool:
@@ -58,19 +58,19 @@ def _is_read(run: Run) -> bool:
 
 def _verdicts(run: Run, system: str, chosen: Container[str]) -> dict[str, list[str]]:
     """The replies of the judge by the question's id, each with the name of its metric."""
-    found: dict[str, list[str]] = {}
+    replies_by_id: dict[str, list[str]] = {}
     for metric in (name for name, facts in run.metrics.items() if facts.get("kind") == "rating"):
         for score in run.scores(system, metric):
             if score.id in chosen:
                 replies = score.detail.get("replies", ())
-                found.setdefault(score.id, []).extend(f"{metric}: {reply}" for reply in replies)
-    return found
+                replies_by_id.setdefault(score.id, []).extend(f"{metric}: {reply}" for reply in replies)
+    return replies_by_id
 
 
-def _told(exchange: Exchange, verdicts: Sequence[str], is_read: bool) -> dict[str, Any]:
+def _exchange_row(exchange: Exchange, verdicts: Sequence[str], is_read: bool) -> dict[str, Any]:
     question, answer, reading = exchange.question, exchange.answer, exchange.reading
     cut = cut_reasoning(answer.text) if answer.text is not None else None
-    told = {
+    facts = {
         "prompt": question.prompt,
         "about": _about(question),
         "expected": list(question.expected),
@@ -89,7 +89,7 @@ def _told(exchange: Exchange, verdicts: Sequence[str], is_read: bool) -> dict[st
         "subsets": ", ".join(f"{name}: {value}" for name, value in without_marks(question.subsets).items()) or None,
         "controls": marks_in(question.subsets),
     }
-    return {key: _cut(value) for key, value in told.items() if value not in (None, "", [])}
+    return {key: _cut(value) for key, value in facts.items() if value not in (None, "", [])}
 
 
 def _about(question: QuestionRecord) -> list[str]:
@@ -101,8 +101,8 @@ def _about(question: QuestionRecord) -> list[str]:
     for name, value in question.fields.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         # A short text such as "A" is in nearly every prompt by chance.
-        given = len(text) >= SHORT and text in (question.prompt or "")
-        if value is not None and not given and text not in question.expected and name not in question.subsets:
+        in_prompt = len(text) >= SHORT and text in (question.prompt or "")
+        if value is not None and not in_prompt and text not in question.expected and name not in question.subsets:
             lines.append(f"{name}: {text}")
     return lines
 
@@ -113,7 +113,7 @@ def _cut(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     left = len(value) - _PARTS
-    return [_cut(part) for part in value[:_PARTS]] + ([f"and {left:,} more"] if left > 0 else [])
+    return [_cut(item) for item in value[:_PARTS]] + ([f"and {left:,} more"] if left > 0 else [])
 
 
 def counting_rows(
@@ -121,8 +121,8 @@ def counting_rows(
 ) -> list[dict[str, Any]]:
     """One row for each system: its values if failures count as the worst value; no rows if no failure counts."""
     counting = [[(entry and entry.counting_failures) or None for entry in row] for row in entries]
-    own = [[entry.n if entry else 0 for entry in row] for row in entries]
-    if not any(e and e.n > n for row, counts in zip(counting, own) for e, n in zip(row, counts)):
+    item_counts = [[entry.n if entry else 0 for entry in row] for row in entries]
+    if not any(e and e.n > n for row, counts in zip(counting, item_counts) for e, n in zip(row, counts)):
         return []
     return [
         {"label": system.label, "cells": [_cell(entry, head) for entry, head in zip(row, heads)]}
@@ -151,10 +151,10 @@ def common_rows(
 
 
 def _cell(entry: Counted | CountingFailures | MetricSummary | None, head: Mapping[str, Any]) -> dict[str, Any] | None:
-    found = entry.of_all if isinstance(entry, CountingFailures) else entry.value if entry is not None else None
-    if entry is None or found is None:
+    shown_value = entry.of_all if isinstance(entry, CountingFailures) else entry.value if entry is not None else None
+    if entry is None or shown_value is None:
         return None
-    value = numbers.number(head["factor"] * found, head["places"])
+    value = numbers.number(head["factor"] * shown_value, head["places"])
     return {"value": value, "n": entry.n, "spread": "", "best": False, "chance": "", "below_50": ""}
 
 

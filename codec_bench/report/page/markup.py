@@ -135,14 +135,14 @@ def moment(text: Any) -> str:
     return f"{when.day} {when:%b %Y, %H:%M}" + (f" {when:%Z}" if when.tzinfo else "")
 
 
-def _words(text: str, whole: int = LONGEST_WHOLE) -> Markup:
+def _words(text: str, unbroken: int = LONGEST_WHOLE) -> Markup:
     """A name in which a line breaks between words only, which end with a space or with `/`, `_` or `-`.
 
-    A name of up to `whole` characters is one word. A word that is longer than a narrow screen may break anywhere.
+    A name of up to `unbroken` characters is one word. A word that is longer than a narrow screen may break anywhere.
     """
     from markupsafe import Markup
 
-    pieces = [text] if len(text) <= whole else _PIECES.findall(text)
+    pieces = [text] if len(text) <= unbroken else _PIECES.findall(text)
     word = Markup('<span class="word">{}</span>')
     return Markup("<wbr>").join(word.format(p) if len(p) <= LONGEST_WHOLE else Markup("{}").format(p) for p in pieces)
 
@@ -167,8 +167,8 @@ def _heading(key: str) -> str:
 def _cell(value: Any, key: str) -> str:
     """One cell of a table of timings; the name of its column says in which unit it is written."""
     if isinstance(value, Mapping):
-        parts = {name: _cell(part, f"{key}_s") for name, part in value.items()}
-        return ", ".join(f"{name} {part}" for name, part in parts.items() if part != "0.0 s")
+        parts = {name: _cell(seconds, f"{key}_s") for name, seconds in value.items()}
+        return ", ".join(f"{name} {seconds}" for name, seconds in parts.items() if seconds != "0.0 s")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "" if value is None else str(value)
     if key.endswith("_s"):

@@ -91,15 +91,17 @@ def run_facts(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     Args:
         runs: as `describe` gives them.
     """
-    found = [_facts(run) for run in runs]
-    shared = {head: fact for head, fact in found[0].items() if all(facts[head] == fact for facts in found)}
-    heads = [head for head in found[0] if head not in shared]
+    facts_of_runs = [_facts(run) for run in runs]
+    shared = {
+        head: fact for head, fact in facts_of_runs[0].items() if all(facts[head] == fact for facts in facts_of_runs)
+    }
+    heads = [head for head in facts_of_runs[0] if head not in shared]
     rows = [
         {
             "name": run["name"],
             "cells": [*(facts[head] for head in heads), Fact(first_of(list(run["systems"]), _NAMED_SYSTEMS))],
         }
-        for run, facts in zip(runs, found)
+        for run, facts in zip(runs, facts_of_runs)
     ]
     return {"facts": shared, "run_heads": [*heads, "Systems"], "run_rows": rows if len(runs) > 1 else []}
 

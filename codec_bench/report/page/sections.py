@@ -35,12 +35,12 @@ class Section:
 
 def _controls(tables: Tables) -> dict[str, Any]:
     """What the answers have beyond those under controls, by the label of a system."""
-    told = {
-        system.label: {"rows": control_rows(found), "notes": beyond_notes(found)}
+    rows = {
+        system.label: {"rows": control_rows(controls), "notes": beyond_notes(controls)}
         for system in tables.systems
-        if (found := tables.summaries[system.run].controls)
+        if (controls := tables.summaries[system.run].controls)
     }
-    return {"controls": told, "control_heads": HEADS}
+    return {"controls": rows, "control_heads": HEADS}
 
 
 def _robustness(tables: Tables) -> dict[str, Any]:
@@ -49,8 +49,8 @@ def _robustness(tables: Tables) -> dict[str, Any]:
     for system in tables.systems:
         summary = tables.summaries[system.run]
         answers = summary.answers
-        if (found := robustness_of(summary.systems[system.name].metrics, answers)) is not None:
-            wordings[system.label] = found
+        if (wording_table := robustness_of(summary.systems[system.name].metrics, answers)) is not None:
+            wordings[system.label] = wording_table
         if chosen := answers and answers.choices:
             choices[system.label] = {"places": place_rows(chosen), "notes": choice_notes(chosen, places=False)}
     return {"wordings": wordings, "choices": choices}

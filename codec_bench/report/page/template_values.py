@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.report import numbers
 from codec_bench.report.answers import answer_notes, judge_notes
-from codec_bench.report.chance_level import beside_notes, chance_text
+from codec_bench.report.chance_level import chance_text, metric_notes
 from codec_bench.report.controls.rows import control_mark
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
@@ -42,8 +42,8 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
         for head, entry in zip(heads, row)
         if entry is not None
     ]
-    found = {system.label: summaries[system.run].systems[system.name] for system in systems}
-    beside = columns_in("page", found.values())
+    by_label = {system.label: summaries[system.run].systems[system.name] for system in systems}
+    extra_columns = columns_in("page", by_label.values())
     described = [describe(run, name, summary) for run, name, summary in zip(runs, tables.names, summaries)]
     return {
         "title": tables.names if len(runs) <= _NAMED else [f"{len(runs)} runs"],
@@ -55,23 +55,25 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
             {
                 "label": system.label,
                 "unprocessed": system.name == numbers.UNPROCESSED,
-                "lost": lost,
-                "remarks": numbers.remarks(found[system.label]),
-                "beside": [column.cell(found[system.label]) for column in beside],
-                "cells": [_shown(entry, head, lost) for entry, head in zip(row, heads)],
+                "lost": without_estimate,
+                "remarks": numbers.remarks(by_label[system.label]),
+                "beside": [column.cell(by_label[system.label]) for column in extra_columns],
+                "cells": [_shown(entry, head, without_estimate) for entry, head in zip(row, heads)],
             }
             for system, row in zip(systems, entries)
-            for lost in [found[system.label].without_estimate]
+            for without_estimate in [by_label[system.label].without_estimate]
         ],
-        "beside": [column.name for column in beside],
+        "beside": [column.name for column in extra_columns],
         "uncurved": numbers.uncurved(
-            system.name for system in systems if numbers.UNPROCESSED != system.name and found[system.label].bitrate_bps
+            system.name
+            for system in systems
+            if numbers.UNPROCESSED != system.name and by_label[system.label].bitrate_bps
         ),
         "groups": _groups(systems, heads, tables.sets),
         "notes": [
-            *numbers.system_notes(found),
+            *numbers.system_notes(by_label),
             *_of_questions(tables),
-            *beside_notes(shown),
+            *metric_notes(shown),
             *judge_notes(shown),
             *numbers.draw_notes(shown),
             *numbers.best_notes(shown),
@@ -151,7 +153,7 @@ def reason(
     }
 
 
-def _shown(entry: MetricSummary | None, head: Mapping[str, Any], lost: int) -> dict[str, Any] | None:
+def _shown(entry: MetricSummary | None, head: Mapping[str, Any], without_estimate: int) -> dict[str, Any] | None:
     if entry is None:
         return None
     factor, places, value = head["factor"], head["places"], entry.value
@@ -164,7 +166,7 @@ def _shown(entry: MetricSummary | None, head: Mapping[str, Any], lost: int) -> d
         "interval": [numbers.number(factor * bound, places) for bound in entry.ci95] if entry.ci95 else None,
         "n": entry.n,
         "failed": entry.failed,
-        "flagged": entry.failed > lost,
+        "flagged": entry.failed > without_estimate,
         "missing": ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in entry.missing.items()),
         "missing_word": " ".join(entry.missing).replace("_", " "),
         "harmless": set(entry.missing).issubset(NOT_APPLICABLE if entry.n else NO_FAILURE),

@@ -102,11 +102,11 @@ def robustness_of(metrics: Mapping[str, MetricSummary], answers: Answers) -> Wor
         metrics: the entries of its system in the summary, by metric. answers: of the summary; `UNSET` for a run of
             codecs.
     """
-    found = {name: entry for name, entry in metrics.items() if entry.robustness}
+    measured = {name: entry for name, entry in metrics.items() if entry.robustness}
     wordings = (answers and answers.wordings) or {}
-    if not found or len(wordings) < 2:
+    if not measured or len(wordings) < 2:
         return None
-    columns = {name: _cells(entry) for name, entry in found.items()}
+    columns = {name: _cells(entry) for name, entry in measured.items()}
     rows = []
     for name, about in wordings.items():
         share = about.no_answer / about.n if about.n else 0.0
@@ -121,18 +121,18 @@ def robustness_of(metrics: Mapping[str, MetricSummary], answers: Answers) -> Wor
                 share >= _NOTABLE,
             )
         )
-    told = [_sentence(name, entry.robustness, entry.unit) for name, entry in found.items() if entry.robustness]
+    phrases = [_sentence(name, entry.robustness, entry.unit) for name, entry in measured.items() if entry.robustness]
     notable = sorted((row for row in rows if row.is_notable), key=lambda row: -wordings[row.name].no_answer)
     if notable:
         named = "; ".join(f"in wording {row.name} {row.none}" for row in notable[:_MOST_NAMED])
         more = f"; and in {len(notable) - _MOST_NAMED} more" if len(notable) > _MOST_NAMED else ""
-        told.append(f"answers that are none: {named}{more}")
-    same = all(entry.robustness and entry.robustness.same_questions for entry in found.values())
+        phrases.append(f"answers that are none: {named}{more}")
+    same = all(entry.robustness and entry.robustness.same_questions for entry in measured.values())
     heads = [
         " ".join(filter(None, (name, numbers.shown_unit(e.unit)[1], numbers.ARROWS[e.higher_is_better])))
-        for name, e in found.items()
+        for name, e in measured.items()
     ]
-    return Wordings([numbers.plain(head) for head in heads], rows, [numbers.plain(one) for one in told], same)
+    return Wordings([numbers.plain(head) for head in heads], rows, [numbers.plain(one) for one in phrases], same)
 
 
 def choice_notes(choices: Mapping[str, Any] | None, *, places: bool = True) -> list[str]:
@@ -143,43 +143,43 @@ def choice_notes(choices: Mapping[str, Any] | None, *, places: bool = True) -> l
     """
     if not choices:
         return []
-    told, same = [], choices["consistent"]
+    notes, same = [], choices["consistent"]
     if same is not None and same["value"] is not None:
-        lost = f", without {same['failed']:,} that lack an answer" if same["failed"] else ""
-        told.append(
+        without_answer = f", without {same['failed']:,} that lack an answer" if same["failed"] else ""
+        notes.append(
             f"the same option is named in all rotations of {numbers.number(same['value'], 3)} {numbers.spread(Estimate.from_dict(same), 3)} of "
-            f"{same['n']:,} questions{lost}"
+            f"{same['n']:,} questions{without_answer}"
         )
     if places:
-        told += _place_notes(choices["places"])
+        notes += _place_notes(choices["places"])
     if choices["unnamed"]["n"]:
-        told.append(
+        notes.append(
             f"{choices['unnamed']['n']:,} answers ({100 * choices['unnamed']['share']:.3g} %) name no option, or several"
         )
-    if kept := choices["kept"]:
-        their = "question kept the order of its" if kept == 1 else "questions kept the order of their"
-        told.append(f"{kept:,} {their} options: there are none, or some that name the places of others")
-    return told
+    if unchanged := choices["kept"]:
+        their = "question kept the order of its" if unchanged == 1 else "questions kept the order of their"
+        notes.append(f"{unchanged:,} {their} options: there are none, or some that name the places of others")
+    return notes
 
 
 def _place_notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """How often answers name each place, and how often they are right where the right option stands there."""
-    told = []
+    notes = []
     named = [
         f"{at} {numbers.number(100 * one['named']['value'], 1)} % (without a preference {numbers.number(100 * one['expected'], 1)} %)"
         for at, one in places.items()
         if one["named"]["value"] is not None
     ]
     if named:
-        told.append(f"the places that answers name: {', '.join(named)}")
+        notes.append(f"the places that answers name: {', '.join(named)}")
     right = [
         f"{at} {numbers.number(one['right']['value'], 3)} {numbers.spread(Estimate.from_dict(one['right']), 3)}".rstrip()
         for at, one in places.items()
         if one["right"]["value"] is not None
     ]
     if right:
-        told.append(f"the share of right answers by the place of the right option: {', '.join(right)}")
-    return told
+        notes.append(f"the share of right answers by the place of the right option: {', '.join(right)}")
+    return notes
 
 
 def place_rows(choices: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -237,7 +237,7 @@ def _none(about: Wording) -> str:
     """How many answers of a wording are none, and in which ways; empty if there are none."""
     if not about.no_answer:
         return ""
-    ways = ", ".join(f"{WAYS[way]} {count:,}" for way, count in sorted(about.ways.items(), key=lambda way: -way[1]))
+    ways = ", ".join(f"{WAYS[kind]} {count:,}" for kind, count in sorted(about.ways.items(), key=lambda kind: -kind[1]))
     return f"{about.no_answer:,} of {about.n:,} ({ways})"
 
 
@@ -250,30 +250,30 @@ def _sentence(name: str, over: Robustness, unit: str) -> str:
         shown = numbers.number(None if one.value is None else factor * one.value, places)
         return " ".join(filter(None, (shown, numbers.spread(one, places, factor), shown_unit)))
 
-    told = [f"mean {written(over.mean)}", f"standard deviation {written(over.sd)}"]
+    phrases = [f"mean {written(over.mean)}", f"standard deviation {written(over.sd)}"]
     if over.sd_by_chance is not None:
-        told[-1] += f" (by chance alone {numbers.number(factor * over.sd_by_chance, places)})"
-    told.append(f"range {written(over.range)}")
+        phrases[-1] += f" (by chance alone {numbers.number(factor * over.sd_by_chance, places)})"
+    phrases.append(f"range {written(over.range)}")
     for word, one in (("worst", over.worst), ("best", over.best)):
         if one is not None:
-            told.append(f"{word} {written(one)} in wording {one.wording}")
+            phrases.append(f"{word} {written(one)} in wording {one.wording}")
     if over.without_value:
-        told.append(f"no value in wording {', '.join(over.without_value)}")
-    asked = "" if over.same_questions else ", each over questions of its own"
+        phrases.append(f"no value in wording {', '.join(over.without_value)}")
+    same_questions = "" if over.same_questions else ", each over questions of its own"
     wrong = ", failures as wrong" if any(one.failed for one in over.wordings.values()) else ""
-    return f"{name} over {over.n} wordings{asked}{wrong}: {'; '.join(told)}"
+    return f"{name} over {over.n} wordings{same_questions}{wrong}: {'; '.join(phrases)}"
 
 
-def wording_heads(found: Wordings) -> list[str]:
+def wording_heads(table: Wordings) -> list[str]:
     """The heads of the table in the terminal."""
-    return ["wording", "", *found.metrics, "no answers", "text"]
+    return ["wording", "", *table.metrics, "no answers", "text"]
 
 
-def wording_rows(found: Wordings) -> list[list[str]]:
+def wording_rows(table: Wordings) -> list[list[str]]:
     """A row of texts for each wording; an exclamation mark stands beside one that stands out."""
     return [
         [row.name, "!" if row.stands_out else "", *map(_written, row.cells), row.none or "–", _shortened(row.text)]
-        for row in found.rows
+        for row in table.rows
     ]
 
 
