@@ -58,7 +58,7 @@ def test_rows_say_what_the_summary_says():
 def test_a_long_column_is_cut_and_says_so():
     parts = {f"spk{n:03d}": entry(0.5, 1, note="one unit") for n in range(MOST_ROWS + 7)}
     found = break_down("speaker", [broken_down("speaker", parts)], 1.0)
-    assert (len(found.rows), found.rows_without_place) == (MOST_ROWS, 7)
+    assert (len(found.rows), found.hidden_rows) == (MOST_ROWS, 7)
     assert found.notes == ["interval missing: one unit"]
 
 
