@@ -17,6 +17,9 @@ Steps
     `no-spaces`: removes white space. `join-alone`: removes spaces beside Han characters and kana.
     `width`: full-width letters, digits and the signs in numbers become ASCII.
     `zh-hans`: Chinese in simplified characters (OpenCC).
+    `numbers-en`: writes English numbers as words that Whisper's rule drops (`codec_bench.text.numbers_en`).
+    `numbers-ko`: writes what is around Korean numbers as words (`codec_bench.text.numbers_ko`).
+    `numbers-zh`: writes Chinese numbers out that wetext reads otherwise than people do (`codec_bench.text.numbers_zh`).
     `wetext-zh`: writes out Chinese numbers, dates, units and percentages (wetext).
     `zh-digits`: writes the digits that are left as Chinese numbers. `zh-variants`: 〇 becomes 零, 幺 becomes 一.
     `strip`: no white space at the ends.
@@ -33,6 +36,7 @@ from importlib import import_module
 from typing import Any
 
 from codec_bench.errors import MissingExtra
+from codec_bench.text import numbers_en, numbers_ko, numbers_zh
 from codec_bench.text.language import ALONE_CLASS
 
 Step = Callable[[str], str]
@@ -158,6 +162,9 @@ STEPS: dict[str, Callable[[], Step]] = {
     "join-words": lambda: lambda text: text.replace("'", ""),
     "lower": lambda: str.lower,
     "nfkc": lambda: partial(unicodedata.normalize, "NFKC"),
+    "numbers-en": lambda: numbers_en.spoken_numbers,
+    "numbers-ko": lambda: numbers_ko.spoken_numbers,
+    "numbers-zh": lambda: numbers_zh.spoken_numbers,
     "no-spaces": lambda: lambda text: "".join(text.split()),
     "squeeze": lambda: squeeze,
     "strip": lambda: str.strip,

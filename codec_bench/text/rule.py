@@ -119,6 +119,7 @@ class Rule:
         fixed: whether the rule fixes the unit, as every published rule does.
         two_references: whether a second, spoken form of the reference is compared too, and the better value is taken.
         packages: by base code, the packages on which its results depend.
+        versions: by base code, the number of the rule's version, where it is not the first.
         untags: whether tags are taken out of both texts before.
     """
 
@@ -132,6 +133,7 @@ class Rule:
     fixed: bool = False
     two_references: bool = False
     packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
     untags: bool = False
 
     @property
@@ -140,12 +142,18 @@ class Rule:
         return () if self.otherwise is not None else tuple(sorted(self.recipes))
 
     def protocol(self, language: str | None = None) -> str:
-        """The rule's part of a protocol id: its name, and the packages on which it depends in a language.
+        """The rule's part of a protocol id: its name, version, and the packages on which it depends in a language.
 
-        For example `by-language`, or for Chinese `by-language+OpenCC-1.4.2+wetext-0.1.8`.
+        For example `by-language`, or for Chinese `by-language-2+OpenCC-1.4.2+wetext-0.1.8`.
         """
-        packages = self.packages.get(base_language(language) if language else "", ())
-        return "+".join([self.name, *(f"{package}-{_version(package)}" for package in packages)])
+        base = base_language(language) if language else ""
+        packages, version = self.packages.get(base, ()), self.versions.get(base)
+        return "+".join(
+            [
+                self.name if version is None else f"{self.name}-{version}",
+                *(f"{package}-{_version(package)}" for package in packages),
+            ]
+        )
 
     def check(self, language: str | None) -> None:
         """Checks before a long run whether texts in a language can be compared on this machine.

@@ -118,8 +118,9 @@ def _by_language() -> list[Rule]:
         Rule("by-language",
              f"the project's own: what is sound in each language, in words or characters as the language is written; {alike}",
              "codec-bench", {**recipes, "zh": chinese, "yue": chinese}, words, empty_reference="counted",
-             packages={"zh": reads, "yue": reads}),
+             packages={"zh": reads, "yue": reads}, versions=dict.fromkeys(("en", "ko", "yue", "zh"), 2)),
         Rule("mixed",
              f"Chinese with words of other scripts among it, whatever the language is said to be; {alike}",
-             "codec-bench", otherwise=chinese, empty_reference="counted", packages={"zh": reads, "yue": reads}),
+             "codec-bench", otherwise=chinese, empty_reference="counted", packages={"zh": reads, "yue": reads},
+             versions={"yue": 2, "zh": 2}),
     ]  # fmt: skip

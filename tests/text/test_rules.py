@@ -162,7 +162,7 @@ def test_every_name_of_a_language_takes_its_rule():
         assert len({rule.recipe(name) for name in names}) == 1
     assert [rule.rate(language) for language in ("en", "zh", "ko", "de")] == ["wer", "cer", "cer", "wer"]
     assert rule.protocol("de") == "by-language"
-    assert rule.protocol("zh-TW").startswith("by-language+OpenCC-")
+    assert rule.protocol("zh-TW").startswith("by-language-2+OpenCC-")
 
 
 @pytest.mark.parametrize(
