@@ -1,6 +1,6 @@
 """False alarms and found regressions of the quality gate, on runs whose truth is known; worst of five stands beside it.
 
-    python bench/bench_gate.py [--repetitions 1000] [--only WORD]
+    python bench/bench_gate.py [--repetitions 2000] [--only WORD]
 
 A study draws the baseline's repeats, calibrates a margin, and checks a new run: of the same system, of one that is worse
 by the margin, and of one that is worse by margin and detectable regression. Each is checked again with margin 0.
@@ -14,18 +14,18 @@ from typing import NamedTuple
 import numpy as np
 from common import Cases, Options, bench, figures
 
-from codec_bench.apps.gating.repeats import measure_loss, measure_spread
+from codec_bench.apps.gating.repeats import PairedRuns, measure_spread
 from codec_bench.stats.intervals import ratios
 
 ALPHA, POWER = 0.01, 0.8
 UNITS = {
-    "alarm_zero": "alarms without a change, margin 0",
-    "found_zero": "regressions of the detectable size found, margin 0",
-    "alarm": "alarms at a loss of the margin",
-    "found": "regressions of margin and detectable size found",
-    "same": "runs without a change that are the same",
-    "worst_alarm": "alarms without a change, worst of five",
-    "worst_found": "regressions of the detectable size found, worst of five",
+    "alarm_zero": "false alarms",
+    "worst_alarm": "false alarms, worst of five",
+    "found_zero": "regressions found",
+    "worst_found": "regressions found, worst of five",
+    "alarm": "false alarms at the margin",
+    "found": "regressions found beyond the margin",
+    "same": "unchanged runs that are the same",
 }
 CHECKS = (("alarm_zero", 0, 0), ("found_zero", 1, 0), ("alarm", 1, 1), ("found", 2, 1), ("same", 0, 1))
 """What is counted, the loss and the margin, both in detectable regressions."""
@@ -91,9 +91,7 @@ def study(name: str, repetitions: int) -> dict[str, float]:
         threshold = max(_value(run) for run in five)
         for key, loss, margin in CHECKS:
             run = one.run(loss * size)
-            measured_loss = measure_loss(
-                ratios, baseline, [run], None, higher_is_better=False, margin=margin * size, level=1 - 2 * ALPHA
-            )
+            measured_loss = PairedRuns(ratios, baseline, [run], None, higher_is_better=False).interval(1 - 2 * ALPHA)
             assert measured_loss is not None
             counts[key] += measured_loss.high <= margin * size if key == "same" else measured_loss.low > margin * size
             if worst := WORST.get(key):
@@ -105,11 +103,11 @@ def _value(run: np.ndarray) -> float:
     return float(run[:, 0].sum() / run[:, 1].sum())
 
 
-@bench(repetitions=1000, only="")
+@bench(repetitions=2000, only="")
 def main(options: Options) -> Cases:
     """A design after the other; `--only` those whose name holds a word."""
     for name in DESIGNS:
         if options.only in name:
             counts = study(name, options.repetitions)
             values = {UNITS[key]: value for key, value in counts.items()}
-            yield figures(values, case=name, variant="codec-bench", n=options.repetitions, note="")
+            yield figures(values, case=f"design: {name}", variant="codec-bench", n=options.repetitions, note="")

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -232,12 +232,12 @@ def _two_digits(number: float) -> str:
     return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
 
 
-def interval_table() -> str:
-    """The designs of `bench_intervals.py` with what was counted of each, from the newest rows."""
-    from bench_intervals import UNITS
-
-    values = {(r["case"], r["unit"]): r["p50"] for r in rows_of("intervals") if r["case"].startswith("design: ")}
-    units = [unit for unit in UNITS.values() if any(unit == known for _, known in values)]
+def design_table(stem: str, units: Iterable[str]) -> str:
+    """The designs of a bench with what was counted of each, from the newest rows."""
+    values = {(r["case"], r["unit"]): r["p50"] for r in rows_of(stem) if r["case"].startswith("design: ")}
+    if not values:
+        return f"{NOT_QUIET[0].upper()}{NOT_QUIET[1:]}.\n"
+    units = [unit for unit in units if any(unit == known for _, known in values)]
     lines = [f"| design | {' | '.join(units)} |", f"|---|{'--:|' * len(units)}"]
     for case in dict.fromkeys(case for case, _ in values):
         cells = (f"{float(values[case, unit]):.3f}" if (case, unit) in values else "–" for unit in units)
@@ -245,9 +245,43 @@ def interval_table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def interval_table() -> str:
+    """The designs of `bench_intervals.py`."""
+    from bench_intervals import UNITS
+
+    return design_table("intervals", UNITS.values())
+
+
+def gate_table() -> str:
+    """The designs of `bench_gate.py`."""
+    from bench_gate import UNITS
+
+    return design_table("gate", UNITS.values())
+
+
+def service_table() -> str:
+    """The figures of `bench_serve.py`, from the newest quiet row of each, or else its newest row."""
+    of: dict[tuple[str, ...], Row] = {}
+    for row in rows_of("serve"):
+        key = (row["case"], row["variant"], row["unit"])
+        if quiet(row) or key not in of or not quiet(of[key]):
+            of[key] = row
+    lines = ["| case | of | figure | to the first | measured on |", "|---|---|--:|--:|---|"]
+    for (case, variant, unit), row in of.items():
+        where = f"{row['machine']}, {row['cores']} cores, {row['date'][:10]}{'' if quiet(row) else f'; {NOT_QUIET}'}"
+        lines.append(f"| {case} | {variant} | {row['p50']} {unit} | {row['ratio_to_baseline'] or '–'} | {where} |")
+    return "\n".join(lines) + "\n" if of else f"{NOT_QUIET[0].upper()}{NOT_QUIET[1:]}.\n"
+
+
 def block(name: str) -> str:
     """What stands between the marks of this name."""
-    builders = {"drift": drift_table, "costs": cost_table, "intervals": interval_table}
+    builders = {
+        "drift": drift_table,
+        "costs": cost_table,
+        "intervals": interval_table,
+        "gate": gate_table,
+        "serve": service_table,
+    }
     return builders[name]() if name in builders else table(list(CLAIMS[name]))
 
 

@@ -17,7 +17,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -127,55 +129,78 @@ def _paired_error(fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | 
     return jackknife_error(jackknife, difference, (units_a[:, 1] + units_b[:, 1]) / 2) or 0.0
 
 
-def measure_loss(
-    fold: Fold,
-    baseline: Sequence[np.ndarray],
-    candidate: Sequence[np.ndarray],
-    codes: np.ndarray | None,
-    *,
-    higher_is_better: bool,
-    margin: float,
-    level: float,
-    bounds: Bounds | None = None,
-    seed: int = 0,
-) -> Loss | None:
-    """The loss of a run against a baseline, with its interval, and the p of a loss beyond the margin.
+class LossInterval(NamedTuple):
+    """How much worse a run is than a baseline, with its interval at a level; `units` and `method` as of `Loss`."""
+
+    loss: float
+    low: float
+    high: float
+    units: int
+    method: str
+
+
+class PairedRuns:
+    """The runs of a baseline and of a candidate over the same items.
 
     Args:
         baseline, candidate: the parts of each repeat, `(items, k)`, in one order of items.
-        codes: of the units from `unit_codes`. level: of the two-sided interval.
-        margin: the largest loss that is accepted. bounds: of the values. seed: of the bootstrap.
+        codes: of the units from `unit_codes`. bounds: of the values. seed: of the bootstrap.
+    """
+
+    def __init__(
+        self,
+        fold: Fold,
+        baseline: Sequence[np.ndarray],
+        candidate: Sequence[np.ndarray],
+        codes: np.ndarray | None,
+        *,
+        higher_is_better: bool,
+        bounds: Bounds | None = None,
+        seed: int = 0,
+    ) -> None:
+        before, after = np.mean(baseline, axis=0), np.mean(candidate, axis=0)
+        pair = (before, after) if higher_is_better else (after, before)
+        self._test = partial(paired_parts, fold, *pair, codes, seed=seed, bounds=bounds)
+        spread = measure_spread(fold, baseline, codes) if len(baseline) > 1 else None
+        self._shared = spread.runs * math.sqrt(1 / len(baseline) + 1 / len(candidate)) if spread else 0.0
+        self._repeats = len(baseline)
+
+    def interval(self, level: float) -> LossInterval | None:
+        """The loss with its two-sided interval; None if a value is not defined or no method gives one."""
+        test = self._test(level=level)
+        if test.difference is None or test.low is None or test.high is None:
+            return None
+        reach = t_quantile(level, self._repeats - 1) * self._shared if self._shared else 0.0
+        low = test.difference - math.hypot(test.difference - test.low, reach)
+        high = test.difference + math.hypot(test.high - test.difference, reach)
+        return LossInterval(test.difference, low, high, test.units, test.method)
+
+    def p_beyond(self, margin: float) -> float:
+        """The one-sided p of no loss beyond the margin."""
+
+        def is_beyond(tail: float) -> bool:
+            """Whether the one-sided bound at this tail lies beyond the margin."""
+            ends = self.interval(max(abs(1 - 2 * tail), 1e-9))
+            return ends is not None and (ends.low if tail < 0.5 else ends.high) > margin + rounding_of(margin)
+
+        # The bound rises with the tail: p is the tail at which it meets the margin, on the scale of log odds.
+        below, above = -_LOG_ODDS, _LOG_ODDS
+        for _ in range(_STEPS):
+            middle = (below + above) / 2
+            below, above = (below, middle) if is_beyond(1 / (1 + math.exp(-middle))) else (middle, above)
+        return 1 / (1 + math.exp(-above))
+
+
+def measure_loss(runs: PairedRuns, *, margin: float, level: float) -> Loss | None:
+    """The loss of a run against a baseline, with its interval, and the p of a loss beyond the margin.
+
+    Args:
+        margin: the largest loss that is accepted. level: of the two-sided interval.
 
     Returns:
         None if one of the two has no value, or no method gives an interval.
     """
-    before, after = np.mean(baseline, axis=0), np.mean(candidate, axis=0)
-    worse, better = (before, after) if higher_is_better else (after, before)
-    spread = measure_spread(fold, baseline, codes) if len(baseline) > 1 else None
-    shared = spread.runs * math.sqrt(1 / len(baseline) + 1 / len(candidate)) if spread else 0.0
-
-    def at(level: float) -> tuple[float, float, float, int, str] | None:
-        test = paired_parts(fold, worse, better, codes, seed=seed, level=level, bounds=bounds)
-        if test.difference is None or test.low is None or test.high is None:
-            return None
-        reach = t_quantile(level, len(baseline) - 1) * shared if shared else 0.0
-        low = test.difference - math.hypot(test.difference - test.low, reach)
-        high = test.difference + math.hypot(test.high - test.difference, reach)
-        return test.difference, low, high, test.units, test.method
-
-    shown = at(level)
-    if shown is None:
+    found = runs.interval(level)
+    if found is None:
         return None
-    loss, low, high, units, method = shown
-
-    def is_beyond(tail: float) -> bool:
-        """Whether the one-sided bound at this tail lies beyond the margin."""
-        ends = at(max(abs(1 - 2 * tail), 1e-9))
-        return ends is not None and (ends[1] if tail < 0.5 else ends[2]) > margin + rounding_of(margin)
-
-    # The bound rises with the tail: p is the tail at which it meets the margin, searched on the scale of log odds.
-    below, above = -_LOG_ODDS, _LOG_ODDS
-    for _ in range(_STEPS):
-        middle = (below + above) / 2
-        below, above = (below, middle) if is_beyond(1 / (1 + math.exp(-middle))) else (middle, above)
-    return Loss(loss, low, high, 1 / (1 + math.exp(-above)), units, method)
+    return Loss(found.loss, found.low, found.high, runs.p_beyond(margin), found.units, found.method)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codec_bench.apps.gating.repeats import Loss, measure_loss, rounding_of
+from codec_bench.apps.gating.repeats import Loss, PairedRuns, measure_loss, rounding_of
 from codec_bench.apps.gating.run_scores import RunScores
 from codec_bench.apps.gating.spec import GateSpec, MetricSpec
 from codec_bench.errors import UserError
@@ -183,10 +183,9 @@ def _compare(
     codes, few_speakers = find_units(baseline[0], metric, ids)
     before, after = parts[: len(baseline)], parts[len(baseline) :]
     fold = facts.fold(metric)
-    loss = measure_loss(
-        fold, before, after, codes, higher_is_better=facts.higher_is_better, margin=metric_spec.margin,
-        level=1 - 2 * spec.alpha, bounds=facts.value_bounds,
-    )  # fmt: skip
+    better, bounds = facts.higher_is_better, facts.value_bounds
+    runs = PairedRuns(fold, before, after, codes, higher_is_better=better, bounds=bounds)
+    loss = measure_loss(runs, margin=metric_spec.margin, level=1 - 2 * spec.alpha)
     scored = {id for run in baseline for id, one in run.scores[metric].items() if one.value is not None}
     missing = {id for run in candidate for id, one in run.scores[metric].items() if one.value is None}
     return MetricVerdict(

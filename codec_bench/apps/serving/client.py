@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
+import secrets
 import threading
 import time
 import urllib.error
@@ -66,7 +66,7 @@ class RemoteScorer:
         Raises:
             BadItem: the item has no reward. UserError: the service cannot be reached.
         """
-        return self._call("POST", "/v1/reward", _json_of(as_item(item)))
+        return self._send("POST", "/v1/reward", as_item(item))
 
     def put_reference(self, id: str, audio: AudioInput) -> None:
         """Keeps a reference at the service.
@@ -74,8 +74,7 @@ class RemoteScorer:
         Raises:
             BadItem: the audio cannot be used. UserError: the service cannot be reached.
         """
-        value = {"audio_base64": base64.b64encode(audio_bytes(audio, "the reference")).decode()}
-        self._call("PUT", f"/v1/references/{urllib.parse.quote(id, safe='')}", value)
+        self._call("PUT", f"/v1/references/{urllib.parse.quote(id, safe='')}", audio_bytes(audio, "the reference"))
 
     def close(self) -> None:
         """Ends the connections."""
@@ -88,7 +87,7 @@ class RemoteScorer:
         self.close()
 
     def _score(self, item: Item | Mapping[str, Any]) -> Result:
-        reply = self._call("POST", "/v1/score", _json_of(as_item(item)))
+        reply = self._send("POST", "/v1/score", as_item(item))
         scores = {
             name: Score(
                 one["value"],
@@ -108,11 +107,25 @@ class RemoteScorer:
             scores = {name: Score.failed(error.message, protocol) for name, protocol in self.protocols.items()}
             return Result(item.id if isinstance(item, Item) else "", scores, None, 0.0)
 
-    def _call(self, method: str, path: str, value: Any = None) -> dict[str, Any]:
-        headers = {"Content-Type": "application/json"}
+    def _send(self, method: str, path: str, item: Item) -> dict[str, Any]:
+        texts = {"id": item.id, "text": item.text, "language": item.language, "reference_id": item.reference_id}
+        parts = {"item": json.dumps({name: text for name, text in texts.items() if text is not None}).encode()}
+        parts["audio"] = audio_bytes(item.audio, "the audio")
+        if item.reference is not None:
+            parts["reference"] = audio_bytes(item.reference, "the reference")
+        boundary = secrets.token_hex(16)
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="%s"\r\n\r\n'
+        body = b"".join(b"%s%s\r\n" % ((head % name).encode(), part) for name, part in parts.items())
+        return self._call(
+            method, path, body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+        )
+
+    def _call(
+        self, method: str, path: str, body: bytes | None = None, kind: str = "application/octet-stream"
+    ) -> dict[str, Any]:
+        headers = {"Content-Type": kind}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
-        body = None if value is None else json.dumps(value).encode()
         for attempt in range(TRIES):
             request = urllib.request.Request(self._url + path, body, headers, method=method)
             try:
@@ -139,13 +152,3 @@ def _error_of(error: urllib.error.HTTPError) -> UserError:
     if error.code == 503:
         return QueueFull(message)
     return BadItem(message, code=code)
-
-
-def _json_of(item: Item) -> dict[str, Any]:
-    value: dict[str, Any] = {
-        "audio_base64": base64.b64encode(audio_bytes(item.audio, "the audio")).decode(),
-        "id": item.id, "text": item.text, "language": item.language, "reference_id": item.reference_id,
-    }  # fmt: skip
-    if item.reference is not None:
-        value["reference"] = {"audio_base64": base64.b64encode(audio_bytes(item.reference, "the reference")).decode()}
-    return {name: one for name, one in value.items() if one is not None}

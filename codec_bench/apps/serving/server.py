@@ -307,7 +307,7 @@ async def _read_parts(request: web.Request) -> dict[str, bytes]:
         ):
             raise BadItem("a part is not audio, reference, item, text, language, id or reference_id", code="bad_item")
         data = bytearray()
-        while chunk := await part.read_chunk():
+        while chunk := await part.read_chunk(1 << 18):
             data += chunk
             size += len(chunk)
             if size > BODY_BYTES:

@@ -10,11 +10,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from scipy import stats
+from scipy.signal import resample_poly
 
-from codec_bench import gate_calibrate, gate_check, gate_freeze
+from codec_bench import Audio, gate_calibrate, gate_check, gate_freeze, load_metric
 from codec_bench.apps.gating.formats import junit_xml, markdown
-from codec_bench.apps.gating.repeats import measure_loss, measure_spread
+from codec_bench.apps.gating.repeats import PairedRuns, measure_loss, measure_spread
 from codec_bench.apps.gating.spec import GateSpec, MetricSpec
+from codec_bench.codecs.adapt import reconstruct
+from codec_bench.codecs.classical.opus import Opus
+from codec_bench.data import open_source
 from codec_bench.errors import UserError
 from codec_bench.stats.intervals import ratios
 from codec_bench.store.rows import ItemRecord
@@ -99,12 +103,13 @@ def test_the_interval_is_that_of_the_paired_t_test():
     rng = np.random.default_rng(0)
     before, after = rng.normal(4, 1, 40), rng.normal(3.9, 1, 40)
     parts = [np.stack([values, np.ones(40)], axis=1) for values in (before, after)]
-    found = measure_loss(ratios, parts[:1], parts[1:], None, higher_is_better=True, margin=0.0, level=0.98)
+    runs = PairedRuns(ratios, parts[:1], parts[1:], None, higher_is_better=True)
+    found = measure_loss(runs, margin=0.0, level=0.98)
     theirs = stats.ttest_rel(before, after, alternative="greater")
     low, high = stats.ttest_rel(before, after).confidence_interval(0.98)
     assert (found.low, found.high) == pytest.approx((low, high), abs=1e-9)
     assert found.p == pytest.approx(theirs.pvalue, abs=1e-6)
-    shifted = measure_loss(ratios, parts[:1], parts[1:], None, higher_is_better=True, margin=-0.2, level=0.98)
+    shifted = measure_loss(runs, margin=-0.2, level=0.98)
     assert shifted.p == pytest.approx(stats.ttest_rel(before, after - 0.2, alternative="greater").pvalue, abs=1e-6)
 
 
@@ -137,9 +142,10 @@ def test_runs_that_share_a_shift_widen_the_interval():
     hard = rng.normal(size=300)
     draw = lambda: np.stack([hard + 0.3 * rng.normal() + 0.1 * rng.normal(size=300), np.ones(300)], axis=1)  # noqa: E731
     baseline, run = [draw() for _ in range(4)], draw()
-    options = {"higher_is_better": True, "margin": 0.0, "level": 0.98}
-    alone = measure_loss(ratios, [np.mean(baseline, axis=0)], [run], None, **options)
-    together = measure_loss(ratios, baseline, [run], None, **options)
+    alone, together = (
+        PairedRuns(ratios, runs, [run], None, higher_is_better=True).interval(0.98)
+        for runs in ([np.mean(baseline, axis=0)], baseline)
+    )
     assert together.high - together.low > 5 * (alone.high - alone.low)
 
 
@@ -351,3 +357,57 @@ def test_the_fixture_of_pytest(repeats, tmp_path):
     assert Gate().check(runs[0], tmp_path / "b.parquet").passed
     with pytest.raises(pytest.fail.Exception):
         Gate().check(draw("worse", 0.4), tmp_path / "b.parquet")
+
+
+# ---- real systems ----
+
+
+class ResampledOpus(Opus):
+    """Opus after another resampler than ours, to 48 kHz and back."""
+
+    def encode(self, batch):
+        there = [resample_poly(audio.samples, 3, 1, axis=1) for audio in batch]
+        back = [resample_poly(one, 1, 3, axis=1).astype(np.float32) for one in there]
+        return super().encode([Audio(x[:, : a.num_samples], a.sample_rate_hz) for x, a in zip(back, batch)])
+
+
+def test_opus_at_11k_is_worse_and_another_resampler_is_not(tmp_path):
+    clips = [Audio.read(one.audio) for one in open_source("embedded")][::2]
+    metric = load_metric("stoi", device="cpu")
+
+    def run(name, codec):
+        estimates = [item.estimate for item in reconstruct(codec, clips).items]
+        return write_run(tmp_path / name, [one["stoi"].value for one in metric(estimate=estimates, reference=clips)])
+
+    frozen = gate_freeze(run("opus", Opus(12_000)), out=tmp_path / "b.parquet").file
+    assert gate_check(run("less", Opus(11_000)), against=frozen).metrics[0].verdict == "worse"
+    assert gate_check(run("resampled", ResampledOpus(12_000)), against=frozen).exit_code == 0
+
+
+@pytest.mark.parametrize("voice", ["awb", "rms", "slt"])
+def test_a_voice_with_another_seed_passes_and_with_more_noise_does_not(voice, tmp_path):
+    clips = [Audio.read(one.audio) for one in open_source("embedded") if one.speaker == voice]
+    metric = load_metric("stoi", device="cpu")
+
+    def run(name, seed, level=0.01):
+        rng = np.random.default_rng(seed)
+        noisy = [Audio(c.samples + rng.normal(0, level, c.samples.shape).astype(np.float32), 16_000) for c in clips]
+        return write_run(tmp_path / name, [one["stoi"].value for one in metric(estimate=noisy, reference=clips)])
+
+    frozen = gate_freeze([run(f"seed{seed}", seed) for seed in range(3)], out=tmp_path / "b.parquet").file
+    gate_calibrate(frozen, out=tmp_path / "gate.yaml")
+    for spec in (None, tmp_path / "gate.yaml"):
+        assert gate_check(tmp_path / "seed2", against=frozen, spec=spec).exit_code == 0
+    assert gate_check(run("seed3", 3), against=frozen, spec=tmp_path / "gate.yaml").exit_code == 0
+    assert gate_check(run("louder", 4, 0.02), against=frozen, spec=tmp_path / "gate.yaml").exit_code == 1
+
+
+def test_a_model_that_answers_two_percent_worse_is_found(tmp_path):
+    rng = np.random.default_rng(5)
+    right = (rng.random(500) < 0.9).astype(float)
+    worse = right.copy()
+    worse[rng.choice(np.flatnonzero(right), 10, replace=False)] = 0
+    frozen = gate_freeze(write_run(tmp_path / "base", right), out=tmp_path / "b.parquet").file
+    assert gate_check(write_run(tmp_path / "again", right), against=frozen).exit_code == 0
+    (found,) = gate_check(write_run(tmp_path / "worse", worse), against=frozen).metrics
+    assert (found.verdict, found.loss.method) == ("worse", "mcnemar") and found.loss.loss == pytest.approx(0.02)
