@@ -84,8 +84,8 @@ def _values(results: Iterable[Any]) -> Scores:
     return {(id, name): value for id, name, value in each if value is not None}
 
 
-def _compare(found: Scores, expected: Scores) -> str:
-    pairs = [(value, found[key]) for key, value in expected.items()]
+def _compare(measured: Scores, expected: Scores) -> str:
+    pairs = [(value, measured[key]) for key, value in expected.items()]
     return f"within {worst(pairs, SAME, 'scores', relative=SAME):.1e}"
 
 
@@ -102,8 +102,8 @@ def run_score(items: list[Item]) -> tuple[Scores, float]:
         folder = Path(folder_text)
         (folder / "generated").mkdir()
         for item in items:
-            for place, kind in (("generated/", "audio"), ("", "reference")):
-                (folder / f"{place}{item['id']}.wav").write_bytes(audio_bytes(item[kind], kind))
+            for prefix, kind in (("generated/", "audio"), ("", "reference")):
+                (folder / f"{prefix}{item['id']}.wav").write_bytes(audio_bytes(item[kind], kind))
         texts = [{name: item[name] for name in ("id", "text", "language")} for item in items]
         manifest = write_manifest(folder / "data.jsonl", ({**one, "audio": f"{one['id']}.wav"} for one in texts))
         words = f"score --generated {folder}/generated --data {manifest} --out {folder}/run --device cpu --no-cache"
@@ -124,10 +124,10 @@ def measure_clients(options: Options) -> Cases:
             remotes = [stack.enter_context(Scorer.connect(url)) for _ in range(CONNECTIONS)]
             start = time.perf_counter()
             futures = [remotes[k % CONNECTIONS].submit(item) for k, item in enumerate(items)]
-            found = _values(future.result() for future in futures)
+            measured = _values(future.result() for future in futures)
             rates["serve"].append(len(items) / (time.perf_counter() - start))
         rates["score"].append(rate)
-        about = {"agreement": _compare(found, expected), "n": options.items, "repeats": options.passes}
+        about = {"agreement": _compare(measured, expected), "n": options.items, "repeats": options.passes}
     for variant, each in rates.items():
         about["ratio_to_baseline"] = f"{np.median(each) / np.median(rates['score']):.3g}"
         yield figures({"items a second": float(np.median(each))}, case="64 clients", variant=variant, **about)
@@ -135,32 +135,32 @@ def measure_clients(options: Options) -> Cases:
 
 def measure_one(options: Options) -> Cases:
     """Seconds of a lone item, without the wait for others."""
-    metric, times, found, expected = load_metric(METRICS, device="cpu"), [], Scores(), Scores()
+    metric, times, measured, expected = load_metric(METRICS, device="cpu"), [], Scores(), Scores()
     with service(METRICS) as (url, _), Scorer.connect(url) as remote:
         for item in speech(13, 100):
             start = time.perf_counter()
-            found |= _values(remote.score([item]))
+            measured |= _values(remote.score([item]))
             served_s = time.perf_counter() - start - WAIT_S
             alone, alone_s = score_alone(metric, item)
             times.append((alone_s, served_s))
             expected |= alone
     medians = np.median(times[1:], axis=0)
-    about = {"case": "one item", "n": 1, "repeats": len(times) - 1, "agreement": _compare(found, expected)}
+    about = {"case": "one item", "n": 1, "repeats": len(times) - 1, "agreement": _compare(measured, expected)}
     for variant, seconds in zip(("load_metric", "serve"), medians):
         yield figures({"s": seconds}, variant=variant, ratio_to_baseline=f"{seconds / medians[0]:.3g}", **about)
 
 
 def measure_cpu(options: Options) -> Cases:
     """CPU of the main process for an item of five seconds, and how much of it a `Scorer` alone does not need."""
-    items, found = tones(0, 600, 5.0), []
+    items, measured = tones(0, 600, 5.0), []
     with service("si_sdr") as (url, pid), Scorer.connect(url) as remote, Scorer("si_sdr", device="cpu") as scorer:
         for one, process in ((remote, pid), (scorer, os.getpid())):
             one.score(items[:100])
             before = _cpu_ms(process)
             for start in range(0, len(items), 16):
                 one.score(items[start : start + 16])
-            found.append((_cpu_ms(process) - before) / len(items))
-    spent = {"ms of CPU": found[0], "ms of CPU beyond Scorer": found[0] - found[1]}
+            measured.append((_cpu_ms(process) - before) / len(items))
+    spent = {"ms of CPU": measured[0], "ms of CPU beyond Scorer": measured[0] - measured[1]}
     yield figures(spent, case="5 s of audio", variant="serve", n=len(items))
 
 
@@ -171,8 +171,8 @@ def measure_memory(options: Options) -> Cases:
         for first in range(0, options.flow, step):
             remote.score(tones(first, step, 1.0))
             sizes.append(sum(map(_pss_kib, (pid, *_children(pid)))))
-    found = {"MiB early": sizes[1] / 1024, "MiB late": sizes[-1] / 1024}
-    yield figures(found, case="memory", variant="serve", n=options.flow)
+    measured = {"MiB early": sizes[1] / 1024, "MiB late": sizes[-1] / 1024}
+    yield figures(measured, case="memory", variant="serve", n=options.flow)
 
 
 def measure_kills(options: Options) -> Cases:

@@ -200,7 +200,7 @@ def measure_loss(runs: PairedRuns, *, margin: float, level: float) -> Loss | Non
     Returns:
         None if one of the two has no value, or no method gives an interval.
     """
-    found = runs.interval(level)
-    if found is None:
+    interval = runs.interval(level)
+    if interval is None:
         return None
-    return Loss(found.loss, found.low, found.high, runs.p_beyond(margin), found.units, found.method)
+    return Loss(interval.loss, interval.low, interval.high, runs.p_beyond(margin), interval.units, interval.method)
