@@ -23,6 +23,7 @@ import forked
 import hidden_programs
 import hypothesis
 import pytest
+from page_in_browser import browser  # noqa: F401
 
 from codec_bench.environment import cpu_count, resident_bytes
 

@@ -17,7 +17,7 @@ import pytest
 import soundfile
 import yaml
 from local_http import Connection, LocalServer
-from page_in_browser import browser, choose, open_page, texts, until  # noqa: F401 - a fixture
+from page_in_browser import choose, open_page, texts, until
 
 from codec_bench import compare, open_run
 from codec_bench.api.merge import merge
@@ -247,7 +247,7 @@ def test_a_control_is_never_taken_for_a_result(ask, served, tmp_path):
     assert all(json.loads(row.extra)["control"] == "text alone" for row in blind.rows())
 
 
-def test_an_item_says_how_it_was_answered_under_controls(ask, served, browser, tmp_path):  # noqa: F811
+def test_an_item_says_how_it_was_answered_under_controls(ask, served, browser, tmp_path):
     served[0].hears = True
     outcome = ask(controls=True)
     whole = outcome.runs["mmau-test-mini", "openai-chat"]

@@ -15,7 +15,7 @@ FLAGS = (
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """A real browser that keeps its logs, one for all pages; skipped where there is none."""
+    """A real browser that keeps its logs; skipped where there is none. `conftest.py` alone imports it: one for all pages."""
     webdriver = pytest.importorskip("selenium.webdriver")
     from selenium.webdriver.chrome.service import Service
 

@@ -2,5 +2,4 @@
 
 from __future__ import annotations
 
-from page_in_browser import browser  # noqa: F401
 from written_runs import demo_run, make_run  # noqa: F401

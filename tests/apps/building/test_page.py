@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from page_in_browser import browser, complaints, open_page, resize, texts  # noqa: F401
+from page_in_browser import complaints, open_page, resize, texts
 
 from codec_bench import build
 from codec_bench.apps.building.page import picture
@@ -56,7 +56,7 @@ def test_what_came_nearest_to_the_limit_stands_first(page):
     assert shares == sorted(shares, reverse=True) and len(shares) > 2 and all(0 < share <= 100 for share in shares)
 
 
-def test_the_page_works_in_a_browser(page, browser):  # noqa: F811
+def test_the_page_works_in_a_browser(page, browser):
     open_page(browser, page.folder / "build.html")
     assert not complaints(browser) and browser.title.startswith("Build of </script>")
     assert texts(browser, "h2") == [

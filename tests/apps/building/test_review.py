@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from page_in_browser import browser, complaints, open_page, texts  # noqa: F401
+from page_in_browser import complaints, open_page, texts
 
 from codec_bench import build
 from codec_bench.apps.building import review
@@ -138,7 +138,7 @@ def test_many_questions_are_on_several_sheets(mixing, sounds, monkeypatch):
     assert sorted(trial.item for key in keys for trial in key.trials) == sorted(by_id(sounds / "out"))
 
 
-def test_a_sheet_plays_the_sound_and_holds_no_id(sheets, sounds, browser):  # noqa: F811
+def test_a_sheet_plays_the_sound_and_holds_no_id(sheets, sounds, browser):
     page = sounds / "out" / "review" / "sheet-001.html"
     assert "mixture-0000" not in page.read_text()
     open_page(browser, page)

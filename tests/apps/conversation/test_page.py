@@ -8,7 +8,7 @@ import json
 
 import numpy as np
 import pytest
-from page_in_browser import browser, complaints, open_page, resize, texts, until  # noqa: F401
+from page_in_browser import complaints, open_page, resize, texts, until
 
 from codec_bench.apps.conversation.distributions import summarise
 from codec_bench.apps.conversation.measures import OFFICIAL_15, Value, measure
@@ -66,7 +66,7 @@ def test_both_tracks_are_the_channels_of_one_sound(page):
     assert np.flatnonzero(np.abs(both[:, 0]) > 0.01)[0] / RATE_HZ == pytest.approx(0.5, abs=0.002)
 
 
-def test_the_page_shows_and_plays(page, browser):  # noqa: F811
+def test_the_page_shows_and_plays(page, browser):
     open_page(browser, page[0])
     table = texts(browser, "#numbers td")
     assert "0.600 / 0.700 / 0.700 (n=2)" in " ".join(table)  # of latencies of 0.6 and 0.7 s
@@ -95,7 +95,7 @@ def test_the_page_shows_and_plays(page, browser):  # noqa: F811
     assert not complaints(browser)
 
 
-def test_no_table_scrolls_on_a_telephone(page, browser):  # noqa: F811
+def test_no_table_scrolls_on_a_telephone(page, browser):
     """Of two systems at 390 px, with names as long as the official ones."""
     open_page(browser, page[0])
     resize(browser, 390)

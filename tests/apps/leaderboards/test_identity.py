@@ -5,6 +5,7 @@ rank.
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import miniature
@@ -50,22 +51,27 @@ DEFINITION = {
 }  # fmt: skip
 
 
+def write_definition(tmp_path, folder, rows=RIGHT, size=8, **changes):
+    place = tmp_path / folder
+    place.mkdir(parents=True)
+    columns = {"question": "q", "reference": "right"}
+    data = {"path": "rows.jsonl", "id": "id", "columns": columns, "size": size}
+    (place / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, "data": data, **changes}))
+    (place / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return place
+
+
 @pytest.fixture
 def define(tmp_path):
-    def write(folder, rows=RIGHT, size=8, **changes):
-        place = tmp_path / folder
-        place.mkdir(parents=True)
-        columns = {"question": "q", "reference": "right"}
-        data = {"path": "rows.jsonl", "id": "id", "columns": columns, "size": size}
-        (place / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, "data": data, **changes}))
-        (place / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        return place
-
-    return write
+    return partial(write_definition, tmp_path)
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
+    return runs_in(tmp_path, monkeypatch)
+
+
+def runs_in(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     (tmp_path / "model.py").write_text(MODEL)
 
@@ -90,16 +96,23 @@ def board(tmp_path):
     return write
 
 
-@pytest.fixture
-def tricks(tmp_path, define, run):
-    """The runs of a benchmark of one's own, and of what has its name and is another; by folder."""
-    run(define("mine"), "whole")
-    run(define("swapped", [{**row, "right": str(7 - int(row["right"]))} for row in RIGHT]), "swapped")
-    run(define("prompt", prompt={"messages": [{"content": ["Please: {{ question }}"]}]}), "prompt")
-    run(define("reading", postprocess=["label"], fields={"labels": [str(n) for n in range(8)]}), "reading")
-    run(tmp_path / "mine", "part", limit=3)
-    run(tmp_path / "mine", "half", given={"dtype": "bfloat16"})
-    return {name: run_folders(tmp_path / "runs" / name)[0] for name in ("whole", *TRICKS)}
+@pytest.fixture(scope="module")
+def tricks(tmp_path_factory):
+    """The runs of a benchmark of one's own, and of what has its name and is another; by folder. No test writes to them."""
+    tmp_path = tmp_path_factory.mktemp("tricks")
+    define = partial(write_definition, tmp_path)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        run = runs_in(tmp_path, monkeypatch)
+        run(define("mine"), "whole")
+        run(define("swapped", [{**row, "right": str(7 - int(row["right"]))} for row in RIGHT]), "swapped")
+        run(define("prompt", prompt={"messages": [{"content": ["Please: {{ question }}"]}]}), "prompt")
+        run(define("reading", postprocess=["label"], fields={"labels": [str(n) for n in range(8)]}), "reading")
+        run(tmp_path / "mine", "part", limit=3)
+        run(tmp_path / "mine", "half", given={"dtype": "bfloat16"})
+    return {name: run_folders(tmp_path / "runs" / name)[0] for name in ("whole", *TRICKS)} | {
+        "all": tmp_path / "runs",
+        "definition": tmp_path / "mine",
+    }
 
 
 TRICKS = {
@@ -107,15 +120,15 @@ TRICKS = {
 }  # fmt: skip
 
 
-def told(board, tmp_path):
-    rows = leaderboard(board, [tmp_path / "runs"]).rows
+def told(board, runs):
+    rows = leaderboard(board, [runs]).rows
     return {row.name: (str(row.cells["C"]), row.compared) for row in rows}
 
 
 @pytest.mark.parametrize("named", ["mine", "./mine", "{folder}/mine"])
 def test_a_board_over_a_benchmark_of_ones_own_by_name_and_by_path(tmp_path, define, run, board, named):
     run(define("mine"), "a")
-    assert told(board(named.format(folder=tmp_path)), tmp_path) == {"echo": ("100.00", True)}
+    assert told(board(named.format(folder=tmp_path)), tmp_path / "runs") == {"echo": ("100.00", True)}
 
 
 def test_the_cells_of_own_rows_show_their_intervals(tmp_path, define, run, board, capsys):
@@ -128,20 +141,20 @@ def test_the_cells_of_own_rows_show_their_intervals(tmp_path, define, run, board
     assert f"{row.cells['C']} [{low}, {high}]" in " ".join(capsys.readouterr().out.split())
 
 
-def test_what_has_the_name_and_is_another_stands_beside_the_column_marked(tmp_path, tricks, board, capsys):
-    shown = board("mine")
-    rows = told(shown, tmp_path)
+def test_what_has_the_name_and_is_another_stands_beside_the_column_marked(tricks, board, capsys):
+    shown = board(tricks["definition"])
+    rows = told(shown, tricks["all"])
     assert rows.pop("echo") == ("100.00", True) and rows["echo (other data)"] == ("0.00", False)
     assert {name: compared for name, (_, compared) in rows.items()} == {
         f"echo ({mark})": False for mark in TRICKS.values()
     }
-    found = leaderboard(shown, [tmp_path / "runs"])
+    found = leaderboard(shown, [tricks["all"]])
     assert found.rows[0].name == "echo" and points_of(found).complete.tolist() == [True, *[False] * len(TRICKS)]
     # Given alone each is marked too.
     for trick, mark in TRICKS.items():
         (alone,) = leaderboard(shown, [tricks[trick]]).rows
         assert (alone.name, alone.compared) == (f"echo ({mark})", False)
-    show_leaderboard(shown, [tmp_path / "runs"])
+    show_leaderboard(shown, [tricks["all"]])
     assert "echo (3 of 8 questions): C is over 3 of 8 questions" in capsys.readouterr().err
 
 

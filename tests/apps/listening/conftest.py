@@ -7,7 +7,6 @@ import zlib
 
 import numpy as np
 import pytest
-from page_in_browser import browser  # noqa: F401
 
 from codec_bench.apps.listening.checks import CHECKS
 from codec_bench.audio.encode import write_flac
