@@ -15,6 +15,7 @@ that tests start in other ways, to stop or kill them, start their workers as the
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import importlib
 import json
@@ -31,6 +32,7 @@ import threading
 import time
 import traceback
 import warnings
+import weakref
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -63,6 +65,8 @@ Only Intel's OpenMP reads them, which no library of `IMPORTED` has.
 """
 GC_THRESHOLDS = (50_000, 20, 50)
 """Python's thresholds of a search for garbage. With its own ones, a fifth of an import's time goes into such searches."""
+MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
+"""By their numbers in Linux's mman.h."""
 _LONGEST = 1 << 18  # bytes of a message
 
 
@@ -200,10 +204,37 @@ def prepare() -> None:
     while not (threads := other_threads()) <= FORK_SAFE:  # a thread that has just started has no name yet
         assert time.monotonic() < until, threads
         time.sleep(0.01)
+    forget_exit()
     gc.collect()
     gc.freeze()  # a search for garbage would write to the memory that the workers share
+    use_huge_pages()
     gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
+
+
+def forget_exit() -> None:
+    """Leaves out what libraries do at exit for the server's objects: each fork would do it, over 50 MB of pages."""
+    for finalizer in list(weakref.finalize._registry):
+        finalizer.atexit = False
+    if "torch._dynamo.utils" in sys.modules:
+        atexit.unregister(sys.modules["torch._dynamo.utils"].dump_compile_times)
+
+
+def use_huge_pages() -> None:
+    """Moves the server's memory to pages of 2 MB, where Linux has them: a fork then copies three times faster."""
+    if sys.platform != "linux":
+        return
+    madvise, size = ctypes.CDLL(None).madvise, 2 << 20
+    first = last = 0
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        name, *fields = line.split()
+        if "-" in name and not name.endswith(":"):
+            anonymous = fields[0].startswith("rw") and (len(fields) < 5 or fields[4] == "[heap]")
+            first, last = (int(bound, 16) for bound in name.split("-")) if anonymous else (0, 0)
+            first, last = -(-first // size) * size, last // size * size
+        elif name == "Rss:" and first < last and int(fields[0]) << 10 > (last - first) // 2:
+            for advice in (MADV_HUGEPAGE, MADV_COLLAPSE):
+                madvise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), advice)
 
 
 def other_threads() -> set[str]:
