@@ -89,6 +89,7 @@ def _run(
     from codec_bench.api.read_arguments import pop_running
     from codec_bench.api.tracking import track
     from codec_bench.cli.finished import print_finished
+    from codec_bench.environment import process_started_at
     from codec_bench.stats.summary_types import Summary
     from codec_bench.store.files import read_json
     from codec_bench.store.integrity import SUMMARY_JSON
@@ -98,7 +99,7 @@ def _run(
     plain = pop_running(arguments)
     with stopping() as stop:
         with progress_line() as progress:
-            plain = replace(plain, progress=progress.update, on_folder=stop.on_folder)
+            plain = replace(plain, progress=progress.update, on_folder=stop.on_folder, started_at=process_started_at())
             with track(log, plain, talk) as running:
                 run = verb(**arguments, running=running)
         # It was just written, and is not computed twice.

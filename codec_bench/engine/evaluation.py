@@ -24,7 +24,7 @@ from codec_bench.engine.plan import NATIVE, Plan, build_plan, features_read
 from codec_bench.engine.recorded_sounds import check_sounds
 from codec_bench.engine.run import Engine
 from codec_bench.engine.running import Running, Workers, numbers_to_save, run_on, working_engine
-from codec_bench.engine.timings import listed
+from codec_bench.engine.timings import Timeline, listed
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
 from codec_bench.metrics.sensitivity import NOTABLE, shifts_in_spreads
@@ -65,7 +65,9 @@ def execute(evaluation: Evaluation, out: str | os.PathLike[str] | None, running:
     Raises:
         UserError: a name, the data or an option is wrong, or the folder cannot be written.
     """
-    return in_folder(evaluation, out, running, partial(_execute_in, evaluation=evaluation, running=running))
+    timeline = Timeline(running.started_at)
+    act = partial(_execute_in, evaluation=evaluation, running=running, timeline=timeline)
+    return in_folder(evaluation, out, running, act)
 
 
 def in_folder(
@@ -108,20 +110,22 @@ def execute_shard(evaluation: Evaluation, shard: Shard, folder: Path, running: R
         UserError: as for `execute`.
     """
     shard_evaluation = replace(evaluation, source=part_of(evaluation.source, shard))
-    act = partial(_execute_in, evaluation=shard_evaluation, running=running, workers=workers)
+    act = partial(_execute_in, evaluation=shard_evaluation, running=running, timeline=Timeline(), workers=workers)
     run = in_folder(shard_evaluation, folder, running, act)
     mark_part(run)
     return run
 
 
 def _execute_in(
-    run_folder: RunFolder, plan: Plan, *, evaluation: Evaluation, running: Running, workers: Workers | None = None
-) -> Run:
+    run_folder: RunFolder, plan: Plan, *, evaluation: Evaluation, running: Running, timeline: Timeline,
+    workers: Workers | None = None,
+) -> Run:  # fmt: skip
     """Runs the plan into a folder that is held.
 
     Raises:
         RunMismatch: the folder holds the record of something else.
     """
+    timeline.mark("plan")
     running.on_folder(run_folder.path, run_folder.words)
     source, folder = evaluation.source, run_folder.path
     total = len(source) * len(plan.systems)
@@ -139,7 +143,7 @@ def _execute_in(
         execution = {**{name: getattr(running, name) for name in options_of(RunningOptions)}, "workers": processes}
         try:
             writer.set_meta(**evaluation.about)
-            _run(engine, writer, plan, facts, evaluation, running, execution)
+            _run(engine, writer, plan, facts, evaluation, running, execution, timeline)
         finally:
             writer.close()
     report_progress("writing the report", total, total, 0, 0.0)
@@ -193,6 +197,7 @@ def _run(
     evaluation: Evaluation,
     running: Running,
     execution: Mapping[str, Any],
+    timeline: Timeline,
 ) -> None:
     """Runs the items that are not finished, and writes what was asked for and how it ran; `execution` is for the record."""
     source = evaluation.source
@@ -227,7 +232,11 @@ def _run(
     def report(phase: str, done: int, failed: int, audio_s: float) -> None:
         running.progress(phase, before + done, total, failed, audio_s)
 
+    timeline.mark("load")
     timings = engine.run(list(source), writer, finished, report, checks, source.numbers, source.front)
+    if engine.first_item_at is not None:
+        timeline.mark("first_item", engine.first_item_at)
+    timeline.mark("items")
     if engine.checks.results:
         checks = {**checks, **engine.checks.results}
         writer.set_meta(checks=checks)
@@ -239,7 +248,8 @@ def _run(
     writer.set_meta(flag_unchecked=rule)
     if source.shard is None:  # the shards of a run are flagged alike when they are merged, by the checks of all of them
         writer.flag_unchecked(checks, **rule)
-    timings["continued_after_items"] = before
+    timeline.mark("finish")
+    timings |= {"continued_after_items": before, "timeline": timeline.phases}
     if timings["items"] or not before:  # if nothing was left to do, the earlier timings stay
         writer.set_meta(timings=timings)
     writer.set_meta(finished=datetime.now(UTC).isoformat(timespec="seconds"), state="finished")

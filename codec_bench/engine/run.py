@@ -153,6 +153,11 @@ class Engine:
         self._failed = self._recorded = 0
         self._spent = Spent()
 
+    @property
+    def first_item_at(self) -> float | None:
+        """When the first item was finished, by `perf_counter`; None if none was."""
+        return self._spent.first_item_at
+
     def load_codecs(self) -> dict[str, dict[str, Any]]:
         """Tells the workers what the stages are, loads every codec once, and gives the systems their final names.
 
@@ -481,6 +486,7 @@ class Engine:
         )
         self._records.append((loaded.number, record))
         self._spent.items += 1
+        self._spent.first_item_at = self._spent.first_item_at or perf_counter()
         self._failed += reason is not None or any(s.status in FAILURES for s in record.scores.values())
         self._spent.audio_s += record.estimate_s or record.duration_s or 0.0
         if estimate is not None:

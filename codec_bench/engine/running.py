@@ -50,6 +50,7 @@ class Running(RunningOptions):
         on_folder: called with the run folder and a sentence on it, such as whether it is new, before anything is
         loaded.
         on_estimate: called with a sentence on what the questions of a benchmark will cost, before the first is asked.
+        started_at: when the command began, by `time.perf_counter`; None for when the run begins.
     """
 
     impatient: bool = False
@@ -59,6 +60,7 @@ class Running(RunningOptions):
     progress: Progress = quiet
     on_folder: OnFolder = lambda folder, words: None
     on_estimate: Callable[[str], None] = lambda words: None
+    started_at: float | None = None
 
     @property
     def on_ray(self) -> OnRay | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from codec_bench.engine.batch import Stage
@@ -21,12 +22,33 @@ class Spent:
 
     Args:
         items, audio_s: items that are finished, and seconds of their audio.
-        write_s: writing the record.
+        write_s: writing the record. first_item_at: when the first item was finished, by `perf_counter`.
     """
 
     items: int = 0
     audio_s: float = 0.0
     write_s: float = 0.0
+    first_item_at: float | None = None
+
+
+class Timeline:
+    """The phases of a run one after the other, in seconds. They add up to the time from the start to the last mark.
+
+    Args:
+        start: of the command, by `perf_counter`; None for now.
+    """
+
+    def __init__(self, start: float | None = None) -> None:
+        self.phases: dict[str, float] = {}
+        self._last = perf_counter()
+        if start is not None:
+            self.phases["start"] = self._last - start
+
+    def mark(self, phase: str, at: float | None = None) -> None:
+        """Ends a phase, now or at a moment of `perf_counter`."""
+        now = perf_counter() if at is None else at
+        self.phases[phase] = now - self._last
+        self._last = now
 
 
 def timings(

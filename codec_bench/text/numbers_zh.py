@@ -49,11 +49,11 @@ def spoken_numbers(text: str) -> str:
 
 
 def _decimal(number: str) -> str:
-    whole, point, decimals = number.partition(".")
-    return _whole(whole) + (f"点{one_by_one(decimals)}" if point else "")
+    integer, point, decimals = number.partition(".")
+    return _integer(integer) + (f"点{one_by_one(decimals)}" if point else "")
 
 
-def _whole(digits: str) -> str:
+def _integer(digits: str) -> str:
     """A whole number; zeros in front are read (007)."""
     is_code = len(digits) > 1 and digits[0] == "0"
     return one_by_one(digits) if is_code else cardinal(digits) or "零"
@@ -61,9 +61,9 @@ def _whole(digits: str) -> str:
 
 def _dotted(match: re.Match[str]) -> str:
     """A version by its numbers, an address (four parts, one of them of three digits) digit by digit."""
-    parts = match[0].split(".")
-    is_address = len(parts) == 4 and any(len(part) == 3 for part in parts)
-    return "点".join(map(one_by_one if is_address else _whole, parts))
+    groups = match[0].split(".")
+    is_address = len(groups) == 4 and any(len(group) == 3 for group in groups)
+    return "点".join(map(one_by_one if is_address else _integer, groups))
 
 
 def _range(match: re.Match[str]) -> str:
@@ -118,7 +118,7 @@ _RULES: tuple[Rule, ...] = tuple(
         (rf"(?<![A-Za-z\d_.{_MONEY[1:-1]}+×*/-])(?!{_DATE})(?P<ordinal>第)?(?P<first>{_NUMBER})(?P<both>%)?\s*[-–—~～]+\s*(?P<last>{_NUMBER})(?P<percent>%)?"
          rf"(?![\d.:/%+×*-]|月|[日号]|\s*=)", _range),
         (r"(?<=[年月日号])\s*[-–—~～]+\s*(?=\d)", lambda m: "到"),
-        (r"第(\d+)(?![\d.])", lambda m: f"第{_whole(m[1])}"),
+        (r"第(\d+)(?![\d.])", lambda m: f"第{_integer(m[1])}"),
         (rf"{_ALONE}({_NUMBER})\s*×\s*({_NUMBER})(?![\d.]|\s*=)", lambda m: f"{_decimal(m[1])}乘{_decimal(m[2])}"),
         # Years that are counted.
         (r"(?P<before>距今(?:约|已有?)?|长达|历时|将近|接近|超过|持续)?(?<!\d)(?P<years>[1-9]\d{3})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from time import perf_counter
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -152,3 +153,13 @@ def test_the_phase_names_what_is_loaded():
     assert said(["pocketsphinx"], finished=1) == said([], finished=2, failed=2) == "running"
     # Files that are missing have failed already, and the recogniser still loads.
     assert said(["pocketsphinx"], finished=2, failed=2) == "loading the recogniser pocketsphinx"
+
+
+def test_timeline():
+    before = perf_counter()
+    run = evaluate("g711-ulaw", data="embedded", metrics="si_sdr", limit=2, running=Running(started_at=before))
+    wall_s = perf_counter() - before
+    timings = run.meta["timings"]
+    assert list(timings["timeline"]) == ["start", "plan", "load", "first_item", "items", "finish"]
+    assert timings["wall_s"] <= sum(timings["timeline"].values()) <= wall_s
+    assert min(timings["timeline"].values()) >= 0

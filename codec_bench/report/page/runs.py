@@ -24,6 +24,13 @@ class Fact(NamedTuple):
     link: str = ""
 
 
+PHASES = {
+    "start": "start of the program", "plan": "planning", "load": "workers and codecs", "first_item": "first item",
+    "items": "other items", "finish": "end of the record",
+}  # fmt: skip
+"""The phases of a run's timeline (`engine.timings.Timeline`), in words."""
+
+
 def describe(run: Run, name: str, summary: Summary) -> dict[str, Any]:
     """What the record says of one run, for the facts above the summary and for the sections below it."""
     meta, counts = run.meta, run.counts()
@@ -60,6 +67,7 @@ def describe(run: Run, name: str, summary: Summary) -> dict[str, Any]:
         "systems": run.systems,
         "metrics": run.metrics,
         "machine_line": _machine_line(meta.get("machine") or {}),
+        "timeline": [(PHASES[phase], s) for phase, s in (timings.get("timeline") or {}).items() if phase in PHASES],
         "stages": stages,
         "stage_keys": list(dict.fromkeys(key for stage in sorted(stages, key=len, reverse=True) for key in stage)),
         "speeds": [_speed(system, times, summary) for system, times in timed.items()],
