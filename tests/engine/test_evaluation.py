@@ -157,7 +157,7 @@ def test_the_phase_names_what_is_loaded():
 
 def test_timeline():
     before = perf_counter()
-    run = evaluate("g711-ulaw", data="embedded", metrics="si_sdr", limit=2, running=Running(started_at=before))
+    run = evaluate(codec="g711-ulaw", data="embedded", metrics="si_sdr", limit=2, running=Running(started_at=before))
     wall_s = perf_counter() - before
     timings = run.meta["timings"]
     assert list(timings["timeline"]) == ["start", "plan", "load", "first_item", "items", "finish"]
