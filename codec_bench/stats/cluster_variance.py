@@ -1,6 +1,6 @@
-"""The cluster-robust standard error CR2 of a mean or a ratio over units, and its degrees of freedom.
+"""The cluster-robust standard error CR2 of a mean or a ratio over units, its degrees of freedom, and dominant units.
 
-References: Bell and McCaffrey 2002; Pustejovsky and Tipton 2018 (`clubSandwich`).
+References: Bell and McCaffrey 2002; Pustejovsky and Tipton 2018 (`clubSandwich`); Grubbs and Beck 1972.
 """
 
 from __future__ import annotations
@@ -24,6 +24,37 @@ def jackknife_error(without: np.ndarray, value: float, sizes: np.ndarray) -> flo
 def effective_units(sizes: np.ndarray) -> float:
     """How many units of equal size say as much as these, if the items of a unit all say the same (Kish 1965)."""
     return float(sizes.sum()) ** 2 / float(np.square(sizes).sum()) if sizes.any() else float(len(sizes))
+
+
+def has_dominant_unit(residuals: np.ndarray, sizes: np.ndarray) -> bool:
+    """Whether one unit carries more than half of the variance, by its size or as an outlier.
+
+    Among few units the largest square often is half of their sum by chance. So the unit's mean must be an outlier too, by
+    Grubbs' test at 1 %.
+
+    Args:
+        residuals: the units' sums less what the value expects of them, `(units,)`. sizes: of the units.
+    """
+    if _largest_share(np.square(sizes)) > 0.5:
+        return True
+    squares = np.square(residuals)
+    if _largest_share(squares) <= 0.5:
+        return False
+    means = np.divide(residuals, sizes, where=sizes > 0, out=residuals.astype(np.float64))
+    apart = np.square(means - means.mean())
+    return float(apart[squares.argmax()]) > grubbs_share(len(means)) * float(apart.sum())
+
+
+def _largest_share(squares: np.ndarray) -> float:
+    return float(squares.max()) / (float(squares.sum()) or 1.0)
+
+
+def grubbs_share(count: int, tail: float = 0.01) -> float:
+    """The critical value of Grubbs' two-sided test, as the outlier's share of the sum of squares: G^2 / (count - 1)."""
+    from scipy.special import stdtrit
+
+    square = float(stdtrit(count - 2, tail / (2 * count))) ** 2
+    return (count - 1) / count * square / (count - 2 + square)
 
 
 def degrees_of_freedom(sizes: np.ndarray) -> float:

@@ -27,7 +27,13 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.stats.bootstrap import bca_ends, corpus_interval
 from codec_bench.stats.bounds import Bounds, at_bound, checked_bounds, is_rate, supposed_bounds, within_bounds
-from codec_bench.stats.cluster_variance import degrees_of_freedom, effective_units, jackknife_error, t_quantile
+from codec_bench.stats.cluster_variance import (
+    degrees_of_freedom,
+    effective_units,
+    has_dominant_unit,
+    jackknife_error,
+    t_quantile,
+)
 from codec_bench.stats.corpus import CorpusFold
 from codec_bench.stats.notes import Note, too_few
 from codec_bench.types import LARGEST
@@ -278,8 +284,7 @@ def _note(
         return Note("few_units", units=len(units))
     if fold is not ratios:
         return None
-    squares = np.square(units[:, 0] - value * units[:, 1])
-    if float(squares.max()) > 0.5 * float(squares.sum()):
+    if has_dominant_unit(units[:, 0] - value * units[:, 1], units[:, 1]):
         return Note("dominant_unit")
     at_end = at_bound(rates, bounds)
     if at_end > len(rates) / 2 and not is_rate(bounds):
@@ -291,9 +296,9 @@ def _note(
 def _note_on_answers(units: np.ndarray, value: float, error: float) -> Note | None:
     if error == 0:
         return Note("all_equal")
-    squares = np.square(units[:, 0] - value * units[:, 1])
     is_clustered = bool((units[:, 1] > 1).any())
-    return Note("dominant_unit") if is_clustered and float(squares.max()) > 0.5 * float(squares.sum()) else None
+    has_one = is_clustered and has_dominant_unit(units[:, 0] - value * units[:, 1], units[:, 1])
+    return Note("dominant_unit") if has_one else None
 
 
 def check_level(level: float) -> None:

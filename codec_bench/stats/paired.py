@@ -25,6 +25,7 @@ from codec_bench.stats.bounds import Bounds, checked_bounds, supposed_bounds
 from codec_bench.stats.cluster_variance import (
     degrees_of_freedom,
     detectable_effect,
+    has_dominant_unit,
     jackknife_error,
     linear_parts,
     t_probability,
@@ -193,9 +194,8 @@ def paired_parts(
     freedom = degrees_of_freedom(apart[:, 1])
     reach = t_quantile(level, freedom) * of_units
     low, high = _within(difference - reach, difference + reach, bounds)
-    if note is None:
-        squares = np.square(apart[:, 0] - difference * apart[:, 1])
-        note = Note("dominant_unit") if float(squares.max()) > 0.5 * float(squares.sum()) else None
+    if note is None and has_dominant_unit(apart[:, 0] - difference * apart[:, 1], apart[:, 1]):
+        note = Note("dominant_unit")
     p = t_probability(difference / of_units, freedom)
     detectable = detectable_effect(of_units, freedom, level, POWER)
     return PairedTest(difference, low, high, p, count, note, detectable, level, "t")

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.stats.cluster_variance import t_quantile
+from codec_bench.stats.cluster_variance import has_dominant_unit, t_quantile
 from codec_bench.stats.correlation import Coefficient
 from codec_bench.stats.intervals import (
     LEVEL,
@@ -191,11 +191,11 @@ def _with_interval(
     value = min(1.0, max(-1.0, value))
     each = influence[cells.of_item] / len(cells.of_item)
     sums = each if codes is None else np.bincount(codes, each)
-    present = len(each) if codes is None else len(np.unique(codes))
+    sums = sums if codes is None else sums[np.unique(codes)]
+    present = len(sums)
     if present < FEWEST_UNITS:
         return Coefficient(value, note=too_few(present, FEWEST_UNITS, "an interval of a correlation or a kappa"))
-    squares = np.square(sums)
-    error = math.sqrt(present / (present - 1) * float(squares.sum()))
+    error = math.sqrt(present / (present - 1) * float(np.square(sums).sum()))
     if error <= 1e-12 or (correlates and 1 - abs(value) <= 1e-12):
         return Coefficient(value, note=ALIKE)
     reach = t_quantile(level, present - 1) * error
@@ -204,13 +204,10 @@ def _with_interval(
         low, high = math.tanh(middle - reach), math.tanh(middle + reach)
     else:
         low, high = max(-1.0, value - reach), min(1.0, value + reach)
-    lone = float(squares.max()) > 0.5 * float(squares.sum())
-    return Coefficient(
-        value,
-        low,
-        high,
-        Note("dominant_unit") if lone else Note("few_units", units=present) if present < FEW_UNITS else None,
-    )
+    if present < FEW_UNITS:
+        return Coefficient(value, low, high, Note("few_units", units=present))
+    has_one = has_dominant_unit(sums, np.ones(len(sums)))
+    return Coefficient(value, low, high, Note("dominant_unit") if has_one else None)
 
 
 def _pearson(cells: _Cells) -> Estimate:
