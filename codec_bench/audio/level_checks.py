@@ -113,7 +113,7 @@ def lacks_speech(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> s
     levels = [levels_db(signal, rate_hz) for signal in (reference, estimate)]
     if min(one.size for one in levels) < _FEWEST_OF_SHARE:
         return None
-    reference_share, estimate_share = (float(np.mean(one > np.percentile(one, 95) - SPEECH_DB)) for one in levels)
+    reference_share, estimate_share = (float(np.mean(one > percentile(one, 95) - SPEECH_DB)) for one in levels)
     return LACKING if estimate_share < LEAST_SHARE * reference_share else None
 
 
@@ -133,20 +133,23 @@ def find_mismatch(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> 
     of_reference, of_estimate = (levels_db(signal, rate_hz) for signal in (reference, estimate))
     if of_reference.size < _FEWEST:
         return _find_short_mismatch(reference, estimate, rate_hz)
-    loud = np.percentile(of_reference, 95)
+    loud = percentile(of_reference, 95)
     speech = of_reference > loud - SPEECH_DB
     change = (of_estimate - of_reference)[speech]
-    if np.mean(change < min(np.percentile(change, 90), 0.0) - MISSING_DB) > MISSING_SHARE:
+    if np.mean(change < min(percentile(change, 90), 0.0) - MISSING_DB) > MISSING_SHARE:
         return MISSING
     if of_reference.size < _FEWEST_TO_FOLLOW:
         return _find_short_mismatch(reference, estimate, rate_hz)
     reference_track = np.maximum(of_reference, loud - _FLOOR_DB)
-    estimate_track = np.maximum(of_estimate, np.percentile(of_estimate, 95) - _FLOOR_DB)
+    estimate_track = np.maximum(of_estimate, percentile(of_estimate, 95) - _FLOOR_DB)
     # A steady sound has no levels to follow.
     follows = reference_track.std() < _STEADY_DB or _correlation(reference_track, estimate_track) >= LEAST_CORRELATION
+    is_long = reference_track.size >= _FEWEST_OF_SHARE
+    if is_long and follows:
+        return None
     alike = abs(_correlation(reference, estimate))
-    if reference_track.size >= _FEWEST_OF_SHARE:
-        return None if follows or alike >= SAME_WAVEFORM else NOT_FOLLOWING
+    if is_long:
+        return None if alike >= SAME_WAVEFORM else NOT_FOLLOWING
     if alike >= _SURE_WAVEFORM:
         return None
     same = _bands_alike(reference, estimate, rate_hz)
@@ -195,6 +198,16 @@ def _correlation(one: np.ndarray, other: np.ndarray) -> float:
     """Pearson's, and 0 where one of them does not vary."""
     spread = float(one.std()) * float(other.std())
     return (float(np.dot(one, other)) / one.size - float(one.mean()) * float(other.mean())) / spread if spread else 0.0
+
+
+def percentile(values: np.ndarray, share: float) -> float:
+    """`numpy.percentile` of a few values, at a tenth of its cost."""
+    position = (values.size - 1) * (share / 100)
+    below = int(position)
+    above = min(below + 1, values.size - 1)
+    ordered = np.partition(values, (below, above))
+    low, high, weight = float(ordered[below]), float(ordered[above]), position - below
+    return high - (high - low) * (1 - weight) if weight >= 0.5 else low + (high - low) * weight
 
 
 def levels_db(signal: np.ndarray, rate_hz: int) -> np.ndarray:

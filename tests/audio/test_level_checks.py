@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codec_bench.audio.level_checks import INCONCLUSIVE, MISSING, NOT_FOLLOWING, find_mismatch, is_silent
+from codec_bench.audio.level_checks import INCONCLUSIVE, MISSING, NOT_FOLLOWING, find_mismatch, is_silent, percentile
 from codec_bench.audio.resample import prepare
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.adapt import reconstruct
@@ -92,3 +92,10 @@ def test_what_says_nothing_of_a_codec(speech):
     assert find_mismatch(tone, 0.5 * tone, RATE) is None  # steady
     assert find_mismatch(np.zeros(2500, np.float32), speech[:2500], RATE) is None
     assert find_mismatch(speech[:0], speech[:0], RATE) is None
+
+
+@pytest.mark.parametrize("share", [5, 50, 90, 95])
+def test_percentile_is_numpys(rng, share):
+    for size in (1, 2, 3, 7, 20, 1000):
+        values = 30 * rng.standard_normal(size)
+        assert percentile(values, share) == np.percentile(values, share)
