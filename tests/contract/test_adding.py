@@ -346,6 +346,7 @@ ELSEWHERE = "hostile or written_pages or packages_scores or silence_that_is_skip
 """What depends on nothing that is added: the tests of the project itself show it."""
 
 
+@pytest.mark.long
 def test_what_was_added_passes(grown):
     """In one process, because each would import torch and all of the project anew."""
     run, _ = grown

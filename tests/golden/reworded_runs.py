@@ -77,6 +77,26 @@ def decided(folder):
     return held | {"summary": without_sentences(json.loads((folder / "summary.json").read_text()))}
 
 
+COMMANDS = {
+    "export": ["export", "eval"],
+    "verify": ["verify", "eval"],
+    "suspect": ["validate", "--codec", f"{OWN}:NotFinite"],
+    "scored again": ["score", "--generated", "short=short", "--data", "reference", "--metrics", "stoi,si_sdr", "--out", "again"],
+}  # fmt: skip
+
+
+def exit_code(arguments):
+    """What a command ends with."""
+    from codec_bench.cli import main as command
+
+    sys.argv = ["codec-bench", *arguments]
+    try:
+        command()
+    except SystemExit as end:
+        return end.code or 0
+    return 0
+
+
 def main(out):
     os.environ["CODEC_BENCH_CACHE"] = str(out / "cache")
     import numpy as np
@@ -144,6 +164,8 @@ def main(out):
         for c in pair.comparisons
     ]
     told["compare"] = [note for pair in pairs for note in comparison_notes(pair.comparisons)]
+    os.chdir(out)
+    found["exit codes"] = {name: exit_code(arguments) for name, arguments in COMMANDS.items()}
     (out / "decided.json").write_text(json.dumps(found, indent=1, sort_keys=True))
     (out / "sentences.json").write_text(json.dumps(told, indent=1))
 

@@ -197,7 +197,10 @@ def test_pieces_cover_everything_once(threads, count, most, least):
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86 processors")
-@pytest.mark.parametrize(("processor", "features"), [("haswell", "+avx,+avx2,+fma"), ("generic", "")])
+@pytest.mark.parametrize(
+    ("processor", "features"),
+    [pytest.param("haswell", "+avx,+avx2,+fma", marks=pytest.mark.long), ("generic", "")],
+)
 def test_narrower_processors_compute_the_same(processor, features, tmp_path):
     script = """
         import numpy as np
