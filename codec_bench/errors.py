@@ -228,6 +228,11 @@ def on_disk(message: str, hint: str | None = None) -> Iterator[None]:
         raise UserError(f"{message}: it is not UTF-8 text (byte {error.start})", hint=hint) from error
 
 
+def count_of(count: int, noun: str) -> str:
+    """A number with its noun: `1 item`, `1,088 items`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
     """Names with commas between them: at most `most`, and how many others there are.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from codec_bench.errors import first_of
+from codec_bench.errors import count_of, first_of
 from codec_bench.terminal.output import console, table, talk
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
     recorded = run.meta.get("timings", {})
     if timings and recorded:
         out.print(_time_table(recorded, summary))
-    samples = f"{counts['samples']} sample{'s' if counts['samples'] != 1 else ''}"
-    words = f"{counts['finished']} of {counts['items']} items ({samples})"
-    talk(f"{words}; {summary.failures.items} items and {summary.failures.scores} scores failed")
+    failures = summary.failures
+    words = f"{counts['finished']:,} of {count_of(counts['items'], 'item')} ({count_of(counts['samples'], 'sample')})"
+    talk(f"{words}; {count_of(failures.items, 'item')} and {count_of(failures.scores, 'score')} failed")
     unmatched = run.meta.get("data", {}).get("unmatched", [])
     if unmatched:
         talk(f"{len(unmatched)} generated files belong to no sample and were left out: {first_of(unmatched, 3)}")

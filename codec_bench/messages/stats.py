@@ -20,7 +20,7 @@ SENTENCES = {
         "few_units": "only {units} independent units (speakers, or items of unknown speaker)",
         "dominant_unit": "one speaker or item carries more than half of the variance",
         "ceiling": "{at_bound} of {items} items are at the best or the least possible value; the interval rests on the other {rest}",
-        "heavy_tail": "{items} items have an error rate above 100 %",
+        "heavy_tail": lambda items: f"{items} {'item has' if items == 1 else 'items have'} an error rate above 100 %",
         "sparse_tail": "few values lie beyond this quantile",
         "too_few_to_compare": "too few speakers to compare: {units}, and a comparison with the best needs {needed}",
         "excluded_trials": "{excluded:,} of {trials:,} trials are left out, because an item has no value",

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from codec_bench.errors import count_of
 from codec_bench.report import numbers
 from codec_bench.report.chance_level import chance_text, metric_notes
 from codec_bench.report.controls.rows import control_notes
@@ -230,7 +231,7 @@ def _notes(
     legend += [numbers.BOLD] if any(numbers.is_best(entry) for _, _, entry in entries) else []
     rows = ["n is the number of items of a row" + (", unless a cell says otherwise" if fewer else "")]
     rows += [
-        f"{name}: {failed_items:,} items failed"
+        f"{name}: {count_of(failed_items, 'item')} failed"
         for name, held in summary.systems.items()
         if (failed_items := held.without_estimate)
     ]
