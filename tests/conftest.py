@@ -352,7 +352,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         random.Random(seed).shuffle(items)
         files = list(dict.fromkeys(item.path for item in items))
         items.sort(key=lambda item: files.index(item.path))
-    places = {TESTS / name: place for place, name in enumerate(LONG_FILES)}
+    places = {TESTS / name: index for index, name in enumerate(LONG_FILES)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 

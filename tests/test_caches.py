@@ -68,13 +68,13 @@ NO_CACHE = {"config/paths.py", "api/doctor.py"}
 
 def test_every_cache_is_in_the_list():
     """Whoever writes to the folder of caches, or remembers the state of a file, is in the table."""
-    found = set()
+    results = set()
     for path in [*PACKAGE.rglob("*.py"), *(PACKAGE / "kernels").rglob("*.py")]:
         text = path.read_text("utf-8")
         if re.search(r"cache_folder\(\)|file_state\(|_mtime|(file|files|path)_hash\(", text):
-            found.add(path.relative_to(PACKAGE).as_posix())
+            results.add(path.relative_to(PACKAGE).as_posix())
     users = {"engine/plan.py", "models/recogniser.py", "apps/building/joined.py"}
-    assert found - users <= CACHES.keys() | NO_CACHE, "a cache without a test here"
+    assert results - users <= CACHES.keys() | NO_CACHE, "a cache without a test here"
 
 
 @pytest.fixture(autouse=True)
@@ -200,11 +200,11 @@ def test_answers_and_judges_replies(tmp_path, exchange, role):
     def answers() -> list[str | None]:
         cache = ResponseCache.of_user()
         try:
-            found = cache.look_up(identity, requests)
-            for (key, held), path in zip(found, (one, other)):
+            result = cache.look_up(identity, requests)
+            for (key, held), path in zip(result, (one, other)):
                 if held is None:
                     cache.put(key, Response(text=str(pitch(Audio.read(str(path))))), "m")
-            return [None if held is None else held.text for _, held in found]
+            return [None if held is None else held.text for _, held in result]
         finally:
             cache.close()
 
@@ -265,8 +265,8 @@ def test_tables(tmp_path, exchange):
         old(path)
 
     def read() -> list[tuple]:
-        found = [open_source(str(path)).samples[0].text for path in paths]
-        return list(zip(found, (pitch(Audio(*read_located(Locator(str(path), "audio", 0)))) for path in paths)))
+        results = [open_source(str(path)).samples[0].text for path in paths]
+        return list(zip(results, (pitch(Audio(*read_located(Locator(str(path), "audio", 0)))) for path in paths)))
 
     assert read() == [("300", 300), ("700", 700)] == read()
     exchange(*paths)
@@ -303,9 +303,9 @@ def test_features(tmp_path, exchange):
             check=False,
             page=False,
         )
-        found = {(row.id, row.metric): row.value for row in run.rows()}
+        by_name = {(row.id, row.metric): row.value for row in run.rows()}
         run.close()
-        return [found[id, metric] for metric in ("sim[ge2e]", "stoi") for id in "ab"]
+        return [by_name[id, metric] for metric in ("sim[ge2e]", "stoi") for id in "ab"]
 
     a_sim, b_sim, a_stoi, b_stoi = values("first")
     assert a_sim != b_sim and a_stoi != b_stoi
@@ -357,11 +357,11 @@ def test_identities_of_weights_and_models(tmp_path, exchange):
         ]
 
     def isolated(path: Path):
-        given = {"env": str(tmp_path / "env.yaml"), "code": str(tmp_path / "code.py"), "load": {"weights": str(path)}}
+        options = {"env": str(tmp_path / "env.yaml"), "code": str(tmp_path / "code.py"), "load": {"weights": str(path)}}
         from codec_bench.models.base import ModelInfo
         from codec_bench.models.isolated import Isolated
 
-        return Isolated(ModelInfo("mine"), **given)
+        return Isolated(ModelInfo("mine"), **options)
 
     before = identities()
     assert len(set(before)) == 2
@@ -392,35 +392,41 @@ def test_own_code(tmp_path, exchange):
 
 def test_a_run_is_not_continued_with_other_estimates_of_the_same_size(tmp_path, exchange):
     reference = sound(tmp_path / "reference" / "a.wav", 300)
-    made, other = sound(tmp_path / "made" / "a.wav", 310), sound(tmp_path / "other" / "a.wav", 900)
-    asked = {"data": str(reference.parent), "metrics": "si_sdr", "out": tmp_path / "run", "page": False, "workers": 1}
-    before = {s.id: s.value for s in score(generated=made.parent, **asked).scores()}
-    again = {s.id: s.value for s in score(generated=made.parent, **asked).scores()}
-    exchange(made, other)
+    built, other = sound(tmp_path / "made" / "a.wav", 310), sound(tmp_path / "other" / "a.wav", 900)
+    requested = {
+        "data": str(reference.parent),
+        "metrics": "si_sdr",
+        "out": tmp_path / "run",
+        "page": False,
+        "workers": 1,
+    }
+    before = {s.id: s.value for s in score(generated=built.parent, **requested).scores()}
+    again = {s.id: s.value for s in score(generated=built.parent, **requested).scores()}
+    exchange(built, other)
     with pytest.raises(RunMismatch, match="'a'"):
-        score(generated=made.parent, **asked)
-    exchange(made, other)  # other states of the same contents
-    assert before == again == {s.id: s.value for s in score(generated=made.parent, **asked).scores()}
+        score(generated=built.parent, **requested)
+    exchange(built, other)  # other states of the same contents
+    assert before == again == {s.id: s.value for s in score(generated=built.parent, **requested).scores()}
     shutil.copytree(tmp_path / "made", tmp_path / "copy")
-    assert before == {s.id: s.value for s in score(generated=tmp_path / "copy", **asked).scores()}
+    assert before == {s.id: s.value for s in score(generated=tmp_path / "copy", **requested).scores()}
     old(*(tmp_path / "reference").iterdir())
     exchange(reference, other)
     with pytest.raises(RunMismatch, match="'a'"):
-        score(generated=made.parent, **asked)
+        score(generated=built.parent, **requested)
 
 
 def test_a_run_whose_files_are_as_they_were_reads_none_again(tmp_path, monkeypatch):
     reference = sound(tmp_path / "reference" / "a.wav", 300)
-    asked = {
+    requested = {
         "codec": "g711-ulaw",
         "data": str(reference.parent),
         "metrics": "snr",
         "out": tmp_path / "run",
         "page": False,
     }
-    evaluate(**asked, workers=1)
+    evaluate(**requested, workers=1)
     monkeypatch.setattr(recorded_sounds, "_sound", lambda entry: pytest.fail("it is read again"))
-    evaluate(**asked, workers=1)
+    evaluate(**requested, workers=1)
 
 
 EAR = """
@@ -460,10 +466,15 @@ def test_a_run_is_not_continued_with_other_sounds_of_its_questions(tmp_path, exc
     held = {**TONES, "data": {**TONES["data"], "path": "a.parquet" if packed else "rows.jsonl"}}
     (folder / "benchmark.yaml").write_text(yaml.safe_dump(held))
     (tmp_path / "ear.py").write_text(EAR)
-    asked = {"benchmark": str(folder), "model": f"{tmp_path / 'ear.py'}:Ear", "out": tmp_path / "run", "page": False}
+    requested = {
+        "benchmark": str(folder),
+        "model": f"{tmp_path / 'ear.py'}:Ear",
+        "out": tmp_path / "run",
+        "page": False,
+    }
 
     def values():
-        (run,) = run_benchmark(**asked).runs.values()
+        (run,) = run_benchmark(**requested).runs.values()
         return {s.value for s in run.scores()}
 
     assert values() == {1.0} and values() == {1.0}

@@ -36,9 +36,9 @@ def name_of(page: Path) -> str:
 
 def fenced(text: str) -> Iterator[str]:
     """What stands between fences; those of `text` show the form of a command or what it prints."""
-    for found in re.finditer(r"^(```+)([^\n]*)\n(.*?)^\1\s*$", text, flags=re.MULTILINE | re.DOTALL):
-        if found[2] != "text":
-            yield found[3]
+    for result in re.finditer(r"^(```+)([^\n]*)\n(.*?)^\1\s*$", text, flags=re.MULTILINE | re.DOTALL):
+        if result[2] != "text":
+            yield result[3]
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -53,8 +53,8 @@ def commands(text: str) -> Iterator[list[str]]:
 
 def shown_files(text: str) -> Iterator[tuple[str, str]]:
     """The files that a page shows whole: their name, and what they hold."""
-    for found in re.finditer(r'^```\w+ title="([^"]+)"\n(.*?)^```$', text, flags=re.MULTILINE | re.DOTALL):
-        yield found[1], found[2]
+    for result in re.finditer(r'^```\w+ title="([^"]+)"\n(.*?)^```$', text, flags=re.MULTILINE | re.DOTALL):
+        yield result[1], result[2]
 
 
 def run_script(*options: str | Path) -> subprocess.CompletedProcess[str]:
@@ -70,9 +70,9 @@ def test_written_pages_are_those_of_the_registries():
 def script():
     """The script as a module."""
     spec = importlib.util.spec_from_file_location("write_docs", SCRIPT)
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    built = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(built)
+    return built
 
 
 def test_what_a_metric_was_compared_with_is_read_from_the_marks_of_tests(script, tmp_path):
@@ -110,14 +110,14 @@ def test_every_metric_and_feature_is_compared_by_a_test(script):
     assert listed >= {*metrics.TABLE}
 
 
-def test_pages_say_which_weights_the_tests_compare_with(script):
+def test_pages_state_which_weights_the_tests_compare_with(script):
     """The sentence "Weights in the comparison:
 
     `NAME`, ... (WORDS); ..." of a page; a name in full counts before a pattern.
     """
     from codec_bench import features
 
-    marks, said = script.compared(ROOT / "tests"), {}
+    marks, text = script.compared(ROOT / "tests"), {}
     for page in (ROOT / "docs" / "metrics").glob("*.md"):
         for sentence in re.findall(r"Weights in the comparison: (.*?\))\.", page.read_text("utf-8"), flags=re.DOTALL):
             for names, words in re.findall(r"([^;(]+) \(([^)]+)\)", sentence):
@@ -125,11 +125,11 @@ def test_pages_say_which_weights_the_tests_compare_with(script):
                     meant = [n for n in (*marks, pattern) if fnmatch.fnmatchcase(n, pattern) and ("*" not in n)]
                     assert meant, f"{page.name}: {pattern}"
                     for name in meant:
-                        said.setdefault(name, set()).add((len(pattern) if "*" in pattern else 99, words))
-    said = {name: max(found)[1] for name, found in said.items()}
-    assert said == {name: script.weights_words(name, marks) for name in said}
-    wanted = {name for name in features.REGISTRY.names() if marks[name] != {"none"}}
-    assert wanted - said.keys() == set(), "no page says with which weights these were compared"
+                        text.setdefault(name, set()).add((len(pattern) if "*" in pattern else 99, words))
+    text = {name: max(by_name)[1] for name, by_name in text.items()}
+    assert text == {name: script.weights_words(name, marks) for name in text}
+    expected = {name for name in features.REGISTRY.names() if marks[name] != {"none"}}
+    assert expected - text.keys() == set(), "no page says with which weights these were compared"
 
 
 def test_a_table_of_agreements_names_the_weights_in_the_same_row():
@@ -214,10 +214,10 @@ def test_the_tutorial_of_a_model_that_answers_prints_what_comes_out(tmp_path, mo
     assert line in tutorial
     shutil.copy("voice/rows.jsonl", "telling/rows.jsonl")
     models = ["./telling_models.py:Brief", "./telling_models.py:Wordy"]
-    told = run_benchmark(
+    details = run_benchmark(
         benchmark="./telling", model=models, baseline=models[0], judge="./long_judge.py:LongJudge", out="runs/telling"
     )
-    entry = told.runs["telling", "wordy"].summary()["systems"]["wordy"]["metrics"]["rating[pair-answers]"]
+    entry = details.runs["telling", "wordy"].summary()["systems"]["wordy"]["metrics"]["rating[pair-answers]"]
     low, high = entry["ci95"]
     assert (
         f" telling     wordy   rating[pair-answers] (primary)    {entry['value']:.2f}   {low:.2f} to {high:.2f}*   32 "
@@ -271,7 +271,7 @@ def test_commands_in_the_docs_parse(page, tmp_path, monkeypatch):
             pytest.fail(f"codec-bench {shlex.join(words)}: {type(error).__name__}: {message}")
 
 
-def test_a_command_that_does_not_parse_is_found():
+def test_a_command_that_does_not_parse_is_detected():
     with pytest.raises(Exception, match="--no-such-option"):
         parsed(["eval", "--codec", "opus-6k", "--data", "embedded", "--no-such-option"])
 
@@ -303,15 +303,15 @@ def test_commands_name_what_there_is(page):
         "leaderboard": lambda name: name in config_names("leaderboard"),
         "fetch": lambda name: name in checkpoint_names(),
     }
-    found = list(commands(page.read_text("utf-8")))
-    assert found or page.name != "README.md"
-    for words in found:
+    result = list(commands(page.read_text("utf-8")))
+    assert result or page.name != "README.md"
+    for words in result:
         for option, value in pairwise(words):
             if option not in known or value.startswith("-"):
                 continue
             for name in re.split(r",(?![^\[]*\])", value):
-                own = "/" in name.split("@")[0] or name == "unprocessed"  # a file of the reader's
-                assert own or not name or PLACEHOLDER.match(name) or known[option](name), f"{option} {name}"
+                actual = "/" in name.split("@")[0] or name == "unprocessed"  # a file of the reader's
+                assert actual or not name or PLACEHOLDER.match(name) or known[option](name), f"{option} {name}"
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS], ids=name_of)
@@ -353,12 +353,12 @@ def resolves(dotted: str) -> bool:
     parts = dotted.split(".")
     for cut in range(len(parts), 0, -1):
         try:
-            found: object = importlib.import_module(".".join(parts[:cut]))
+            results: object = importlib.import_module(".".join(parts[:cut]))
         except ModuleNotFoundError:
             continue
-        for part in parts[cut:]:
-            if not hasattr(found, part):
+        for item in parts[cut:]:
+            if not hasattr(results, item):
                 return False
-            found = getattr(found, part)
+            results = getattr(results, item)
         return True
     return False

@@ -83,7 +83,7 @@ def test_doctor_says_so_and_fails(tmp_path):
     assert done.returncode == 2
 
 
-def test_the_threads_are_those_asked_for_or_every_core(monkeypatch):
+def test_the_threads_are_those_requested_or_every_core(monkeypatch):
     for text, expected in (("3", 3), ("2,4", 2), ("0", 1)):
         monkeypatch.setenv("OMP_NUM_THREADS", text)
         assert own_threads() == expected

@@ -42,7 +42,7 @@ def test_a_missing_extra_says_what_to_type():
     assert "pip install 'codec-bench[embedded]'" in str(MissingExtra("DNSMOS", "onnxruntime", "embedded"))
 
 
-def test_what_is_cut_says_how_much_is_left_out():
+def test_what_is_cut_says_how_much_is_excluded():
     names = [f"n{k}" for k in range(1_234)]
     assert first_of(names[:3], 3) == "n0, n1, n2" and first_of([], 3) == ""
     assert first_of(names, 2, "; ") == "n0; n1 and 1,232 more"

@@ -17,7 +17,7 @@ FAMILIES = sorted({target.partition(":")[0] for target in TABLE.values()})
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def path(tmp_path_factory):
     """One folder for all examples. It holds the run of the example of `evaluate`, which others open."""
     folder = tmp_path_factory.mktemp("examples")
     with pytest.MonkeyPatch.context() as patch:
@@ -27,8 +27,8 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture
-def working_folder(place, monkeypatch):
-    enter(place, monkeypatch)
+def working_folder(path, monkeypatch):
+    enter(path, monkeypatch)
 
 
 def enter(folder, patch):
@@ -38,22 +38,22 @@ def enter(folder, patch):
     patch.delenv("CODEC_BENCH_DATA", raising=False)
 
 
-def check(made, module) -> None:
+def check(built, module) -> None:
     """Runs the examples of a docstring, with the names of its module."""
-    text = inspect.getdoc(made) or ""
+    text = inspect.getdoc(built) or ""
     named = {**vars(module), "__name__": "examples"}
-    test = doctest.DocTestParser().get_doctest(text, named, made.__qualname__, module.__file__, None)
-    assert test.examples and any(example.want for example in test.examples), f"{made.__qualname__} has no example"
-    assert "Examples:" in text.splitlines(), f"{made.__qualname__} has examples outside a section 'Examples:'"
-    told: list[str] = []
-    failed = doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=told.append).failed
-    assert not failed, "".join(told)
+    test = doctest.DocTestParser().get_doctest(text, named, built.__qualname__, module.__file__, None)
+    assert test.examples and any(example.want for example in test.examples), f"{built.__qualname__} has no example"
+    assert "Examples:" in text.splitlines(), f"{built.__qualname__} has examples outside a section 'Examples:'"
+    messages: list[str] = []
+    failed = doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=messages.append).failed
+    assert not failed, "".join(messages)
 
 
 @pytest.mark.parametrize("name", codec_bench.__all__)
 def test_the_example_of_a_public_name_gives_what_it_says(name, working_folder):
-    made = getattr(codec_bench, name)
-    check(made, importlib.import_module(made.__module__))
+    built = getattr(codec_bench, name)
+    check(built, importlib.import_module(built.__module__))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -61,10 +61,10 @@ def test_the_example_of_a_metric_family_gives_what_it_says(family, working_folde
     """A class of the module, or one that it makes others of, shows a number."""
     module = importlib.import_module(family)
     shown = [
-        made
-        for made in vars(module).values()
-        if inspect.isclass(made) and made.__module__ == family and ">>>" in (made.__doc__ or "")
+        built
+        for built in vars(module).values()
+        if inspect.isclass(built) and built.__module__ == family and ">>>" in (built.__doc__ or "")
     ]
     assert shown, f"no class in {Path(module.__file__ or family).name} has an example"
-    for made in shown:
-        check(made, module)
+    for built in shown:
+        check(built, module)

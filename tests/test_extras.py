@@ -48,20 +48,20 @@ print(json.dumps([failed, modules]))
 
 def packages(extra: str) -> list[str]:
     """The packages that an extra names, and the two of the core that must match."""
-    found = ["torch", "torchaudio"]
+    results = ["torch", "torchaudio"]
     for requirement in map(Requirement, EXTRAS[extra]):
         if requirement.name == PROJECT["name"]:
-            found += [name for other in sorted(requirement.extras) for name in packages(other)]
+            results += [name for other in sorted(requirement.extras) for name in packages(other)]
         elif requirement.marker is None or requirement.marker.evaluate():
-            found.append(requirement.name)
-    return list(dict.fromkeys(found))
+            results.append(requirement.name)
+    return list(dict.fromkeys(results))
 
 
 def execute(*command: object) -> str:
     """Runs a command and returns what it printed; what it wrote is the failure's message."""
     hidden = ("VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH")
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    done = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True)
+    done = subprocess.run([str(item) for item in command], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 

@@ -51,12 +51,12 @@ HEAVY = ("torch", "torchaudio", "numba", "transformers", "onnxruntime")
 def project_files() -> tuple[Path, ...]:
     """Every file of the project, relative to its root, without what .gitignore leaves out."""
     ignored = [line.rstrip("/") for line in (ROOT / ".gitignore").read_text("utf-8").splitlines() if line]
-    found = []
+    results = []
     for here, folders, files in os.walk(ROOT):
         for names in (folders, files):
             names[:] = [n for n in names if n != ".git" and not any(fnmatch.fnmatch(n, p) for p in ignored)]
-        found += [Path(here, name).relative_to(ROOT) for name in files]
-    return tuple(sorted(found))
+        results += [Path(here, name).relative_to(ROOT) for name in files]
+    return tuple(sorted(results))
 
 
 @cache
@@ -103,11 +103,11 @@ def own_files() -> dict[str, Path]:
 def own_imports(file: Path, **options) -> set[str]:
     """Modules of the package that a file imports."""
     modules = own_files()
-    found = set()
+    results = set()
     for name in imports_of(file, **options):
         if name.split(".")[0] == "codec_bench":
-            found.add(name if name in modules else name.rpartition(".")[0])
-    return found
+            results.add(name if name in modules else name.rpartition(".")[0])
+    return results
 
 
 def room_of(module: str) -> str:
@@ -186,26 +186,26 @@ def test_folders_and_files_of_a_room_have_an_order():
     """A folder counts as one, with all that is in it; the face of a room names what is in it and does not count."""
     modules = own_files()
     places = {module.rpartition(".")[0] for module in modules if module.count(".") > 1}
-    for place in sorted(places - {"codec_bench"}):
+    for index in sorted(places - {"codec_bench"}):
         graph: dict[str, set[str]] = {}
         for module, file in modules.items():
-            here = _part(module, place)
+            here = _item(module, index)
             for target in own_imports(file) if here else ():
-                there = _part(target, place)
+                there = _item(target, index)
                 if there and there != here:
                     graph.setdefault(here, set()).add(there)
-        for part in graph:
-            circle = _reached(graph, part) & {other for other in graph if part in _reached(graph, other)}
-            assert not circle, f"in {place}, {', '.join(sorted(circle))} import each other, directly or through others"
+        for item in graph:
+            circle = _reached(graph, item) & {other for other in graph if item in _reached(graph, other)}
+            assert not circle, f"in {index}, {', '.join(sorted(circle))} import each other, directly or through others"
 
 
-def _part(module: str, place: str) -> str:
+def _item(module: str, position: str) -> str:
     """The file or folder of a place that a module is or lies in; empty for the place's face and for what lies
     elsewhere.
     """
-    if not module.startswith(f"{place}."):
+    if not module.startswith(f"{position}."):
         return ""
-    return module[len(place) + 1 :].split(".")[0]
+    return module[len(position) + 1 :].split(".")[0]
 
 
 def _reached(graph: dict[str, set[str]], start: str) -> set[str]:
@@ -232,11 +232,11 @@ def test_no_files_import_each_other_in_a_circle():
     graph = {module: sorted(own_imports(file) - {module}) for module, file in modules.items()}
     finished: set[str] = set()
 
-    def visit(module: str, way: tuple[str, ...]) -> None:
-        assert module not in way, " -> ".join([*way[way.index(module) :], module])
+    def visit(module: str, variant: tuple[str, ...]) -> None:
+        assert module not in variant, " -> ".join([*variant[variant.index(module) :], module])
         if module not in finished:
             for target in graph.get(module, ()):
-                visit(target, (*way, module))
+                visit(target, (*variant, module))
             finished.add(module)
 
     for module in graph:
@@ -320,7 +320,7 @@ def test_the_rooms_are_not_importable_by_their_bare_names(tmp_path):
             for place in (spec.submodule_search_locations or []) if spec else []:
                 print(place)
     """
-    ours = [place for place in fresh(code, tmp_path).splitlines() if Path(place).resolve().is_relative_to(ROOT)]
+    ours = [path for path in fresh(code, tmp_path).splitlines() if Path(path).resolve().is_relative_to(ROOT)]
     assert not ours
 
 
@@ -334,7 +334,7 @@ def test_every_kernel_is_a_package():
 def test_nothing_mentions_the_machine_it_was_written_on():
     places = ["work", "tmp", "root", r"home/\w+", r"Users/\w+", "opt/venv"]
     pattern = re.compile(r"(?<![\w.~-])/(" + "|".join(places) + r")\b(?!\.)")
-    found = []
+    results = []
     for file in project_files():
         if file == Path(__file__).resolve().relative_to(ROOT) or (ROOT / file).is_symlink():
             continue
@@ -344,17 +344,17 @@ def test_nothing_mentions_the_machine_it_was_written_on():
             continue
         if not pattern.search(text):
             continue
-        found += [
+        results += [
             f"{file}:{n}: {line.strip()[:100]}" for n, line in enumerate(text.splitlines(), 1) if pattern.search(line)
         ]
-    assert not found, "\n".join(found)
+    assert not results, "\n".join(results)
 
 
 def test_refused_words_name_nothing():
     refused = {"task", "evaluator", "helper", "manager", "util", "utils", "common", "tasks", "helpers", "managers"}
     wrong = []
     for module, file in own_files().items():
-        words = [word for part in module.split(".") for word in part.lower().split("_")]
+        words = [word for item in module.split(".") for word in item.lower().split("_")]
         for name in re.findall(r"^\s*class\s+(\w+)", (ROOT / file).read_text("utf-8"), re.MULTILINE):
             words += [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
         wrong += [f"{file}: {word}" for word in sorted(refused & set(words))]
@@ -379,7 +379,7 @@ def test_a_room_of_several_files_says_which_to_open(room):
     parts = {f"{path.parent.name}/" for path in room.glob("*/__init__.py")} | (
         set() if alike else files - {"__init__.py"}
     )
-    assert not {part for part in parts if f"`{part}" not in text}
+    assert not {item for item in parts if f"`{item}" not in text}
 
 
 def test_refused_names_are_listed_and_a_clean_room_leaves_the_list():

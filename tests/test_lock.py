@@ -52,7 +52,7 @@ def read(file: Path) -> list[Pin]:
     pins = []
     for line in (line for line in lines if line and not line.startswith("#")):
         head, *hashes = line.split("--hash=")
-        pins.append(Pin(Requirement(head.strip()), tuple(found.strip() for found in hashes)))
+        pins.append(Pin(Requirement(head.strip()), tuple(result.strip() for result in hashes)))
     return pins
 
 
@@ -73,17 +73,17 @@ def applies(requirement: Requirement, environment: dict[str, str], extra: str = 
 def pinned(name: str, python: str) -> dict[str, str]:
     """Version by package of a list for one Python; a package that stands there twice is an error."""
     environment = machine(python)
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for pin in read(FOLDER / f"{name}.txt"):
         if applies(pin.requirement, environment):
-            assert pin.name not in found, f"{name}.txt has {pin.name} twice for Python {python}"
-            found[pin.name] = pin.version
-    return found
+            assert pin.name not in results, f"{name}.txt has {pin.name} twice for Python {python}"
+            results[pin.name] = pin.version
+    return results
 
 
 def direct(extras: list[str], environment: dict[str, str]) -> list[Requirement]:
     """What pyproject.toml asks for: the core and some extras, with the extras that those name."""
-    asked, seen, waiting = [Requirement(line) for line in PROJECT["dependencies"]], set(), list(extras)
+    requests, seen, waiting = [Requirement(line) for line in PROJECT["dependencies"]], set(), list(extras)
     while waiting:
         extra = waiting.pop()
         if extra in seen:
@@ -93,25 +93,25 @@ def direct(extras: list[str], environment: dict[str, str]) -> list[Requirement]:
             if requirement.name == PROJECT["name"]:
                 waiting.extend(requirement.extras)
             else:
-                asked.append(requirement)
-    return [requirement for requirement in asked if applies(requirement, environment)]
+                requests.append(requirement)
+    return [requirement for requirement in requests if applies(requirement, environment)]
 
 
 def named(extras: list[str]) -> set[str]:
     """The extras, and those that they name."""
-    found = set(extras)
+    results = set(extras)
     for extra in extras:
         for requirement in map(Requirement, PROJECT["optional-dependencies"][extra]):
             if requirement.name == PROJECT["name"]:
-                found |= named(sorted(requirement.extras))
-    return found
+                results |= named(sorted(requirement.extras))
+    return results
 
 
-def unmet(asked: list[Requirement], versions: dict[str, str]) -> list[str]:
+def unmet(requests: list[Requirement], versions: dict[str, str]) -> list[str]:
     """The requirements that a list does not satisfy."""
     return [
         f"{requirement}, pinned: {versions.get(canonicalize_name(requirement.name))}"
-        for requirement in asked
+        for requirement in requests
         if not requirement.specifier.contains(versions.get(canonicalize_name(requirement.name), ""), prereleases=True)
     ]
 
@@ -124,14 +124,14 @@ def test_every_list_has_its_file_and_every_extra_its_list():
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize("name", EXTRAS)
 def test_a_list_satisfies_pyproject(name, python):
-    asked = direct(EXTRAS[name], machine(python))
-    assert {requirement.name for requirement in asked} >= {"torch", "torchaudio", "numpy"}
-    assert not unmet(asked, pinned(name, python))
+    requests = direct(EXTRAS[name], machine(python))
+    assert {requirement.name for requirement in requests} >= {"torch", "torchaudio", "numpy"}
+    assert not unmet(requests, pinned(name, python))
 
 
-def test_a_version_out_of_range_and_a_package_left_out_are_noticed():
-    asked = [Requirement("numpy>=2"), Requirement("scipy>=1.11"), Requirement("torch>=2.11,<2.12")]
-    assert unmet(asked, {"numpy": "1.26.4", "torch": "2.11.0"}) == [
+def test_a_version_out_of_range_and_a_package_excluded_are_noticed():
+    requests = [Requirement("numpy>=2"), Requirement("scipy>=1.11"), Requirement("torch>=2.11,<2.12")]
+    assert unmet(requests, {"numpy": "1.26.4", "torch": "2.11.0"}) == [
         "numpy>=2, pinned: 1.26.4",
         "scipy>=1.11, pinned: None",
     ]
@@ -162,7 +162,7 @@ def test_a_list_is_whole(name):
             except PackageNotFoundError:
                 continue
             read_of.add(package)
-            waiting += [(found, package) for found in listed if applies(found, environment, extra)]
+            waiting += [(results, package) for results in listed if applies(results, environment, extra)]
     assert not missing
     if name == "test" and version("torch") == versions["torch"]:
         assert len(read_of) > 100, "the walk has read few packages: is this environment made from the list?"
@@ -178,7 +178,7 @@ def test_a_list_holds_versions_and_hashes_and_nothing_else(file):
     digest = re.compile(r"    --hash=sha256:[0-9a-f]{64}( \\)?")
     assert not [line for line in lines if not pin.fullmatch(line) and not digest.fullmatch(line)]
     pins = read(file)
-    assert pins and all(found.hashes for found in pins)
+    assert pins and all(result.hashes for result in pins)
 
 
 @pytest.mark.parametrize("name", EXTRAS)
@@ -202,11 +202,11 @@ def test_doctor_names_the_same_range(monkeypatch):
     from codec_bench.api import doctor
 
     monkeypatch.setattr(doctor, "versions", lambda: {"python": "3.11.7", "torch": "2.15.0", "torchaudio": "2.11.0"})
-    (finding,) = (found for found in doctor._packages() if found.what == "torch and torchaudio match")
+    (finding,) = (result for result in doctor._packages() if result.what == "torch and torchaudio match")
     assert finding.state == "wrong"
-    wanted = {Requirement(line) for line in PROJECT["dependencies"]}
+    expected = {Requirement(line) for line in PROJECT["dependencies"]}
     named = {Requirement(line) for line in re.findall("'([^']+)'", finding.do)}
-    assert named == {one for one in wanted if one.name in ("torch", "torchaudio")}
+    assert named == {one for one in expected if one.name in ("torch", "torchaudio")}
 
 
 @pytest.mark.parametrize("name", ["demo", "docs", "uv"])

@@ -56,12 +56,12 @@ def test_every_library_says_it_in_its_own_words(error):
 
 
 @pytest.mark.parametrize("error", OTHER, ids=str)
-def test_other_errors_are_not_taken_for_it(error):
+def test_other_errors_are_not_mistaken_for_it(error):
     assert not out_of_memory(error)
 
 
 LATER = "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect."
-LOST = [  # as torch, CTranslate2, Triton, ONNX Runtime and cuDNN say it
+DROPPED = [  # as torch, CTranslate2, Triton, ONNX Runtime and cuDNN say it
     f"CUDA error: an illegal memory access was encountered\n{LATER}",
     f"CUDA error: device-side assert triggered\n{LATER}",
     f"CUDA error: unspecified launch failure\n{LATER}",
@@ -130,14 +130,14 @@ NEITHER = [
 ]
 
 
-@pytest.mark.parametrize("said", LOST)
-def test_a_device_that_a_process_cannot_use_any_more_is_known_by_its_error(said):
-    assert memory.is_device_error(f"RuntimeError: {said}") and not out_of_memory(RuntimeError(said))
+@pytest.mark.parametrize("message", DROPPED)
+def test_a_device_that_a_process_cannot_use_any_more_is_known_by_its_error(message):
+    assert memory.is_device_error(f"RuntimeError: {message}") and not out_of_memory(RuntimeError(message))
 
 
-@pytest.mark.parametrize("said", [*map(str, FULL), *NEITHER])
-def test_other_errors_say_nothing_of_the_device(said):
-    assert not memory.is_device_error(f"RuntimeError: {said}")
+@pytest.mark.parametrize("message", [*map(str, FULL), *NEITHER])
+def test_other_errors_state_nothing_of_the_device(message):
+    assert not memory.is_device_error(f"RuntimeError: {message}")
 
 
 def test_a_device_works_if_it_gives_the_cpus_numbers(monkeypatch):
@@ -165,11 +165,11 @@ def test_a_worker_knows_them_and_frees_what_the_failed_call_held_before_it_gives
     class Tensor:
         pass
 
-    held, given_back = [], []
+    held, returned = [], []
     monkeypatch.setitem(
         sys.modules,
         "torch",
-        types.SimpleNamespace(cuda=types.SimpleNamespace(empty_cache=lambda: given_back.append(held[0]() is None))),
+        types.SimpleNamespace(cuda=types.SimpleNamespace(empty_cache=lambda: returned.append(held[0]() is None))),
     )
 
     class Stage:
@@ -179,7 +179,7 @@ def test_a_worker_knows_them_and_frees_what_the_failed_call_held_before_it_gives
             raise type(error)(*error.args)
 
     outcome, *_ = run_batch(Stage, [1, 2], None, "cuda:0")
-    assert outcome == "oom" and given_back == [True]
+    assert outcome == "oom" and returned == [True]
 
 
 def test_a_halved_budget_recovers_and_tries_more_rarely_after_every_failure():
@@ -198,7 +198,7 @@ def test_a_halved_budget_recovers_and_tries_more_rarely_after_every_failure():
     assert len(gaps) >= 2 and all(after > 1.5 * before for before, after in pairwise(gaps))
 
 
-def test_a_budget_that_was_given_recovers_to_what_was_given_and_no_further():
+def test_a_budget_that_was_set_recovers_to_what_was_set_and_no_further():
     budget = Budget()
     budget.budget_s, budget.growing = 100.0, False
     budget.fitted(100.0)
@@ -237,7 +237,7 @@ def test_what_a_process_can_still_take_is_bounded_by_the_free_memory_and_by_its_
         "reset_peak_memory_stats": None, "set_device": None, "set_per_process_memory_fraction": None,
     }  # fmt: skip
     for name, value in values.items():
-        monkeypatch.setattr(torch.cuda, name, lambda *given, value=value: value)
+        monkeypatch.setattr(torch.cuda, name, lambda *options, value=value: value)
     monkeypatch.setattr(memory, "_shares", {})
     assert memory.room("cuda:0") == 50 + 30 - 10
     memory.own_device("cuda:0", 2)
@@ -260,20 +260,20 @@ def test_attention_by_cudnn_is_off_where_a_process_owns_a_gpu(monkeypatch):
 def test_a_process_makes_its_gpu_the_current_one_and_takes_its_share(monkeypatch):
     import torch
 
-    said = []
-    monkeypatch.setattr(torch.cuda, "set_device", lambda device: said.append(device))
-    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda *given: said.append(given))
+    messages = []
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: messages.append(device))
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda *options: messages.append(options))
     memory.own_device("cpu", 4)
     memory.own_device("cuda:1")
     memory.own_device("cuda:0", 2)
-    assert said == ["cuda:1", "cuda:0", (0.5, "cuda:0")]
+    assert messages == ["cuda:1", "cuda:0", (0.5, "cuda:0")]
 
 
 def test_a_worker_owns_its_device_before_it_builds_its_first_stage(monkeypatch):
     from codec_bench.engine import double_buffer, worker
     from codec_bench.engine.stage import StageSpec
 
-    told = []
+    notices = []
     monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
 
     class Pipe:
@@ -286,12 +286,12 @@ def test_a_worker_owns_its_device_before_it_builds_its_first_stage(monkeypatch):
             return message
 
         def send(self, message):
-            told.append("facts")
+            notices.append("facts")
 
-    monkeypatch.setattr(double_buffer, "own_device", lambda *given: told.append(given))
+    monkeypatch.setattr(double_buffer, "own_device", lambda *options: notices.append(options))
     monkeypatch.setitem(worker.STAGES, "feature", lambda spec, device: types.SimpleNamespace(facts={}))
     worker.serve(Pipe(), double_buffer.Gpu("cuda:3", 2))
-    assert told == [("cuda:3", 2), "facts", "facts"]
+    assert notices == [("cuda:3", 2), "facts", "facts"]
 
 
 def stages_of_a_full_gpu(monkeypatch, free):
@@ -301,16 +301,16 @@ def stages_of_a_full_gpu(monkeypatch, free):
     from codec_bench.engine import double_buffer, worker
     from codec_bench.engine.stage import StageSpec
 
-    def made(spec, device):
+    def build(spec, device):
         if spec.names[0] != "small":
             raise torch.OutOfMemoryError("CUDA out of memory")
         return types.SimpleNamespace(facts={}, run=lambda works, segments: (works, {}))
 
-    monkeypatch.setattr(double_buffer, "own_device", lambda *given: None)
+    monkeypatch.setattr(double_buffer, "own_device", lambda *options: None)
     monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(torch.cuda, "mem_get_info", free)
-    monkeypatch.setitem(worker.STAGES, "feature", made)
+    monkeypatch.setitem(worker.STAGES, "feature", build)
     stages = worker.Stages(double_buffer.Gpu("cuda:0", 1))
     stages.specs = {name: StageSpec(name, "feature", (name,)) for name in ("small", "large")}
     return lambda key: run_batch(lambda: stages.load(key), [1], None, "cuda:0")[0]
@@ -321,40 +321,40 @@ def refused(device):
 
 
 @pytest.mark.parametrize(
-    ("free", "said"),
+    ("free", "message"),
     [
         (lambda device: (205 << 20, 139 << 30), "0.2 of 139 GiB are free"),
         (refused, "less is free than CUDA itself needs"),
     ],
 )
-def test_a_gpu_that_is_full_at_the_first_allocation_is_told_with_what_is_free(free, said, monkeypatch):
+def test_a_gpu_that_is_full_at_the_first_allocation_is_reported_with_what_is_free(free, message, monkeypatch):
     outcome = stages_of_a_full_gpu(monkeypatch, free)("large")
-    assert isinstance(outcome, DeviceFull) and outcome.message == f"'cuda:0' has no room for 'large': {said}"
+    assert isinstance(outcome, DeviceFull) and outcome.message == f"'cuda:0' has no room for 'large': {message}"
     assert "--device" in outcome.hint
     assert pickle.loads(pickle.dumps(outcome)).message == outcome.message, "workers send it"
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     ["The NVIDIA driver on your system is too old (found version 11040)", "Torch not compiled with CUDA enabled"],
 )
-def test_a_device_that_torch_cannot_take_is_told_once_for_all_items(said, monkeypatch):
+def test_a_device_that_torch_cannot_take_is_reported_once_for_all_items(message, monkeypatch):
     from codec_bench.engine import double_buffer
 
-    def refuses(*given):
-        raise RuntimeError(said)
+    def refuses(*options):
+        raise RuntimeError(message)
 
     run = stages_of_a_full_gpu(monkeypatch, refused)
     monkeypatch.setattr(double_buffer, "own_device", refuses)
     outcome = run("small")
     assert isinstance(outcome, DeviceUnusable) and not isinstance(outcome, DeviceFull)
-    assert outcome.message == f"'cuda:0' cannot be used: RuntimeError: {said}" and "doctor" in outcome.hint
+    assert outcome.message == f"'cuda:0' cannot be used: RuntimeError: {message}" and "doctor" in outcome.hint
 
 
-def test_a_device_that_is_lost_when_it_is_taken_gets_a_new_process(monkeypatch):
+def test_a_device_that_is_gone_when_it_is_claimed_gets_a_new_process(monkeypatch):
     from codec_bench.engine import double_buffer
 
-    def gone(*given):
+    def gone(*options):
         raise RuntimeError("CUDA error: CUDA-capable device(s) is/are busy or unavailable")
 
     run = stages_of_a_full_gpu(monkeypatch, refused)
@@ -362,7 +362,7 @@ def test_a_device_that_is_lost_when_it_is_taken_gets_a_new_process(monkeypatch):
     assert memory.is_device_error(run("small").reason)
 
 
-def test_what_does_not_fit_beside_the_runs_own_networks_is_no_other_programs_fault(monkeypatch):
+def test_what_does_not_fit_next_to_the_runs_own_networks_is_no_other_programs_fault(monkeypatch):
     run = stages_of_a_full_gpu(monkeypatch, refused)
     assert (run("small"), run("large")) == ([1], "oom")
 
@@ -375,18 +375,18 @@ def test_a_cpu_without_memory_is_no_full_device():
         memory.placed("'large'", "cpu", full)
 
 
-def test_workers_of_one_gpu_are_told_how_many_they_are(monkeypatch):
+def test_workers_of_one_gpu_know_how_many_they_are(monkeypatch):
     from codec_bench.engine import pool
 
-    commands, kept = [], []
+    commands, retained = [], []
 
     def started(command, pass_fds, **_):
         commands.append(command[-2:])
-        kept.append(os.dup(pass_fds[0]))  # the worker's end of the pipe stays open
+        retained.append(os.dup(pass_fds[0]))  # the worker's end of the pipe stays open
         return types.SimpleNamespace(poll=lambda: 0, wait=lambda: 0)
 
     monkeypatch.setattr(pool, "subprocess", types.SimpleNamespace(Popen=started, DEVNULL=subprocess.DEVNULL))
     pool.Pool(["cuda:0", "cuda:1", "cuda:1"], 1, subprocess.DEVNULL).close()
-    for handle in kept:
+    for handle in retained:
         os.close(handle)
     assert commands == [["cuda:0", "1"], ["cuda:1", "2"], ["cuda:1", "2"], ["cpu", "1"]]

@@ -29,7 +29,7 @@ BROKEN = "broken_plugin"
 def execute(*command: object, cwd: Path, limit_s: float = 120) -> str:
     """Runs a command away from the repository and returns what it wrote; its words are the failure's message."""
     done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, timeout=limit_s,
+        [str(item) for item in command], cwd=cwd, capture_output=True, text=True, timeout=limit_s,
         env={name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONHOME")},
     )  # fmt: skip
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
@@ -132,18 +132,18 @@ def extended(clean, tmp_path_factory) -> Environment:
 
 def expected_modules() -> set[str]:
     """Names in a wheel of every file of the package, the linked rooms in place of the links."""
-    found = set()
+    results = set()
     for name in ("codec_bench", *LINKED):
         for path in (ROOT / name).rglob("*"):
             parts = path.relative_to(ROOT).parts
             if path.is_file() and not path.is_symlink() and "__pycache__" not in parts:
                 if parts[0] == "codec_bench" and parts[1] in LINKED:  # reached through the link
                     continue
-                found.add("/".join(parts if parts[0] == "codec_bench" else ("codec_bench", *parts)))
-    return found
+                results.add("/".join(parts if parts[0] == "codec_bench" else ("codec_bench", *parts)))
+    return results
 
 
-def test_the_wheel_holds_the_package_and_nothing_beside_it(built):
+def test_the_wheel_holds_the_package_and_nothing_next_to_it(built):
     names = packed(built["through"])
     top = {name.split("/")[0] for name in names}
     assert top == {"codec_bench", f"codec_bench-{version('codec-bench')}.dist-info"}
@@ -161,7 +161,7 @@ def test_the_wheel_holds_data_and_licence(built):
     assert built["through"].stat().st_size < 10_000_000
 
 
-def test_the_wheel_says_who_made_it_and_what_it_is(built):
+def test_the_wheel_says_its_author_and_what_it_is(built):
     with zipfile.ZipFile(built["through"]) as archive:
         (name,) = (one for one in archive.namelist() if one.endswith("/METADATA"))
         facts = message_from_bytes(archive.read(name))
@@ -200,7 +200,7 @@ def test_installed_it_adds_one_package(clean):
 
 
 def test_installed_it_works_from_anywhere(clean):
-    said = clean.python(
+    text = clean.python(
         """
         import importlib, importlib.util, json, pkgutil
         import codec_bench, codec_bench.kernels
@@ -225,21 +225,21 @@ def test_installed_it_works_from_anywhere(clean):
         }))
         """
     )
-    assert Path(said["file"]).is_relative_to(clean.folder.resolve()) or Path(said["file"]).is_relative_to(clean.folder)
-    assert said["version"] == version("codec-bench")
+    assert Path(text["file"]).is_relative_to(clean.folder.resolve()) or Path(text["file"]).is_relative_to(clean.folder)
+    assert text["version"] == version("codec-bench")
     files = {f"codec_bench.kernels.{f.parent.name}.{f.stem}" for f in (ROOT / "kernels").glob("*/*.py")}
-    assert set(said["kernels"]) == {name for name in files if name.rpartition(".")[2] in ("ref", "cpu")}
-    assert said["seconds"] > 90
-    assert said["interval"][0] < 7 / 3 < said["interval"][1]
-    assert not [place for place in said["bare"] if Path(place).is_relative_to(clean.folder)]
+    assert set(text["kernels"]) == {name for name in files if name.rpartition(".")[2] in ("ref", "cpu")}
+    assert text["seconds"] > 90
+    assert text["interval"][0] < 7 / 3 < text["interval"][1]
+    assert not [target for target in text["bare"] if Path(target).is_relative_to(clean.folder)]
 
 
 def test_installed_it_evaluates_a_codec(clean):
     """The cheap form of the demo in an environment of its own (below): the dependencies are those of the tests."""
-    asked = ("--codec", "opus-12k", "--data", "embedded", "--metrics", "stoi", "--limit", "2", "--workers", "1")
-    execute(clean.bin / "codec-bench", "eval", *asked, "--no-cache", "--out", "run", cwd=clean.elsewhere)
-    found = json.loads((clean.elsewhere / "run" / "summary.json").read_text("utf-8"))
-    assert found["systems"]["opus-12k"]["metrics"]["stoi"]["n"] == 2
+    requested = ("--codec", "opus-12k", "--data", "embedded", "--metrics", "stoi", "--limit", "2", "--workers", "1")
+    execute(clean.bin / "codec-bench", "eval", *requested, "--no-cache", "--out", "run", cwd=clean.elsewhere)
+    result = json.loads((clean.elsewhere / "run" / "summary.json").read_text("utf-8"))
+    assert result["systems"]["opus-12k"]["metrics"]["stoi"]["n"] == 2
     assert "stoi" in (clean.elsewhere / "run" / "report.html").read_text("utf-8")
 
 
@@ -249,11 +249,11 @@ def test_the_demo_runs_from_the_wheel_alone(built, tmp_path):
 
     bin_ = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin")
     execute(find_uv_bin(), "venv", "--python", sys.executable, tmp_path / "env", cwd=tmp_path)
-    wanted = f"{built['through']}[embedded]"
-    execute(find_uv_bin(), "pip", "install", "--python", bin_ / "python", wanted, cwd=tmp_path, limit_s=1800)
+    expected = f"{built['through']}[embedded]"
+    execute(find_uv_bin(), "pip", "install", "--python", bin_ / "python", expected, cwd=tmp_path, limit_s=1800)
     execute(bin_ / "codec-bench", "demo", "--out", "run", cwd=tmp_path, limit_s=1800)
-    found = json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))
-    assert len(found["systems"]) == 9 and found["systems"]["opus-12k"]["metrics"]["dnsmos_ovrl"]["failed"] == 0
+    result = json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))
+    assert len(result["systems"]) == 9 and result["systems"]["opus-12k"]["metrics"]["dnsmos_ovrl"]["failed"] == 0
 
 
 CONTAINERS = {"Containerfile": "demo", "Containerfile.cuda": "all"}
@@ -267,16 +267,16 @@ def steps(file: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("file", CONTAINERS)
 def test_containers_are_built_from_the_lists_of_versions(file):
-    run = [said for word, said in steps(file) if word == "RUN"]
+    run = [text for word, text in steps(file) if word == "RUN"]
     lists = re.findall(r"requirements/\w+\.txt", "\n".join(run))
     assert set(lists) == {f"requirements/{name}.txt" for name in ("uv", "build", CONTAINERS[file])}
     assert all((ROOT / one).is_file() for one in lists)
-    assert all("--require-hashes" in said or "--no-deps" in said for said in run if "pip install" in said)
+    assert all("--require-hashes" in text or "--no-deps" in text for text in run if "pip install" in text)
     assert ("COPY", ". /src") in steps(file) and ("ENTRYPOINT", '["codec-bench"]') in steps(file)
-    left_out = (ROOT / ".dockerignore").read_text("utf-8").split()
-    assert {".git", ".venv*", "build", "dist", "runs"} <= {*left_out}
+    excluded = (ROOT / ".dockerignore").read_text("utf-8").split()
+    assert {".git", ".venv*", "build", "dist", "runs"} <= {*excluded}
     for path in ("codec_bench", "kernels", "benchmarks", "configs", "requirements", "pyproject.toml", "README.md"):
-        assert not any(fnmatch.fnmatch(path, one) for one in left_out), path
+        assert not any(fnmatch.fnmatch(path, one) for one in excluded), path
 
 
 @pytest.mark.install
@@ -286,7 +286,7 @@ def test_the_container_for_cpus_runs_the_demo(tmp_path):
     for engine in ("podman", "docker"):
         if shutil.which(engine) and subprocess.run([engine, "info"], capture_output=True).returncode == 0:
             execute(engine, "build", "-t", "codec-bench-test", "-f", "Containerfile", ".", cwd=project, limit_s=3600)
-            said = execute(
+            texts = execute(
                 engine, "run", "--rm", "codec-bench-test", "demo", "--limit", "2", "--json", cwd=project, limit_s=1800
             )
             break
@@ -294,17 +294,17 @@ def test_the_container_for_cpus_runs_the_demo(tmp_path):
         places = {"/src": str(project), "/opt/codec-bench": str(tmp_path / "opt")}
         for word, text in steps("Containerfile"):
             if word == "RUN" and "apt-get" not in text:
-                for place, here in places.items():
-                    text = text.replace(place, here)
+                for index, here in places.items():
+                    text = text.replace(index, here)
                 execute(
                     "bash", "-c", text.replace("python -m venv", f"{sys.executable} -m venv"), cwd=project, limit_s=1800
                 )
         work = tmp_path / "work"
         work.mkdir()
-        said = execute(
+        texts = execute(
             tmp_path / "opt" / "bin" / "codec-bench", "demo", "--limit", "2", "--json", cwd=work, limit_s=1800
         )
-    assert json.loads(said)["systems"]["opus-12k"]["metrics"]["stoi"]["n"] == 2
+    assert json.loads(texts)["systems"]["opus-12k"]["metrics"]["stoi"]["n"] == 2
 
 
 def test_the_command_says_what_it_can_do(clean):
@@ -315,7 +315,7 @@ def test_the_command_says_what_it_can_do(clean):
 
 
 def test_another_package_adds_names_and_a_broken_one_is_listed(extended):
-    said = extended.python(
+    text = extended.python(
         """
         import json, sys
         from codec_bench import codecs, metrics
@@ -326,15 +326,15 @@ def test_another_package_adds_names_and_a_broken_one_is_listed(extended):
         print(json.dumps({**names, "loaded": loaded, "plugins": found}))
         """
     )
-    assert "mulaw" in said["codecs"] and "crossing_distance" in said["metrics"]
-    assert "stoi" in said["metrics"], "the project's own names stay"
-    assert said["loaded"] == [], "listing names imports no codec"
-    assert said["plugins"]["mulaw"] == ["mulaw_plugin", None]
-    assert said["plugins"]["broken"] == [BROKEN, "RuntimeError: its licence has run out"]
+    assert "mulaw" in text["codecs"] and "crossing_distance" in text["metrics"]
+    assert "stoi" in text["metrics"], "the project's own names stay"
+    assert text["loaded"] == [], "listing names imports no codec"
+    assert text["plugins"]["mulaw"] == ["mulaw_plugin", None]
+    assert text["plugins"]["broken"] == [BROKEN, "RuntimeError: its licence has run out"]
 
 
 def test_names_of_another_package_work_like_ones_own(extended):
-    said = extended.python(
+    text = extended.python(
         """
         import json
         import numpy as np
@@ -351,7 +351,7 @@ def test_names_of_another_package_work_like_ones_own(extended):
         print(json.dumps([codes[0].nominal_bitrate_bps, error, len(y), same.value, other.value]))
         """
     )
-    bitrate, error, length, same, other = said
+    bitrate, error, length, same, other = text
     assert (bitrate, length) == (128_000.0, 8000)
     # 8-bit logarithmic quantisation has a signal-to-noise ratio near 38 dB whatever the level.
     assert 0.005 < error < 0.02

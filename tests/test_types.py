@@ -155,7 +155,7 @@ def test_a_script_as_the_documentation_shows_has_no_type_error(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_wrong_call_is_found(tmp_path):
+def test_a_wrong_call_is_detected(tmp_path):
     pytest.importorskip("mypy", reason="types are checked with mypy")
     done = checked(WRONG, tmp_path)
     assert done.returncode == 1 and 'Argument "codec"' in done.stdout, done.stdout + done.stderr

@@ -35,7 +35,7 @@ class Chooser(Logged):
         return {"chooser": self.likes}
 
     async def ask(self, request):
-        asked = self.heard(request)
+        asked = self.output(request)
         lines = [line for line in asked.splitlines() if line[1:2] == "."]
         if self.likes == "first" or not lines:
             return Response(text="A")

@@ -33,7 +33,7 @@ class Picky(Logged):
         self.says = says
 
     async def ask(self, request):
-        asked = self.heard(request)
+        asked = self.output(request)
         return Response(text=self.says if asked.startswith("Kindly") else asked.rpartition("|")[2].strip())
 '''
 WORDINGS = ["Say | {{ word }}", "Kindly say | {{ word }}", "The word is | {{ word }}"]

@@ -145,7 +145,7 @@ def test_codecs(bench, monkeypatch, error):
     codec.error = error
     options = SimpleNamespace(device="cpu", full=False, utterances=2, threads=1, repeats=1)
     module = bench("bench_codecs")
-    monkeypatch.setattr(module, "load_codec", lambda *args, **told: codec)
+    monkeypatch.setattr(module, "load_codec", lambda *args, **details: codec)
     monkeypatch.setattr(module, "utterances", lambda *args: [item.samples for item in two_items()])
     alone = module.as_arrays(*module.ours(codec, two_items(), [[0], [1]]))
     monkeypatch.setattr(module, "transformers", lambda *args: alone)
@@ -166,7 +166,7 @@ def test_quantisers(bench, monkeypatch):
 
     monkeypatch.setattr(module, "CASES", (("x", "encodec", 75.0, 4, 8),))
     options = SimpleNamespace(device="cpu", items=1, seconds=13.4, threads=1)
-    monkeypatch.setattr(common, "parse_options", lambda *args, **told: options)
+    monkeypatch.setattr(common, "parse_options", lambda *args, **details: options)
     monkeypatch.setattr(module, "product_rate", lambda device: 1.0)
     monkeypatch.setattr(module, "quantizer", lambda family: torch.nn.Identity())
     monkeypatch.setattr(module, "theirs", lambda *args: expected)
@@ -209,13 +209,13 @@ def test_error_rate(bench, monkeypatch, name, error):
     real = getattr(module, name)
 
     def planted(**options):
-        found = real(**options)
-        several = found if isinstance(found, list) else [found]
+        result = real(**options)
+        several = result if isinstance(result, list) else [result]
         wrong = SimpleNamespace(
             **{n: getattr(several[-1], n) for n in ("hits", "substitutions", "deletions", "insertions")}
         )
         wrong.substitutions += error
-        return [*several[:-1], wrong] if isinstance(found, list) else wrong
+        return [*several[:-1], wrong] if isinstance(result, list) else wrong
 
     monkeypatch.setattr(module, name, planted)
     (passes if error == 0 else fails)(module.main)
@@ -288,11 +288,11 @@ def test_tensor_cores_multiply_as_torch_does(bench, kind):
         lambda: module.F.scaled_dot_product_attention(a, a, a, attn_mask=torch.zeros(2, 1, 1, 16, dtype=dtype)),
     )  # fmt: skip
     for call in calls:
-        own = call()
+        actual = call()
         with module.TensorCores():
-            found = call()
-        assert found.dtype == own.dtype == dtype
-        torch.testing.assert_close(found, own, rtol=4 * torch.finfo(dtype).eps, atol=4 * torch.finfo(dtype).eps)
+            result = call()
+        assert result.dtype == actual.dtype == dtype
+        torch.testing.assert_close(result, actual, rtol=4 * torch.finfo(dtype).eps, atol=4 * torch.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("error", [0.0, *ERRORS])
@@ -313,20 +313,20 @@ def test_evaluate(bench, error):
     module = bench("bench_evaluate")
     parts = {"sig_mos": 3.0, "bak_mos": 3.0, "ovrl_mos": 3.0, "p808_mos": 3.0}
     plain = {"wer": 0.25, "rows": [{"id": "a", "pesq_wb": None, "stoi": 1e-5, "dnsmos": parts}, {"id": "b", "pesq_wb": 2.0, "stoi": 0.9, "dnsmos": parts}]}  # fmt: skip
-    found = {("a", "pesq_wb"): None, ("a", "stoi"): None, ("b", "pesq_wb"): 2.0, ("b", "stoi"): 0.9}
-    found |= {(id, f"dnsmos_{part}"): 3.0 for id in "ab" for part in ("sig", "bak", "ovrl", "p808")}
-    passes(module.compare, found, 0.25, plain)
+    by_name = {("a", "pesq_wb"): None, ("a", "stoi"): None, ("b", "pesq_wb"): 2.0, ("b", "stoi"): 0.9}
+    by_name |= {(id, f"dnsmos_{item}"): 3.0 for id in "ab" for item in ("sig", "bak", "ovrl", "p808")}
+    passes(module.compare, by_name, 0.25, plain)
     for key in (("b", "pesq_wb"), ("b", "stoi"), ("a", "dnsmos_p808")):
-        value = None if error is None else found[key] + error
-        (passes if error == 0 else fails)(module.compare, {**found, key: value}, 0.25, plain)
-    (passes if error == 0 else fails)(module.compare, found, None if error is None else 0.25 + error, plain)
-    fails(module.compare, {**found, ("a", "stoi"): 0.5}, 0.25, plain)
+        value = None if error is None else by_name[key] + error
+        (passes if error == 0 else fails)(module.compare, {**by_name, key: value}, 0.25, plain)
+    (passes if error == 0 else fails)(module.compare, by_name, None if error is None else 0.25 + error, plain)
+    fails(module.compare, {**by_name, ("a", "stoi"): 0.5}, 0.25, plain)
 
 
 def test_records(bench, tmp_path, capsys):
     module = bench("bench_records")
-    found = module.measured(tmp_path, 20)
-    assert found["SQLite"][0] > 0 and "MiB" in found["compare"][2]
+    measured = module.measured(tmp_path, 20)
+    assert measured["SQLite"][0] > 0 and "MiB" in measured["compare"][2]
     (_, record), (_, parquet) = module.from_record(tmp_path / "run"), module.from_parquet(tmp_path / "rows.parquet")
     passes(module.check, record, parquet, 20)
     fails(module.check, record, parquet + 1e-12, 20)
@@ -366,13 +366,13 @@ def test_endpoint(bench, monkeypatch, right):
     async def nothing():
         pass
 
-    async def ask_all(model, requests, cache):
+    async def send_requests(model, requests, cache):
         for request in requests:
             yield request, SimpleNamespace(attempts=1, text="question 0" if not right else f"question {request.id[1:]}")
 
     model = SimpleNamespace(start=nothing, close=nothing)
     monkeypatch.setattr(module, "load_model", lambda *args: model)
-    monkeypatch.setattr(module, "send_requests", ask_all)
+    monkeypatch.setattr(module, "send_requests", send_requests)
     requests = [SimpleNamespace(id=f"q{n}") for n in range(3)]
     (passes if right else fails)(lambda: asyncio.run(module.ask("http://localhost", requests)))
 
@@ -380,7 +380,7 @@ def test_endpoint(bench, monkeypatch, right):
 def test_gate(bench, monkeypatch):
     module = bench("bench_gate")
     name = "50 items, 5 repeats"
-    found = module.study(name, 60)
-    assert found["alarm_zero"] <= 0.08 and found["found_zero"] >= 0.6 and found["same"] >= 0.6
+    result = module.study(name, 60)
+    assert result["alarm_zero"] <= 0.08 and result["found_zero"] >= 0.6 and result["same"] >= 0.6
     monkeypatch.setattr(module, "ALPHA", 0.4)  # a gate that cries wolf
     assert module.study(name, 60)["alarm_zero"] > 0.2

@@ -11,9 +11,9 @@ RARE = [name for name in DESIGNS if "loop" in name or "-20 dB" in name]
 @pytest.mark.parametrize("name", [name for name in DESIGNS if name not in RARE and "1,088" not in name])
 def test_ordinary_designs_are_held(name):
     """0.92 and 0.06, less and more what 300 repetitions scatter by."""
-    found = study(name, 300)
-    assert found["coverage"] >= 0.92 - 0.035 and found["size"] <= 0.06 + 0.035
-    assert found["width"] <= 1.25 and found["power"] >= found["t_power"] - 0.06
+    result = study(name, 300)
+    assert result["coverage"] >= 0.92 - 0.035 and result["size"] <= 0.06 + 0.035
+    assert result["width"] <= 1.25 and result["power"] >= result["t_power"] - 0.06
 
 
 def test_the_study_can_fail():

@@ -18,13 +18,13 @@ from pretended import Mixed
 STEP = gpu.Step("a", 30, ("-c", "print('first'); print('last')"))
 
 
-@pytest.mark.parametrize("part", [gpu.FIRST, gpu.SECOND])
-def test_the_steps_of_a_part_leave_time_of_ten_minutes_for_what_surrounds_them(part):
-    assert sum(step.limit_s for step in part) <= gpu.PART_S <= 540
+@pytest.mark.parametrize("item", [gpu.FIRST, gpu.SECOND])
+def test_the_steps_of_a_part_leave_time_of_ten_minutes_for_what_surrounds_them(item):
+    assert sum(step.limit_s for step in item) <= gpu.PART_S <= 540
 
 
 @pytest.mark.parametrize(
-    ("step", "count", "state", "said"),
+    ("step", "count", "state", "message"),
     [
         (STEP, 1, "done", "last"),
         (STEP, 0, "left out", "there is no GPU"),
@@ -33,9 +33,9 @@ def test_the_steps_of_a_part_leave_time_of_ten_minutes_for_what_surrounds_them(p
         (gpu.Step("a", 30, ("-c", "print('why'); raise SystemExit(4)")), 1, "failed (4)", "why"),
     ],
 )
-def test_what_becomes_of_a_step(step, count, state, said):
+def test_what_becomes_of_a_step(step, count, state, message):
     outcome = gpu.run(step, dict(os.environ), count)
-    assert (outcome.state, outcome.output) == (state, said)
+    assert (outcome.state, outcome.output) == (state, message)
 
 
 def test_a_step_is_tried_on_the_cpu_in_its_reduced_size_where_it_has_one():
@@ -69,7 +69,7 @@ def test_a_script_is_tried_on_a_device_that_refuses_what_a_real_one_would(tmp_pa
         gpu_pretended.tried(str(script), [], cpu=False)
 
 
-def test_a_step_that_hangs_is_ended_with_what_it_started_and_keeps_what_it_said():
+def test_a_step_that_hangs_is_ended_with_what_it_started_and_keeps_what_it_reported():
     hanging = "import subprocess, sys; print('so far', flush=True); subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])"
     outcome = gpu.run(gpu.Step("a", 1, ("-c", hanging)), dict(os.environ), 1)
     assert (outcome.state, outcome.output) == ("ended after 1 s", "so far") and outcome.seconds < 20
@@ -109,12 +109,12 @@ def test_the_step_of_tests_asks_for_the_files_that_have_tests_for_a_gpu():
     assert {"test_first_launch.py", "test_whisper.py"} <= files and "test_gpu.py" not in files and len(files) < 20
 
 
-def options(**given):
-    return argparse.Namespace(**{"device": "cpu", "repeats": 1, "reduced": True} | given)
+def options(**inputs):
+    return argparse.Namespace(**{"device": "cpu", "repeats": 1, "reduced": True} | inputs)
 
 
 @pytest.mark.parametrize("name", [pytest.param("utmos", marks=pytest.mark.long), "log-mel"])
-def test_a_stage_is_timed_beside_its_floor_and_the_items_one_by_one(name, monkeypatch, one_thread):
+def test_a_stage_is_timed_next_to_its_floor_and_the_items_one_by_one(name, monkeypatch, one_thread):
     monkeypatch.setattr(gpu_stages, "rates", lambda device, precision: (1e9, 1e9))
     rows = gpu_stages.measure(name, gpu_stages.STAGES[name]("cpu", True), options())
     by_variant = {row["variant"]: row for row in rows}
@@ -153,6 +153,6 @@ def test_a_whisper_written_straight_ends_its_texts_where_it_should(tmp_path, one
         0.3 * np.sin(2 * np.pi * 220 * time),
         0.3 * np.sign(np.sin(2 * np.pi * 3 * time)) * np.sin(9000 * time**2),
     ]
-    heard = Whisper("cpu", str(folder), model=size.model).compute(sounds, ["en"] * 2)
-    assert [result["tokens"].size for result in heard] == [7, 7]
-    assert heard[0]["tokens"].tolist() != heard[1]["tokens"].tolist(), "what is heard decides"
+    usable = Whisper("cpu", str(folder), model=size.model).compute(sounds, ["en"] * 2)
+    assert [result["tokens"].size for result in usable] == [7, 7]
+    assert usable[0]["tokens"].tolist() != usable[1]["tokens"].tolist(), "what is heard decides"

@@ -28,13 +28,13 @@ def test_only_what_is_missing_is_measured(monkeypatch):
     stems = {"stoi": True, "visqol": False}
     monkeypatch.setattr(measure, "standing", lambda claim: SimpleNamespace(quiet=stems.get(claim.stem, True)))
     assert measure.select_benches(every=False) == ["visqol"]
-    on_a_gpu = {name for name, told in measure.CLAIMS["commands"].items() if told.get("gpu")}
+    on_a_gpu = {name for name, options in measure.CLAIMS["commands"].items() if options.get("gpu")}
     assert on_a_gpu and set(measure.select_benches(every=True)) == set(measure.CLAIMS["commands"]) - on_a_gpu
     monkeypatch.setattr(measure, "standing", lambda claim: None)
     assert {"dnsmos", "stoi", "visqol"} <= set(measure.select_benches(every=False))
 
 
-def test_a_command_runs_beside_its_environment(ran):
+def test_a_command_runs_next_to_its_environment(ran):
     assert measure.measure("stoi", 0).startswith("measured")
     ((command, environment),) = ran
     assert command == [sys.executable, str(measure.BENCH / "bench_stoi.py")]
@@ -49,6 +49,6 @@ def test_a_busy_machine_measures_nothing(ran, monkeypatch):
 
 
 def test_every_command_is_a_bench_that_there_is():
-    for told in measure.CLAIMS["commands"].values():
-        assert (measure.BENCH / told["run"].split()[0]).exists()
-        assert told.get("gpu") or told["minutes"] >= 1
+    for details in measure.CLAIMS["commands"].values():
+        assert (measure.BENCH / details["run"].split()[0]).exists()
+        assert details.get("gpu") or details["minutes"] >= 1

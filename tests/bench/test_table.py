@@ -45,12 +45,12 @@ def measured(theirs_s: float, ours_s: float, **start: str) -> None:
 def settle(folder) -> None:
     """Writes every text from the rows, as `python bench/table.py` does."""
     page = folder / "README.md"
-    page.write_text(table.written(page.read_text("utf-8") if page.exists() else BEGUN), "utf-8")
+    page.write_text(table.written(page.read_text("utf-8") if page.exists() else START), "utf-8")
     (common.DATA / "README.md").write_text(table.data_page(), "utf-8")
     table.COSTS.write_text(table.costs(), "utf-8")
 
 
-BEGUN = "# A\n\nIt is <!-- row: mine --><!-- /row --> as fast.\n\n<!-- rows: metrics -->\n<!-- rows end -->\n"
+START = "# A\n\nIt is <!-- row: mine --><!-- /row --> as fast.\n\n<!-- rows: metrics -->\n<!-- rows end -->\n"
 
 
 def faults() -> list[str]:
@@ -58,7 +58,7 @@ def faults() -> list[str]:
     return [text for text in table.wrong() if "has no command in" not in text]
 
 
-def test_the_documentation_says_what_the_rows_say():
+def test_the_documentation_states_what_the_rows_state():
     assert list(table.wrong()) == []
 
 
@@ -70,19 +70,19 @@ def test_a_row_says_where_when_and_how_often_it_was_measured(folder):
 
 
 @pytest.mark.parametrize(
-    ("told", "commit", "tree"),
+    ("model", "commit", "tree"),
     [("0123456789", "0123456789", "clean"), ("0123456789-dirty", "0123456789", "changed"), ("", "unknown", "unknown")],
 )
 @pytest.mark.parametrize("stale", [False, True])
-def test_a_copy_is_told_its_revision(monkeypatch, told, commit, tree, stale):
+def test_a_copy_gets_its_revision(monkeypatch, model, commit, tree, stale):
     """A copy may have the repository of another revision, beside whose files its own look changed."""
-    monkeypatch.setenv(common.REVISION, told)
+    monkeypatch.setenv(common.REVISION, model)
 
     def git(*words):
         return {"rev-parse": "9999999999"}.get(words[0], " M bench/x.py") if stale else None
 
     monkeypatch.setattr(common, "git", git)
-    if stale and not told:
+    if stale and not model:
         commit, tree = "9999999999", "changed"
     assert (common._start()["commit"], common._start()["tree"]) == (commit, tree)
 
@@ -102,19 +102,19 @@ def test_the_newest_rows_of_a_quiet_machine_stand(folder):
     measured(8.0, 2.0, date="2026-11-02T10:00:00Z")
     measured(20.0, 2.0, date="2026-11-03T10:00:00Z", load="1.70")
     measured(40.0, 2.0, date="2026-11-04T10:00:00Z", load="0.10", tree="changed")
-    found = table.standing(table.claims()["mine"])
-    assert found.value() == "4.0x" and found.quiet
+    result = table.standing(table.claims()["mine"])
+    assert result.value() == "4.0x" and result.quiet
 
 
 @pytest.mark.parametrize("start", [{"load": "0.51"}, {"tree": "changed"}, {"tree": "unknown"}])
-def test_a_busy_machine_or_a_changed_tree_is_said(folder, start):
+def test_a_busy_machine_or_a_changed_tree_is_reported(folder, start):
     measured(6.0, 2.0, **start)
     settle(folder)
     text = (folder / "README.md").read_text("utf-8")
     assert text.count("not measured on a quiet machine yet") == 2 and "3.0x" in text
 
 
-def test_what_was_never_measured_is_said(folder):
+def test_what_was_never_measured_is_reported(folder):
     settle(folder)
     text = (folder / "README.md").read_text("utf-8")
     assert text.count("not measured on a quiet machine yet") == 2 and "0x" not in text
@@ -136,27 +136,27 @@ def test_rows_of_a_gpu_stand_for_its_own_claims_alone(folder, monkeypatch):
     assert table.standing(table.claims()["mine"]).value() == "3.0x"
     monkeypatch.setitem(table.CLAIMS["commands"], "on a GPU", {"run": "bench_stoi.py", "gpu": True})
 
-    def found(**how):
-        return table.standing(table.Claim("a", "on a GPU", "speech", "ours", "what", "", **how))
+    def result(**options):
+        return table.standing(table.Claim("a", "on a GPU", "speech", "ours", "what", "", **options))
 
-    assert found(against="theirs").value() == "8.0x"
-    assert found(value="ms", says="{} ms").value() == "1000 ms" and found(value="ms").quiet
-    assert found(value="ms").where().startswith("NVIDIA H200, ")
+    assert result(against="theirs").value() == "8.0x"
+    assert result(value="ms", says="{} ms").value() == "1000 ms" and result(value="ms").quiet
+    assert result(value="ms").where().startswith("NVIDIA H200, ")
 
 
-def test_a_share_and_a_rate_are_said_as_the_bench_wrote_them(folder):
+def test_a_share_and_a_rate_are_reported_as_the_bench_wrote_them(folder):
     shared = {"case": "3000", "variant": "half", "n": 3000}
     busy = {**shared, "unit": "busy share", "p50": "0.97406"}
     common.append_rows("stoi", [{**shared, "unit": "s", "p50": "30", "ratio_to_baseline": "7.73"}, busy])
     common.rows_of.cache_clear()
 
-    def said(**how):
-        claim = table.Claim("mine", "stoi", "3000", "half", "what", "", **how)
+    def spoken(**options):
+        claim = table.Claim("mine", "stoi", "3000", "half", "what", "", **options)
         return table.standing(claim).value()
 
-    assert said(value="share", unit="busy share", says="{} % busy") == "97.4 % busy"
-    assert said(value="given", unit="s", says="{} s") == "30 s"
-    assert said(value="recorded", unit="s") == "7.73x"
+    assert spoken(value="share", unit="busy share", says="{} % busy") == "97.4 % busy"
+    assert spoken(value="given", unit="s", says="{} s") == "30 s"
+    assert spoken(value="recorded", unit="s") == "7.73x"
     assert (
         table.standing(table.Claim("mine", "stoi", "3000", "half", "what", "", value="recorded", unit="busy share"))
         is None
@@ -174,7 +174,7 @@ def edited(change) -> None:
         writer.writerows(held)
 
 
-def test_a_row_that_was_changed_or_removed_is_found(folder):
+def test_a_row_that_was_changed_or_removed_is_detected(folder):
     measured(6.0, 2.0)
     settle(folder)
     assert faults() == []
@@ -186,7 +186,7 @@ def test_a_row_that_was_changed_or_removed_is_found(folder):
     assert any("bench/data/README.md does not say" in text for text in faults())
 
 
-def test_a_committed_row_that_was_changed_or_removed_is_found(folder):
+def test_a_committed_row_that_was_changed_or_removed_is_detected(folder):
     measured(6.0, 2.0)
     settle(folder)
     measured(6.0, 2.0, date="2026-11-02T10:00:00Z")
@@ -202,7 +202,7 @@ def test_a_committed_row_that_was_changed_or_removed_is_found(folder):
     assert any("2 committed rows were changed or removed" in text for text in faults())
 
 
-def test_a_number_that_is_not_the_rows_is_found(folder):
+def test_a_number_that_is_not_the_rows_is_detected(folder):
     measured(6.0, 2.0)
     settle(folder)
     page = folder / "README.md"

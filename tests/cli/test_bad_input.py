@@ -76,7 +76,7 @@ FAILED = {
 }
 
 
-def test_every_bad_sample_is_told_and_the_rest_is_unharmed(folder, cli, good):
+def test_every_bad_sample_is_reported_and_the_rest_is_unharmed(folder, cli, good):
     code, _out, err = cli(
         "eval", "--codec", "unprocessed,opus-12k,g711-ulaw", "--data", folder / "manifest.jsonl", "--metrics", METRICS, "--out", "run", "--no-cache", "--no-check",
     )  # fmt: skip
@@ -111,8 +111,8 @@ def test_every_bad_sample_is_told_and_the_rest_is_unharmed(folder, cli, good):
         assert scores["opus-12k", "short", metric].status == "undefined", metric
     assert scores["opus-12k", "no text", "wer[pocketsphinx]"].status == "refused"
     # Where the text has no words, those that are heard are errors.
-    heard = scores["opus-12k", "no words", "wer[pocketsphinx]"]
-    assert (heard.status, heard.denominator) == ("ok", 0) and heard.numerator == heard.detail["insertions"] > 0
+    output = scores["opus-12k", "no words", "wer[pocketsphinx]"]
+    assert (output.status, output.denominator) == ("ok", 0) and output.numerator == output.detail["insertions"] > 0
     for id in ("no text", "no words"):
         assert scores["opus-12k", id, "stoi"].status == "ok"
     notes = {i.id: i.notes for i in run.items("unprocessed")}
@@ -136,18 +136,26 @@ def test_a_run_in_which_no_score_has_a_value_says_so(folder, cli, good, as_json)
     """Every estimate is twice as long as its reference, so that no pair can be compared."""
     _sample, x = good
     for name in ("a", "b"):
-        for place, samples in (("tts", np.r_[x, x]), ("data", x)):
-            (folder / place).mkdir(exist_ok=True)
-            soundfile.write(folder / place / f"{name}.wav", samples, 16000)
-    asked = ["score", "--generated", "tts", "--data", folder / "data", "--no-cache", *(["--json"] if as_json else [])]
-    code, out, err = cli(*asked, "--metrics", "stoi,si_sdr", "--out", "none")
+        for target, samples in (("tts", np.r_[x, x]), ("data", x)):
+            (folder / target).mkdir(exist_ok=True)
+            soundfile.write(folder / target / f"{name}.wav", samples, 16000)
+    requests = [
+        "score",
+        "--generated",
+        "tts",
+        "--data",
+        folder / "data",
+        "--no-cache",
+        *(["--json"] if as_json else []),
+    ]
+    code, out, err = cli(*requests, "--metrics", "stoi,si_sdr", "--out", "none")
     assert code == 3 and "none of 4 scores has a value: 4 refused" in err
     if as_json:
         (system,) = json.loads(out)["systems"].values()
         assert {name: (one["n"], one["missing"]) for name, one in system["metrics"].items()} == {
             name: (0, {"refused": 2}) for name in ("stoi", "si_sdr")
         }
-    code, _, err = cli(*asked, "--metrics", "stoi,dnsmos", "--out", "some")
+    code, _, err = cli(*requests, "--metrics", "stoi,dnsmos", "--out", "some")
     assert code == 3 and "none of" not in err and "stoi" in err
 
 
@@ -241,9 +249,9 @@ def test_mistakes_on_the_command_line_exit_with_2_and_one_sentence(command, args
 @pytest.mark.parametrize("option", ["--out", "--metrics", "--limit", "--set", "--seed", "--shard", "--by"])
 def test_an_option_does_not_take_the_next_one_for_its_value(option, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=f"{option} needs a value, and '--device' follows") as found:
+    with pytest.raises(UserError, match=f"{option} needs a value, and '--device' follows") as caught:
         build_command("eval").main(["--codec", "g722", option, "--device", "cpu"], standalone_mode=False)
-    assert found.value.hint == f"write {option}=--device if that is the value"
+    assert caught.value.hint == f"write {option}=--device if that is the value"
     with pytest.raises(UserError, match="--from needs a value, and '--to' follows"):
         build_command("weights").main(["fetch", "utmos", "--from", "--to", "x"], standalone_mode=False)
     assert not list(tmp_path.iterdir())

@@ -35,7 +35,7 @@ def run(data, tmp_path_factory):
     )  # fmt: skip
 
 
-def test_the_summary_and_the_terminal_say_the_same(command, run, data, tmp_path):
+def test_the_summary_and_the_terminal_agree(command, run, data, tmp_path):
     code, out, _ = command(
         "eval", "--codec", "unprocessed,g711-ulaw", "--data", data, "--metrics", "stoi,bitrate", "--out", run.folder, "--by", "spk,room",
         "--by", "duration",
@@ -91,14 +91,14 @@ def test_a_column_that_is_not_there_ends_before_anything_is_computed(command, da
 
 
 def test_generated_audio_is_broken_down_too(command, data, tmp_path):
-    made = tmp_path / "made"
-    made.mkdir()
+    built = tmp_path / "made"
+    built.mkdir()
     for sample in open_source(data):
-        shutil.copy(sample.audio, made / f"{sample.id}.flac")
+        shutil.copy(sample.audio, built / f"{sample.id}.flac")
     code, out, _ = command(
         "score",
         "--generated",
-        made,
+        built,
         "--data",
         data,
         "--metrics",
@@ -123,7 +123,7 @@ def test_a_page_that_cannot_be_written_is_one_sentence(command, run):
     assert code == 2 and "'no/such/folder/page.html' cannot be written" in err
 
 
-def test_figures_are_written_beside_the_page(command, run, tmp_path):
+def test_figures_are_written_next_to_the_page(command, run, tmp_path):
     pytest.importorskip("matplotlib")
     code, out, err = command("report", run.folder, "--out", "page.html", "--figures", "new/figures", "--by", "room")
     assert code == 0 and out.splitlines()[-1] == "page.html" and "files of figures: new/figures" in err

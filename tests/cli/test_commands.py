@@ -17,7 +17,7 @@ from codec_bench.codecs.checks import TO_DO
 from codec_bench.metrics import TABLE, TOPICS
 from codec_bench.store.rows import TABLE_COLUMNS
 
-OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
+CUSTOM_CODE = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def run(tmp_path_factory):
 
 
 def test_eval_prints_a_table_on_stdout_and_talks_on_stderr(cli, tmp_path):
-    asked = [
+    requests = [
         "eval",
         "--codec",
         "g711-ulaw",
@@ -45,10 +45,10 @@ def test_eval_prints_a_table_on_stdout_and_talks_on_stderr(cli, tmp_path):
         "--out",
         "r",
     ]
-    code, out, err = cli(*asked, "--no-cache", "--timings")
+    code, out, err = cli(*requests, "--no-cache", "--timings")
     assert code == 0
     assert "g711-ulaw" in out and "si_sdr" in out and "where the time went" in out
-    _, again, _ = cli(*asked)
+    _, again, _ = cli(*requests)
     assert "g711-ulaw" in again and "where the time went" not in again
     assert "3 of 3 items" in err and "report.html" in err
     held = {p.name for p in (tmp_path / "r").iterdir()}
@@ -62,8 +62,8 @@ def test_eval_prints_a_table_on_stdout_and_talks_on_stderr(cli, tmp_path):
 
 
 def test_json_is_all_there_is_on_stdout(cli):
-    asked = "eval --codec g711-ulaw --data embedded --metrics si_sdr --limit 2 --out r --json --no-cache"
-    code, out, _ = cli(*asked.split())
+    requested = "eval --codec g711-ulaw --data embedded --metrics si_sdr --limit 2 --out r --json --no-cache"
+    code, out, _ = cli(*requested.split())
     assert code == 0
     assert json.loads(out)["systems"]["g711-ulaw"]["metrics"]["si_sdr"]["n"] == 2
 
@@ -87,21 +87,21 @@ def test_a_manifest_of_every_kind_gives_the_same_numbers(command, tmp_path):
     pyarrow.parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "m.parquet")
     seen = []
     for suffix in ("jsonl", "csv", "tsv", "parquet"):
-        asked = f"eval --codec g711-ulaw --data m.{suffix} --metrics si_sdr --out {suffix} --json --no-cache"
-        code, out, err = command(*asked.split())
+        requested = f"eval --codec g711-ulaw --data m.{suffix} --metrics si_sdr --out {suffix} --json --no-cache"
+        code, out, err = command(*requested.split())
         assert code == 0, err
         seen.append(json.loads(out)["systems"]["g711-ulaw"]["metrics"])
     assert seen[0] == seen[1] == seen[2] == seen[3]
 
 
 def test_own_code_by_relative_path(command, tmp_path):
-    (tmp_path / "mine.py").write_text(OWN.read_text())
+    (tmp_path / "mine.py").write_text(CUSTOM_CODE.read_text())
     line = "eval --codec ./mine.py:Quantiser --data embedded --metrics si_sdr,./mine.py:Loudness --limit 2 --out r"
     code, out, err = command(*line.split(), "--json", "--no-cache")
     assert code == 0, err
     assert set(json.loads(out)["systems"]["quantiser"]["metrics"]) == {"si_sdr", "./mine.py:Loudness"}
     # The file changed: the run must not go on as if it had not.
-    (tmp_path / "mine.py").write_text(OWN.read_text() + "\n# another version\n")
+    (tmp_path / "mine.py").write_text(CUSTOM_CODE.read_text() + "\n# another version\n")
     code, _, err = command(*line.split(), "--no-cache")
     assert code == 2 and "code was" in err
     code, out, err = command("validate", "./mine.py:Quantiser", "./mine.py:Loudness", "--json")
@@ -118,13 +118,13 @@ def test_own_code_by_relative_path(command, tmp_path):
     assert code == 2 and "NO" in out
 
 
-@pytest.mark.parametrize("what", ["codecs", "metrics", "features", "rules", "data", "presets", "plugins"])
-def test_list(command, what):
-    code, out, err = command("list", what)
+@pytest.mark.parametrize("kind", ["codecs", "metrics", "features", "rules", "data", "presets", "plugins"])
+def test_list(command, kind):
+    code, out, err = command("list", kind)
     assert code == 0 and (out.strip() or "no plugins" in err)
-    code, out, _ = command("list", what, "--json")
+    code, out, _ = command("list", kind, "--json")
     rows = json.loads(out)
-    assert isinstance(rows, list) and (rows or what == "plugins")
+    assert isinstance(rows, list) and (rows or kind == "plugins")
     assert all("name" in row for row in rows)
 
 
@@ -220,15 +220,15 @@ def test_validate_names_every_bad_row(command, tmp_path):
     code, out, _ = command("validate", "m.jsonl")
     assert code == 2
     assert "none.wav" in out or "line 2" in out
-    (whole,) = [row for row in out.splitlines() if "0 of 2 samples can be read" in row]
-    assert "WRONG" in whole
+    (complete,) = [row for row in out.splitlines() if "0 of 2 samples can be read" in row]
+    assert "WRONG" in complete
 
 
 def test_validate_tells_each_name_when_it_is_done(tmp_path):
     waits = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)\nraise OSError('no licence')\n"
     (tmp_path / "mine.py").write_text(waits + "class Mine:\n    def encode(self, batch): ...\n")
-    asked = [*COMMAND, "validate", "g711-ulaw", "./mine.py:Mine"]
-    with subprocess.Popen(asked, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+    requests = [*COMMAND, "validate", "g711-ulaw", "./mine.py:Mine"]
+    with subprocess.Popen(requests, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         seen = iter(process.stdout.readline, "")
         assert any("codec g711-ulaw" in line for line in seen)
         assert any(line.split()[:2] == ["decoded", "elsewhere"] for line in seen)
@@ -252,7 +252,7 @@ def test_doctor_and_version(cli):
     assert code == 0 and out.strip()
 
 
-def test_two_onnxruntimes_are_found(monkeypatch):
+def test_two_onnxruntimes_are_detected(monkeypatch):
     from codec_bench.api import doctor
 
     monkeypatch.setattr(doctor, "package_version", lambda name: "1.2" if "onnxruntime" in name else "1")
@@ -276,8 +276,8 @@ def test_help_loads_little():
 
 
 def test_a_name_in_brackets_is_shown_whole(command):
-    code, told, _ = command("show", "wer[pocketsphinx]@seed-tts")
-    assert code == 0 and "wer[pocketsphinx]@seed-tts" in told
+    code, details, _ = command("show", "wer[pocketsphinx]@seed-tts")
+    assert code == 0 and "wer[pocketsphinx]@seed-tts" in details
 
 
 def test_programs_of_ones_own_are_validated_as_a_codec(command, tmp_path):
@@ -285,8 +285,8 @@ def test_programs_of_ones_own_are_validated_as_a_codec(command, tmp_path):
         "version: 1\nencoder: [cp, '{input}', '{output}']\ndecoder: [cp, '{input}', '{output}']\n"
         "sample_rates_hz: [16000]\ndelay_samples: 0\nbitrate_bps: 256000\nheader_bytes: 44\n"
     )
-    code, told, talk = command("validate", "./copy.yaml")
-    assert code == 0, told + talk
+    code, details, talk = command("validate", "./copy.yaml")
+    assert code == 0, details + talk
 
 
 def test_the_data_of_a_benchmark_in_numbers(command, tmp_path):
@@ -300,8 +300,13 @@ def test_the_data_of_a_benchmark_in_numbers(command, tmp_path):
         "prompt: {messages: [{content: [{audio: audio}, 'What is it?']}]}\nmetrics: ['accuracy[exact]']\nprimary: accuracy[exact]\n"
     )
     code, out, _ = command("show", "./mine", "--data-statistics", "--json")
-    found = json.loads(out)
-    assert code == 0 and (found["questions"], found["sounds"], found["mean_s"], found["declared"]) == (2, 1, 1.5, None)
-    assert found["problems"] == {"there is no file '…'": 1}
+    result = json.loads(out)
+    assert code == 0 and (result["questions"], result["sounds"], result["mean_s"], result["declared"]) == (
+        2,
+        1,
+        1.5,
+        None,
+    )
+    assert result["problems"] == {"there is no file '…'": 1}
     code, out, _ = command("show", "./mine", "--data-statistics", "--limit", 1)
     assert code == 0 and "mean s" in out and "there is no file" not in out

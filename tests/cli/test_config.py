@@ -37,7 +37,7 @@ class Echo(Model):
     async def ask(self, request):
         return Response(text=request.messages[-1].content[-1].rpartition("|")[2], usage={"cost_usd": 0})
 """
-ASKED = "codec: [unprocessed, mine=g711-ulaw]\ndata: embedded\nmetrics: [si_sdr]\nlimit: 2\ncache: false\nworkers: 1\nout: a\n"
+QUESTIONS = "codec: [unprocessed, mine=g711-ulaw]\ndata: embedded\nmetrics: [si_sdr]\nlimit: 2\ncache: false\nworkers: 1\nout: a\n"
 
 
 def values(folder):
@@ -46,7 +46,7 @@ def values(folder):
 
 
 def test_a_run_from_a_file_and_again_from_its_record(command):
-    Path("run.yaml").write_text(ASKED)
+    Path("run.yaml").write_text(QUESTIONS)
     assert command("eval", "--config", "run.yaml")[0] == 0
     record = json.loads(Path("a/run.json").read_text())
     assert record["how"]["cache"] is False and record["config"]["limit"] == 2
@@ -59,7 +59,7 @@ def test_a_run_from_a_file_and_again_from_its_record(command):
     code, _, err = command("eval", "--config", "run.yaml", "--limit", "1", "--metrics", "stoi", "--out", "c")
     assert code == 0, err
     assert values("c")["mine"].keys() == {"stoi"} and json.loads(Path("c/run.json").read_text())["config"]["limit"] == 1
-    Path("preset.yaml").write_text(ASKED.replace("metrics: [si_sdr]", "preset: embedded"))
+    Path("preset.yaml").write_text(QUESTIONS.replace("metrics: [si_sdr]", "preset: embedded"))
     code, _, err = command("eval", "--config", "preset.yaml", "--metrics", "si_sdr", "--out", "d", "--limit", "1")
     assert code == 0 and values("d")["mine"].keys() == {"si_sdr"}, err
 
@@ -75,7 +75,7 @@ def test_a_record_holds_every_option_of_its_command(command):
         command(
             "eval",
             "--config",
-            _written("run.yaml", ASKED + "save_audio: all\n"),
+            _written("run.yaml", QUESTIONS + "save_audio: all\n"),
             "--per-gpu",
             "2",
             "--time-limit-s",
@@ -91,23 +91,23 @@ def test_a_record_holds_every_option_of_its_command(command):
         ]
         == 0
     )
-    found = {}
+    by_name = {}
     for folder, name in (("a", "eval"), ("s", "score"), ("p", "profile")):
-        found[name] = json.loads(Path(folder, "run.json").read_text())["arguments"]
-        assert found[name].keys() == recorded(REQUESTS[name]), name
+        by_name[name] = json.loads(Path(folder, "run.json").read_text())["arguments"]
+        assert by_name[name].keys() == recorded(REQUESTS[name]), name
     assert (
-        found["eval"] | {"per_gpu": 2, "time_limit_s": 99.0, "limit": 2, "cache": False, "executor": "local"}
-        == found["eval"]
+        by_name["eval"] | {"per_gpu": 2, "time_limit_s": 99.0, "limit": 2, "cache": False, "executor": "local"}
+        == by_name["eval"]
     )
-    assert found["eval"]["codec"] == "unprocessed,mine=g711-ulaw" and found["score"]["allow_same"] is True
-    assert found["profile"]["clip_s"] == 0.5 and found["profile"]["reencodings"] == 3
+    assert by_name["eval"]["codec"] == "unprocessed,mine=g711-ulaw" and by_name["score"]["allow_same"] is True
+    assert by_name["profile"]["clip_s"] == 0.5 and by_name["profile"]["reencodings"] == 3
     for folder, name in (("a", "eval"), ("s", "score"), ("p", "profile")):
         request = read_request(Path(folder, "run.json"))[1]
         verb = [one for one in options_of(REQUESTS[name]).values() if one.of in ("verb", "settings")]
-        lost = [
-            one.name for one in verb if found[name].get(one.name) is not None and one.name not in {*request, "preset"}
+        dropped = [
+            one.name for one in verb if by_name[name].get(one.name) is not None and one.name not in {*request, "preset"}
         ]
-        assert not lost, name
+        assert not dropped, name
 
 
 def test_a_record_of_a_benchmark_holds_every_option(command):
@@ -139,7 +139,7 @@ def test_what_a_url_or_an_object_holds_is_not_recorded():
     assert record_arguments(REQUESTS["eval"], {}, Running(executor=OnRay(shards=5)))["shards"] == 5
 
 
-def test_mistakes_of_a_file_are_told_in_one_sentence(command):
+def test_mistakes_of_a_file_are_reported_in_one_sentence(command):
     Path("run.yaml").write_text("codec: opus-12k\ndata: embedded\nmetric: stoi\n")
     code, out, err = command("eval", "--config", "run.yaml")
     assert (code, out) == (2, "")
@@ -154,16 +154,16 @@ def test_mistakes_of_a_file_are_told_in_one_sentence(command):
 
 
 def test_settings_of_the_command_line_are_added_to_those_of_the_file(command):
-    name = _written("run.yaml", ASKED + "set:\n  ge2e: {first: 1}\n  dnsmos: {weights: nowhere}\n")
+    name = _written("run.yaml", QUESTIONS + "set:\n  ge2e: {first: 1}\n  dnsmos: {weights: nowhere}\n")
     code, _, err = command("eval", "--config", name, "--metrics", "sim[ge2e],dnsmos")
     assert code == 2 and "there is no option of the feature 'ge2e' called 'first'" in err
-    name = _written("run.yaml", ASKED + "set:\n  dnsmos: {weights: nowhere}\n")
+    name = _written("run.yaml", QUESTIONS + "set:\n  dnsmos: {weights: nowhere}\n")
     code, _, err = command("eval", "--config", name, "--metrics", "dnsmos", "--set", "dnsmos.weights=elsewhere")
     assert code == 2 and "elsewhere" in err and "nowhere" not in err
 
 
 def test_score_and_profile_take_a_file_and_are_repeated_from_their_records(command):
-    assert command("eval", "--config", _written("run.yaml", ASKED + "save_audio: all\n"))[0] == 0
+    assert command("eval", "--config", _written("run.yaml", QUESTIONS + "save_audio: all\n"))[0] == 0
     text = (
         "generated: {ours: a/audio/mine}\ndata: a/audio/reference\nmetrics: si_sdr\ncache: false\nworkers: 1\nout: s\n"
     )

@@ -109,9 +109,9 @@ def test_it_tells_systems_apart(demo, utterances):
 
 def test_it_ends_with_what_to_try_next_and_that_works(demo, tmp_path):
     folder, done = demo
-    _, told = done.stderr.split("\nWhat to try next:\n")
-    assert f"open {folder / 'run' / 'report.html'} in a browser" in told
-    commands = [shlex.split(line) for line in told.splitlines() if line.startswith("    ")]
+    _, details = done.stderr.split("\nWhat to try next:\n")
+    assert f"open {folder / 'run' / 'report.html'} in a browser" in details
+    commands = [shlex.split(line) for line in details.splitlines() if line.startswith("    ")]
     assert [command[:2] for command in commands] == [["codec-bench", "eval"], ["codec-bench", "profile"]]
     (tmp_path / "FOLDER").mkdir()
     shutil.copy(next(iter(open_source("embedded"))).audio, tmp_path / "FOLDER")

@@ -17,8 +17,8 @@ from codec_bench.registry import doc_summary, load_attribute
 
 @pytest.mark.parametrize("name", command_table())
 def test_the_line_of_a_command_is_the_summary_of_its_function(name):
-    made = load_attribute(command_table()[name].path)
-    summary = " ".join(made.info.help.split()) if isinstance(made, typer.Typer) else doc_summary(made)
+    built = load_attribute(command_table()[name].path)
+    summary = " ".join(built.info.help.split()) if isinstance(built, typer.Typer) else doc_summary(built)
     assert summary == command_table()[name].help
 
 

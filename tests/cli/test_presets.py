@@ -44,13 +44,13 @@ def random_state(keys):
 
 
 @pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.long)], ids=["small", "whole"])
-def whole(request) -> bool:
+def complete(request) -> bool:
     """Whether the networks whose files have their published sizes, of 1.3 GB and 400 MB, are there too."""
     return request.param
 
 
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory, whole):
+def hub(tmp_path_factory, complete):
     """A local hub folder: a small Whisper, a small Paraformer and, for the whole preset, WavLM-large and UTMOS."""
     pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
     pytest.importorskip("funasr", reason="FunASR is not installed")
@@ -58,7 +58,7 @@ def hub(tmp_path_factory, whole):
     tiny_whisper.write_converted(root / "whisper-large-v3", kind="v3", n_mels=128, end=60.0)
     paraformer = "speech_seaco_paraformer_large_asr_nat-zh-cn-16k-common-vocab8404-pytorch"
     tiny_funasr.write_paraformer(root / "iic" / paraformer, "SeacoParaformer", "CifPredictorV3")
-    if whole:
+    if complete:
         write_large(root)
     return root
 
@@ -97,15 +97,15 @@ def data(tmp_path_factory):
     return manifest
 
 
-def test_ultraeval_audio_from_a_local_hub_folder(cli, hub, whole, data, tmp_path, monkeypatch):
+def test_ultraeval_audio_from_a_local_hub_folder(cli, hub, complete, data, tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(hub))
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "run"
     names = read_config("preset", "ultraeval-audio")["metrics"]
-    names = names if whole else [name for name in names if name not in ("sim", "utmos")]
-    asked = ["--preset", "ultraeval-audio"] if whole else ["--metrics", ",".join(names)]
+    names = names if complete else [name for name in names if name not in ("sim", "utmos")]
+    requests = ["--preset", "ultraeval-audio"] if complete else ["--metrics", ",".join(names)]
     code, _, talk = cli(
-        "eval", "--codec", "unprocessed,opus-12k" if whole else "opus-12k", "--data", data, *asked, "--out", out, "--device", "cpu", "--workers", "1",
+        "eval", "--codec", "unprocessed,opus-12k" if complete else "opus-12k", "--data", data, *requests, "--out", out, "--device", "cpu", "--workers", "1",
     )  # fmt: skip
     assert code == 0, talk
     summary = json.loads((out / "summary.json").read_text("utf-8"))
@@ -118,12 +118,12 @@ def test_ultraeval_audio_from_a_local_hub_folder(cli, hub, whole, data, tmp_path
     assert (
         "whisper-large-v3" in protocol and "seaco-paraformer-zh" in protocol and "official/ultraeval-audio" in protocol
     )
-    if whole:
+    if complete:
         assert metrics["utmos"]["missing"] == {"refused": 1}
         assert summary["systems"]["unprocessed"]["metrics"]["sim"]["value"] == pytest.approx(1.0, abs=1e-6)
     rows = list(csv.DictReader(cli("export", out)[1].splitlines()))
-    heard = [r for r in rows if r["metric"].startswith("wer_macro")]
-    assert {r["status"] for r in heard} == {"ok"}
+    output = [r for r in rows if r["metric"].startswith("wer_macro")]
+    assert {r["status"] for r in output} == {"ok"}
 
 
 @pytest.mark.parametrize(
@@ -132,14 +132,14 @@ def test_ultraeval_audio_from_a_local_hub_folder(cli, hub, whole, data, tmp_path
 def test_a_preset_names_what_it_needs(command, preset, data, tmp_path, monkeypatch):
     for name in ("CODEC_BENCH_WEIGHTS", "HF_HOME", "HF_HUB_CACHE", "MODELSCOPE_CACHE", "CODEC_BENCH_CACHE"):
         monkeypatch.setenv(name, str(tmp_path / "nothing"))
-    code, told, talk = command(
+    code, details, talk = command(
         "eval", "--codec", "opus-12k", "--data", data, "--preset", preset, "--out", tmp_path / "run", "--device", "cpu"
     )
-    assert code == 2 and not told
+    assert code == 2 and not details
     assert "codec-bench weights fetch" in talk or "float16" in talk
 
 
-def test_a_codec_that_does_not_exist_is_said_before_weights(command, data, tmp_path, monkeypatch):
+def test_a_codec_that_does_not_exist_is_reported_before_weights(command, data, tmp_path, monkeypatch):
     monkeypatch.delenv("CODEC_BENCH_WEIGHTS", raising=False)
     code, _, err = command(
         "eval", "--codec", "encodec-24k@6", "--data", data, "--preset", "cv3-eval", "--out", tmp_path / "run"
@@ -185,7 +185,7 @@ def test_versa_core_is_what_versa_computes_without_a_network(cli, data, tmp_path
 
 
 @pytest.mark.parametrize("preset", config_names("preset"))
-def test_every_preset_is_made_of_metrics_that_exist(preset):
+def test_every_preset_consists_of_metrics_that_exist(preset):
     config = read_config("preset", preset)
     assert config["version"] == 1 and config["summary"].endswith(".")
     for name in expand(config["metrics"]):
@@ -193,13 +193,13 @@ def test_every_preset_is_made_of_metrics_that_exist(preset):
 
 
 def test_half_is_half_precision_of_the_same_models():
-    found = {name: build_metric(name).protocol for name in expand(read_config("preset", "half")["metrics"])}
-    exact = {name: build_metric(name.replace("@float16", "")).protocol for name in found}
-    assert {name for name in found if found[name] != exact[name]} == {
+    by_name = {name: build_metric(name).protocol for name in expand(read_config("preset", "half")["metrics"])}
+    exact = {name: build_metric(name.replace("@float16", "")).protocol for name in by_name}
+    assert {name for name in by_name if by_name[name] != exact[name]} == {
         "wer[whisper-large-v3@float16]",
         "sim@float16",
         "utmos@float16",
     }
-    assert found["sim@float16"] == f"{exact['sim@float16']}/float16-weights"
-    assert found["utmos@float16"] == f"{exact['utmos@float16']}/float16-weights"
-    assert "whisper-large-v3/greedy/30s/float16/" in found["wer[whisper-large-v3@float16]"]
+    assert by_name["sim@float16"] == f"{exact['sim@float16']}/float16-weights"
+    assert by_name["utmos@float16"] == f"{exact['utmos@float16']}/float16-weights"
+    assert "whisper-large-v3/greedy/30s/float16/" in by_name["wer[whisper-large-v3@float16]"]

@@ -38,7 +38,12 @@ class Server(LocalServer):
     """Answers every chat completion with `(status, content type, body)` as `reply(words)` says; `hold` makes it wait."""
 
     def __init__(self):
-        self.reply, self.asked, self.hold, self.waiting = (lambda words: said("Paris")), 0, None, threading.Event()
+        self.reply, self.requested, self.hold, self.waiting = (
+            (lambda words: spoken("Paris")),
+            0,
+            None,
+            threading.Event(),
+        )
         super().__init__(Handler)
         self.url += "/v1"
 
@@ -57,7 +62,7 @@ class Handler(Connection):
         self.send(status, raw, {"Content-Type": kind})
 
 
-def said(text):
+def spoken(text):
     message = {"role": "assistant", "content": text}
     body = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
     return 200, "application/json", json.dumps(body).encode()
@@ -77,9 +82,9 @@ def mirror(tmp_path_factory):
 
 @pytest.fixture
 def server():
-    made = Server()
-    yield made
-    made.close()
+    built = Server()
+    yield built
+    built.close()
 
 
 def asking(server, mirror, out="run", *, name=NAME, attempts=1, settings=True):
@@ -100,13 +105,13 @@ def answers(folder, name=NAME):
         return {exchange.question.id: exchange.answer for exchange in exchanges(run)}
 
 
-def complains(told, *pieces):
+def complains(model, *pieces):
     """Checks for an exit code of 2 and for one sentence that contains all these words."""
-    code, out, err = told
+    code, out, err = model
     assert (code, out) == (2, "")
     assert [line for line in err.splitlines() if line.startswith("error: ")] and err.count("error: ") == 1
-    for piece in pieces:
-        assert piece in err, err
+    for segment in pieces:
+        assert segment in err, err
 
 
 NOBODY = "http://127.0.0.1:9/v1"
@@ -127,9 +132,9 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_what_the_caller_can_mend_is_told(what, mirror, command):
-    more, where, pieces = WRONG[what]
+@pytest.mark.parametrize("kind", WRONG)
+def test_what_the_caller_can_mend_is_reported(kind, mirror, command):
+    more, where, pieces = WRONG[kind]
     complains(command(*asking(NOBODY, mirror, **where), *more), *pieces)
 
 
@@ -141,31 +146,31 @@ def test_a_name_that_does_not_exist_leaves_no_folder_behind(named, mirror, comma
     codec = ["run", name, "--data", mirror, "--codec", "opuss-12k", *light]
     wrong = ["run", NAME, "--data", mirror, "--model", "openai-chat", "--set", "openai-chat.nonsense=3"]
     local = ["eval", "--codec", "opuss-12k", "--data", "embedded", "--metrics", "stoi"]
-    for given, told in ((codec, "'opuss-12k'"), (wrong, "does not take 'nonsense'"), (local, "'opuss-12k'")):
-        found = command(*given, *where)
-        complains(found, told)
-        assert "folder" not in found[2]
+    for options, details in ((codec, "'opuss-12k'"), (wrong, "does not take 'nonsense'"), (local, "'opuss-12k'")):
+        result = command(*options, *where)
+        complains(result, details)
+        assert "folder" not in result[2]
     assert not Path("run").exists() and not Path("runs").exists()
 
 
 def test_the_last_line_names_the_page_that_is_there(server, mirror, command, monkeypatch):
-    given = [part for part in asking(server, mirror) if part != "--json"]
-    _, _, err = command(*given)
+    options = [item for item in asking(server, mirror) if item != "--json"]
+    _, _, err = command(*options)
     page = err.splitlines()[-1].rpartition("; page: ")[2]
     assert Path(page).is_file() and page.endswith("openai-chat/report.html")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     two = ("--model", "openai-chat,gpt-4o-mini", "--set", f"gpt-4o-mini.base_url={server.url}")
-    _, _, err = command(*given, *two)
+    _, _, err = command(*options, *two)
     assert err.splitlines()[-1] == "folder: run, with 2 pages"
 
 
-def test_data_that_is_not_here_is_told_without_a_network(mirror, command, monkeypatch):
+def test_data_that_is_not_here_is_reported_without_a_network(mirror, command, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    given = [part for part in asking(NOBODY, mirror) if part not in ("--data", mirror)]
-    complains(command(*given), "TwinkStart/llama-questions", "CODEC_BENCH_DATA")
+    options = [item for item in asking(NOBODY, mirror) if item not in ("--data", mirror)]
+    complains(command(*options), "TwinkStart/llama-questions", "CODEC_BENCH_DATA")
 
 
-def test_a_missing_column_is_named_beside_those_that_are_there(mirror, command, tmp_path):
+def test_a_missing_column_is_named_next_to_those_that_are_there(mirror, command, tmp_path):
     import pyarrow.parquet as pq
 
     shutil.copytree(mirror, tmp_path / "changed")
@@ -182,11 +187,11 @@ def test_a_missing_column_is_named_beside_those_that_are_there(mirror, command, 
         (error(404, "The model `some` does not exist."), ("answered 404", "is the model's name right")),
     ],
 )
-def test_a_service_that_turns_the_caller_down_is_told_once(reply, pieces, server, mirror, command):
+def test_a_service_that_turns_the_caller_down_is_reported_once(reply, pieces, server, mirror, command):
     server.reply = lambda words: reply
-    told = command(*asking(server, mirror))
-    complains(told, *pieces)
-    assert "abcdefghijkl" not in told[2]
+    details = command(*asking(server, mirror))
+    complains(details, *pieces)
+    assert "abcdefghijkl" not in details[2]
 
 
 @pytest.mark.parametrize(
@@ -208,29 +213,29 @@ def test_a_bad_reply_is_a_failure_of_its_question(reply, status, reason, server,
     # If failures count as wrong answers, they count for five of the six questions: one has no reference.
     assert (entry["counting_failures"]["n"], entry["counting_failures"]["value"]) == (5, 0.0)
     (row,) = json.loads(out)["benchmarks"]
-    told = [(one["status"], one["count"]) for one in row["failures"]["reasons"] if one["metric"] is None]
-    assert sorted(told) == sorted([("failed", 1), (status, 5)])  # the first has no sound
-    kept = answers("run")
-    assert len(kept) == 6
-    for id, answer in kept.items():
+    details = [(one["status"], one["count"]) for one in row["failures"]["reasons"] if one["metric"] is None]
+    assert sorted(details) == sorted([("failed", 1), (status, 5)])  # the first has no sound
+    retained = answers("run")
+    assert len(retained) == 6
+    for id, answer in retained.items():
         assert (answer.status, reason in answer.reason) == (status, True) or (id, answer.reason) == ("test/4", NO_SOUND)
 
 
-def test_failed_questions_are_asked_again_where_that_is_wished(server, mirror, command):
+def test_failed_questions_are_sent_again_where_that_is_wished(server, mirror, command):
     server.reply = lambda words: (502, "text/html", b"no")
     command(*asking(server, mirror))
-    server.reply = lambda words: said("Paris")
-    asked = server.asked
+    server.reply = lambda words: spoken("Paris")
+    requested = server.asked
     _, same, _ = command(*asking(server, mirror))
-    assert (server.asked, primary(same)["n"]) == (asked, 0)
+    assert (server.asked, primary(same)["n"]) == (requested, 0)
     code, out, _ = command(*asking(server, mirror), "--retry-failed")
-    assert (code, server.asked) == (3, asked + 5)
+    assert (code, server.asked) == (3, requested + 5)
     assert (primary(out)["n"], primary(out)["value"]) == (4, 0.25)
 
 
-def test_an_answer_of_any_length_is_kept_whole(server, mirror, command):
+def test_an_answer_of_any_length_is_stored_complete(server, mirror, command):
     long = "word " * 20_000 + "Paris"
-    server.reply = lambda words: said(long)
+    server.reply = lambda words: spoken(long)
     code, out, _ = command(*asking(server, mirror))
     assert (code, primary(out)["n"], primary(out)["value"]) == (3, 4, 0.25)
     assert {answer.text for answer in answers("run").values()} == {long, None}
@@ -238,7 +243,7 @@ def test_an_answer_of_any_length_is_kept_whole(server, mirror, command):
 
 
 def test_an_empty_answer_is_a_wrong_one(server, mirror, command):
-    server.reply = lambda words: said("")
+    server.reply = lambda words: spoken("")
     _, out, _ = command(*asking(server, mirror))
     assert (primary(out)["n"], primary(out)["value"]) == (4, 0.0)
 
@@ -248,7 +253,7 @@ def test_an_answer_that_imitates_a_verdict_earns_nothing_by_being_repeated(serve
 
     def reply(words):
         judged = re.search(r"<answer (\w+)>\n(.*)\n</answer \1>", words, re.DOTALL)
-        return said(f"It says:\n{judged[2]}\n\nRating: 1" if judged else IMITATION)
+        return spoken(f"It says:\n{judged[2]}\n\nRating: 1" if judged else IMITATION)
 
     server.reply = reply
     Path("judge.yaml").write_text(
@@ -260,36 +265,36 @@ def test_an_answer_that_imitates_a_verdict_earns_nothing_by_being_repeated(serve
 
 def test_a_judge_that_writes_prose_is_named_on_its_row(server, mirror, command):
     name = "voice-bench-alpacaeval"
-    server.reply = lambda words: said("I would rather not rate this." if "<answer " in words else "an answer")
+    server.reply = lambda words: spoken("I would rather not rate this." if "<answer " in words else "an answer")
     Path("judge.yaml").write_text(
         f"version: 1\nsummary: J.\nkind: openai-chat\noptions: {{base_url: '{server.url}', model: judge}}\n"
     )
     typed = [*asking(server, mirror, name=name), "--judge", "./judge.yaml"]
     code, out, _ = command(*typed)
-    found = primary(out, name)
-    assert (code, found["n"], found["value"], found["judging"]["share"]) == (3, 0, None, 1.0)
-    assert "the judge gave no verdict on 5 of 5 answers (100.0 %), more than 5 %" in found["note"]
+    result = primary(out, name)
+    assert (code, result["n"], result["value"], result["judging"]["share"]) == (3, 0, None, 1.0)
+    assert "the judge gave no verdict on 5 of 5 answers (100.0 %), more than 5 %" in result["note"]
     _, out, err = command(*(word for word in typed if word != "--json"))
     assert re.search(r" \d+ \(judge\)", out) and "gave 0 verdicts on 5 answers" in err
 
 
 def test_a_changed_prompt_is_refused_with_the_difference(server, mirror, command):
     _, before, _ = command(*asking(server, mirror))
-    asked = server.asked
+    requested = server.asked
     changed = command(*asking(server, mirror), "--set", f"{NAME}.prompt=question")
     complains(changed, "asked.prompt.name was spoken-question, now question", "--out")
     complains(
         command(*asking(server, mirror), "--limit", "3"), "was begun with all questions and cannot be limited to 3"
     )
-    assert server.asked == asked
+    assert server.asked == requested
     _, after, _ = command(*asking(server, mirror))
     assert after == before
 
 
-def test_scores_are_made_elsewhere_without_the_model_and_again(server, mirror, command):
+def test_scores_are_created_elsewhere_without_the_model_and_again(server, mirror, command):
     code, out, _ = command(*asking(server, mirror), "--phase", "answers")
     assert (code, primary(out)["n"]) == (3, 0)  # two rows cannot be asked
-    asked = server.asked
+    requested = server.asked
     shutil.copytree("run", "copied")
     shutil.rmtree("run")
     there = ["run", NAME, "--model", "openai-chat", "--out", "copied", "--phase", "scores", "--json"]
@@ -300,25 +305,25 @@ def test_scores_are_made_elsewhere_without_the_model_and_again(server, mirror, c
     complains(command(*there, *other), "scored.metrics", "was begun differently")
     code, other_out, _ = command(*there, *other, "--rescore")
     assert (code, primary(other_out)["value"]) == (3, 0.25)
-    assert server.asked == asked
+    assert server.asked == requested
 
 
 def test_a_run_is_repeated_from_its_record(server, mirror, command):
     other = ["--set", f"{NAME}.metrics=accuracy[contains]", "--set", f"{NAME}.primary=accuracy[contains]"]
     _, first, _ = command(*asking(server, mirror), "--limit", "4", *other)
-    asked = server.asked
+    requested = server.asked
     record = f"run/{NAME}/openai-chat/run.json"
     _, again, err = command("run", "--config", record, "--out", "again", "--json")
     assert json.loads(again)["benchmarks"][0]["metrics"] == json.loads(first)["benchmarks"][0]["metrics"], err
-    assert server.asked == 2 * asked > 0, "the cache was off, and is off again"
+    assert server.asked == 2 * requested > 0, "the cache was off, and is off again"
     complains(command("eval", "--config", record), "this is a request for 'run', and the command is 'eval'")
 
 
 def test_a_run_that_was_interrupted_goes_on(server, mirror, command, tmp_path):
     server.hold = threading.Event()
-    given = [str(part) for part in asking(server, mirror)] + ["--set", "openai-chat.concurrency=1"]
+    options = [str(item) for item in asking(server, mirror)] + ["--set", "openai-chat.concurrency=1"]
     running = subprocess.Popen(
-        [*COMMAND, *given], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *options], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     assert server.waiting.wait(60)
     running.send_signal(signal.SIGINT)
@@ -330,19 +335,19 @@ def test_a_run_that_was_interrupted_goes_on(server, mirror, command, tmp_path):
     left = {f"test/{row}" for row in range(6)} - before - {"test/4"}
     assert 0 < len(left) < 5
     server.asked = 0
-    code, out, _ = command(*given)
+    code, out, _ = command(*options)
     assert (code, primary(out)["n"], primary(out)["value"]) == (3, 4, 0.25)
     assert server.asked == len(left) + len(before - {"test/4"}), "what was answered is asked again as canaries"
 
 
-def test_a_full_disk_is_told_and_the_same_command_goes_on(server, mirror, cli, tmp_path):
+def test_a_full_disk_is_reported_and_the_same_command_goes_on(server, mirror, cli, tmp_path):
     small = tmp_path / "small"
     small.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)], capture_output=True).returncode:
         pytest.skip("a small file system cannot be mounted here")
     try:
-        told = cli(*asking(server, mirror, "small/run"))
-        complains(told, "cannot be written", "full", "make room", "run the same command again")
+        details = cli(*asking(server, mirror, "small/run"))
+        complains(details, "cannot be written", "full", "make room", "run the same command again")
         subprocess.run(["mount", "-o", "remount,size=20m", str(small)], check=True)
         code, out, _ = cli(*asking(server, mirror, "small/run"))
         assert (code, primary(out)["n"], primary(out)["value"]) == (3, 4, 0.25)
@@ -371,16 +376,16 @@ def test_what_can_be_done_with_a_run_afterwards(server, mirror, command):
 def test_a_key_that_is_missing_is_one_sentence_for_several_benchmarks(mirror, command, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     both = f"{NAME},voice-bench-alpacaeval"
-    asked = command("run", both, "--model", "gpt-audio", "--data", mirror, "--phase", "answers", "--out", "keyless")
+    requested = command("run", both, "--model", "gpt-audio", "--data", mirror, "--phase", "answers", "--out", "keyless")
     complains(
-        asked, "the environment variable OPENAI_API_KEY, which holds the key, is not set", "export OPENAI_API_KEY"
+        requested, "the environment variable OPENAI_API_KEY, which holds the key, is not set", "export OPENAI_API_KEY"
     )
     assert not Path("keyless").exists()
-    asked = command("run", NAME, "--model", "gpt-audio", "--data", mirror, "--phase", "answers")
-    assert asked[0] == 2 and not Path("runs").exists()
+    requested = command("run", NAME, "--model", "gpt-audio", "--data", mirror, "--phase", "answers")
+    assert requested[0] == 2 and not Path("runs").exists()
     # A record that was begun before is kept.
-    kept = Path("keyless") / NAME / "gpt-audio"
-    with closing(AnswerWriter(kept, {})):
+    retained = Path("keyless") / NAME / "gpt-audio"
+    with closing(AnswerWriter(retained, {})):
         pass
     command("run", NAME, "--model", "gpt-audio", "--data", mirror, "--phase", "answers", "--out", "keyless")
-    assert (kept / DATABASE).exists()
+    assert (retained / DATABASE).exists()

@@ -37,15 +37,20 @@ def test_a_benchmark_of_ones_own_is_named_by_its_path_or_its_name(tmp_path, monk
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "benchmark.yaml").write_text(f"version: 1\n{name}\ntitle: Big\n")
     names = ["./big", "./other/benchmark.yaml", "./mine.yaml"]
-    told = ["./big.parameters.temperature=0.7", "big.parameters.top_p=0.5", "renamed.prompt=question", "mine.limit_s=3"]
-    assert group_options(parse_settings(told), names) == {
+    details = [
+        "./big.parameters.temperature=0.7",
+        "big.parameters.top_p=0.5",
+        "renamed.prompt=question",
+        "mine.limit_s=3",
+    ]
+    assert group_options(parse_settings(details), names) == {
         "./big": {"parameters.temperature": 0.7, "parameters.top_p": 0.5},
         "./other/benchmark.yaml": {"prompt": "question"},
         "./mine.yaml": {"limit_s": 3},
     }
 
 
-def test_a_models_file_beside_the_benchmarks_folder_does_not_take_the_benchmarks_name(tmp_path, monkeypatch):
+def test_a_models_file_next_to_the_benchmarks_folder_does_not_take_the_benchmarks_name(tmp_path, monkeypatch):
     (tmp_path / "doors" / "questions").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "doors")
     Path("questions/benchmark.yaml").write_text("version: 1\nname: doors\ntitle: Doors\n")
@@ -56,10 +61,10 @@ def test_a_models_file_beside_the_benchmarks_folder_does_not_take_the_benchmarks
 
 
 def test_metrics_can_be_set_as_a_list():
-    given = parse_settings(['aishell-1.metrics=["wer[answer]", "cer[answer]"]'])["aishell-1"]
-    assert given == {"metrics": ["wer[answer]", "cer[answer]"]}
-    made = load_benchmark("aishell-1", {**given, "primary": "cer[answer]"})
-    assert set(made.metrics) == {"wer[answer]", "cer[answer]"}
+    options = parse_settings(['aishell-1.metrics=["wer[answer]", "cer[answer]"]'])["aishell-1"]
+    assert options == {"metrics": ["wer[answer]", "cer[answer]"]}
+    built = load_benchmark("aishell-1", {**options, "primary": "cer[answer]"})
+    assert set(built.metrics) == {"wer[answer]", "cer[answer]"}
 
 
 def test_the_longest_name_takes_the_setting():
@@ -76,7 +81,7 @@ def test_parameters_can_be_set_one_by_one_or_as_a_mapping():
 
 
 @pytest.mark.parametrize("value", ["temperature", "3", "{temperature", "[temperature]", "{1: 2}"])
-def test_parameters_that_are_no_mapping_are_said_in_a_sentence(value, command):
+def test_parameters_that_are_no_mapping_are_reported_in_a_sentence(value, command):
     code, out, err = command("run", "aishell-1", "--model", "gpt-4o-audio", "--set", f"gpt-4o-audio.parameters={value}")
     assert (code, out) == (2, "")
     assert "the option 'parameters' of the model 'gpt-4o-audio' is" in err and "expected a mapping" in err
@@ -111,8 +116,8 @@ READERS = {
 def test_settings_of_a_name_that_nothing_reads_are_refused_in_every_command(name, command):
     sample = next(iter(open_source("embedded")))
     soundfile.write(f"{sample.id}.wav", 0.5 * Audio.read(sample.audio).samples[0], 16000)
-    given = () if name in ("validate", "verify-batching") else ("--out=o",)
-    code, out, err = command(*name.split(), *READERS[name], "--set=noneofthese.x=1", *given)
+    options = () if name in ("validate", "verify-batching") else ("--out=o",)
+    code, out, err = command(*name.split(), *READERS[name], "--set=noneofthese.x=1", *options)
     assert code == 2 and "'noneofthese'" in err, out + err
 
 

@@ -55,7 +55,7 @@ def _a_sound_of_its_own(_index):
 miniature._wav = _a_sound_of_its_own
 
 
-def heard(samples):
+def transcribe(samples):
     """The key by which a sound is looked up: its samples as 16-bit integers."""
     return np.round(np.asarray(samples).ravel() * 32768).astype(np.int16).tobytes()
 
@@ -68,7 +68,7 @@ class Server(LocalServer):
     """
 
     def __init__(self):
-        self.table, self.asked, self.lock = {}, [], threading.Lock()
+        self.table, self.requests, self.lock = {}, [], threading.Lock()
         self.stop_after, self.stopped, self.go_on = None, threading.Event(), threading.Event()
         super().__init__(Handler)
         self.url += "/v1"
@@ -84,20 +84,20 @@ class Server(LocalServer):
                 wrong = number % miniature.ROWS == WRONG_ROW
                 answer = (miniature.wrong_answer if wrong else miniature.right_answer)(question, prompt)
                 words = prompt.render(question).messages[-1].content
-                key = ("".join(w for w in words if isinstance(w, str)), heard(question.audio.read().samples))
+                key = ("".join(w for w in words if isinstance(w, str)), transcribe(question.audio.read().samples))
                 # If two benchmarks ask the same question, they must expect the same answer.
                 assert self.table.setdefault(key, answer) == answer
 
     def reply(self, body):
         parts = body["messages"][-1]["content"]
         parts = [{"type": "text", "text": parts}] if isinstance(parts, str) else parts
-        words = "".join(part["text"] for part in parts if part["type"] == "text")
+        words = "".join(item["text"] for item in parts if item["type"] == "text")
         if body["model"] == "judge":
             return self.verdict(words)
-        (sound,) = [part["input_audio"] for part in parts if part["type"] == "input_audio"]
+        (sound,) = [item["input_audio"] for item in parts if item["type"] == "input_audio"]
         samples, rate = soundfile.read(io.BytesIO(base64.b64decode(sound["data"])), dtype="float64")
         assert (sound["format"], rate) == ("wav", miniature.RATE_HZ)
-        return self.table[words, heard(samples)]
+        return self.table[words, transcribe(samples)]
 
     @staticmethod
     def verdict(words):
@@ -120,11 +120,11 @@ class Handler(Connection):
             server.stopped.set()
             server.go_on.wait(60)
         message = {"role": "assistant", "content": server.reply(body)}
-        made = {
+        built = {
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 50, "completion_tokens": 5},
         }
-        self.send_json(200 if self.path == "/v1/chat/completions" else 404, made)
+        self.send_json(200 if self.path == "/v1/chat/completions" else 404, built)
 
 
 @pytest.fixture(scope="module")
@@ -137,13 +137,13 @@ def mirror(tmp_path_factory):
 
 @pytest.fixture
 def server(tmp_path):
-    made = Server()
+    built = Server()
     (tmp_path / "judge.yaml").write_text(
-        f"version: 1\nsummary: The judge of the test.\nkind: openai-chat\noptions: {{base_url: '{made.url}', model: judge}}\n"
+        f"version: 1\nsummary: The judge of the test.\nkind: openai-chat\noptions: {{base_url: '{built.url}', model: judge}}\n"
     )
-    yield made
-    made.go_on.set()
-    made.close()
+    yield built
+    built.go_on.set()
+    built.close()
 
 
 def arguments(which, mirror, server, out, *more):
@@ -169,15 +169,17 @@ def verdicts(which, folder, name, benchmark):
         facts = run.metrics[benchmark.primary]
         low, high = facts["range"]
         best = 100.0 if benchmark.primary.startswith("bleu") else high if facts["higher_is_better"] else low
-        found = defaultdict(set)
+        result = defaultdict(set)
         for number, score in enumerate(run.scores("openai-chat", benchmark.primary)):
-            told = score.status if score.status != "ok" else "best" if score.value == pytest.approx(best) else "worse"
-            found[number % miniature.ROWS].add(told)
-    return dict(found)
+            details = (
+                score.status if score.status != "ok" else "best" if score.value == pytest.approx(best) else "worse"
+            )
+            result[number % miniature.ROWS].add(details)
+    return dict(result)
 
 
 @pytest.mark.parametrize("which", SUITES)
-def test_a_suite_is_asked_over_http_and_then_answered_by_the_cache(which, mirror, server, command, tmp_path):
+def test_a_suite_is_queried_over_http_and_then_answered_by_the_cache(which, mirror, server, command, tmp_path):
     names = suite(which)
     server.learn(names, mirror)
     code, out, err = command(*arguments(which, mirror, server, "first", "--reuse-answers"))
@@ -189,38 +191,36 @@ def test_a_suite_is_asked_over_http_and_then_answered_by_the_cache(which, mirror
         benchmark = load_benchmark(name)
         entry = rows[name]["metrics"][benchmark.primary]
         assert entry["n"] + entry["failed"] == sum(1 for _ in benchmark.questions(mirror=mirror))
-        said = verdicts("first", tmp_path, name, benchmark)
-        assert [said[row] for row in (0, 2, 3, miniature.NO_SOUND)] == [{"best"}, {"best"}, {"best"}, {"failed"}], name
-        assert said[WRONG_ROW] <= {"worse", "unparsed"}, name
-        asked_without = {"undefined", "unparsed"} if "reference" in benchmark.data.columns else {"best"}
-        assert said[miniature.NO_REFERENCE] <= asked_without | ({"best"} if "rating" in benchmark.primary else set()), (
-            name
-        )
-    asked = len(server.asked)
+        text = verdicts("first", tmp_path, name, benchmark)
+        assert [text[row] for row in (0, 2, 3, miniature.NO_SOUND)] == [{"best"}, {"best"}, {"best"}, {"failed"}], name
+        assert text[WRONG_ROW] <= {"worse", "unparsed"}, name
+        unsent = {"undefined", "unparsed"} if "reference" in benchmark.data.columns else {"best"}
+        assert text[miniature.NO_REFERENCE] <= unsent | ({"best"} if "rating" in benchmark.primary else set()), name
+    requested = len(server.asked)
     _, again, _ = command(*arguments(which, mirror, server, "second", "--reuse-answers"))
-    assert len(server.asked) == asked
+    assert len(server.asked) == requested
     assert numbers(again) == numbers(out)
 
 
 def test_a_suite_that_was_killed_goes_on_where_it_was(mirror, server, command, tmp_path):
     which = "spoken-qa-text"
     server.learn(suite(which), mirror)
-    given = [str(part) for part in arguments(which, mirror, server, "killed", "--no-cache")]
-    _, whole, _ = command(*arguments(which, mirror, server, "whole", "--no-cache"))
+    options = [str(item) for item in arguments(which, mirror, server, "killed", "--no-cache")]
+    _, complete, _ = command(*arguments(which, mirror, server, "whole", "--no-cache"))
     all_of_it = len(server.asked)
     server.asked.clear()
     server.stop_after = all_of_it // 2
-    stopped = subprocess.Popen([*COMMAND, *given], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    stopped = subprocess.Popen([*COMMAND, *options], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     assert server.stopped.wait(60)
     stopped.send_signal(signal.SIGKILL)
     assert stopped.wait(30) == -signal.SIGKILL
     server.stop_after = None
     server.go_on.set()
     server.asked.clear()
-    code, out, err = command(*given)
+    code, out, err = command(*options)
     assert code == 3, err
     assert 0 < len(server.asked) < all_of_it  # questions that are in the record are not asked again
-    assert numbers(out) == numbers(whole)
+    assert numbers(out) == numbers(complete)
 
 
 def test_a_suite_with_a_tiny_network_in_the_same_process(mirror, command, tmp_path):
@@ -236,15 +236,15 @@ def test_a_suite_with_a_tiny_network_in_the_same_process(mirror, command, tmp_pa
     assert code == 3, err
     rows = json.loads(out)["benchmarks"]
     assert sorted(row["benchmark"] for row in rows) == sorted(suite(which))
-    said = set()
+    text = set()
     for row in rows:
         entry = row["metrics"][row["primary"]]
         assert entry["n"] + entry["failed"] == 3
         # The only failures are rows without sound: the model answered everything that it was asked.
         assert reasons_of_whole_items(row) <= {"the row has no sound in 'audio'"}
         with closing(open_run(tmp_path / "once" / row["benchmark"] / "tiny")) as run:
-            said |= {exchange.answer.text for exchange in exchanges(run) if exchange.answer.status == "ok"}
-    assert len(said) >= 5  # it hears the sounds: different sounds give different answers
+            text |= {exchange.answer.text for exchange in exchanges(run) if exchange.answer.status == "ok"}
+    assert len(text) >= 5  # it hears the sounds: different sounds give different answers
 
 
 def test_the_recognition_sets_of_a_suite_with_a_recogniser(mirror, command, tmp_path):

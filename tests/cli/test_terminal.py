@@ -32,8 +32,8 @@ def test_headings_of_a_leaderboard_are_not_broken(board, width):
     assert len(re.findall("(?m)^ Spark ", out)) > 1, "it does not fit and is spread over blocks"
 
 
-@pytest.mark.parametrize(("width", "left_out"), [(80, "from, @kbps, "), (120, "revision"), (None, None)])
-def test_a_list_shows_the_columns_that_fit_and_names_the_others(command, monkeypatch, width, left_out):
+@pytest.mark.parametrize(("width", "excluded"), [(80, "from, @kbps, "), (120, "revision"), (None, None)])
+def test_a_list_shows_the_columns_that_fit_and_names_the_others(command, monkeypatch, width, excluded):
     monkeypatch.delenv("COLUMNS", raising=False)
     if width:
         monkeypatch.setenv("COLUMNS", str(width))
@@ -42,7 +42,7 @@ def test_a_list_shows_the_columns_that_fit_and_names_the_others(command, monkeyp
     (row,) = [line.split() for line in out.splitlines() if line.startswith(" opus-24k ")]
     assert row[:2] == ["opus-24k", "packets"], "no word is broken"
     if width:
-        assert "not shown for want of width: " in err and left_out in err and " @kbps " not in out.splitlines()[1]
+        assert "not shown for want of width: " in err and excluded in err and " @kbps " not in out.splitlines()[1]
     else:
         assert not err and " @kbps " in out.splitlines()[1]
 

@@ -265,21 +265,21 @@ def take_out_the_scorer(copy: Path) -> None:
     for file in (*SCORER, "docs/metrics/distillmos.md"):
         if file not in (SCORERS, "NOTICE"):
             (copy / file).unlink()
-    for file, part in ((SCORERS, ROW), ("NOTICE", ENTRY)):
-        text, count = part.subn("", (copy / file).read_text("utf-8"))
+    for file, item in ((SCORERS, ROW), ("NOTICE", ENTRY)):
+        text, count = item.subn("", (copy / file).read_text("utf-8"))
         assert count == 1, file
         (copy / file).write_text(text, "utf-8")
     naming = ("docs/.nav.yml", "codec_bench/metrics/costs.csv", "codec_bench/metrics/sensitivity.csv")
     for path in [*(copy / "configs" / "preset").iterdir(), *(copy / file for file in naming)]:
         lines = path.read_text("utf-8").splitlines(keepends=True)
         path.write_text("".join(line for line in lines if "distillmos" not in line), "utf-8")
-    told = {
+    options = {
         path.relative_to(copy).as_posix()
         for room in ("codec_bench", "configs", "tests", "scripts")
         for path in (copy / room).rglob("*.*")
         if path.suffix in (".py", ".yaml", ".csv", ".json") and "distillmos" in path.read_text("utf-8").lower()
     }
-    assert told == set(BY_CHOICE)
+    assert options == set(BY_CHOICE)
 
 
 @pytest.fixture(scope="module")

@@ -58,23 +58,23 @@ def test_an_option_touches_at_most_three_files(grown):
 def test_it_can_be_typed_and_written_into_a_file_and_has_its_effect(grown):
     kind, environment, _, copy = grown
     folder = copy.parent
-    flag, said = (
+    flag, text = (
         ("--title", "What the run is called.") if kind.startswith("an") else ("--started-by", "Who started the run.")
     )
     key = flag.lstrip("-").replace("-", "_")
     (folder / "run.yaml").write_text(
         f"codec: g711-ulaw\ndata: embedded\nmetrics: si_sdr\nlimit: 1\ncache: false\n{key}: Bea\n"
     )
-    helps, _, _, told = printed_by(
+    helps, _, _, details = printed_by(
         copy, environment, ["eval", "--help"], [*RUN.split(), flag, "Ada"], "eval --config run.yaml --out filed".split(),
         "import codec_bench, inspect; from codec_bench.engine.running import Running\n"
         "print(codec_bench.read_arguments('run.yaml', 'eval'))\n"
         "print(inspect.getdoc(codec_bench.evaluate), inspect.getdoc(Running))",
     )  # fmt: skip
-    assert said in " ".join(helps.split())
+    assert text in " ".join(helps.split())
     assert recorded(folder / "typed")[key] == "Ada"
     assert recorded(folder / "filed")[key] == "Bea"
-    assert f"'{key}': 'Bea'" in told and f"    {key}: {said[0].lower()}{said[1:]}" in told
+    assert f"'{key}': 'Bea'" in details and f"    {key}: {text[0].lower()}{text[1:]}" in details
 
 
 def recorded(run: Path) -> dict[str, object]:

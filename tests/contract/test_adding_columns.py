@@ -111,5 +111,5 @@ def test_the_documentation_has_the_columns_from_the_tables(grown):
     done = subprocess.run(command, cwd=copy.parent, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| `bits` | How many bits were sent. |" in (copy / "docs" / "export.md").read_text("utf-8")
-    told = "| `x_real_time` | terminal, page, paper | How much faster than real time. |"
-    assert told in (copy / "docs" / "report.md").read_text("utf-8")
+    details = "| `x_real_time` | terminal, page, paper | How much faster than real time. |"
+    assert details in (copy / "docs" / "report.md").read_text("utf-8")

@@ -42,7 +42,7 @@ OTHER_REFERENCE = {
 }
 # If its reference is the question itself, we expect no particular answer.
 NOTHING_EXPECTED = {
-    f"voice_bench_{part}" for part in ("alpacaeval", "alpacaeval_full", "commoneval", "wildvoice", "ifeval", "advbench")
+    f"voice_bench_{item}" for item in ("alpacaeval", "alpacaeval_full", "commoneval", "wildvoice", "ifeval", "advbench")
 }
 # The hub's library allows no hyphen in the name of a split.
 OTHER_SPLIT = {"sample-en": "sample_en"}
@@ -101,23 +101,23 @@ def test_an_entry_reads_what_ultraeval_audio_reads(row):
     assert benchmark.spec.upstream == row["name"]
     assert benchmark.category == row["category"]
     assert f"hf:{data.repository}" == row["source"].split(" ")[0]
-    said = dict(part.split("=") for part in row["config_split"].split("/")) if "=" in row["config_split"] else {}
-    assert data.config == said.get("cfg")
+    text = dict(item.split("=") for item in row["config_split"].split("/")) if "=" in row["config_split"] else {}
+    assert data.config == text.get("cfg")
     split = data.splits[0] if data.splits and len(data.splits) == 1 else data.split
-    assert split == OTHER_SPLIT.get(row["name"], said.get("split"))
+    assert split == OTHER_SPLIT.get(row["name"], text.get("split"))
     # `target_text→text`: the data's column on the left, theirs on the right.
     renamed = [
-        part.strip().split("→") for part in row["audio_column"].replace(",", ";").split(";") if part.count("→") == 1
+        item.strip().split("→") for item in row["audio_column"].replace(",", ";").split(";") if item.count("→") == 1
     ]
     aliases = {theirs: column for column, theirs in renamed}
     if row["name"] in NOTHING_EXPECTED:
         assert "reference" not in data.columns
         return
-    wanted = OTHER_REFERENCE.get(row["reference_column"]) or aliases.get(
+    expected = OTHER_REFERENCE.get(row["reference_column"]) or aliases.get(
         row["reference_column"], row["reference_column"]
     )
     reference = data.columns["reference"]
-    assert (reference if isinstance(reference, str) else reference[0]) == wanted
+    assert (reference if isinstance(reference, str) else reference[0]) == expected
     if "audio" in data.columns and data.layout == "table":
         assert data.columns["audio"] == aliases.get("audio", "audio")
 
@@ -175,13 +175,13 @@ def test_questions_of_the_miniature(name, mirror, monkeypatch):
 
 def one_of_each_layout():
     """Of benchmarks whose rows lie in the same way, one."""
-    found = {}
+    by_name = {}
     for name in NAMES:
         if miniature.like_another(name):
             continue
         data = miniature.load(name).data
         split = "several" if data.splits else "one" if data.split else "all"
-        told = (
+        details = (
             data.layout,
             data.expand is None,
             split,
@@ -190,8 +190,8 @@ def one_of_each_layout():
             data.data_dir is None,
             data.id is None,
         )
-        found.setdefault(told, name)
-    return list(found.values())
+        by_name.setdefault(details, name)
+    return list(by_name.values())
 
 
 @pytest.mark.parametrize("name", one_of_each_layout())
@@ -215,16 +215,16 @@ def test_prompts_for_a_text_model_and_for_a_synthesiser(name, questions_of):
     if benchmark.wants == "likelihood":  # there are no words: two sounds, whatever the model reads
         assert request.fields == {"preferred": question.audio, "other": question.fields["other_audio"]}
         return
-    content = [part for message in request.messages for part in message.content]
-    assert request.messages[-1].role == "user" and all(isinstance(part, (str, Clip)) for part in content)
-    words = " ".join(part for part in content if isinstance(part, str))
+    content = [item for message in request.messages for item in message.content]
+    assert request.messages[-1].role == "user" and all(isinstance(item, (str, Clip)) for item in content)
+    words = " ".join(item for item in content if isinstance(item, str))
     assert "{{" not in words and "{%" not in words
     if benchmark.kind in ("understanding", "qa"):
         assert question.audio in content
-        told = (*question.fields.get("labels", ()), *question.fields.get("choices", ()))
+        details = (*question.fields.get("labels", ()), *question.fields.get("choices", ()))
         # The prompt does not contain the expected answer, except as one of several options.
         assert all(
-            reference in told or len(reference) == 1 or reference not in words for reference in question.references
+            reference in details or len(reference) == 1 or reference not in words for reference in question.references
         )
     if benchmark.kind == "generation":
         fields = benchmark.prompt_for(SPEAKER).render(question).fields
@@ -243,7 +243,7 @@ def test_a_right_answer_scores_best_and_a_wrong_or_empty_one_does_not(name, ques
     prompt = benchmark.prompt_for(TEXT_MODEL)
     questions = [question for question in questions_of(name) if question.problem is None]
     questions = [q for q in questions if q.references or "reference" not in benchmark.data.columns]
-    for metric_name, own in benchmark.own_steps.items():
+    for metric_name, actual in benchmark.own_steps.items():
         if not is_answer_metric(metric_name) or metric_name == JAPANESE_AS_ONE_WORD:
             continue
         try:
@@ -254,7 +254,7 @@ def test_a_right_answer_scores_best_and_a_wrong_or_empty_one_does_not(name, ques
             metric.sound_metrics or metric_name == "withheld"
         ):  # heard sounds are tried in test_runs.py; withheld answers have no number
             continue
-        chain = load_steps(own if own is not None else [*prompt.process, *benchmark.process])
+        chain = load_steps(actual if actual is not None else [*prompt.process, *benchmark.process])
         right = _values(metric, chain, questions, [miniature.right_answer(q, prompt) for q in questions])
         wrong = _values(metric, chain, questions, [miniature.wrong_answer(q, prompt) for q in questions])
         empty = _values(metric, chain, questions, [""] * len(questions))
@@ -262,7 +262,7 @@ def test_a_right_answer_scores_best_and_a_wrong_or_empty_one_does_not(name, ques
         best = metric.range[1] if metric.higher_is_better else metric.range[0]
         if not metric.whole_set and not metric_name.startswith("meteor"):
             assert right == pytest.approx([best] * len(right)), metric_name
-        if "first-option-a" not in str(own):  # the published default: A, whatever is said
+        if "first-option-a" not in str(actual):  # the published default: A, whatever is said
             for good, *others in zip(right, wrong, empty):
                 worse = [
                     other is None or (good > other if metric.higher_is_better else good < other) for other in others
@@ -286,11 +286,11 @@ def test_published_numbers_are_in_the_metrics_unit():
     numbers = [(miniature.load(name), published) for name in NAMES for published in miniature.load(name).published]
     assert len(numbers) > 250
     assert all(published.metric in benchmark.metrics and published.source for benchmark, published in numbers)
-    told = {(benchmark.name, p.model, p.metric): p.value for benchmark, p in numbers}
+    options = {(benchmark.name, p.model, p.metric): p.value for benchmark, p in numbers}
     # 1.60 per cent, 48.20 BLEU, a rating of 7.4 shown as 74.0.
-    assert told["librispeech-test-clean", "Qwen2-Audio-7B", "wer[answer]@official/ultraeval-audio/wer"] == 0.016
-    assert told["covost2-en-zh", "MiniCPM-o 2.6", "bleu[zh]"] == 48.2
-    assert told["speech-chatbot-alpaca-eval", "GPT-4o-Realtime", "rating[alpaca-1-10]"] == 7.4
+    assert options["librispeech-test-clean", "Qwen2-Audio-7B", "wer[answer]@official/ultraeval-audio/wer"] == 0.016
+    assert options["covost2-en-zh", "MiniCPM-o 2.6", "bleu[zh]"] == 48.2
+    assert options["speech-chatbot-alpaca-eval", "GPT-4o-Realtime", "rating[alpaca-1-10]"] == 7.4
 
 
 def test_a_column_that_is_not_there_names_those_that_are(mirror, monkeypatch):
@@ -322,9 +322,9 @@ def test_a_random_part_is_drawn_from_all_splits_alike(mirror, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_DATA", str(mirror))
     benchmark = load_benchmark("speech-hsk")
     parts = {seed: [question.id for question in benchmark.questions(limit=3, seed=seed)] for seed in range(12)}
-    assert all(len(part) == 3 for part in parts.values())
+    assert all(len(item) == 3 for item in parts.values())
     # Of six levels with six rows each, twelve draws of three leave none out (that would be a chance of 1 in 140).
-    assert {part.split("/")[0] for drawn in parts.values() for part in drawn} == {
+    assert {item.split("/")[0] for drawn in parts.values() for item in drawn} == {
         f"hsk{level}" for level in range(1, 7)
     }
     # With the same seed, a larger part contains the smaller ones.

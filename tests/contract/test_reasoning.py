@@ -28,11 +28,11 @@ NAMES = [
 
 def rules_of(benchmark, prompt):
     """The metrics of a benchmark that are rules of the project's own, each with its chain."""
-    for name, own in benchmark.own_steps.items():
-        if not is_answer_metric(name) or OFFICIAL in name or any(OFFICIAL in str(step) for step in own or ()):
+    for name, actual in benchmark.own_steps.items():
+        if not is_answer_metric(name) or OFFICIAL in name or any(OFFICIAL in str(step) for step in actual or ()):
             continue
         try:
-            scheme = Scheme.of([*prompt.process, *benchmark.process], {name: own})
+            scheme = Scheme.of([*prompt.process, *benchmark.process], {name: actual})
         except (MissingExtra, MissingResource):
             continue
         metric = {**scheme.alone, **scheme.sets}[name]
@@ -82,8 +82,8 @@ def check(names, folder):
             form = next(forms)
             for answers, thoughts in ((right, wrong), (wrong, right)):
                 bare = values(metric, chain, questions, answers)
-                said = [form.format(misleading(q, prompt, t), a) for q, t, a in zip(questions, thoughts, answers)]
-                reasoned = values(metric, chain, questions, said)
+                text = [form.format(misleading(q, prompt, t), a) for q, t, a in zip(questions, thoughts, answers)]
+                reasoned = values(metric, chain, questions, text)
                 assert [(s.status, s.value) for s in reasoned] == [(s.status, s.value) for s in bare], (
                     name,
                     metric.name,

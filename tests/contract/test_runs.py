@@ -75,7 +75,7 @@ class Judge(Model):
 '''
 NAMES = [name for name in benchmark_names() if not miniature.like_another(name)]
 CODECS = [name for name in NAMES if miniature.load(name).kind == "codec"]
-ASKED = [name for name in NAMES if name not in CODECS]
+REQUESTS = [name for name in NAMES if name not in CODECS]
 
 
 def one_of_each(names):
@@ -85,16 +85,25 @@ def one_of_each(names):
         one = miniature.load(name)
         data = one.data
         rows = (data.columns, data.layout, data.expand, data.splits is None, data.data_dir is None)
-        told = (one.kind, one.spec.prompt, one.spec.fields, rows, one.own_steps, one.process, one.primary, one.language)
-        kinds.setdefault(str(told), name)
+        details = (
+            one.kind,
+            one.spec.prompt,
+            one.spec.fields,
+            rows,
+            one.own_steps,
+            one.process,
+            one.primary,
+            one.language,
+        )
+        kinds.setdefault(str(details), name)
     return list(kinds.values())
 
 
-SPOKEN = [name for name in ASKED if miniature.load(name).wants == "audio"]
+SPOKEN = [name for name in REQUESTS if miniature.load(name).wants == "audio"]
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def target(tmp_path_factory):
     pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
     folder = tmp_path_factory.mktemp("runs")
     for name in NAMES:
@@ -104,27 +113,27 @@ def place(tmp_path_factory):
         yield folder
 
 
-def run(name, place, tmp_path, monkeypatch, *, speaks=False, phase="both", overrides=None, sound=None):
+def run(name, target, tmp_path, monkeypatch, *, speaks=False, phase="both", overrides=None, sound=None):
     """Runs one benchmark with the perfect model; returns the run."""
     benchmark = load_benchmark(name, overrides)
     prompt = benchmark.prompt_for(ModelInfo("perfect", reads="fields" if speaks else "messages"))
-    questions = list(benchmark.questions(mirror=place / "mirror"))
+    questions = list(benchmark.questions(mirror=target / "mirror"))
     right = {q.id: miniature.right_answer(q, prompt) for q in questions if q.problem is None}
     (tmp_path / "right.json").write_text(json.dumps(right))
     monkeypatch.setenv("RIGHT_ANSWERS", str(tmp_path / "right.json"))
-    model = f"{place / 'models.py'}:Perfect"
-    judge = f"{place / 'models.py'}:Judge" if any(map(is_judge_metric, benchmark.metrics)) else None
+    model = f"{target / 'models.py'}:Perfect"
+    judge = f"{target / 'models.py'}:Judge" if any(map(is_judge_metric, benchmark.metrics)) else None
     outcome = run_benchmark(
-        benchmark=name, model=model, judge=judge, phase=phase, data=place / "mirror", out=tmp_path / "out", page=False, cache=False,
+        benchmark=name, model=model, judge=judge, phase=phase, data=target / "mirror", out=tmp_path / "out", page=False, cache=False,
         options={model: {"speaks": speaks, "sound": sound}, **({name: overrides} if overrides else {})}, workers=1,
     )  # fmt: skip
-    made = outcome.runs[name, "perfect"]
-    every = list(exchanges(made))
+    built = outcome.runs[name, "perfect"]
+    every = list(exchanges(built))
     assert [e.question.id for e in every] == [q.id for q in questions]
     for exchange, question in zip(every, questions):
         assert (exchange.answer.status == "ok") is (question.problem is None), exchange.answer.reason
         assert exchange.answer.status == "ok" or exchange.answer.reason == question.problem
-    return made, questions, outcome
+    return built, questions, outcome
 
 
 def as_it_can_be_scored(name):
@@ -143,10 +152,10 @@ def as_it_can_be_scored(name):
     return {"metrics": ",".join(there), "primary": there[0]}
 
 
-@pytest.mark.parametrize("name", one_of_each([name for name in ASKED if name not in SPOKEN and name != "mmau-test"]))
-def test_a_benchmark_runs_from_end_to_end(name, place, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", one_of_each([name for name in REQUESTS if name not in SPOKEN and name != "mmau-test"]))
+def test_a_benchmark_runs_from_end_to_end(name, target, tmp_path, monkeypatch):
     overrides = as_it_can_be_scored(name)
-    made, questions, outcome = run(name, place, tmp_path, monkeypatch, overrides=overrides)
+    built, questions, outcome = run(name, target, tmp_path, monkeypatch, overrides=overrides)
     benchmark = load_benchmark(name, overrides)
     (row,) = json.loads((outcome.folder / "summary.json").read_text())["benchmarks"]
     assert list(row["metrics"]) == list(benchmark.metrics)
@@ -154,7 +163,7 @@ def test_a_benchmark_runs_from_end_to_end(name, place, tmp_path, monkeypatch):
     # Every question is counted: it has a score, or it is missing with a reason.
     assert entry["n"] + entry["failed"] == len(questions)
     assert entry["n"] >= 4, row["failures"]["reasons"]
-    facts = made.metrics[benchmark.primary]
+    facts = built.metrics[benchmark.primary]
     best = facts["range"][1 if facts["higher_is_better"] else 0]
     if benchmark.primary.startswith("bleu"):
         best = 100.0
@@ -165,22 +174,22 @@ def test_a_benchmark_runs_from_end_to_end(name, place, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", one_of_each(SPOKEN))
-def test_a_spoken_benchmark_is_asked(name, place, tmp_path, monkeypatch):
+def test_a_spoken_benchmark_is_queried(name, target, tmp_path, monkeypatch):
     # Its recognisers and speaker networks are checkpoints; two of these benchmarks are scored below with embedded ones.
     benchmark = load_benchmark(name)
-    made, _, _ = run(name, place, tmp_path, monkeypatch, speaks=benchmark.kind == "generation", phase="answers")
-    spoken = [e for e in exchanges(made) if e.answer.status == "ok"]
+    built, _, _ = run(name, target, tmp_path, monkeypatch, speaks=benchmark.kind == "generation", phase="answers")
+    spoken = [e for e in exchanges(built) if e.answer.status == "ok"]
     assert spoken and all(e.answer_path.is_file() for e in spoken)
 
 
-def test_cloned_voices_are_scored(place, tmp_path, monkeypatch, embedded_clip):
+def test_cloned_voices_are_scored(target, tmp_path, monkeypatch, embedded_clip):
     overrides = {"metrics": "wer[pocketsphinx],sim[ge2e]", "primary": "wer[pocketsphinx]"}
-    made, questions, _ = run(
-        "seed-tts-eval-en", place, tmp_path, monkeypatch, speaks=True, overrides=overrides, sound=embedded_clip.audio
+    built, questions, _ = run(
+        "seed-tts-eval-en", target, tmp_path, monkeypatch, speaks=True, overrides=overrides, sound=embedded_clip.audio
     )
-    assert set(made.metrics) == {"wer[pocketsphinx]", "sim[ge2e]"}
+    assert set(built.metrics) == {"wer[pocketsphinx]", "sim[ge2e]"}
     good = [q for q in questions if q.problem is None]
-    wer = list(made.scores("perfect", "wer[pocketsphinx]"))
+    wer = list(built.scores("perfect", "wer[pocketsphinx]"))
     assert len(wer) == len(questions) and sum(s.status == "ok" for s in wer) == len(good)
     # The recording does not contain the words that were asked for, and the recogniser hears its words.
     assert all(s.value > 0.5 for s in wer if s.status == "ok")
@@ -191,53 +200,55 @@ def test_cloned_voices_are_scored(place, tmp_path, monkeypatch, embedded_clip):
     )
 
 
-def test_spoken_answers_are_transcribed_and_read(place, tmp_path, monkeypatch, embedded_clip):
+def test_spoken_answers_are_transcribed_and_read(target, tmp_path, monkeypatch, embedded_clip):
     overrides = {
         "postprocess": "transcript[pocketsphinx]",
         "metrics": "accuracy[contains]",
         "primary": "accuracy[contains]",
     }
-    made, questions, _ = run(
-        "llama-questions", place, tmp_path, monkeypatch, overrides=overrides, sound=embedded_clip.audio
+    built, questions, _ = run(
+        "llama-questions", target, tmp_path, monkeypatch, overrides=overrides, sound=embedded_clip.audio
     )
-    heard = [e.reading.transcript for e in exchanges(made) if e.answer.status == "ok"]
-    assert len(heard) == sum(q.problem is None for q in questions) and all(heard)
-    assert {s.value for s in made.scores("perfect", "accuracy[contains]") if s.status == "ok"} == {0.0}
-    assert "transcript[pocketsphinx]" not in made.metrics
+    transcript = [e.reading.transcript for e in exchanges(built) if e.answer.status == "ok"]
+    assert len(transcript) == sum(q.problem is None for q in questions) and all(transcript)
+    assert {s.value for s in built.scores("perfect", "accuracy[contains]") if s.status == "ok"} == {0.0}
+    assert "transcript[pocketsphinx]" not in built.metrics
 
 
-def test_a_conversation_in_rounds_is_judged_as_a_whole(place, tmp_path, monkeypatch, embedded_clip):
+def test_a_conversation_in_rounds_is_judged_as_a_whole(target, tmp_path, monkeypatch, embedded_clip):
     overrides = {"postprocess": "transcript[pocketsphinx]", "metrics": "rating[uro-rounds],dnsmos_ovrl"}
-    made, questions, _ = run(
-        "uro-bench-mtbencheval-en", place, tmp_path, monkeypatch, overrides=overrides, sound=embedded_clip.audio
+    built, questions, _ = run(
+        "uro-bench-mtbencheval-en", target, tmp_path, monkeypatch, overrides=overrides, sound=embedded_clip.audio
     )
-    asked = [q for q in questions if q.problem is None]
-    found = {e.question.id: e for e in exchanges(made) if e.answer.status == "ok"}
-    assert {len(q.fields["audio"]) for q in asked} == {2, 3, 4, 5} and list(found) == [q.id for q in asked]
-    for q in asked:
-        read, rounds = found[q.id].reading, len(q.fields["audio"])
-        assert len(found[q.id].turns) == len(read.turns) == rounds - 1
+    requests = [q for q in questions if q.problem is None]
+    by_name = {e.question.id: e for e in exchanges(built) if e.answer.status == "ok"}
+    assert {len(q.fields["audio"]) for q in requests} == {2, 3, 4, 5} and list(by_name) == [q.id for q in requests]
+    for q in requests:
+        read, rounds = by_name[q.id].reading, len(q.fields["audio"])
+        assert len(by_name[q.id].turns) == len(read.turns) == rounds - 1
         assert read.transcript and set(read.turns) == {read.transcript}, "every answer is the same recording"
-        assert found[q.id].answer.usage == {"output_tokens": 3 * rounds}
+        assert by_name[q.id].answer.usage == {"output_tokens": 3 * rounds}
     for name, value in (("rating[uro-rounds]", 5), ("dnsmos_ovrl", None)):
-        scores = [s.value for s in made.scores("perfect", name) if s.status == "ok"]
-        assert len(scores) == len(asked) and scores == pytest.approx([value or scores[0]] * len(scores))
+        scores = [s.value for s in built.scores("perfect", name) if s.status == "ok"]
+        assert len(scores) == len(requests) and scores == pytest.approx([value or scores[0]] * len(scores))
 
 
-def test_a_role_is_played_over_rounds_and_heard_as_a_whole(place, tmp_path, monkeypatch, embedded_clip):
-    made, questions, _ = run("speech-role-multi", place, tmp_path, monkeypatch, sound=embedded_clip.audio)
-    asked = [q for q in questions if q.problem is None]
-    found = {e.question.id: e for e in exchanges(made) if e.answer.status == "ok"}
-    assert {len(q.fields["audio"]) for q in asked} == {2, 3, 4} and list(found) == [q.id for q in asked]
-    for q in asked:
-        turns = found[q.id].turns
+def test_a_role_is_played_over_rounds_and_recognised_as_a_whole(target, tmp_path, monkeypatch, embedded_clip):
+    built, questions, _ = run("speech-role-multi", target, tmp_path, monkeypatch, sound=embedded_clip.audio)
+    requests = [q for q in questions if q.problem is None]
+    by_name = {e.question.id: e for e in exchanges(built) if e.answer.status == "ok"}
+    assert {len(q.fields["audio"]) for q in requests} == {2, 3, 4} and list(by_name) == [q.id for q in requests]
+    for q in requests:
+        turns = by_name[q.id].turns
         assert len(turns) == len(q.fields["audio"]) - 1 and all(path is not None for _, path in turns)
-    scores = {s.id: s for s in made.scores("perfect", "rating[speech-role]") if s.status == "ok"}
-    assert {id: s.value for id, s in scores.items()} == {q.id: len(q.fields["audio"]) for q in asked}  # what it heard
+    scores = {s.id: s for s in built.scores("perfect", "rating[speech-role]") if s.status == "ok"}
+    assert {id: s.value for id, s in scores.items()} == {
+        q.id: len(q.fields["audio"]) for q in requests
+    }  # what it heard
     assert {len(s.detail["verdicts"]) for s in scores.values()} == {8}
 
 
-def test_the_emotion_that_is_heard_in_spoken_answers_counts(place, tmp_path, monkeypatch):
+def test_the_emotion_that_is_recognised_in_spoken_answers_counts(target, tmp_path, monkeypatch):
     """The network was taught what each voice sounds like; every answer is said with the same words and in a sad voice."""
     weights, modules = tmp_path / "weights", tmp_path / "modules"
     (weights / "emotion2vec-plus-large").mkdir(parents=True)
@@ -253,28 +264,28 @@ def test_the_emotion_that_is_heard_in_spoken_answers_counts(place, tmp_path, mon
     soundfile.write(tmp_path / "sad.wav", planted_sounds.voice("sad", 5), 16_000, subtype="FLOAT")
     rules = "said_with_emotion,said_with_emotion[official/uro-bench]"
     overrides = {"metrics": rules, "primary": "said_with_emotion", "postprocess": "first-line"}
-    made, questions, _ = run(
-        "uro-bench-genemotion-en", place, tmp_path, monkeypatch, overrides=overrides, sound=str(tmp_path / "sad.wav")
+    built, questions, _ = run(
+        "uro-bench-genemotion-en", target, tmp_path, monkeypatch, overrides=overrides, sound=str(tmp_path / "sad.wav")
     )
-    assert list(made.metrics) == rules.split(",")
-    asked = {q.id: q.fields["emotion"] for q in questions}
+    assert list(built.metrics) == rules.split(",")
+    requests = {q.id: q.fields["emotion"] for q in questions}
     for name in rules.split(","):
-        scores = {s.id: s for s in made.scores("perfect", name)}
+        scores = {s.id: s for s in built.scores("perfect", name)}
         right = {one: score.value > 0.9 for one, score in scores.items() if score.status == "ok"}
-        assert len(right) >= 4 and right == {one: asked[one] == "sad" for one in right}
+        assert len(right) >= 4 and right == {one: requests[one] == "sad" for one in right}
         assert all(scores[q.id].status != "ok" for q in questions if q.problem is not None)
 
 
 @pytest.mark.parametrize("name", CODECS)
-def test_a_benchmark_of_codecs_runs(name, place, tmp_path):
+def test_a_benchmark_of_codecs_runs(name, target, tmp_path):
     outcome = run_codecs(
-        benchmark=name, codec="unprocessed,opus-12k", data=place / "mirror", out=tmp_path, page=False, cache=False, workers=1,
+        benchmark=name, codec="unprocessed,opus-12k", data=target / "mirror", out=tmp_path, page=False, cache=False, workers=1,
         options={name: {"metrics": "stft_distance,bitrate", "primary": "stft_distance"}}, by="duration",
     )  # fmt: skip
     rows = json.loads((tmp_path / "summary.json").read_text())["benchmarks"]
     assert [(row["benchmark"], row["model"]) for row in rows] == [(name, "unprocessed"), (name, "opus-12k")]
     assert outcome.runs[name, "opus-12k"].meta["benchmark"]["name"] == name
-    questions = list(load_benchmark(name).questions(mirror=place / "mirror"))
+    questions = list(load_benchmark(name).questions(mirror=target / "mirror"))
     good = sum(q.problem is None for q in questions)
     for row in rows:
         entry = row["metrics"]["stft_distance"]

@@ -25,7 +25,7 @@ from codec_bench.benchmark import suite
 from codec_bench.store.answers import exchanges
 
 SUITES = ("audiobench-scene", "air-bench-foundation-official")
-ASKED = [*(name for one in SUITES for name in suite(one)), "air-bench-chat"]
+REQUESTS = [*(name for one in SUITES for name in suite(one)), "air-bench-chat"]
 KILLS = 3
 SEED = 5
 
@@ -38,18 +38,18 @@ class Judge(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))["messages"][-1]["content"]
-        draw = crc32(asked.encode())
-        said = f"As the reference has it.\nRating: {draw % 6}"
-        if "rating of the first answer" in asked:
-            said = f"{1 + draw % 10} {1 + draw // 10 % 10}"
-        elif "letter" in asked:
-            said = "ABCD"[draw % 4]
-        elif "Rating: 0" in asked or "0 or 1" in asked:
-            said = f"Rating: {draw % 2}"
+        requests = json.loads(self.rfile.read(int(self.headers["content-length"])))["messages"][-1]["content"]
+        draw = crc32(requests.encode())
+        text = f"As the reference has it.\nRating: {draw % 6}"
+        if "rating of the first answer" in requests:
+            text = f"{1 + draw % 10} {1 + draw // 10 % 10}"
+        elif "letter" in requests:
+            text = "ABCD"[draw % 4]
+        elif "Rating: 0" in requests or "0 or 1" in requests:
+            text = f"Rating: {draw % 2}"
         if draw % 13 == 0:
-            said = "I would rather not say."
-        choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
+            text = "I would rather not say."
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         self._reply(200, {"choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 3}})
 
     def do_GET(self):
@@ -84,12 +84,12 @@ def judging():
 
 
 def start(folder, out, url):
-    asked = f"run {','.join(ASKED)} --model transformers-serve --judge ./judge.yaml --data mirror --limit 4 --out {out}".split()
+    requested = f"run {','.join(REQUESTS)} --model transformers-serve --judge ./judge.yaml --data mirror --limit 4 --out {out}".split()
     # AIR-Bench leaves the decoding to each model; only greedy answers can be compared.
-    told = {"base_url": url, "model": str(folder / "tiny"), "parameters.max_tokens": 6, "parameters.temperature": 0}
-    more = [part for name, value in told.items() for part in ("--set", f"transformers-serve.{name}={value}")]
+    options = {"base_url": url, "model": str(folder / "tiny"), "parameters.max_tokens": 6, "parameters.temperature": 0}
+    more = [item for name, value in options.items() for item in ("--set", f"transformers-serve.{name}={value}")]
     return subprocess.Popen(
-        [*COMMAND, *asked, *more, "--no-cache", "--workers", "1"], cwd=folder, stdin=subprocess.DEVNULL,
+        [*COMMAND, *requested, *more, "--no-cache", "--workers", "1"], cwd=folder, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=(folder / "errors").open("w"), env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
 
@@ -97,32 +97,32 @@ def start(folder, out, url):
 def ended(process, folder):
     """Waits for the end; there is a failure in every benchmark of miniature data, which the exit code says."""
     code = process.wait(300)
-    said = (folder / "errors").read_text("utf-8", "replace")
-    assert code == 3 and "Traceback" not in said, f"ended with {code}:\n{said[-3000:]}"
+    text = (folder / "errors").read_text("utf-8", "replace")
+    assert code == 3 and "Traceback" not in text, f"ended with {code}:\n{text[-3000:]}"
 
 
 def record_of(out):
     """Every answer and every score, by benchmark."""
-    found = {}
-    for name in ASKED:
+    by_name = {}
+    for name in REQUESTS:
         with closing(open_run(out / name / "transformers-serve")) as run:
             answers = {e.question.id: (e.answer.status, e.answer.text, e.answer.reason) for e in exchanges(run)}
-        found[name] = (answers, rows_of(out / name))
-    return found
+        by_name[name] = (answers, rows_of(out / name))
+    return by_name
 
 
 @pytest.mark.long
 def test_suites_that_are_killed_and_continued_end_with_the_same_record(tmp_path):
     tiny_audio_models.write_qwen2_audio(tmp_path / "tiny")
-    for name in ASKED:
+    for name in REQUESTS:
         miniature.build(name, tmp_path / "mirror")
     rng = random.Random(SEED)
     with serving(tmp_path / "tiny") as url, judging() as judge:
         held = {"version": 1, "kind": "openai-chat", "summary": "Judges.", "inputs": ["text"], "outputs": ["text"], "options": {"base_url": judge, "model": "judge"}}  # fmt: skip
         (tmp_path / "judge.yaml").write_text(yaml.safe_dump(held))
-        begun = time.monotonic()
+        started = time.monotonic()
         ended(start(tmp_path, "calm", url), tmp_path)
-        took_s = time.monotonic() - begun
+        took_s = time.monotonic() - started
         kills = 0
         for _ in range(KILLS):
             process = start(tmp_path, "killed", url)

@@ -133,7 +133,7 @@ class Hub:
 
     def bytes_of(self, path: str) -> int:
         """How much of a file was sent."""
-        return sum(size for method, asked, size in self.sent if method == "GET" and asked == path)
+        return sum(size for method, requested, size in self.sent if method == "GET" and requested == path)
 
 
 class _Handler(Connection):
@@ -176,8 +176,8 @@ class _Handler(Connection):
         if kind == "tree":
             return self.send_json(200, _tree(files, inside))
         if kind == "paths-info":
-            asked = json.loads(body)["paths"] if body.startswith(b"{") else []
-            return self.send_json(200, [item for name in asked for item in _entries(files, name)])
+            requests = json.loads(body)["paths"] if body.startswith(b"{") else []
+            return self.send_json(200, [item for name in requests for item in _entries(files, name)])
         return self.send(404, b"")
 
     def _file(self, repo, commit, name, files):
@@ -187,8 +187,8 @@ class _Handler(Connection):
             return self.send(404, b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
         content, status, headers = files[name], 200, {}
         etag = hashlib.sha256(content).hexdigest()
-        if asked := self.headers.get("Range"):
-            first, _, last = asked.removeprefix("bytes=").partition("-")
+        if requested := self.headers.get("Range"):
+            first, _, last = requested.removeprefix("bytes=").partition("-")
             begin = int(first) if first else len(content) - int(last)
             end = min(int(last) + 1, len(content)) if first and last else len(content)
             headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(content)}"

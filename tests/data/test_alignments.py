@@ -75,20 +75,20 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_format_says_the_same(tmp_path, way):
-    file = tmp_path / way
+@pytest.mark.parametrize("variant", WAYS)
+def test_every_format_says_the_same(tmp_path, variant):
+    file = tmp_path / variant
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(WAYS[way]())
-    path = file if file.suffix != ".TextGrid" else tmp_path / way.partition("/")[0]
-    found = read_alignments(path)["b/a"]
-    assert found.phones == ("HH", "AH0", 'a"b')
-    np.testing.assert_allclose([found.starts_s, found.ends_s], [[0, 0.1, 0.4], [0.1, 0.25, 0.5]])
+    file.write_bytes(WAYS[variant]())
+    path = file if file.suffix != ".TextGrid" else tmp_path / variant.partition("/")[0]
+    result = read_alignments(path)["b/a"]
+    assert result.phones == ("HH", "AH0", 'a"b')
+    np.testing.assert_allclose([result.starts_s, result.ends_s], [[0, 0.1, 0.4], [0.1, 0.25, 0.5]])
     times = np.array([0.0, 0.0999, 0.1, 0.3, 0.45, 0.5, 7.0])
-    assert found.at(times).tolist() == [0, 0, 1, -1, 2, -1, -1]
+    assert result.at(times).tolist() == [0, 0, 1, -1, 2, -1, -1]
     before = fingerprint(path)
     assert before == fingerprint(path)
-    file.write_bytes(WAYS[way]() + b"\n")
+    file.write_bytes(WAYS[variant]() + b"\n")
     assert fingerprint(path) != before
 
 
@@ -98,9 +98,9 @@ def test_one_file_and_overlaps(tmp_path):
     assert list(read_alignments(file)) == ["a"]
     overlapping = tmp_path / "o.json"
     overlapping.write_text(json.dumps({"a": [[0.0, 0.3, "A"], [0.2, 0.4, "B"]], "none": []}), "utf-8")
-    found = read_alignments(overlapping)
-    assert found["a"].at(np.array([0.1, 0.25, 0.35])).tolist() == [0, 1, 1]
-    assert found["none"].at(np.array([0.1])).tolist() == [-1]
+    result = read_alignments(overlapping)
+    assert result["a"].at(np.array([0.1, 0.25, 0.35])).tolist() == [0, 1, 1]
+    assert result["none"].at(np.array([0.1])).tolist() == [-1]
 
 
 @pytest.mark.parametrize(

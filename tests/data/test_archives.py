@@ -68,8 +68,8 @@ def test_a_rows_path_begins_in_a_folder_or_an_archive(tmp_path, sounds):
         (tmp_path / sounds / "a" / "1.wav").write_bytes(b"RIFF")
     rows = [{"audio": "a/1.wav"}, {"audio": "a/2.wav"}]
     (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found, missing = (row["audio"] for _, row in open_table(tmp_path, split="test", sounds=sounds))
-    with open(found.source, "rb") as file:
+    result, missing = (row["audio"] for _, row in open_table(tmp_path, split="test", sounds=sounds))
+    with open(result.source, "rb") as file:
         assert file.read() == b"RIFF"
     assert missing.source.endswith("a/2.wav")
 
@@ -79,8 +79,8 @@ def test_an_archive_may_lack_the_folder_that_is_called_as_it_is(tmp_path):
     a_tar(tmp_path / "audio.tar.gz", {"a/1.wav": b"bare", "audio/a/2.wav": b"whole"})
     rows = [{"audio": f"audio/a/{at}.wav"} for at in (1, 2, 3)]
     (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    *found, missing = (row["audio"] for _, row in open_table(tmp_path, split="test", sounds="audio.tar.gz"))
-    assert [open(clip.source, "rb").read() for clip in found] == [b"bare", b"whole"]
+    *result, missing = (row["audio"] for _, row in open_table(tmp_path, split="test", sounds="audio.tar.gz"))
+    assert [open(clip.source, "rb").read() for clip in result] == [b"bare", b"whole"]
     assert missing.source.endswith("audio/a/3.wav")
 
 
@@ -94,9 +94,9 @@ def test_a_flipped_bit_of_a_compressed_archive_is_noticed(tmp_path, packed):
             member = tarfile.TarInfo(name)
             member.size = len(body)
             tar.addfile(member, io.BytesIO(body))
-    whole, refused = path.read_bytes(), 0
+    complete, refused = path.read_bytes(), 0
     for number in range(100):
-        damaged = bytearray(whole)
+        damaged = bytearray(complete)
         damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
         (tmp_path / f"{number}.tar.gz").write_bytes(damaged)
         try:
@@ -120,8 +120,8 @@ def test_a_truncated_archive_is_refused(tmp_path, name, cut):
             member = tarfile.TarInfo("1.wav")
             member.size = len(body)
             tar.addfile(member, io.BytesIO(body))
-    whole = path.read_bytes().rstrip(b"\0") if name == "a.tar" else path.read_bytes()
-    path.write_bytes(whole[: int(cut * len(whole))])
+    complete = path.read_bytes().rstrip(b"\0") if name == "a.tar" else path.read_bytes()
+    path.write_bytes(complete[: int(cut * len(complete))])
     with pytest.raises(UserError, match="cannot be unpacked"):
         unpacked(str(path))
 

@@ -43,12 +43,12 @@ def test_sentences_have_their_speakers_prompt(mirror):
 
 
 def test_a_folder_and_a_part_of_the_rows(mirror):
-    place = place_of(str(mirror / "MiniMaxAI" / "TTS-Multilingual-Test-Set"), None, None)
-    table = open_minimax(place, language="english")
+    position = place_of(str(mirror / "MiniMaxAI" / "TTS-Multilingual-Test-Set"), None, None)
+    table = open_minimax(position, language="english")
     keys = [key for key, _ in table]
     assert [key for key, _ in table.part(2, None)] == keys[:2] and table.part(None, 1) is table
     drawn = [key for key, _ in table.part(3, 1)]
-    assert drawn == [key for key, _ in open_minimax(place, language="english").part(3, 1)] == sorted(drawn)
+    assert drawn == [key for key, _ in open_minimax(position, language="english").part(3, 1)] == sorted(drawn)
     # Which rows a limit chooses depends on their keys alone, so a larger part contains a smaller one.
     assert set(drawn) <= {key for key, _ in table.part(4, 1)}
 
@@ -99,10 +99,10 @@ def test_entries_take_their_task_and_source_and_two_options_where_there_are_two(
     assert [q.fields["choices"] for q in meld] == [list(miniature.OPTIONS[:2])] * miniature.ROWS
     assert {q.fields["dataset"] for q in meld} == {"meld"} and {q.subsets["dataset"] for q in meld} == {"meld"}
     # A limit takes a part of the task and not of the whole list, and a larger part holds a smaller one.
-    few, more = (
+    small, more = (
         {q.id for q in questions("air-bench-audio-grounding", limit=limit, seed=1)} for limit in (2, miniature.ROWS - 1)
     )
-    assert len(few) == 2 and few < more < {q.id for q in questions("air-bench-audio-grounding")}
+    assert len(small) == 2 and small < more < {q.id for q in questions("air-bench-audio-grounding")}
     groups = {(q.fields["task"], q.subsets["group"]) for q in questions("air-bench-chat")}
     assert groups == {
         ("speech_QA", "speech"), ("speech_dialogue_QA", "speech"), ("sound_QA", "sound"), ("sound_generation_QA", "sound"),
@@ -111,7 +111,7 @@ def test_entries_take_their_task_and_source_and_two_options_where_there_are_two(
     }  # fmt: skip
 
 
-def test_what_is_wrong_in_the_list_of_air_bench_is_counted_or_told(air_bench):
+def test_what_is_wrong_in_the_list_of_air_bench_is_counted_or_reported(air_bench):
     mirror, listed, records = air_bench
     records[:6] = [
         "no object",
@@ -182,21 +182,21 @@ def test_objects_of_a_json_file_have_their_sounds_and_a_conversation_its_turns(t
 
 def test_files_that_are_named_alike_are_read_as_one_list_with_their_names(tmp_path):
     miniature.build("speech-role-multi", tmp_path)
-    place = tmp_path / "yuhui1038" / "SpeechRole"
+    path = tmp_path / "yuhui1038" / "SpeechRole"
     where = {"listed": "benchmark/test_data/multi_turn/*.json", "folder": "benchmark", "keep": lambda row: True}
     where |= {"sounds": ("dialogue.0.user_speech_path",)}
     stem = "benchmark/test_data/multi_turn"
-    (place / stem / "Bad.json").write_text("[7]")
-    rows = dict(open_listed(place_of(str(place), None, None), **where))
+    (path / stem / "Bad.json").write_text("[7]")
+    rows = dict(open_listed(place_of(str(path), None, None), **where))
     named = [f"Hamlet/{at}" for at in range(3)] + [f"Lin Daiyu/{at}" for at in range(miniature.ROWS - 3)]
     assert list(rows) == [f"{stem}/{one}" for one in ["Bad/0", *named]]
     assert rows[f"{stem}/Hamlet/0"]["file"] == "Hamlet" and rows[f"{stem}/Lin Daiyu/1"]["file"] == "Lin Daiyu"
     assert "entry 0 of benchmark/test_data/multi_turn/Bad.json is no object" in row_problem(rows[f"{stem}/Bad/0"])
     with pytest.raises(UserError, match=r"has no files named 'benchmark/\*.txt'"):
-        open_listed(place_of(str(place), None, None), **where | {"listed": "benchmark/*.txt"})
-    asked = [one for one in load_benchmark("speech-role-multi").questions(mirror=tmp_path) if one.problem is None]
-    assert {len(one.fields["audio"]) for one in asked} == {2, 3, 4}
-    assert [one.fields["character"] for one in asked[:2]] == ["Hamlet", "Hamlet"]
+        open_listed(place_of(str(path), None, None), **where | {"listed": "benchmark/*.txt"})
+    requests = [one for one in load_benchmark("speech-role-multi").questions(mirror=tmp_path) if one.problem is None]
+    assert {len(one.fields["audio"]) for one in requests} == {2, 3, 4}
+    assert [one.fields["character"] for one in requests[:2]] == ["Hamlet", "Hamlet"]
 
 
 def test_rows_by_their_ids_name_their_sounds_and_the_answer_joins_the_wrong_choices(tmp_path):
@@ -228,7 +228,7 @@ def test_tags_are_read_from_both_forms_of_table(tmp_path):
     assert magna[0].references == ("guitar, slow, no piano",)
 
 
-def test_what_is_wrong_in_a_table_of_tags_is_told(tmp_path):
+def test_what_is_wrong_in_a_table_of_tags_is_reported(tmp_path):
     where = {"listed": "tags.tsv", "folder": "audio", "sounds": ("PATH",), "keep": lambda row: True}
     with pytest.raises(UserError, match="there is no file"):
         open_tagged(place_of(str(tmp_path), None, None), **where)
@@ -317,19 +317,20 @@ def test_a_sentence_of_esd_has_a_voice_of_its_speaker_that_says_another(tmp_path
 
 def test_a_sentence_of_expresso_has_a_voice_of_enough_words_that_says_another(tmp_path):
     miniature.build("expresso-neutral", tmp_path)
-    asked = list(load_benchmark("expresso-neutral").questions(mirror=tmp_path))
-    told = {
-        question.id: (question.speaker, question.fields["instruction"], question.subsets["style"]) for question in asked
+    requested = list(load_benchmark("expresso-neutral").questions(mirror=tmp_path))
+    options = {
+        question.id: (question.speaker, question.fields["instruction"], question.subsets["style"])
+        for question in requested
     }
-    assert told == {
+    assert options == {
         f"{style}_{speaker}_{style}_00{number}": (speaker, manner, style)
         for speaker in ("ex01", "ex02")
         for style, manner in (("happy", "happily"), ("sad", "sadly"))
         for number in (345, 346, 347)
     }
-    lost = [question.problem for question in asked if question.problem is not None]
-    assert lost == ["the row has no sound in 'audio': there is no sound file 'ex02_default_00347.wav'"] * 2
-    first, second, third, *_ = asked
+    dropped = [question.problem for question in requested if question.problem is not None]
+    assert dropped == ["the row has no sound in 'audio': there is no sound file 'ex02_default_00347.wav'"] * 2
+    first, second, third, *_ = requested
     bare = [
         miniature.EXPRESSO_TEXTS[0].replace("*", ""),
         "The cat sat on the mat, and the dog sat by it.",

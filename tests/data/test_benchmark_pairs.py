@@ -55,7 +55,7 @@ def test_a_pair_that_is_not_whole_is_a_row_with_a_problem(tmp_path):
         open_zerospeech(place_of(str(tmp_path), None, None), part="lexical/test")
 
 
-def test_data_that_are_on_no_hub_say_how_they_are_had(tmp_path, monkeypatch):
+def test_data_that_are_on_no_hub_state_how_they_are_had(tmp_path, monkeypatch):
     monkeypatch.delenv("CODEC_BENCH_DATA", raising=False)
     with pytest.raises(UserError, match="on no hub") as raised:
         load_benchmark("swuggy").questions()

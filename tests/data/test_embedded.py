@@ -58,9 +58,9 @@ def test_the_demo_has_two_utterances_of_enough_voices_to_compare_with_the_best()
 
 def load_script():
     spec = importlib.util.spec_from_file_location("make_embedded_speech", SCRIPT)
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    built = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(built)
+    return built
 
 
 def installed(voice: str) -> bool:
@@ -92,8 +92,8 @@ def test_the_script_makes_the_same_samples_again(tmp_path, embedded):
         np.testing.assert_array_equal(
             Audio.read(tmp_path / "digits" / name).samples, Audio.read(DIGITS / name).samples, name
         )
-    kept = REGISTERED["embedded"]
-    assert (tmp_path / "manifest.jsonl").read_text("utf-8") == (kept / "manifest.jsonl").read_text("utf-8")
-    for line in (kept / "manifest.jsonl").read_text("utf-8").splitlines():
+    retained = REGISTERED["embedded"]
+    assert (tmp_path / "manifest.jsonl").read_text("utf-8") == (retained / "manifest.jsonl").read_text("utf-8")
+    for line in (retained / "manifest.jsonl").read_text("utf-8").splitlines():
         name = json.loads(line)["audio"]
-        np.testing.assert_array_equal(Audio.read(tmp_path / name).samples, Audio.read(kept / name).samples, name)
+        np.testing.assert_array_equal(Audio.read(tmp_path / name).samples, Audio.read(retained / name).samples, name)

@@ -104,7 +104,7 @@ def test_the_hub_gives_what_the_folder_gives_and_then_its_cache(hub, layout, tmp
         assert f"'{SHARD.format(1)}' of OWNER/NAME is not in the hub's cache (commit {COMMIT})" in beyond["refused"]
 
 
-def test_of_files_that_are_not_wanted_only_the_footers_are_fetched(hub, tmp_path):
+def test_of_files_that_are_not_needed_only_the_footers_are_fetched(hub, tmp_path):
     rng = np.random.default_rng(1)
     for at in range(4):
         held = [{"audio": {"bytes": rng.bytes(400_000), "path": "x.wav"}, "n": 5 * at + n} for n in range(5)]
@@ -115,10 +115,10 @@ def test_of_files_that_are_not_wanted_only_the_footers_are_fetched(hub, tmp_path
         seed for seed in range(100)
         if {key for key, _ in open_table(tmp_path / "set", split="test", limit=2, seed=seed)} <= {f"test/{at}" for at in range(10, 15)}
     )  # fmt: skip
-    (found,) = ask(
+    (result,) = ask(
         hub.url, tmp_path / "home", ("hf:OWNER/NAME", {"limit": 2, "seed": seed, "columns": ["n"], "split": "test"})
     )
-    assert [row["n"] // 5 for _, row in found["rows"]] == [2, 2]
+    assert [row["n"] // 5 for _, row in result["rows"]] == [2, 2]
     fetched = [hub.bytes_of(f"data/test-{at:05d}-of-00004.parquet") for at in range(4)]
     assert fetched[2] >= size
     assert all(0 < fetched[at] < size / 10 for at in (0, 1, 3)), f"of {size} bytes each, {fetched} were fetched"
@@ -142,8 +142,8 @@ def test_gated_repositories_and_scripts(hub, layout, tmp_path):
         ("hf:OWNER/SCRIPT:zh:test", {"revision": CONVERTED}), ("hf:OWNER/SCRIPT:zh:test", {"revision": COMMIT}),
     )  # fmt: skip
     assert "'OWNER/GATED' is gated: its owners want their terms accepted first" in gated["refused"]
-    for what in ("accept them at", "HF_TOKEN", "CODEC_BENCH_DATA"):
-        assert what in gated["refused"]
+    for kind in ("accept them at", "HF_TOKEN", "CODEC_BENCH_DATA"):
+        assert kind in gated["refused"]
     assert [row["n"] for _, row in script["rows"]] == [10, 11] and script["revision"] == CONVERTED
     assert "has several configurations (hint: name one: en, zh)" in several["refused"]
     assert "no split 'train' (hint: there are: partial-train, test)" in partial["refused"]
@@ -164,8 +164,8 @@ def test_sound_files_that_rows_name_are_fetched_with_their_rows(hub, tmp_path):
     card = "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: test\n    path: test.jsonl\n---\n"
     (folder / "README.md").write_text(card)
     hub.add("OWNER/NAME", folder)
-    (found,) = ask(hub.url, tmp_path / "home", ("hf:OWNER/NAME:test", {"limit": 2}))
-    assert found["rows"] == [[f"test/{at}", {"audio": 800 + at, "text": f"t{at}"}] for at in range(2)]
+    (result,) = ask(hub.url, tmp_path / "home", ("hf:OWNER/NAME:test", {"limit": 2}))
+    assert result["rows"] == [[f"test/{at}", {"audio": 800 + at, "text": f"t{at}"}] for at in range(2)]
     assert hub.bytes_of("clips/1.wav") > 0 and hub.bytes_of("clips/3.wav") == 0
 
 
@@ -198,7 +198,7 @@ def test_a_cache_with_gaps_gives_what_it_has_and_keeps_the_keys(layout, cache):
         list(open_table("hf:OWNER/NAME", split="test", limit=3, seed=1))
 
 
-def test_gaps_are_told_from_the_names():
+def test_gaps_differ_from_the_names():
     paths = ("data/test-00001-of-00003-0a.parquet",)
     assert _with_missing(paths) == tuple(f"data/test-{at:05d}-of-00003-0a.parquet" for at in range(3))
     assert _with_missing(("a.parquet", "b.parquet")) == ("a.parquet", "b.parquet")
@@ -239,11 +239,11 @@ def test_a_data_set_of_the_hub_names_no_file_outside_of_itself(tmp_path, named):
     for folder in (tmp_path, tmp_path / "a", root.parent):
         soundfile.write(folder / "priv.wav", np.zeros(800, np.float32), 16_000)
     soundfile.write(root / "mine.wav", np.ones(400, np.float32), 16_000)
-    place = Place("o/n", str(root), "o/n", COMMIT, True)
+    position = Place("o/n", str(root), "o/n", COMMIT, True)
     named = named.format(elsewhere=tmp_path / "priv.wav")
-    assert Audio.read(place.sound("../../mine.wav", "data/deep/t.parquet")).num_samples == 400
+    assert Audio.read(position.sound("../../mine.wav", "data/deep/t.parquet")).num_samples == 400
     with pytest.raises(AudioError, match="no file"):
-        Audio.read(place.sound(named, "data/deep/t.parquet" if named.startswith("../../../") else "data/t.parquet"))
+        Audio.read(position.sound(named, "data/deep/t.parquet" if named.startswith("../../../") else "data/t.parquet"))
     cells = [{"bytes": None, "path": name} for name in ("../../mine.wav", f"../{named}" if named[0] == "." else named)]
     pq.write_table(pa.table({"audio": cells}), root / "data" / "deep" / "t.parquet")
     assert Audio.read(f"{root}/data/deep/t.parquet::audio::0").num_samples == 400

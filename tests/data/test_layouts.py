@@ -27,12 +27,12 @@ def test_a_layout_gives_what_it_holds(tmp_path, name):
     assert source.report is not None and source.report.layout == layout
     assert {s.id: (s.text, s.speaker, s.language) for s in source} == expected
     assert not source.problems and not source.report.absent and not source.report.unlisted
-    said = {text: audio for text, audio in clips()}
+    texts = {text: audio for text, audio in clips()}
     for sample in source:
         if name == "seed_tts":  # the sound is another text's
             continue
         audio = Audio.read(sample.audio)
-        original = said[sample.text]
+        original = texts[sample.text]
         if name == "common_voice":  # MP3 is lossy
             assert abs(audio.duration_s - original.duration_s) < 0.2
             continue
@@ -87,11 +87,11 @@ def test_a_fault_of_a_layout_is_one_sentence_with_its_file_and_line(tmp_path, fa
     MINIATURES[name][1](tmp_path)
     plant(tmp_path)
     try:
-        found = list(open_source(tmp_path).problems.values())
+        result = list(open_source(tmp_path).problems.values())
     except UserError as error:
-        found = [error.message]
-    assert any(says in one for one in found), found
-    assert all("\n" not in one for one in found)
+        result = [error.message]
+    assert any(says in one for one in result), result
+    assert all("\n" not in one for one in result)
 
 
 def test_texts_without_sound_and_sounds_without_text_are_counted(tmp_path):

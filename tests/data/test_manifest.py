@@ -37,7 +37,7 @@ def write(path, rows):
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv", "parquet"])
-def test_four_kinds_say_the_same(tmp_path, kind):
+def test_four_kinds_agree(tmp_path, kind):
     source = open_source(write(tmp_path / f"set.{kind}", ROWS))
     assert [s.id for s in source] == ["one", "two words", "3"]
     assert [s.audio for s in source] == [
@@ -72,7 +72,7 @@ def test_a_column_of_its_own_name_counts_before_an_alias(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv", "parquet"])
-def test_further_columns_are_kept(tmp_path, kind):
+def test_further_columns_are_stored(tmp_path, kind):
     (sample,) = open_source(write(tmp_path / f"s.{kind}", [{"audio": "a.wav", "problem": "noisy", "snr": "5"}]))
     assert problem_of(sample) is None, "a column of the user's that is called 'problem' is not a problem"
     assert sample.extra == {"problem_": "noisy", "snr": "5"}
@@ -86,7 +86,7 @@ def test_missing_values_are_none_and_an_empty_text_stays_empty(tmp_path):
     assert (second.text, second.speaker) == ("", None)
 
 
-def test_numbers_are_taken_as_names(tmp_path):
+def test_numbers_are_used_as_names(tmp_path):
     path = write(tmp_path / "set.parquet", [{"id": 17, "audio": "a.wav", "speaker": 3}])
     (sample,) = open_source(path)
     assert (sample.id, sample.speaker) == ("17", "3")
@@ -241,10 +241,10 @@ def test_what_was_written_is_read(tmp_path_factory, texts, kind):
 def test_a_table_of_too_many_columns_is_refused_at_once(tmp_path, kind, between):
     names = ["audio", *(f"c{n}" for n in range(300_000))]
     (tmp_path / f"wide.{kind}").write_text(between.join(names) + "\n" + between.join(names) + "\n")
-    begun = time.process_time()
+    start = time.process_time()
     with pytest.raises(UserError, match="has 300001 columns; expected up to 10000"):
         open_source(str(tmp_path / f"wide.{kind}"))
-    assert time.process_time() - begun < 5
+    assert time.process_time() - start < 5
 
 
 def test_a_name_of_a_sound_that_is_no_text_is_no_name(tmp_path):

@@ -98,22 +98,22 @@ def define(folder, **change):
     return str(folder)
 
 
-def by_part(path, found):
-    return {one["what"].removeprefix(path).strip(": "): one for one in found}
+def by_part(path, actual):
+    return {one["what"].removeprefix(path).strip(": "): one for one in actual}
 
 
-def test_what_the_hub_has_is_told_and_can_be_pinned(held, hub, served, tmp_path):
+def test_what_the_hub_has_is_reported_and_can_be_pinned(held, hub, served, tmp_path):
     path, pins = define(tmp_path / "mine"), tmp_path / "mine" / "pins.yaml"
     names = [f"{path}:mine-all", f"{path}:mine-x"]
-    code, found = held(
+    code, result = held(
         "from codec_bench.cli import main; main()", "validate", *names, "--hub", "--json", "--pins", str(pins)
     )
-    whole = by_part(names[0], found)
+    complete = by_part(names[0], result)
     seconds = round(len(tone(0)) / 16_000, 3)
-    assert whole[""]["found"] == f"12 questions at {COMMIT[:10]}, 5 columns; a sound of {seconds:g} s at 16,000 Hz"
-    assert code == 0 and "revision, size, rows_digest" in whole["pins"]["found"] and len(found) == 4
-    told = yaml.safe_load(pins.read_text())
-    every = told["mine-all"]
+    assert complete[""]["found"] == f"12 questions at {COMMIT[:10]}, 5 columns; a sound of {seconds:g} s at 16,000 Hz"
+    assert code == 0 and "revision, size, rows_digest" in complete["pins"]["found"] and len(result) == 4
+    details = yaml.safe_load(pins.read_text())
+    every = details["mine-all"]
     assert every["columns"] == {
         "id": "string",
         "audio": "audio",
@@ -121,19 +121,24 @@ def test_what_the_hub_has_is_told_and_can_be_pinned(held, hub, served, tmp_path)
         "answer": "string",
         "kind": "string",
     }
-    assert (every["size"], every["revision"], every["licence"], told["mine-x"]["size"]) == (12, COMMIT, "cc-by-4.0", 6)
-    said = [({"question": row["question"], "kind": row["kind"]}, (row["answer"],)) for row in reversed(ROWS)]
-    assert every["rows_digest"] == digest_of(said) != digest_of(said[1:])
+    assert (every["size"], every["revision"], every["licence"], details["mine-x"]["size"]) == (
+        12,
+        COMMIT,
+        "cc-by-4.0",
+        6,
+    )
+    text = [({"question": row["question"], "kind": row["kind"]}, (row["answer"],)) for row in reversed(ROWS)]
+    assert every["rows_digest"] == digest_of(text) != digest_of(text[1:])
     second = "data/test-00001-of-00002.parquet"
     size = (served / second).stat().st_size
     assert 0 < hub.bytes_of(second) < size / 4, "its texts alone are wanted"
     # Both definitions take what the file says, and the hub agrees.
     define(tmp_path / "mine", pins="pins.yaml")
     one = load_benchmark(names[1]).data
-    assert (one.size, one.revision, one.rows_digest) == (6, COMMIT, told["mine-x"]["rows_digest"])
+    assert (one.size, one.revision, one.rows_digest) == (6, COMMIT, details["mine-x"]["rows_digest"])
     assert one.types == every["columns"] and "types" not in load_benchmark(names[1]).request_facts["data"]
-    code, found = held(PROGRAM, json.dumps(names))
-    assert [[one["state"] for one in of] for of in found] == [["ok"], ["ok"]]
+    code, result = held(PROGRAM, json.dumps(names))
+    assert [[one["state"] for one in of] for of in result] == [["ok"], ["ok"]]
 
 
 def test_a_definition_that_the_hub_contradicts(held, hub, tmp_path):
@@ -162,10 +167,10 @@ def test_a_definition_that_the_hub_contradicts(held, hub, tmp_path):
         ({"repository": "OWNER/MIT"}, "licence", "the card states mit; the definition says CC-BY-4.0"),
     ]
     names = [f"{define(tmp_path / f'case{n}', **change)}:mine-all" for n, (change, _, _) in enumerate(cases)]
-    _, found = held(PROGRAM, json.dumps(names))
-    for name, of, (_, what, said) in zip(names, found, cases, strict=True):
-        assert said in by_part(name, of)[what]["found"]
-        assert by_part(name, of)[what]["state"] == ("note" if what == "licence" else "wrong")
+    _, result = held(PROGRAM, json.dumps(names))
+    for name, of, (_, kind, text) in zip(names, result, cases, strict=True):
+        assert text in by_part(name, of)[kind]["found"]
+        assert by_part(name, of)[kind]["state"] == ("note" if kind == "licence" else "wrong")
 
 
 def test_neither_a_mirror_nor_a_cache_stands_in_for_the_hub(held, served, tmp_path):
@@ -173,12 +178,12 @@ def test_neither_a_mirror_nor_a_cache_stands_in_for_the_hub(held, served, tmp_pa
     mirror = tmp_path / "mirror" / "OWNER"
     mirror.mkdir(parents=True)
     served.rename(mirror / "NAME")
-    asked = {"CODEC_BENCH_DATA": str(mirror.parent)}
-    assert held(PROGRAM, json.dumps([name]), HF_HUB_OFFLINE="1", **asked)[1][0][0]["found"].endswith(
+    requested = {"CODEC_BENCH_DATA": str(mirror.parent)}
+    assert held(PROGRAM, json.dumps([name]), HF_HUB_OFFLINE="1", **requested)[1][0][0]["found"].endswith(
         "HF_HUB_OFFLINE forbids the network"
     )
-    (found,) = held(PROGRAM, json.dumps([name]), address="http://127.0.0.1:9", **asked)[1][0]
-    assert found["state"] == "wrong" and "could not be reached" in found["found"]
+    (result,) = held(PROGRAM, json.dumps([name]), address="http://127.0.0.1:9", **requested)[1][0]
+    assert result["state"] == "wrong" and "could not be reached" in result["found"]
 
 
 def test_a_file_of_pins_that_says_nothing_of_a_benchmark(tmp_path):

@@ -14,7 +14,7 @@ from codec_bench.types import Sample
 
 
 @pytest.fixture
-def made(tmp_path):
+def build(tmp_path):
     """Makes empty files below `generated` and gives the folder."""
 
     def make(*names):
@@ -35,23 +35,23 @@ def samples(**audio):
     return open_source([Sample(id.replace("_of_", "/"), path, text="t") for id, path in audio.items()])
 
 
-def test_by_id_then_by_stem(made):
+def test_by_id_then_by_stem(build):
     source = samples(a="ref/a.wav", speaker_of_b="ref/1.wav", c="ref/clip_c.flac", d="d.wav")
-    paired = match_estimates(source, made("a.wav", "b.mp3", "clip_c.wav", "later.wav"))
+    paired = match_estimates(source, build("a.wav", "b.mp3", "clip_c.wav", "later.wav"))
     assert pairs(paired) == {"a": "a.wav", "speaker/b": "b.mp3", "c": "clip_c.wav", "d": None}
     assert paired.problems == {"d": "there is no generated audio for 'd'"}
     assert paired.unmatched == ("later",)
     assert [s.audio for s in paired][:3] == [s.audio for s in source][:3], "the reference stays"
 
 
-def test_ids_count_before_stems(made):
+def test_ids_count_before_stems(build):
     source = samples(x="other.wav", other="x.wav")
-    assert pairs(match_estimates(source, made("x.wav", "other.wav"))) == {"x": "x.wav", "other": "other.wav"}
+    assert pairs(match_estimates(source, build("x.wav", "other.wav"))) == {"x": "x.wav", "other": "other.wav"}
 
 
-def test_what_could_be_two_is_neither(made):
+def test_what_could_be_two_is_neither(build):
     source = samples(s1_of_a="1.wav", s2_of_a="2.wav", b="b.wav", c="c.wav")
-    paired = match_estimates(source, made("a.wav", "u/b.wav", "v/b.wav", "c.wav"))
+    paired = match_estimates(source, build("a.wav", "u/b.wav", "v/b.wav", "c.wav"))
     assert pairs(paired) == {"s1/a": None, "s2/a": None, "b": None, "c": "c.wav"}
     assert paired.problems["s1/a"] == "the generated file 'a' could belong to 's1/a' or 's2/a'"
     assert paired.problems["b"] == "the generated files 'u/b' and 'v/b' could both belong to 'b'"
@@ -59,29 +59,29 @@ def test_what_could_be_two_is_neither(made):
     with pytest.raises(
         UserError, match=r"belongs to one of the 1 samples: the generated files 'u/b' and 'v/b' could both"
     ):
-        match_estimates(samples(b="b.wav"), made("u/b.wav", "v/b.wav"))
+        match_estimates(samples(b="b.wav"), build("u/b.wav", "v/b.wav"))
 
 
-def test_dots_in_ids(made):
+def test_dots_in_ids(build):
     source = samples(**{"utt.1": "r.wav", "utt.2": "q.wav"})
-    assert pairs(match_estimates(source, made("utt.1.wav", "utt.2.wav"))) == {
+    assert pairs(match_estimates(source, build("utt.1.wav", "utt.2.wav"))) == {
         "utt.1": "utt.1.wav",
         "utt.2": "utt.2.wav",
     }
 
 
-def test_files_and_samples_that_are_not_named_are_counted(made):
+def test_files_and_samples_that_are_not_named_are_counted(build):
     source = samples(**{f"s{k}": f"{k}.wav" for k in range(4)})
     with pytest.raises(UserError) as refused:
-        match_estimates(source, made(*(f"x{k}.wav" for k in range(5))))
+        match_estimates(source, build(*(f"x{k}.wav" for k in range(5))))
     assert refused.value.hint.endswith(
         "the files are 'x0', 'x1', 'x2' and 2 more, the samples 's0', 's1', 's2' and 1 more"
     )
 
 
 @pytest.mark.parametrize("column", ["estimate", "generated", "audio", "wav"])
-def test_a_manifest_of_generated_audio(tmp_path, made, column):
-    made("one.wav", "two.wav")
+def test_a_manifest_of_generated_audio(tmp_path, build, column):
+    build("one.wav", "two.wav")
     manifest = tmp_path / "tts.jsonl"
     rows = [{"id": "a", column: "generated/one.wav"}, {"id": "b", column: "generated/two.wav"}]
     manifest.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -89,50 +89,50 @@ def test_a_manifest_of_generated_audio(tmp_path, made, column):
     assert pairs(match_estimates(source, manifest)) == {"a": "one.wav", "b": "two.wav"}
 
 
-def test_texts_without_reference_audio(tmp_path, made):
+def test_texts_without_reference_audio(tmp_path, build):
     (tmp_path / "texts.csv").write_text("id,text\na,hello\nb,world\n")
-    paired = match_estimates(open_source(tmp_path / "texts.csv", require_audio=False), made("a.wav", "b.wav"))
+    paired = match_estimates(open_source(tmp_path / "texts.csv", require_audio=False), build("a.wav", "b.wav"))
     assert [(s.id, s.audio, s.text, os.path.basename(s.estimate)) for s in paired] == [
         ("a", None, "hello", "a.wav"), ("b", None, "world", "b.wav"),
     ]  # fmt: skip
     assert not paired.problems
 
 
-def test_files_of_samples_that_a_limit_left_out_are_not_called_unmatched(made):
+def test_files_of_samples_that_a_limit_excluded_are_not_called_unmatched(build):
     source = samples(a="a.wav", b="b.wav", c="c.wav")
-    folder = made("a.wav", "b.wav", "c.wav")
+    folder = build("a.wav", "b.wav", "c.wav")
     for limited in (open_source(source, limit=2), open_source(source, limit=2, seed=4)):
         paired = match_estimates(limited, folder)
         assert len(paired) == 2 and not paired.problems and paired.unmatched == ()
-    assert match_estimates(open_source(source, limit=4), made("d.wav")).unmatched == ("d",)
+    assert match_estimates(open_source(source, limit=4), build("d.wav")).unmatched == ("d",)
 
 
-def test_a_problem_stays_one_and_its_file_is_not_left_over(tmp_path, made):
+def test_a_problem_stays_one_and_its_file_is_not_left_over(tmp_path, build):
     (tmp_path / "m.jsonl").write_text('{"id": "a", "audio": "a.wav"}\n{"id": "b"}\n')
-    paired = match_estimates(open_source(tmp_path / "m.jsonl"), made("a.wav", "b.wav"))
+    paired = match_estimates(open_source(tmp_path / "m.jsonl"), build("a.wav", "b.wav"))
     assert list(paired.problems) == ["b"] and "has no audio" in paired.problems["b"]
     assert paired.unmatched == ()
 
 
-def test_nothing_in_common_is_an_error_that_shows_both_sides(made):
+def test_nothing_in_common_is_an_error_that_shows_both_sides(build):
     with pytest.raises(UserError, match=r"none of the 1 generated files .* the files are 'zzz', the samples 'a', 'b'"):
-        match_estimates(samples(a="a.wav", b="b.wav"), made("zzz.wav"))
+        match_estimates(samples(a="a.wav", b="b.wav"), build("zzz.wav"))
 
 
-def test_the_fingerprint_knows_the_generated_audio(made):
+def test_the_fingerprint_knows_the_generated_audio(build):
     source = samples(a="a.wav")
-    folder = made("a.wav")
+    folder = build("a.wav")
     first = match_estimates(source, folder).fingerprint
     assert first != source.fingerprint
     (folder / "a.wav").write_bytes(b"longer")
     assert match_estimates(source, folder).fingerprint != first
 
 
-def test_accents_may_be_composed_or_not(made):
+def test_accents_may_be_composed_or_not(build):
     composed, apart = unicodedata.normalize("NFC", "é"), unicodedata.normalize("NFD", "é")
     texts = [Sample(id, None, text="t") for id in (f"a{composed}", f"b{apart}", "plain")]
     source = open_source(texts, require_audio=False)
-    paired = match_estimates(source, made(f"a{apart}.wav", f"b{composed}.wav", "plain.wav"))
+    paired = match_estimates(source, build(f"a{apart}.wav", f"b{composed}.wav", "plain.wav"))
     assert list(pairs(paired).values()) == [f"a{apart}.wav", f"b{composed}.wav", "plain.wav"] and not paired.unmatched
     both = open_source([Sample(id, None, text="t") for id in (composed, apart)], require_audio=False)
-    assert list(pairs(match_estimates(both, made(f"{apart}.wav"))).values()) == [None, f"{apart}.wav"]
+    assert list(pairs(match_estimates(both, build(f"{apart}.wav"))).values()) == [None, f"{apart}.wav"]

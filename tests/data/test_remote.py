@@ -24,7 +24,7 @@ from codec_bench.decoding import remote
 from codec_bench.errors import UserError
 
 CLIPS = [Path(sample.audio) for sample in open_source("embedded", limit=4)]
-HOW = {
+OPTIONS = {
     "codec": "unprocessed",
     "metrics": "si_sdr,stoi",
     "workers": 1,
@@ -51,7 +51,7 @@ def manifest(names):
     ).encode()
 
 
-def test_a_manifest_behind_a_url_names_files_beside_it_and_elsewhere(folders, tmp_path):
+def test_a_manifest_behind_a_url_names_files_next_to_it_and_elsewhere(folders, tmp_path):
     folders.pipe("/set/manifest.jsonl", manifest(["wav/a.flac", "../b.flac", "https://host/c.flac", "/root.flac"]))
     source = open_source("memory://set/manifest.jsonl")
     assert [sample.audio for sample in source] == [
@@ -82,8 +82,8 @@ def test_a_run_over_urls_is_that_over_files_and_counts_what_is_missing(folders, 
         (tmp_path / name).write_bytes(clip.read_bytes())
     (tmp_path / "m.jsonl").write_bytes(manifest([*names, "none.flac"]))
     folders.pipe("/set/m.jsonl", manifest([*names, "none.flac"]))
-    run = evaluate(**HOW, data="memory://set/m.jsonl", out=tmp_path / "there")
-    here = evaluate(**HOW, data=tmp_path / "m.jsonl", out=tmp_path / "here")
+    run = evaluate(**OPTIONS, data="memory://set/m.jsonl", out=tmp_path / "there")
+    here = evaluate(**OPTIONS, data=tmp_path / "m.jsonl", out=tmp_path / "here")
     rows = lambda one: [(row.id, row.metric, row.value, row.status) for row in one.rows()]  # noqa: E731
     assert rows(run) == rows(here) and run.counts()["failed_items"] == 1 == here.counts()["failed_items"]
     (failed,) = [item for item in run.items() if item.status != "ok"]
@@ -96,7 +96,7 @@ def test_the_record_holds_no_signature(tmp_path, folders):
     (tmp_path / "m.jsonl").write_bytes(
         manifest([str(CLIPS[0]), "abc://host/x.flac?X-Amz-Signature=secret", "https://me:secret@host/y.flac"])
     )
-    evaluate(**HOW, data=tmp_path / "m.jsonl", out=tmp_path / "run")
+    evaluate(**OPTIONS, data=tmp_path / "m.jsonl", out=tmp_path / "run")
     for path in (tmp_path / "run").rglob("*"):
         assert not path.is_file() or b"secret" not in path.read_bytes(), path
 
@@ -144,8 +144,8 @@ def test_s3(bucket, tmp_path, monkeypatch):
         bucket.pipe(f"speech/set/{number}.flac", clip.read_bytes())
         (tmp_path / f"{number}.flac").write_bytes(clip.read_bytes())
     bucket.pipe("speech/set/manifest.jsonl", manifest(["0.flac", "s3://speech/set/1.flac", "none.flac"]))
-    run = evaluate(**HOW, data="s3://speech/set/manifest.jsonl", out=tmp_path / "run")
-    here = evaluate(**HOW, data=[*open_source(tmp_path)], out=tmp_path / "here")
+    run = evaluate(**OPTIONS, data="s3://speech/set/manifest.jsonl", out=tmp_path / "run")
+    here = evaluate(**OPTIONS, data=[*open_source(tmp_path)], out=tmp_path / "here")
     values = lambda one: [row.value for row in one.rows() if row.status != "failed"]  # noqa: E731
     assert values(run) == values(here) and run.counts()["failed_items"] == 1
     assert [one.id for one in open_source("s3://speech/set")] == ["0", "1"]
@@ -158,7 +158,7 @@ def test_s3(bucket, tmp_path, monkeypatch):
         for number in range(2):
             tar.add(tmp_path / f"{number}.flac", f"{number}.flac")
     bucket.pipe("speech/tars/t-0.tar", body.getvalue())
-    tars = evaluate(**HOW, data="s3://speech/tars/t-0.tar", out=tmp_path / "tars")
+    tars = evaluate(**OPTIONS, data="s3://speech/tars/t-0.tar", out=tmp_path / "tars")
     assert values(tars) == values(here)
     # From now on the server asks who it is, and knows nobody.
     ask = urllib.request.Request(
@@ -171,7 +171,7 @@ def test_s3(bucket, tmp_path, monkeypatch):
             open_source(f"s3://speech/{path}")
     type(bucket).clear_instance_cache()
     (tmp_path / "one.jsonl").write_bytes(manifest([str(CLIPS[0]), "s3://speech/set/1.flac"]))
-    refused = evaluate(**HOW, data=tmp_path / "one.jsonl", out=tmp_path / "refused")
+    refused = evaluate(**OPTIONS, data=tmp_path / "one.jsonl", out=tmp_path / "refused")
     assert refused.counts()["failed_items"] == 1
     assert any("may not be read" in str(row.reason) for row in refused.rows())
     for name in list(os.environ):

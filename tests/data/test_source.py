@@ -127,15 +127,15 @@ def test_repeated_ids_fail_and_name_both_lines(tmp_path):
     }
 
 
-def test_ids_are_made_from_paths_whatever_the_order(tmp_path):
+def test_ids_come_from_paths_whatever_the_order(tmp_path):
     names = ["p/s1/x.wav", "q/s1/x.wav", "p/s2/y.wav", "z.wav", "z.flac", "p/s1/w.wav", "p/s2/w.wav"]
-    wanted = ["p/s1/x", "q/s1/x", "y", "z.wav", "z.flac", "s1/w", "s2/w"]
+    expected = ["p/s1/x", "q/s1/x", "y", "z.wav", "z.flac", "s1/w", "s2/w"]
     for order in (range(7), reversed(range(7))):
         order = list(order)
         (tmp_path / "m.csv").write_text("audio\n" + "".join(f"{names[i]}\n" for i in order))
-        assert [s.id for s in open_source(tmp_path / "m.csv")] == [wanted[i] for i in order]
+        assert [s.id for s in open_source(tmp_path / "m.csv")] == [expected[i] for i in order]
     (tmp_path / "m.csv").write_text("audio\n" + "".join(f"{name}\n" for name in names))
-    assert [s.id for s in open_source(tmp_path / "m.csv", limit=2)] == wanted[:2]
+    assert [s.id for s in open_source(tmp_path / "m.csv", limit=2)] == expected[:2]
 
 
 def test_one_file_twice_without_ids_is_a_repeat(tmp_path):
@@ -179,15 +179,15 @@ def test_limit_takes_the_first(tree):
 def test_a_seeded_part_does_not_depend_on_the_order(tmp_path):
     ids = [f"id{i:03d}" for i in range(200)]
 
-    def part(order, seed):
+    def item(order, seed):
         path = tmp_path / "m.csv"
         path.write_text("id,audio\n" + "".join(f"{id},{id}.wav\n" for id in order))
         return [s.id for s in open_source(path, limit=20, seed=seed)]
 
-    assert set(part(ids, 1)) == set(part(ids[::-1], 1)) == set(open_part := part(ids, 1))
+    assert set(item(ids, 1)) == set(item(ids[::-1], 1)) == set(open_part := item(ids, 1))
     assert open_part == sorted(open_part), "the order of the rows stays"
-    assert len({tuple(part(ids, seed)) for seed in range(5)}) == 5
-    assert set(part(ids, 1)) != set(ids[:20])
+    assert len({tuple(item(ids, seed)) for seed in range(5)}) == 5
+    assert set(item(ids, 1)) != set(ids[:20])
     # With the same seed, a larger part contains the smaller one.
     assert set(open_part) < set(s.id for s in open_source(tmp_path / "m.csv", limit=40, seed=1))
 
@@ -205,7 +205,7 @@ def test_a_seeded_part_does_not_depend_on_the_order(tmp_path):
         ("empty.csv", "'empty.csv' holds no samples"),
     ],
 )
-def test_what_is_no_data_set_is_said_in_one_sentence(tmp_path, monkeypatch, data, says):
+def test_what_is_no_data_set_is_reported_in_one_sentence(tmp_path, monkeypatch, data, says):
     monkeypatch.chdir(tmp_path)
     for name in ("notes.txt", "empty.jsonl", "empty.csv"):
         (tmp_path / name).write_text("")
@@ -258,7 +258,7 @@ def test_a_source_says_what_it_is():
     assert all(problem_of(s) is None for s in source)
 
 
-def test_written_audio_is_found_again(tmp_path, rng):
+def test_written_audio_is_recovered(tmp_path, rng):
     write_flac(tmp_path / "a b ü.flac", Audio(rng.uniform(-0.5, 0.5, 1600), 16_000))
     (sample,) = open_source(tmp_path)
     assert Audio.read(sample.audio).num_samples == 1600

@@ -31,9 +31,9 @@ def test_all_splits_of_the_default_configuration(layout):
     table = open_table("hf:OWNER/NAME", mirror=layout.parent.parent)
     assert (table.name, table.total, table.revision) == ("OWNER/NAME", 31, None)
     assert table.columns == ("id", "audio", "text", "n", "split")
-    found = dict(table)
-    assert list(found) == [*(f"test/{at}" for at in range(25)), *(f"train/{at}" for at in range(6))]
-    for key, row in found.items():
+    by_name = dict(table)
+    assert list(by_name) == [*(f"test/{at}" for at in range(25)), *(f"train/{at}" for at in range(6))]
+    for key, row in by_name.items():
         split, at = key.split("/")
         number = int(at) + (30 if split == "train" else 0)
         assert {k: v for k, v in row.items() if k != "audio"} == {
@@ -43,7 +43,7 @@ def test_all_splits_of_the_default_configuration(layout):
         assert audio.sample_rate_hz == RATE
         if number % 3 != 2:  # MP3 pads its ends
             assert abs(audio.samples[0] - tone(number)).max() <= 1 / 32768
-    assert dict(table).keys() == found.keys(), "a table can be read twice"
+    assert dict(table).keys() == by_name.keys(), "a table can be read twice"
 
 
 @pytest.mark.parametrize(
@@ -77,20 +77,20 @@ def test_configurations_and_splits(layout, monkeypatch, where, options, keys):
         ("hf:OWNER/NAME", {"limit": 0}, "the limit is 0; expected at least 1"),
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_said_with_what_there_is(layout, where, options, says):
+def test_what_is_not_there_is_reported_with_what_there_is(layout, where, options, says):
     with pytest.raises(UserError) as caught:
         open_table(where, mirror=layout.parent.parent, **options)
     assert says in str(caught.value)
 
 
-def test_several_configurations_without_a_default_are_asked_for(layout):
+def test_several_configurations_without_a_default_are_requested(layout):
     card = layout / "README.md"
     card.write_text(card.read_text().replace("  default: true\n", ""))
     with pytest.raises(UserError, match=r"several configurations \(hint: name one: main, other\)"):
         open_table(layout)
 
 
-def test_only_the_columns_asked_for_in_their_order(layout):
+def test_only_the_columns_requested_in_their_order(layout):
     table = open_table(layout, split="test", columns=["n", "id"], limit=2)
     assert table.columns == ("n", "id")
     assert [row for _, row in table] == [{"n": 0, "id": "u000"}, {"n": 1, "id": "u001"}]
@@ -98,18 +98,18 @@ def test_only_the_columns_asked_for_in_their_order(layout):
     assert list(row) == ["audio"] and row["audio"].read().num_samples > 0
 
 
-def test_nothing_of_the_sound_is_read_before_it_is_asked_for(layout, monkeypatch):
-    asked = []
+def test_nothing_of_the_sound_is_read_before_it_is_requested(layout, monkeypatch):
+    requests = []
     iter_batches = pq.ParquetFile.iter_batches
 
     def noting(self, *args, columns, **options):
-        asked.extend(columns)
+        requests.extend(columns)
         return iter_batches(self, *args, columns=columns, **options)
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", noting)
-    found = [row for _, row in open_table(layout, split="test")]
-    assert set(asked) == {"id", "audio.path", "text", "n"}
-    assert all(isinstance(row["audio"], Clip) and isinstance(row["audio"].source, str) for row in found)
+    results = [row for _, row in open_table(layout, split="test")]
+    assert set(requests) == {"id", "audio.path", "text", "n"}
+    assert all(isinstance(row["audio"], Clip) and isinstance(row["audio"].source, str) for row in results)
 
 
 @pytest.mark.parametrize("seed", [0, 7])
@@ -123,9 +123,9 @@ def test_a_random_part_does_not_depend_on_the_files_nor_on_their_order(tmp_path,
         parts.append([(key, plain(row)) for key, row in open_table(folder, limit=9, seed=seed)])
     assert parts[0] == parts[1] == parts[2]
     assert len(parts[0]) == 9 and all(row["audio"] == 800 + int(key.split("/")[1]) for key, row in parts[0])
-    whole = [key for key, _ in open_table(tmp_path / "layout1", limit=20, seed=seed)]
-    assert {key for key, _ in parts[0]} < set(whole), "a larger part holds the smaller"
-    assert [int(key.split("/")[1]) for key in whole] == sorted(int(key.split("/")[1]) for key in whole)
+    complete = [key for key, _ in open_table(tmp_path / "layout1", limit=20, seed=seed)]
+    assert {key for key, _ in parts[0]} < set(complete), "a larger part holds the smaller"
+    assert [int(key.split("/")[1]) for key in complete] == sorted(int(key.split("/")[1]) for key in complete)
     other = [key for key, _ in open_table(tmp_path / "layout1", limit=9, seed=seed + 1)]
     assert other != [key for key, _ in parts[0]]
 
@@ -170,12 +170,12 @@ def test_a_limit_never_touches_later_files(layout):
 def test_a_row_without_sound_is_a_row(tmp_path):
     cells = [{"bytes": encoded(0), "path": "a"}, None, {"bytes": None, "path": None}, {"bytes": b"x", "path": "a"}]
     path = write_parquet(tmp_path / "test.parquet", [{"audio": cell, "n": at} for at, cell in enumerate(cells)])
-    found = dict(open_table(path))
-    assert list(found) == ["test/0", "test/1", "test/2", "test/3"]
-    assert found["test/1"] == {"audio": None, "n": 1}
+    by_name = dict(open_table(path))
+    assert list(by_name) == ["test/0", "test/1", "test/2", "test/3"]
+    assert by_name["test/1"] == {"audio": None, "n": 1}
     for key, says in (("test/2", "is null: the row has no audio"), ("test/3", "not a sound file")):
         with pytest.raises(AudioError, match=says):
-            found[key]["audio"].read()
+            by_name[key]["audio"].read()
 
 
 def test_lists_of_sounds_arrays_and_other_media(tmp_path):
@@ -193,10 +193,10 @@ def test_lists_of_sounds_arrays_and_other_media(tmp_path):
     }  # fmt: skip
     about = {"huggingface": json.dumps({"info": {"features": features}})}
     pq.write_table(pa.table(held).replace_schema_metadata(about), tmp_path / "t.parquet")
-    found = [row for _, row in open_table(tmp_path / "t.parquet")]
-    assert [[clip.read().num_samples for clip in row["several"]] for row in found] == [[], [800 + 1], [800 + 2] * 2]
-    assert [row["audio"].read().sample_rate_hz for row in found] == [8000, 8001, 8002]
-    assert found[0]["picture"] == {"bytes": b"png", "path": "p.png"} and found[0]["embedding"] == [0.5, 1.0]
+    results = [row for _, row in open_table(tmp_path / "t.parquet")]
+    assert [[clip.read().num_samples for clip in row["several"]] for row in results] == [[], [800 + 1], [800 + 2] * 2]
+    assert [row["audio"].read().sample_rate_hz for row in results] == [8000, 8001, 8002]
+    assert results[0]["picture"] == {"bytes": b"png", "path": "p.png"} and results[0]["embedding"] == [0.5, 1.0]
 
 
 def test_text_that_names_sound_files(tmp_path):
@@ -210,13 +210,13 @@ def test_text_that_names_sound_files(tmp_path):
     write_parquet(tmp_path / "t.parquet", held)
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in held))
     for name in ("t.parquet", "t.jsonl"):
-        found = [row for _, row in open_table(tmp_path / name)]
-        assert [found[at][column].read().num_samples for at in range(2) for column in ("audio", "prompt")] == [
+        results = [row for _, row in open_table(tmp_path / name)]
+        assert [results[at][column].read().num_samples for at in range(2) for column in ("audio", "prompt")] == [
             800
         ] * 2 + [801] * 2
-        assert found[0]["file"] == "0.wav" and found[0]["text"] == "x.wav is a file"
+        assert results[0]["file"] == "0.wav" and results[0]["text"] == "x.wav is a file"
         with pytest.raises(AudioError, match=r"no file '.*wavs/2\.wav'"):
-            found[2]["audio"].read()
+            results[2]["audio"].read()
 
 
 def test_text_stays_text_and_what_is_declared_as_sound_is_sound(tmp_path):
@@ -226,13 +226,13 @@ def test_text_stays_text_and_what_is_declared_as_sound_is_sound(tmp_path):
     held = pa.table({"said": [None, "", "sounds/one"], "text": ["", None, "b"], "audio": ["", "no sound", "c.wav"]})
     about = {"huggingface": json.dumps({"info": {"features": features}})}
     pq.write_table(held.replace_schema_metadata(about), tmp_path / "t.parquet")
-    found = [row for _, row in open_table(tmp_path / "t.parquet")]
-    assert [(row["text"], row["audio"]) for row in found] == [("", ""), (None, "no sound"), ("b", "c.wav")]
-    assert [row["said"] for row in found[:2]] == [None, None] and found[2]["said"].read().num_samples == 801
+    results = [row for _, row in open_table(tmp_path / "t.parquet")]
+    assert [(row["text"], row["audio"]) for row in results] == [("", ""), (None, "no sound"), ("b", "c.wav")]
+    assert [row["said"] for row in results[:2]] == [None, None] and results[2]["said"].read().num_samples == 801
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv", "parquet"])
-def test_files_of_every_kind_say_the_same(tmp_path, kind):
+def test_files_of_every_kind_agree(tmp_path, kind):
     held = [{"question": f"why {at}?", "answer": f"b{at}"} for at in range(30)]
     path = tmp_path / f"test.{kind}"
     if kind == "parquet":
@@ -245,11 +245,11 @@ def test_files_of_every_kind_say_the_same(tmp_path, kind):
     table = open_table(path)
     assert table.columns == ("question", "answer")
     assert list(table) == [(f"test/{at}", row) for at, row in enumerate(held)]
-    part = list(open_table(path, limit=7, seed=3, columns=["answer"]))
-    assert len(part) == 7 and part == [(key, {"answer": f"b{key[5:]}"}) for key, _ in part]
+    item = list(open_table(path, limit=7, seed=3, columns=["answer"]))
+    assert len(item) == 7 and item == [(key, {"answer": f"b{key[5:]}"}) for key, _ in item]
     # The same keys hash to the same part, whatever the kind of file: this is that of a Parquet file.
     write_parquet(tmp_path / "ref" / "test.parquet", held)
-    assert [key for key, _ in part] == [
+    assert [key for key, _ in item] == [
         key for key, _ in open_table(tmp_path / "ref" / "test.parquet", limit=7, seed=3)
     ]
 
@@ -294,18 +294,18 @@ def test_folders_that_are_not_parquet(tmp_path, kind):
             f"---\nconfigs:\n- config_name: default\n  data_files:\n  - split: test\n    path: {name}\n---\n"
         )
     table = open_table(root, split="test")
-    found = dict(table)
+    by_name = dict(table)
     column = "wav" if kind == "csv" else "audio"
     assert set(table.columns) == {column, "text"}
-    assert {key: (row[column].read().num_samples, row["text"]) for key, row in found.items()} == {
+    assert {key: (row[column].read().num_samples, row["text"]) for key, row in by_name.items()} == {
         f"test/{at}": (800 + at, f"t{at}") for at in range(6)
     }
     assert [key for key, _ in open_table(root, split="test", limit=2)] == ["test/0", "test/1"]
-    part = {key: row["text"] for key, row in open_table(root, split="test", limit=3, seed=4)}
-    assert part == {key: found[key]["text"] for key in part} and len(part) == 3
+    item = {key: row["text"] for key, row in open_table(root, split="test", limit=3, seed=4)}
+    assert item == {key: by_name[key]["text"] for key in item} and len(item) == 3
 
 
-def test_sound_in_archives_is_decoded_when_asked_for(tmp_path):
+def test_sound_in_archives_is_decoded_when_requested(tmp_path):
     pytest.importorskip("datasets")
     import io
     import tarfile
@@ -319,11 +319,11 @@ def test_sound_in_archives_is_decoded_when_asked_for(tmp_path):
                 info = tarfile.TarInfo(name)
                 info.size = len(content)
                 archive.addfile(info, io.BytesIO(content))
-    found = [row for _, row in open_table(tmp_path, split="test")]
-    assert [row["json"]["text"] for row in found] == ["t0", "t1", "t2", "t3"]
-    assert [found[at]["flac"].read().num_samples for at in (0, 1, 3)] == [800, 801, 803]
+    results = [row for _, row in open_table(tmp_path, split="test")]
+    assert [row["json"]["text"] for row in results] == ["t0", "t1", "t2", "t3"]
+    assert [results[at]["flac"].read().num_samples for at in (0, 1, 3)] == [800, 801, 803]
     with pytest.raises(AudioError, match=r"002.*not a sound file|002.*cannot be decoded"):
-        found[2]["flac"].read()
+        results[2]["flac"].read()
 
 
 def test_a_loading_script_is_not_run(tmp_path):
@@ -379,9 +379,9 @@ def test_a_source_of_the_hub(layout, monkeypatch):
     both = open_source("hf:OWNER/NAME")
     assert [both.samples[at].id for at in (0, 25)] == ["test/u000", "train/u030"]
     assert both.samples[0].extra == {"n": 0, "split": "test"}
-    part = open_source("hf:OWNER/NAME:test", limit=6, seed=2)
-    assert {s.id for s in part} < {s.id for s in source} and len(part) == 6 and not part.complete
-    assert part.fingerprint != source.fingerprint
+    item = open_source("hf:OWNER/NAME:test", limit=6, seed=2)
+    assert {s.id for s in item} < {s.id for s in source} and len(item) == 6 and not item.complete
+    assert item.fingerprint != source.fingerprint
     assert (
         open_source(str(layout), limit=6, seed=2).fingerprint
         == open_source("hf:OWNER/NAME", limit=6, seed=2).fingerprint
@@ -439,18 +439,18 @@ def test_generated_sounds_in_a_table_are_matched_by_id(layout, tmp_path):
 
 
 def test_a_folder_of_a_repository_read_alone(tmp_path):
-    place = tmp_path / "OWNER" / "NAME"
-    for number, part in enumerate(("ASR-PART1-Test", "ASR-PART2-Test")):
-        write_parquet(place / part / "train-00000-of-00001.parquet", rows(3 * number, 3 * number + 3))
-    found = [
+    path = tmp_path / "OWNER" / "NAME"
+    for number, item in enumerate(("ASR-PART1-Test", "ASR-PART2-Test")):
+        write_parquet(path / item / "train-00000-of-00001.parquet", rows(3 * number, 3 * number + 3))
+    results = [
         row["id"] for _, row in open_table("hf:OWNER/NAME", mirror=tmp_path, data_dir="ASR-PART2-Test", split="train")
     ]
-    assert found == ["u003", "u004", "u005"]
-    assert [row["id"] for _, row in open_table(place, data_dir="ASR-PART1-Test")] == ["u000", "u001", "u002"]
+    assert results == ["u003", "u004", "u005"]
+    assert [row["id"] for _, row in open_table(path, data_dir="ASR-PART1-Test")] == ["u000", "u001", "u002"]
     with pytest.raises(UserError, match="ASR-PART3-Test"):
-        open_table(place, data_dir="ASR-PART3-Test")
+        open_table(path, data_dir="ASR-PART3-Test")
     with pytest.raises(UserError, match="is one file; it has no folder 'x'"):
-        open_table(place / "ASR-PART1-Test" / "train-00000-of-00001.parquet", data_dir="x")
+        open_table(path / "ASR-PART1-Test" / "train-00000-of-00001.parquet", data_dir="x")
 
 
 def test_a_readme_that_is_no_card_is_not_spoken_of(tmp_path):
@@ -458,5 +458,5 @@ def test_a_readme_that_is_no_card_is_not_spoken_of(tmp_path):
     pq.write_table(pa.table({"text": ["a", "b"]}), tmp_path / "data" / "test-00000-of-00001.parquet")
     (tmp_path / "README.md").write_text("What the benchmark measures.\n")
     code = f"from codec_bench.data.table import open_table; print(open_table({str(tmp_path)!r}).total)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (said.stdout.strip(), said.stderr) == ("2", "")
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (output.stdout.strip(), output.stderr) == ("2", "")

@@ -97,22 +97,22 @@ def test_samples_that_cannot_be_used_are_counted(tmp_path):
     members = [("a.json", b"{"), ("a.flac", clip), ("b.json", b"[1]"), ("b.flac", clip), ("c.txt", b"\xff"), ("d.txt", b"d"), ("e.flac", clip), ("a.wav", clip)]  # fmt: skip
     (tmp_path / "x.tar").write_bytes(packed(members))
     source = open_source(str(tmp_path / "x.tar"))
-    said = {id: reason for id, reason in source.problems.items()}
-    assert len(source) == 6 and sorted(said) == ["a", "a#2", "b", "c", "d"]
-    assert "'a' in x.tar has a .json that is not JSON" in said["a"] and "holds list; expected an object" in said["b"]
-    assert "not UTF-8" in said["c"] and "has no audio" in said["d"] and "has the id 'a'" in said["a#2"]
-
-
-@pytest.mark.parametrize(
-    "place", ["in the sound", "in the last header", "in the last member", "behind the last member"]
-)
-def test_a_tar_file_that_is_cut_is_refused(tmp_path, place):
-    whole = packed(members_of(0)[:2])
-    members = 512 * (-(-len(CLIPS[0].read_bytes()) // 512) + 3)  # the sound, the JSON, and a header before each
-    kept = {"in the sound": 700, "in the last header": members - 700, "in the last member": members - 100}.get(
-        place, members
+    message = {id: reason for id, reason in source.problems.items()}
+    assert len(source) == 6 and sorted(message) == ["a", "a#2", "b", "c", "d"]
+    assert (
+        "'a' in x.tar has a .json that is not JSON" in message["a"] and "holds list; expected an object" in message["b"]
     )
-    (tmp_path / "x.tar").write_bytes(whole[:kept])
+    assert "not UTF-8" in message["c"] and "has no audio" in message["d"] and "has the id 'a'" in message["a#2"]
+
+
+@pytest.mark.parametrize("path", ["in the sound", "in the last header", "in the last member", "behind the last member"])
+def test_a_tar_file_that_is_cut_is_refused(tmp_path, path):
+    complete = packed(members_of(0)[:2])
+    members = 512 * (-(-len(CLIPS[0].read_bytes()) // 512) + 3)  # the sound, the JSON, and a header before each
+    retained = {"in the sound": 700, "in the last header": members - 700, "in the last member": members - 100}.get(
+        path, members
+    )
+    (tmp_path / "x.tar").write_bytes(complete[:retained])
     with pytest.raises(UserError, match=r"the tar file '.*x.tar' is cut"):
         open_source(str(tmp_path / "x.tar"))
 
@@ -140,12 +140,12 @@ def test_a_member_is_read_by_its_place_and_never_by_its_name(tmp_path):
     clip, other = CLIPS[0].read_bytes(), CLIPS[1]
     (tmp_path / "data").mkdir()
     (tmp_path / "priv.flac").write_bytes(other.read_bytes())
-    whole = packed([("x/../ok.flac", clip), ("../../priv.flac", clip), (str(tmp_path / "priv.flac"), clip)])
-    (tmp_path / "data" / "x.tar").write_bytes(whole)
+    complete = packed([("x/../ok.flac", clip), ("../../priv.flac", clip), (str(tmp_path / "priv.flac"), clip)])
+    (tmp_path / "data" / "x.tar").write_bytes(complete)
     source = open_source(str(tmp_path / "data" / "x.tar"))
     assert np.array_equal(Audio.read(source.samples[0].audio).samples, Audio.read(CLIPS[0]).samples)
     assert len(source.problems) == 2
-    assert all("whose name leads out of the tar file" in said for said in source.problems.values())
+    assert all("whose name leads out of the tar file" in text for text in source.problems.values())
 
 
 def test_a_name_like_a_locator_is_a_name(tmp_path):
@@ -160,10 +160,10 @@ def test_a_size_that_no_file_has_is_one_sentence_at_once(tmp_path):
             info = tarfile.TarInfo("a.flac")
             info.size, info.pax_headers = 400, {"size": size}
             tar.addfile(info, io.BytesIO(bytes(400)))
-    begun = time.process_time()
-    with pytest.raises(UserError, match=r"the tar file '.*x\.tar' cannot be read") as told:
+    start = time.process_time()
+    with pytest.raises(UserError, match=r"the tar file '.*x\.tar' cannot be read") as caught:
         open_source(str(tmp_path / "x.tar"))
-    assert told.value.hint == "copy it again" and time.process_time() - begun < 3
+    assert caught.value.hint == "copy it again" and time.process_time() - start < 3
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])

@@ -34,8 +34,8 @@ def people():
     ["1 id1/a/1.wav id1/a/2.wav\n0 id2/b/1.wav id1/a/2.wav\n\n", "id1/a/1 id1/a/2 target\nid2/b/1 id1/a/2 nontarget"],
 )
 def test_both_forms_are_read_and_belong_to_the_test(listed, form):
-    found = {sample.id: sample.extra[TRIALS] for sample in with_trials(people(), listed(form))}
-    assert found == {"id1/a/1": [], "id1/a/2": [["id1/a/1", 1], ["id2/b/1", 0]], "id2/b/1": []}
+    by_name = {sample.id: sample.extra[TRIALS] for sample in with_trials(people(), listed(form))}
+    assert by_name == {"id1/a/1": [], "id1/a/2": [["id1/a/1", 1], ["id2/b/1", 0]], "id2/b/1": []}
 
 
 @pytest.mark.parametrize(
@@ -88,34 +88,34 @@ def test_the_rate_of_a_run_is_that_of_the_listed_trials(listed, tmp_path):
         same, enrolment, test = line.replace(".wav", "").split()
         a, b = pairs[numbers[enrolment]][0], pairs[numbers[test]][1]
         scores[int(same)].append(a @ b / np.sqrt((a @ a) * (b @ b)))
-    found = run.summary()["systems"][system]["metrics"]["asv_eer_listed[ge2e]"]
-    assert found["value"] == pytest.approx(equal_error_rate(np.array(scores[1]), np.array(scores[0])), abs=1e-6)
-    assert found["n"] == 8 and min(map(len, scores.values())) >= 3
+    result = run.summary()["systems"][system]["metrics"]["asv_eer_listed[ge2e]"]
+    assert result["value"] == pytest.approx(equal_error_rate(np.array(scores[1]), np.array(scores[0])), abs=1e-6)
+    assert result["n"] == 8 and min(map(len, scores.values())) >= 3
     again = codec_bench.evaluate(
         codec="amr-nb-4.75k", data=samples, metrics="asv_eer_listed[ge2e]", out=tmp_path / "b", page=False, check=False
     )
-    told = again.summary()["systems"][system]["metrics"]["asv_eer_listed[ge2e]"]
-    assert told["value"] is None and "no trials were listed (--trials)" in str(told)
+    details = again.summary()["systems"][system]["metrics"]["asv_eer_listed[ge2e]"]
+    assert details["value"] is None and "no trials were listed (--trials)" in str(details)
 
 
 def test_a_benchmark_names_its_trials(tmp_path, monkeypatch):
-    own = tmp_path / "speakers"
-    own.mkdir()
+    actual = tmp_path / "speakers"
+    actual.mkdir()
     rows = [f'{{"id": "{s.id}", "audio": "{s.audio}"}}' for s in list(open_source("embedded"))[:3]]
-    (own / "rows.jsonl").write_text("\n".join(rows))
+    (actual / "rows.jsonl").write_text("\n".join(rows))
     first, second, third = (s.id for s in list(open_source("embedded"))[:3])
-    (own / "list.txt").write_text(f"1 {first} {second}\n0 {third} {second}\n")
-    (own / "benchmark.yaml").write_text(
+    (actual / "list.txt").write_text(f"1 {first} {second}\n0 {third} {second}\n")
+    (actual / "benchmark.yaml").write_text(
         "version: 1\ntitle: T\nsummary: S\ncategory: Codec\nkind: codec\nwants: audio\nlanguage: null\nlicence: null\n"
         "data: {path: rows.jsonl, id: id, columns: {audio: audio}, trials: list.txt}\n"
         'metrics: ["asv_eer_listed[ge2e]"]\nprimary: asv_eer_listed[ge2e]\n'
     )
-    asked = {"benchmark": str(own), "codec": "g722"}
-    (beside,) = prepare_codecs(**asked)
-    held = {s.id: s.extra.get(TRIALS) for s in beside.source.samples}
+    requested = {"benchmark": str(actual), "codec": "g722"}
+    (extra,) = prepare_codecs(**requested)
+    held = {s.id: s.extra.get(TRIALS) for s in extra.source.samples}
     assert held == {first: [], second: [[first, 1], [third, 0]], third: []}
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "own.txt").write_text(f"0 {first} {second}\n")
     monkeypatch.chdir(tmp_path / "other")
-    (named,) = prepare_codecs(**asked, options={str(own): {"data.trials": "own.txt"}})
+    (named,) = prepare_codecs(**requested, options={str(actual): {"data.trials": "own.txt"}})
     assert [s.extra[TRIALS] for s in named.source.samples] == [[], [[first, 0]], []]

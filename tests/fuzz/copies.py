@@ -63,7 +63,7 @@ class StrayJournals(Target):
                 db.execute("UPDATE scores SET value = 99")
                 journals.append((folder / name / "run.sqlite-journal").read_bytes())
                 db.execute("ROLLBACK")
-        self.whole = {name: (folder / "whole" / name).read_bytes() for name in ("run.sqlite", "run.seal")}
+        self.complete = {name: (folder / "whole" / name).read_bytes() for name in ("run.sqlite", "run.seal")}
         self.rows = self._read(folder / "whole")
         assert len(self.rows) == 30 and all(len(one) > 512 for one in (*logs, *journals))
         self.seeds = [*(b"w" + log for log in logs), *(b"j" + journal for journal in journals), b"w", b"j"]
@@ -85,7 +85,7 @@ class StrayJournals(Target):
             shutil.rmtree(old, ignore_errors=True)
         folder.mkdir()
         sealed = rng.random() < 0.7
-        for name, content in self.whole.items():
+        for name, content in self.complete.items():
             if sealed or name == "run.sqlite":
                 (folder / name).write_bytes(content)
         log, stray = data[:1] != b"j", data[1:]
@@ -105,7 +105,7 @@ class StrayJournals(Target):
         except UserError:
             assert refused
         if refused:
-            assert (folder / "run.sqlite").read_bytes() == self.whole["run.sqlite"], "it was written"
+            assert (folder / "run.sqlite").read_bytes() == self.complete["run.sqlite"], "it was written"
             try:
                 rescue(folder, saved)
                 assert self._read(saved) == self.rows, "other numbers were saved"
@@ -152,21 +152,21 @@ class ExchangedContents(Target):
             b"weights",
             b"class Mine:\n    number = 1\n",
         ]
-        self.seeds = [bytes([n]) + whole for n, whole in enumerate(wholes)]
+        self.seeds = [bytes([n]) + complete for n, complete in enumerate(wholes)]
 
     @staticmethod
     def _samples(path: Path) -> list[Any]:
         from codec_bench.audio.clip import Clip, clip_digest
         from codec_bench.data import open_source
 
-        found = []
+        results = []
         for sample in open_source(str(path)):
             try:
                 sound = None if sample.audio is None else clip_digest(Clip(sample.audio))
             except UserError:
                 sound = "unreadable"
-            found.append((sample.id, sample.text, sample.extra.get("problem"), sound))
-        return found
+            results.append((sample.id, sample.text, sample.extra.get("problem"), sound))
+        return results
 
     @staticmethod
     def _unpacked(path: Path) -> dict[str, bytes]:
@@ -201,9 +201,9 @@ class ExchangedContents(Target):
         if kind == len(self.readers) - 1:  # what is changed at random would be run
             data = bytes([kind]) + f"class Mine:\n    number = {rng.randrange(100, 1000)}\n".encode()
         name, read = self.readers[kind]
-        whole = self.seeds[kind][1:]
+        complete = self.seeds[kind][1:]
         first = data[1:]
-        second = bytearray((whole * (1 + len(first) // len(whole)))[: len(first)])
+        second = bytearray((complete * (1 + len(first) // len(complete)))[: len(first)])
         if rng.random() < 0.5 and second and kind != len(self.readers) - 1:
             second[rng.randrange(len(second))] ^= 1 << rng.randrange(8)
         contents = [first, bytes(second)]

@@ -41,7 +41,7 @@ class Case:
 
     number: int
     fault: str | None = None
-    said: str = ""
+    text: str = ""
 
 
 def targets() -> dict[str, Any]:
@@ -60,8 +60,8 @@ def cases_of(name: str, first: int, count: int, seed: int, folder: Path) -> Iter
     for number in range(first, first + count):
         rng = random.Random(f"{name}:{seed}:{number}")
         data = target.changed(rng)
-        begun = time.process_time()
-        fault, said = None, ""
+        start = time.process_time()
+        fault, text = None, ""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -69,23 +69,23 @@ def cases_of(name: str, first: int, count: int, seed: int, folder: Path) -> Iter
         except target.allowed:
             pass
         except AssertionError:
-            fault, said = "wrong", traceback.format_exc()
+            fault, text = "wrong", traceback.format_exc()
         except Exception:
-            fault, said = "traceback", traceback.format_exc()
-        took, grown = time.process_time() - begun, _peak() - peak
+            fault, text = "traceback", traceback.format_exc()
+        took, grown = time.process_time() - start, _peak() - peak
         if fault is None and took > LIMIT_S:
-            fault, said = "slow", f"{took:.1f} s"
+            fault, text = "slow", f"{took:.1f} s"
         if fault is None and grown > MOST_BYTES:
-            fault, said = "memory", f"{grown / 2**30:.1f} GiB"
+            fault, text = "memory", f"{grown / 2**30:.1f} GiB"
             peak = _peak()
-        yield Case(number, fault, said)
+        yield Case(number, fault, text)
 
 
 def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def fuzz(name: str, first: int, count: int, seed: int, tell: Callable[[str], None]) -> Counter[str]:
+def fuzz(name: str, first: int, count: int, seed: int, notify: Callable[[str], None]) -> Counter[str]:
     """Runs cases of one target in processes of its own; gives how many there were of each kind of fault, and in all."""
     counts: Counter[str] = Counter()
     end = first + count
@@ -94,21 +94,21 @@ def fuzz(name: str, first: int, count: int, seed: int, tell: Callable[[str], Non
         command += ["--cases", str(end - first), "--seed", str(seed)]
         with tempfile.TemporaryFile("w+") as errors:
             child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
-            case, fault = _follow(child, name, seed, counts, tell, first)
+            case, fault = _follow(child, name, seed, counts, notify, first)
             errors.seek(0)
-            said = errors.read()[-2000:]
+            text = errors.read()[-2000:]
         first = case + 1
         if fault is not None:
             counts["cases"] += 1
             counts[fault] += 1
-            tell(f"{name} {fault}: {said}\n  repeat: {_repeat(name, case, seed)}")
+            notify(f"{name} {fault}: {text}\n  repeat: {_repeat(name, case, seed)}")
         elif first < end and counts["cases"] == 0:
-            raise SystemExit(f"{name} cannot be started:\n{said}")
+            raise SystemExit(f"{name} cannot be started:\n{text}")
     return counts
 
 
 def _follow(
-    child: subprocess.Popen[str], name: str, seed: int, counts: Counter[str], tell: Callable[[str], None], first: int
+    child: subprocess.Popen[str], name: str, seed: int, counts: Counter[str], notify: Callable[[str], None], first: int
 ) -> tuple[int, str | None]:
     """Reads what a process says of its cases.
 
@@ -117,26 +117,26 @@ def _follow(
     lines: queue.Queue[str] = queue.Queue()
     reader = threading.Thread(target=lambda: [lines.put(line) for line in (*child.stdout, "")], daemon=True)
     reader.start()
-    done, told, seen = first - 1, 0.0, 0.0  # seconds of CPU at the last line, and when it was last looked at
+    done, details, seen = first - 1, 0.0, 0.0  # seconds of CPU at the last line, and when it was last looked at
     while True:
         try:
             line = lines.get(timeout=STUCK_S if done >= first else START_S)
         except queue.Empty:
             before, seen = seen, _cpu_s(child.pid)
-            if before < seen < told + (STUCK_S if done >= first else START_S):
+            if before < seen < details + (STUCK_S if done >= first else START_S):
                 continue
             child.kill()
             child.wait()
             return done + 1, "hang"
         if not line:
             return (done, None) if child.wait() == 0 else (done + 1, "crash")
-        number, fault, said = json.loads(line)
-        told = seen = _cpu_s(child.pid)
+        number, fault, text = json.loads(line)
+        details = seen = _cpu_s(child.pid)
         done = number
         counts["cases"] += 1
         if fault is not None:
             counts[fault] += 1
-            tell(f"{name} {fault}: {said}\n  repeat: {_repeat(name, number, seed)}")
+            notify(f"{name} {fault}: {text}\n  repeat: {_repeat(name, number, seed)}")
 
 
 def _cpu_s(pid: int) -> float:
@@ -160,20 +160,20 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--child", choices=sorted(targets()), help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.child:
+    requested = parser.parse_args()
+    if requested.child:
         with tempfile.TemporaryDirectory() as folder:
-            for case in cases_of(asked.child, asked.first, asked.cases, asked.seed, Path(folder)):
-                print(json.dumps((case.number, case.fault, case.said)), flush=True)
+            for case in cases_of(requested.child, requested.first, requested.cases, requested.seed, Path(folder)):
+                print(json.dumps((case.number, case.fault, case.text)), flush=True)
         return 0
     bad = 0
-    for name in asked.target or sorted(targets()):
-        begun = time.monotonic()
-        counts = fuzz(name, asked.first, asked.cases, asked.seed, lambda text: print(text, file=sys.stderr))
+    for name in requested.target or sorted(targets()):
+        start = time.monotonic()
+        counts = fuzz(name, requested.first, requested.cases, requested.seed, lambda text: print(text, file=sys.stderr))
         faults = {kind: counts[kind] for kind in KINDS if counts[kind]}
         bad += sum(faults.values())
         shown = ", ".join(f"{count} {kind}" for kind, count in faults.items()) or "no fault"
-        print(f"{name}: {counts['cases']} cases, {shown} ({time.monotonic() - begun:.0f} s)", flush=True)
+        print(f"{name}: {counts['cases']} cases, {shown} ({time.monotonic() - start:.0f} s)", flush=True)
     return 1 if bad else 0
 
 

@@ -94,7 +94,7 @@ NOT_LOADED = re.compile(
     r"|could not be started: the model's process ended \(killed by signal 9\)"
 )
 """What a command says of which two workers were killed while they loaded the same thing, or the process of a model."""
-GIVEN_UP = re.compile(r"the (worker process died 2 times|model's process ended) \(killed by signal 9\)")
+ABANDONED = re.compile(r"the (worker process died 2 times|model's process ended) \(killed by signal 9\)")
 """What the reason says of a score whose item was given up, or whose question was with a model that was killed."""
 LIMIT_S = 600.0
 """How long one start may take before it counts as a hang."""
@@ -106,7 +106,7 @@ class Job:
 
     name: str
     arguments: Sequence[str]
-    place: Path
+    location: Path
     program: Sequence[str] = tuple(COMMAND)
     record: str = ""
     """Where below its folder the command writes the record that is compared."""
@@ -139,37 +139,37 @@ class Job:
     def start(self, out: Path, clock: str | None = None, further: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         """Starts the command; `clock` is what its clock is off by, such as `-2d`, and `further` are more arguments."""
         shifted = {"LD_PRELOAD": str(CLOCK), "FAKETIME": clock} if clock else {}
-        with (self.place / "errors").open("w") as errors:
+        with (self.location / "errors").open("w") as errors:
             return subprocess.Popen(
-                [*self.program, self.name, *self.arguments, *further, "--out", str(out), "--no-cache"], cwd=self.place,
+                [*self.program, self.name, *self.arguments, *further, "--out", str(out), "--no-cache"], cwd=self.location,
                 env={**os.environ, **shifted}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
             )  # fmt: skip
 
-    def said(self) -> str:
+    def text(self) -> str:
         """What the last start said on its standard error."""
-        return (self.place / "errors").read_text("utf-8", "replace")
+        return (self.location / "errors").read_text("utf-8", "replace")
 
 
-def eval_job(place: Path) -> Job:
+def eval_job(location: Path) -> Job:
     """Three codecs, with metrics in this process and in workers."""
     codecs = "unprocessed,opus-12k,g711-ulaw"
     return Job(
         "eval",
         ("--codec", codecs, "--data", "embedded", "--metrics", "stoi,pesq_wb,si_sdr,bitrate", "--workers", "2"),
-        place,
+        location,
     )
 
 
-def score_job(place: Path) -> Job:
+def score_job(location: Path) -> Job:
     """Two folders of made sound against the embedded speech."""
     for number, system in enumerate(("quiet", "loud")):
-        (place / system).mkdir()
+        (location / system).mkdir()
         for path in sorted(REGISTERED["embedded"].rglob("*.flac")):
             clip = Audio.read(path)
             rng = random.Random(f"{path.stem}{number}")
             samples = clip.samples * (0.3 + 0.2 * number) * rng.uniform(0.9, 1.0)
-            soundfile.write(place / system / f"{path.stem}.wav", samples.T, clip.sample_rate_hz, subtype="FLOAT")
-    asked = (
+            soundfile.write(location / system / f"{path.stem}.wav", samples.T, clip.sample_rate_hz, subtype="FLOAT")
+    requested = (
         "--generated",
         "quiet=quiet,loud=loud",
         "--data",
@@ -179,12 +179,12 @@ def score_job(place: Path) -> Job:
         "--workers",
         "2",
     )
-    return Job("score", asked, place)
+    return Job("score", requested, location)
 
 
-def questions(place: Path) -> None:
+def questions(location: Path) -> None:
     """The benchmark `./text`: 400 questions in text."""
-    folder = place / "text"
+    folder = location / "text"
     folder.mkdir()
     (folder / "benchmark.yaml").write_text(yaml.safe_dump(QUESTIONS))
     (folder / "README.md").write_text("# text\n")
@@ -192,21 +192,21 @@ def questions(place: Path) -> None:
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def run_job(place: Path) -> Job:
+def run_job(location: Path) -> Job:
     """Questions in text, answered by a model of one file: both the answers and the scores are killed."""
-    questions(place)
-    (place / "models.py").write_text(MODELS)
-    return Job("run", ("./text", "--model", "./models.py:Echo"), place)
+    questions(location)
+    (location / "models.py").write_text(MODELS)
+    return Job("run", ("./text", "--model", "./models.py:Echo"), location)
 
 
-def paid_job(place: Path) -> Job:
+def paid_job(location: Path) -> Job:
     """The same questions, answered by a service that charges."""
-    questions(place)
+    questions(location)
     service = Service()
-    asked = ("./text", "--model", "openai-chat")
+    requested = ("./text", "--model", "openai-chat")
     settings = {"base_url": service.url, "model": "m", "concurrency": SLOTS}
-    given = [word for name, value in settings.items() for word in ("--set", f"openai-chat.{name}={value}")]
-    return Job("run", (*asked, *given), place, service=service)
+    options = [word for name, value in settings.items() for word in ("--set", f"openai-chat.{name}={value}")]
+    return Job("run", (*requested, *options), location, service=service)
 
 
 class Conversing(Job):
@@ -214,13 +214,13 @@ class Conversing(Job):
 
     def rows(self, out: Path) -> dict[tuple, tuple]:
         """The rows of any run, and of each question the words of all its answers."""
-        found = Job.rows(self, out)
+        result = Job.rows(self, out)
         for database in out.glob("**/run.sqlite"):
             with closing(open_run(database.parent)) as run:
                 for one in exchanges(run):
-                    said = (*(turn.text for turn, _ in one.turns), one.answer.text)
-                    found["said", one.question.id] = (said, one.answer.status, one.answer.reason, one.question.prompt)
-        return found
+                    text = (*(turn.text for turn, _ in one.turns), one.answer.text)
+                    result["said", one.question.id] = (text, one.answer.status, one.answer.reason, one.question.prompt)
+        return result
 
 
 def summed(question: str, messages: list[dict[str, Any]]) -> str:
@@ -228,9 +228,9 @@ def summed(question: str, messages: list[dict[str, Any]]) -> str:
     return f"{zlib.crc32(json.dumps(messages).encode()) % 97} of {question}"
 
 
-def rounds_job(place: Path) -> Job:
+def rounds_job(location: Path) -> Job:
     """150 questions in one to four rounds, each a sound of its own, answered by a service that charges."""
-    folder = place / "rounds"
+    folder = location / "rounds"
     (folder / "sounds").mkdir(parents=True)
     (folder / "benchmark.yaml").write_text(yaml.safe_dump(ROUNDS))
     (folder / "README.md").write_text("# rounds\n")
@@ -243,8 +243,10 @@ def rounds_job(place: Path) -> Job:
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     service = Service(summed)
     settings = {"base_url": service.url, "model": "m", "concurrency": SLOTS}
-    given = [word for name, value in settings.items() for word in ("--set", f"openai-chat.{name}={value}")]
-    return Conversing("run", ("./rounds", "--model", "openai-chat", *given), place, service=service, title="rounds")
+    options = [word for name, value in settings.items() for word in ("--set", f"openai-chat.{name}={value}")]
+    return Conversing(
+        "run", ("./rounds", "--model", "openai-chat", *options), location, service=service, title="rounds"
+    )
 
 
 SHARDS = """
@@ -263,21 +265,21 @@ for step in [*steps, ["merge", f"{out}/parts", "--out", f"{out}/whole"]]:
 """
 
 
-def shards_job(place: Path) -> Job:
+def shards_job(location: Path) -> Job:
     """Three shards after each other, and their merging, in one process: what is compared is the merged record."""
-    steps = place / "steps.py"
+    steps = location / "steps.py"
     steps.write_text(SHARDS)
-    job = eval_job(place)
-    return Job("shards", job.arguments, place, program=(sys.executable, "-P", str(steps)), record="whole")
+    job = eval_job(location)
+    return Job("shards", job.arguments, location, program=(sys.executable, "-P", str(steps)), record="whole")
 
 
-def ray_job(place: Path) -> Job:
+def ray_job(location: Path) -> Job:
     """The codecs of `eval` on a Ray cluster of two nodes, an actor on each."""
     os.environ |= {f"RAY_{name}": str(limit) for name, limit in LIMITS.items()} | {"RAY_USAGE_STATS_ENABLED": "0"}
     os.environ.pop("RAY_ADDRESS", None)
-    job, cluster = eval_job(place), Raylets(2)
+    job, cluster = eval_job(location), Raylets(2)
     on_it = ("--executor", "ray", "--ray-address", cluster.address, "--cpus-per-actor", "1", "--shards", "6")
-    return Job("eval", (*job.arguments[:-2], *on_it), place, cluster=cluster)
+    return Job("eval", (*job.arguments[:-2], *on_it), location, cluster=cluster)
 
 
 JOBS = {
@@ -316,7 +318,7 @@ def contents_of(folder: Path, parts: Container[Path]) -> dict[Path, str]:
 
 def rows_of(out: Path, where: str = "**/run.sqlite") -> dict[tuple, tuple]:
     """Everything that the records below a folder say of the scores; an error if one is not whole."""
-    found: dict[tuple, tuple] = {}
+    results: dict[tuple, tuple] = {}
     for database in sorted(out.glob(where)):
         damaged = [check for check in verify_record(database.parent) if not check.is_intact]
         if damaged:
@@ -324,10 +326,10 @@ def rows_of(out: Path, where: str = "**/run.sqlite") -> dict[tuple, tuple]:
         with closing(open_run(database.parent)) as run:
             for score in run.scores():
                 key = (score.system, score.id, score.metric)
-                if key in found:
+                if key in results:
                     raise AssertionError(f"the row {key} is doubled")
-                found[key] = (score.value, score.status, score.reason, score.protocol)
-    return found
+                results[key] = (score.value, score.status, score.reason, score.protocol)
+    return results
 
 
 def workers_of(pid: int) -> list[int]:
@@ -340,12 +342,12 @@ def workers_of(pid: int) -> list[int]:
             )
         except OSError:
             continue
-    found, todo = [], [pid]
+    results, todo = [], [pid]
     while todo:
         children = below.get(todo.pop(), [])
-        found += children
+        results += children
         todo += children
-    return found
+    return results
 
 
 class Killing:
@@ -364,7 +366,7 @@ class Killing:
             clock = "-2d" if CLOCK and self.job.cluster is None and self.rng.random() < 0.15 else None
             process = self.job.start(out, clock)
             ended = self._kill(process, kills, out)
-            if ended is not None and not (ended == REFUSED and NOT_LOADED.search(self.job.said())):
+            if ended is not None and not (ended == REFUSED and NOT_LOADED.search(self.job.text())):
                 if not self._gave_up(ended, out):
                     self._check_end(ended)
                 break
@@ -398,8 +400,8 @@ class Killing:
         refused = not readable or bool(parts)
         code = self.job.start(copy).wait(LIMIT_S)
         allowed = {0} if not refused else {REFUSED, 0} if readable else {REFUSED}
-        if "Traceback" in self.job.said() or code not in allowed:
-            raise AssertionError(f"given a copy over a copy, the command ended with {code}:\n{self.job.said()[-2000:]}")
+        if "Traceback" in self.job.text() or code not in allowed:
+            raise AssertionError(f"given a copy over a copy, the command ended with {code}:\n{self.job.text()[-2000:]}")
         if code == REFUSED and contents_of(copy, parts) != before:
             raise AssertionError("a record that is refused was written")
         for database in copy.rglob("run.sqlite"):
@@ -435,14 +437,14 @@ class Killing:
             return False
         rows = self.job.rows(out) or rows_of(out)  # shards that ended so are not merged
         reasons = [str(reason) for _, status, reason, _ in rows.values() if status == "failed"]
-        other = [reason for reason in reasons if not GIVEN_UP.search(reason)]
+        other = [reason for reason in reasons if not ABANDONED.search(reason)]
         if other:
             raise AssertionError(f"{len(reasons)} scores failed, such as: {other[0]}")
         return bool(reasons)
 
     def _check_end(self, code: int) -> None:
-        if code not in self.job.ends or "Traceback" in self.job.said():
-            raise AssertionError(f"the command ended with {code}:\n{self.job.said()[-2000:]}")
+        if code not in self.job.ends or "Traceback" in self.job.text():
+            raise AssertionError(f"the command ended with {code}:\n{self.job.text()[-2000:]}")
 
     def _kill(self, process: subprocess.Popen[bytes], kills: int, out: Path) -> int | None:
         """Kills the process, or first something of what works for it. Returns the exit code where it ended before.
@@ -458,7 +460,7 @@ class Killing:
         if self.copy is None and self.rng.random() < 0.3 and process.poll() is None and out.exists():
             self.copy = out.with_name(f"{out.name}-copy")
             copied(out, self.copy)
-        while self.rng.random() < 0.4 and process.poll() is None and self._kill_beside(process):
+        while self.rng.random() < 0.4 and process.poll() is None and self._kill_other(process):
             time.sleep(self.rng.uniform(0, part_s))
         if process.poll() is not None:
             return process.returncode
@@ -468,23 +470,23 @@ class Killing:
             self.job.service.check(out, self.counts)
         return None
 
-    def _kill_beside(self, process: subprocess.Popen[bytes]) -> bool:
+    def _kill_other(self, process: subprocess.Popen[bytes]) -> bool:
         """Kills something of what works for the process; whether there was anything."""
         cluster = self.job.cluster
         if cluster is None:
-            what, found = "of workers", workers_of(process.pid)
+            kind, result = "of workers", workers_of(process.pid)
         else:
-            what = self.rng.choice(("of actors", "of actors' workers", "of raylets"))
-            found = cluster.actors()
-        if what == "of raylets":
+            kind = self.rng.choice(("of actors", "of actors' workers", "of raylets"))
+            result = cluster.actors()
+        if kind == "of raylets":
             cluster.kill_node(self.rng.choice(cluster.nodes))
             cluster.add()
         else:
-            if what == "of actors' workers":
-                found = [below for actor in found for below in workers_of(actor)]
-            end_all([self.rng.choice(found)] if found else [])
-        self.counts[what] += bool(found) or what == "of raylets"
-        return bool(found) or what == "of raylets"
+            if kind == "of actors' workers":
+                result = [below for actor in result for below in workers_of(actor)]
+            end_all([self.rng.choice(result)] if result else [])
+        self.counts[kind] += bool(result) or kind == "of raylets"
+        return bool(result) or kind == "of raylets"
 
     def removed(self, out: Path) -> None:
         """Removes the folder while the command writes into it.
@@ -496,8 +498,8 @@ class Killing:
         was = out.exists()
         shutil.rmtree(out, ignore_errors=True)
         code = process.wait(LIMIT_S)
-        if "Traceback" in self.job.said() or code not in (0, 2):
-            raise AssertionError(f"with its folder removed, the command ended with {code}:\n{self.job.said()[-2000:]}")
+        if "Traceback" in self.job.text() or code not in (0, 2):
+            raise AssertionError(f"with its folder removed, the command ended with {code}:\n{self.job.text()[-2000:]}")
         self.counts["folders removed"] += was
         shutil.rmtree(out, ignore_errors=True)
         self.finish(out)
@@ -510,8 +512,8 @@ class Killing:
             return
         try:
             code = self.job.start(disk / "out").wait(LIMIT_S)
-            if "Traceback" in self.job.said() or code not in (0, 2):
-                raise AssertionError(f"on a full disk, the command ended with {code}:\n{self.job.said()[-2000:]}")
+            if "Traceback" in self.job.text() or code not in (0, 2):
+                raise AssertionError(f"on a full disk, the command ended with {code}:\n{self.job.text()[-2000:]}")
             self.counts["full disks"] += code == 2
             subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=True)
             self.finish(disk / "out")
@@ -525,27 +527,29 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=300, help="in all, over the jobs in turn")
     parser.add_argument("--job", action="append", choices=sorted(JOBS), help="only this; may be given again")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         with ExitStack() as opened:
-            faults = _all([_made(name, Path(folder), opened) for name in _there(asked.job)], asked.kills, asked.seed)
+            faults = _all(
+                [_build(name, Path(folder), opened) for name in _there(requested.job)], requested.kills, requested.seed
+            )
     return 1 if faults else 0
 
 
-def _there(asked: Sequence[str] | None) -> list[str]:
+def _there(requests: Sequence[str] | None) -> list[str]:
     """The jobs that can be done here."""
-    names = list(asked or sorted(JOBS))
+    names = list(requests or sorted(JOBS))
     if "ray" in names and find_spec("ray") is None:
         print("ray: left out, since Ray is not installed (the extra ray)", flush=True)
         names.remove("ray")
     return names
 
 
-def _made(name: str, folder: Path, opened: ExitStack) -> Job:
+def _build(name: str, folder: Path, opened: ExitStack) -> Job:
     """A job in a folder of its own, which has run once without a kill."""
-    place = folder / name
-    place.mkdir()
-    job = JOBS[name](place)
+    target = folder / name
+    target.mkdir()
+    job = JOBS[name](target)
     job.title = name
     opened.callback(job.close)
     return calm(job)
@@ -554,16 +558,16 @@ def _made(name: str, folder: Path, opened: ExitStack) -> Job:
 def calm(job: Job) -> Job:
     """Runs the command without a kill, and notes what it ends with and how long it takes."""
     for _ in range(2):  # the first one may compile kernels
-        shutil.rmtree(job.place / "calm", ignore_errors=True)
-        begun = time.monotonic()
+        shutil.rmtree(job.location / "calm", ignore_errors=True)
+        start = time.monotonic()
         code = ended(job)
-        job.took_s = time.monotonic() - begun
+        job.took_s = time.monotonic() - start
         if code not in job.ends:
-            raise SystemExit(f"{job.title} does not run:\n{job.said()}")
-    job.expected = job.rows(job.place / "calm")
-    begun = time.monotonic()
+            raise SystemExit(f"{job.title} does not run:\n{job.text()}")
+    job.expected = job.rows(job.location / "calm")
+    start = time.monotonic()
     ended(job)
-    job.started_s = min(time.monotonic() - begun, job.took_s)
+    job.started_s = min(time.monotonic() - start, job.took_s)
     shown = (
         f"{len(job.expected)} rows in {job.took_s:.1f} s without a kill, of which {job.started_s:.1f} s are the start"
     )
@@ -573,7 +577,7 @@ def calm(job: Job) -> Job:
 
 def ended(job: Job) -> int:
     """The exit code of a start without a kill."""
-    process = job.start(job.place / "calm")
+    process = job.start(job.location / "calm")
     try:
         return process.wait(LIMIT_S)
     except subprocess.TimeoutExpired:
@@ -590,7 +594,7 @@ def _all(jobs: Sequence[Job], kills: int, seed: int) -> int:
     while counts["kills"] < kills:
         job = jobs[number % len(jobs)]
         rng = random.Random(f"{seed}:{number}")
-        killing, out = Killing(job, rng, counts), job.place / f"out{number}"
+        killing, out = Killing(job, rng, counts), job.location / f"out{number}"
         try:
             if number % 12 == 10:
                 killing.removed(out)
@@ -604,7 +608,7 @@ def _all(jobs: Sequence[Job], kills: int, seed: int) -> int:
         counts["series"] += 1
         shutil.rmtree(out, ignore_errors=True)
         number += 1
-        shown = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+        shown = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
         print(f"{job.title}: {shown}, {faults} faults", flush=True)
     return faults
 

@@ -37,44 +37,44 @@ def _set(data: bytearray, rng: random.Random, others: Sequence[bytes]) -> None:
 def _number(data: bytearray, rng: random.Random, others: Sequence[bytes]) -> None:
     size = rng.choice((2, 4, 8))
     if len(data) >= size:
-        place = rng.randrange(min(len(data) - size + 1, rng.choice((64, 512, len(data)))))
+        position = rng.randrange(min(len(data) - size + 1, rng.choice((64, 512, len(data)))))
         value = rng.choice(NUMBERS) % (1 << 8 * size)
-        data[place : place + size] = value.to_bytes(size, rng.choice(("little", "big")))
+        data[position : position + size] = value.to_bytes(size, rng.choice(("little", "big")))
 
 
 def _cut(data: bytearray, rng: random.Random, others: Sequence[bytes]) -> None:
-    place = rng.randrange(len(data) + 1)
-    end = len(data) if rng.random() < 0.6 else min(len(data), place + rng.randrange(1, 200))
-    del data[place:end]
+    position = rng.randrange(len(data) + 1)
+    end = len(data) if rng.random() < 0.6 else min(len(data), position + rng.randrange(1, 200))
+    del data[position:end]
 
 
 def _zero(data: bytearray, rng: random.Random, others: Sequence[bytes]) -> None:
-    place = rng.randrange(len(data) + 1)
-    end = min(len(data), place + rng.choice((1, 16, 512, 4096)))
-    data[place:end] = bytes(end - place)
+    position = rng.randrange(len(data) + 1)
+    end = min(len(data), position + rng.choice((1, 16, 512, 4096)))
+    data[position:end] = bytes(end - position)
 
 
 def _insert(data: bytearray, rng: random.Random, others: Sequence[bytes]) -> None:
-    place = rng.randrange(len(data) + 1)
-    data[place:place] = rng.choice(TOKENS) if rng.random() < 0.7 else rng.randbytes(rng.randrange(1, 64))
+    position = rng.randrange(len(data) + 1)
+    data[position:position] = rng.choice(TOKENS) if rng.random() < 0.7 else rng.randbytes(rng.randrange(1, 64))
 
 
 def _replace(data: bytearray, rng: random.Random, others: Sequence[bytes]) -> None:
-    place = rng.randrange(len(data) + 1)
+    position = rng.randrange(len(data) + 1)
     token = rng.choice(TOKENS)
-    data[place : place + rng.choice((0, 1, len(token)))] = token
+    data[position : position + rng.choice((0, 1, len(token)))] = token
 
 
 def _repeat(data: bytearray, rng: random.Random, others: Sequence[bytes]) -> None:
-    place = rng.randrange(len(data) + 1)
-    block = bytes(data[place : place + rng.choice((1, 8, 64, 1024))])
-    data[place:place] = block * rng.choice((1, 2, 50))
+    position = rng.randrange(len(data) + 1)
+    block = bytes(data[position : position + rng.choice((1, 8, 64, 1024))])
+    data[position:position] = block * rng.choice((1, 2, 50))
 
 
 def _splice(data: bytearray, rng: random.Random, others: Sequence[bytes]) -> None:
     other = rng.choice(others)
-    place, start = rng.randrange(len(data) + 1), rng.randrange(len(other) + 1)
-    data[place:] = other[start:]
+    position, start = rng.randrange(len(data) + 1), rng.randrange(len(other) + 1)
+    data[position:] = other[start:]
 
 
 _CHANGES: Sequence[Callable[[bytearray, random.Random, Sequence[bytes]], None]] = (

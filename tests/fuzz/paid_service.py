@@ -38,7 +38,7 @@ class Service:
         say: gives the answer to a question, from its words and all messages.
     """
 
-    def __init__(self, say: Callable[[str, list[dict[str, Any]]], str] = part_behind_bar) -> None:
+    def __init__(self, spell: Callable[[str, list[dict[str, Any]]], str] = part_behind_bar) -> None:
         self.sent: set[tuple[str, int]] = set()
         self.calls = 0
         service = self
@@ -53,16 +53,16 @@ class Service:
                 content = messages[-1]["content"]
                 question = content if isinstance(content, str) else content[-1]["text"]
                 time.sleep(0.04)
-                choice = {"message": {"content": say(question, messages)}, "finish_reason": "stop"}
+                choice = {"message": {"content": spell(question, messages)}, "finish_reason": "stop"}
                 usage = {"prompt_tokens": 9, "completion_tokens": 3}
                 data = json.dumps({"model": "m", "choices": [choice], "usage": usage}).encode()
                 service.sent.add((question, 1 + sum(message["role"] == "assistant" for message in messages)))
-                self._say(200, data)
+                self._spell(200, data)
 
             def do_GET(self) -> None:
-                self._say(404, b"{}")
+                self._spell(404, b"{}")
 
-            def _say(self, status: int, data: bytes) -> None:
+            def _spell(self, status: int, data: bytes) -> None:
                 try:
                     self.send_response(status)
                     self.send_header("Content-Length", str(len(data)))
@@ -88,10 +88,10 @@ class Service:
             with closing(sqlite3.connect(database)) as db:
                 if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
                     held |= {(question, n + 1) for question, rounds in db.execute(HELD) for n in range(rounds)}
-        lost = len(self.sent - held)
-        counts["paid answers lost in flight"] += lost
+        dropped = len(self.sent - held)
+        counts["paid answers lost in flight"] += dropped
         self.sent &= held  # what is lost is asked again
-        if lost > SLOTS:
+        if dropped > SLOTS:
             raise AssertionError(
-                f"{lost} answers that were sent are not in the record, and {SLOTS} were in flight at most"
+                f"{dropped} answers that were sent are not in the record, and {SLOTS} were in flight at most"
             )

@@ -59,7 +59,7 @@ class Raylets:
     def _children(self, nodes) -> dict[int, bytes]:
         """The processes that raylets of this test have started, with what they are called."""
         raylets = {info.process.pid for node in nodes for info in node.all_processes["raylet"]}
-        found = {}
+        by_name = {}
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
@@ -67,8 +67,8 @@ class Raylets:
             except OSError:  # it has ended
                 continue
             if parent in raylets:
-                found[int(folder.name)] = name
-        return found
+                by_name[int(folder.name)] = name
+        return by_name
 
     def close(self) -> None:
         children = self._children(self.cluster.list_all_nodes())

@@ -51,17 +51,17 @@ class Talks(Job):
             written.
     """
 
-    whole: dict[Path, dict[Path, int]]
+    complete: dict[Path, dict[Path, int]]
 
     def rows(self, out: Path) -> dict[tuple, tuple]:
         """The hash of the user's track of each session."""
-        found: dict[tuple, tuple] = {}
+        results: dict[tuple, tuple] = {}
         for folder in sorted((out / "sessions" / REALTIME).iterdir()):
             session = read_session(folder)
             if session is None or session.status == "failed":
                 raise AssertionError(f"the session '{folder.name}' is not whole: {session and session.reason}")
-            found[(folder.name,)] = (hashlib.sha256(session.user.tobytes()).hexdigest(), len(session.sent_s))
-        return found
+            results[(folder.name,)] = (hashlib.sha256(session.user.tobytes()).hexdigest(), len(session.sent_s))
+        return results
 
     def start(self, out: Path, clock: str | None = None) -> subprocess.Popen[bytes]:
         """As `Job.start`. A session that is whole must be the same when the command has ended: `check` compares."""
@@ -70,18 +70,18 @@ class Talks(Job):
 
     def check(self, out: Path) -> None:
         """Compares the sessions that were whole before with what is there, and notes those that are whole now."""
-        places = {place: whole_since(place) for place in out.glob(f"sessions/{REALTIME}/*")} if out.exists() else {}
-        for place, since in self.whole.get(out, {}).items():
-            if places.get(place) != since:
-                raise AssertionError(f"the session '{place.name}' was whole and was held again")
-        self.whole[out] = {place: since for place, since in places.items() if since is not None}
+        places = {folder: whole_since(folder) for folder in out.glob(f"sessions/{REALTIME}/*")} if out.exists() else {}
+        for folder, since in self.complete.get(out, {}).items():
+            if places.get(folder) != since:
+                raise AssertionError(f"the session '{folder.name}' was whole and was held again")
+        self.complete[out] = {folder: since for folder, since in places.items() if since is not None}
 
 
-def whole_since(place: Path) -> int | None:
+def whole_since(location: Path) -> int | None:
     """When a session that is whole was written, in nanoseconds; None if it is not whole."""
-    session = read_session(place)
-    whole = session is not None and session.status != "failed"
-    return (place / "session.json").stat().st_mtime_ns if whole else None
+    session = read_session(location)
+    complete = session is not None and session.status != "failed"
+    return (location / "session.json").stat().st_mtime_ns if complete else None
 
 
 def served() -> str:
@@ -89,32 +89,32 @@ def served() -> str:
     from tests.apps.conversation.server import Plan, serving
 
     logging.getLogger("websockets.server").setLevel(logging.CRITICAL)  # who asks is killed all the time
-    told: Queue[str] = Queue()
+    details: Queue[str] = Queue()
 
     async def main() -> None:
         async with serving({"": Plan(answer_after_s=0.05, answer_s=0.1)}) as url:
-            told.put(url)
+            details.put(url)
             await asyncio.Event().wait()
 
     Thread(target=lambda: asyncio.run(main()), daemon=True).start()
-    return told.get()
+    return details.get()
 
 
-def converse_job(place: Path, sessions: int) -> Job:
+def converse_job(location: Path, sessions: int) -> Job:
     """Short recordings as users, many at once."""
     rng = np.random.default_rng(0)
     talks = []
     for number in range(sessions):
         sound = np.concatenate([np.zeros(2400), rng.normal(0, 0.1, 4800), np.zeros(4800)])
-        soundfile.write(place / f"{number}.wav", sound, 24_000)
+        soundfile.write(location / f"{number}.wav", sound, 24_000)
         talks.append({"id": f"s{number:04d}", "recording": f"{number}.wav", "said": [{"begin_s": 0, "end_s": 0.5}]})
     script = {"version": 1, "title": "Short", "data": "", "conversations": talks}
-    (place / "script.yaml").write_text(yaml.safe_dump(script))
-    (place / "steps.py").write_text(TALKS)
+    (location / "script.yaml").write_text(yaml.safe_dump(script))
+    (location / "steps.py").write_text(TALKS)
     at = ("--set", f"{REALTIME}.base_url={served()}", "--set", f"{REALTIME}.key_env=null")
-    asked = ("--model", REALTIME, "--scripts", str(place / "script.yaml"), "--at-once", str(AT_ONCE), *at)
-    job = Talks("converse", asked, place, (sys.executable, "-P", str(place / "steps.py")), ends=(0, 3))
-    job.whole = {}
+    requested = ("--model", REALTIME, "--scripts", str(location / "script.yaml"), "--at-once", str(AT_ONCE), *at)
+    job = Talks("converse", requested, location, (sys.executable, "-P", str(location / "steps.py")), ends=(0, 3))
+    job.complete = {}
     return job
 
 
@@ -124,21 +124,24 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--sessions", type=int, default=200, help="of each series, which has up to 12 kills")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     counts: Counter[str] = Counter()
     faults = series = 0
     with tempfile.TemporaryDirectory() as folder:
-        job = calm(converse_job(Path(folder), asked.sessions))
-        while counts["kills"] < asked.kills:
-            rng = random.Random(f"{asked.seed}:{series}")
+        job = calm(converse_job(Path(folder), requested.sessions))
+        while counts["kills"] < requested.kills:
+            rng = random.Random(f"{requested.seed}:{series}")
             try:
-                most = min(12, asked.kills - counts["kills"])
+                most = min(12, requested.kills - counts["kills"])
                 counts["kills"] += Killing(job, rng, counts).series(Path(folder, f"out{series}"), most)
             except (AssertionError, subprocess.TimeoutExpired) as fault:
                 faults += 1
-                print(f"series {series} of seed {asked.seed}: {fault}", flush=True)
+                print(f"series {series} of seed {requested.seed}: {fault}", flush=True)
             series += 1
-            print(f"{series} series of {asked.sessions} sessions, {counts['kills']} kills, {faults} faults", flush=True)
+            print(
+                f"{series} series of {requested.sessions} sessions, {counts['kills']} kills, {faults} faults",
+                flush=True,
+            )
     return 1 if faults else 0
 
 

@@ -41,10 +41,10 @@ def tone(seconds: float = 0.08) -> np.ndarray:
     return (0.3 * np.sin(2 * np.pi * 300 * time) + 0.05 * rng.standard_normal(len(time))).astype(np.float32)
 
 
-def encoded(kind: str, **how: Any) -> bytes:
+def encoded(kind: str, **options: Any) -> bytes:
     """The tone as a file that libsndfile writes."""
     file = io.BytesIO()
-    soundfile.write(file, np.stack([tone(), -tone()], 1), RATE, format=kind, **how)
+    soundfile.write(file, np.stack([tone(), -tone()], 1), RATE, format=kind, **options)
     return file.getvalue()
 
 
@@ -183,7 +183,7 @@ class DeclaredSizes(Target):
         self.files = {kind: self._encoded(kind) for kind in self.FIELDS}
         mp3 = self.files["MP3"]
         self.files["bare MP3"] = mp3[mp3.index(b"\xff\xf3", max(mp3.find(b"Xing"), mp3.find(b"Info"))) :]
-        self.whole = {kind: decode_bytes(data, kind).samples for kind, data in self.files.items()}
+        self.complete = {kind: decode_bytes(data, kind).samples for kind, data in self.files.items()}
         self.ends = {kind: self._ends(kind, data) for kind, data in self.files.items()}
         self.kind, self.cut_bytes = "", 0
         self.field: tuple[bytes, int] | None = None
@@ -208,8 +208,8 @@ class DeclaredSizes(Target):
                     out.mux(stream.encode(frame))
                 out.mux(stream.encode(None))
             return path.read_bytes()
-        how = {"format": "OGG", "subtype": kind} if kind in self.PAGES else {"format": kind.split()[-1]}
-        soundfile.write(file, samples, RATE, **how)
+        settings = {"format": "OGG", "subtype": kind} if kind in self.PAGES else {"format": kind.split()[-1]}
+        soundfile.write(file, samples, RATE, **settings)
         return file.getvalue()
 
     def _ends(self, kind: str, data: bytes) -> dict[int, int | None]:
@@ -261,21 +261,23 @@ class DeclaredSizes(Target):
         lengths, must_read = self._allowed(data)
         case = (self.kind, self.field, self.cut_bytes, lengths)
         try:
-            found = decode_bytes(data, "fuzzed").samples
+            result = decode_bytes(data, "fuzzed").samples
         except UserError as error:
             assert "'fuzzed'" in str(error), error
             assert not must_read, (case, error)
             return
-        whole = self.whole[self.kind]
-        assert lengths is None or found.shape[1] in lengths, (case, found.shape, whole.shape)
+        complete = self.complete[self.kind]
+        assert lengths is None or result.shape[1] in lengths, (case, result.shape, complete.shape)
         if self.kind in (*self.PCM, "FLAC"):
-            assert np.array_equal(found, whole[:, : found.shape[1]]), case
+            assert np.array_equal(result, complete[:, : result.shape[1]]), case
         elif not self.cut_bytes:
-            assert found.shape[1] >= whole.shape[1] and np.abs(found[:, : whole.shape[1]] - whole).max() < 1e-3, case
+            assert (
+                result.shape[1] >= complete.shape[1] and np.abs(result[:, : complete.shape[1]] - complete).max() < 1e-3
+            ), case
 
     def _allowed(self, data: bytes) -> tuple[set[int] | None, bool]:
         """How many samples may come out of a file, None for any number, and whether any must."""
-        size, total = len(data), self.whole[self.kind].shape[1]
+        size, total = len(data), self.complete[self.kind].shape[1]
         if self.kind in self.PCM:
             begin = len(self.files[self.kind]) - 2 * total
             rest, declared = max(0, size - begin), 2 * total
@@ -418,13 +420,13 @@ class Ratings(Target):
         """Reads the ratings; every line is a rating or a problem, and no rating is outside of the scale."""
         from codec_bench.apps.agreement.ratings import read_ratings
 
-        found = read_ratings(self.written("ratings.csv", data), scale=(0, 5))
-        assert all(row.id and row.rater in found.raters for row in found.rows)
-        assert all(problem.count > 0 and problem.what for problem in found.problems.all())
-        values = [row.value for row in found.rows]
-        if found.kind == "rating":
+        result = read_ratings(self.written("ratings.csv", data), scale=(0, 5))
+        assert all(row.id and row.rater in result.raters for row in result.rows)
+        assert all(problem.count > 0 and problem.what for problem in result.problems.all())
+        values = [row.value for row in result.rows]
+        if result.kind == "rating":
             assert all(value is not None and 0 <= value <= 5 for value in values)
-        elif found.kind == "preference":
+        elif result.kind == "preference":
             assert set(values) <= {1.0, 0.0, -1.0}
 
 
@@ -456,14 +458,14 @@ class Configs(Target):
         from codec_bench.models import load_model
 
         parse_value(data[:300].decode("utf-8", "replace"))
-        made = self.folder / "mine"
-        made.mkdir(exist_ok=True)
-        path = made / "benchmark.yaml"
+        built = self.folder / "mine"
+        built.mkdir(exist_ok=True)
+        path = built / "benchmark.yaml"
         path.write_bytes(data)
         json.dumps(load_yaml(path), default=str)
         for read in (load_model, load_codec, validate_benchmark, load_benchmark):
             try:
-                read(str(made if read is load_benchmark else path))
+                read(str(built if read is load_benchmark else path))
             except UserError:
                 continue
 
@@ -534,11 +536,11 @@ class Records(Target):
         if rng.random() < 0.5:
             return
         rescue(folder, saved)
-        whole = {row[:3]: row for row in self.expected[0]}
-        asked = {held[0].number: held for held in self.expected[1]}
+        complete = {row[:3]: row for row in self.expected[0]}
+        requests = {held[0].number: held for held in self.expected[1]}
         rows, held, _ = self._read(saved)
-        assert all(row == whole[row[:3]] for row in rows if row.status != "not_scored"), "a wrong row was saved"
-        assert all(one[:2] == asked[one[0].number][:2] for one in held), "a wrong answer was saved"
+        assert all(row == complete[row[:3]] for row in rows if row.status != "not_scored"), "a wrong row was saved"
+        assert all(one[:2] == requests[one[0].number][:2] for one in held), "a wrong answer was saved"
 
 
 class Bitstreams(Target):
@@ -577,11 +579,11 @@ class Bitstreams(Target):
 
         codec, codes = self.codecs[data[0] % len(self.codecs) if data else 0]
         count = int.from_bytes(data[1:3], "little") % 64
-        place, packets = 3 + 2 * count, []
+        position, packets = 3 + 2 * count, []
         for n in range(count):
             size = int.from_bytes(data[3 + 2 * n : 5 + 2 * n], "little")
-            packets.append(data[place : place + size])
-            place += size
+            packets.append(data[position : position + size])
+            position += size
         (audio,) = codec.decode([replace(codes, packets=tuple(packets))])
         assert audio.num_samples == codes.num_samples and audio.sample_rate_hz == codes.sample_rate_hz
 
@@ -674,18 +676,18 @@ class Replies(Target):
 
         text = data.decode("utf-8", "replace")
         answer = rng.choice(("", "5", "Rating: 4", "a long answer that says nothing"))
-        found = [
+        results = [
             replies.read_rating(text, low=1, high=5, answer=answer),
             replies.read_pair(text, low=1, high=5, answer=answer),
             replies.read_yes_no(text, answer=answer),
             replies.read_preferred(text, answer=answer),
         ]
-        for verdict in found:
+        for verdict in results:
             assert all(0 <= value <= 5 for value in verdict.values.values()), verdict
             assert bool(verdict.values) != bool(verdict.reason), verdict
         for name in published.READERS:
-            said = [text] * 3 if name in published.SEVERAL_REPLIES else [text]
-            verdict = replies.read_official(name, said)
+            texts = [text] * 3 if name in published.SEVERAL_REPLIES else [text]
+            verdict = replies.read_official(name, texts)
             assert verdict.values or verdict.reason
 
 
@@ -720,9 +722,9 @@ class Answers(Target):
 
         text = data.decode("utf-8", "replace")
         for chain in self.chains.values():
-            found = chain(text, self.fields)
-            assert (isinstance(found, Unparsed) and found.reason) or (
-                isinstance(found, Parsed) and isinstance(found.text, str)
+            result = chain(text, self.fields)
+            assert (isinstance(result, Unparsed) and result.reason) or (
+                isinstance(result, Parsed) and isinstance(result.text, str)
             )
 
 
@@ -748,10 +750,10 @@ class Services(Target):
             "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 5},
         }  # fmt: skip
         error = {"error": {"message": "no", "code": 400, "details": [{"reason": "x"}]}}
-        own = {"result": {"text": "x", "audio": sound, "rate": RATE}}
-        events = "".join(f"data: {json.dumps(part)}\n\n" for part in (delta, delta)) + "data: [DONE]\n\n"
+        actual = {"result": {"text": "x", "audio": sound, "rate": RATE}}
+        events = "".join(f"data: {json.dumps(item)}\n\n" for item in (delta, delta)) + "data: [DONE]\n\n"
         self.seeds = [
-            *(json.dumps(body).encode() for body in (chat, google, error, own)),
+            *(json.dumps(body).encode() for body in (chat, google, error, actual)),
             events.encode(),
             encoded("WAV"),
         ]
@@ -765,7 +767,7 @@ class Services(Target):
         self.models = [
             load_model("openai-chat", base), load_model("openai-chat", {**base, "stream": True}),
             load_model("gemini-2.5-flash", {"base_url": "http://localhost:1"}),
-            _own(folder, {**base, **json_options}), _own(folder, {**base, **json_options, "reply": "pieces"}),
+            _custom(folder, {**base, **json_options}), _custom(folder, {**base, **json_options, "reply": "pieces"}),
         ]  # fmt: skip
 
     def run(self, data: bytes, rng: random.Random) -> None:
@@ -795,12 +797,12 @@ class Services(Target):
 
         model.client.send = send
 
-        async def asked() -> Any:
+        async def query() -> Any:
             request = Request("a", (Message("user", ("?",)),), {"text": "?"})
             async with aclosing(send_requests(model, [request])) as pairs:
                 return (await anext(pairs))[1]
 
-        answer = asyncio.run(asked())
+        answer = asyncio.run(query())
         assert answer.status in ("ok", "failed", "refused") and (answer.status == "ok") != bool(answer.reason)
         assert "the model raised" not in (answer.reason or ""), answer.reason
         assert answer.text is None or isinstance(answer.text, str)
@@ -809,7 +811,7 @@ class Services(Target):
             is_sound(answer.audio)
 
 
-def _own(folder: Path, options: dict[str, Any]) -> Any:
+def _custom(folder: Path, options: dict[str, Any]) -> Any:
     from codec_bench.models import load_model
 
     path = folder / f"endpoint{len(list(folder.glob('endpoint*')))}.yaml"
@@ -885,8 +887,8 @@ class Caches(Target):
             assert repr(features.unpack(data[1:])) == self.feature
         else:
             head, _, sound = data[1:].partition(b"\0")
-            found = responses._unpack_row(head.decode("utf-8", "replace"), sound)
-            assert found is None or repr(found) == self.answer
+            result = responses._unpack_row(head.decode("utf-8", "replace"), sound)
+            assert result is None or repr(result) == self.answer
 
 
 class Listening(Target):
@@ -918,7 +920,7 @@ class Listening(Target):
         }
         table = "session_test_id,rater,session_uuid,trial_id,rating_stimulus,rating_score,rating_time,rating_comment\n"
         table += "".join(f"abc,Bob,u,{row['trial']},{row['stimulus']},70,900,\n" for row in rows)
-        self.whole = {"given": rows, "rater": "Ann"}
+        self.complete = {"given": rows, "rater": "Ann"}
         self.seeds = [
             b"j" + json.dumps({**held, "crc32": checksum(held)}).encode(), b"c" + table.encode(),
             b"k" + (folder / "whole.json").read_bytes(),
@@ -941,9 +943,9 @@ class Listening(Target):
         assert files or problems
         for file in files:
             if kind == "json" and not file.edited:
-                given = [(one.trial, one.stimulus, one.value) for one in file.answers]
+                options = [(one.trial, one.stimulus, one.value) for one in file.answers]
                 assert (
-                    given == [(row["trial"], row["stimulus"], row["value"]) for row in self.whole["given"]]
+                    options == [(row["trial"], row["stimulus"], row["value"]) for row in self.complete["given"]]
                     and file.rater == "Ann"
                 )
         for row in rows:
@@ -970,22 +972,22 @@ class Sites(Target):
         site([folder / "run"], out=folder / "theirs")
         (self.key,) = SiteFolder(folder / "theirs").keys()
         self.files = sorted((folder / "theirs" / "data" / "runs" / self.key).glob("*.js"))
-        self.whole = [path.read_bytes() for path in self.files]
-        self.seeds = [bytes([n]) + held for n, held in enumerate(self.whole)]
+        self.complete = [path.read_bytes() for path in self.files]
+        self.seeds = [bytes([n]) + held for n, held in enumerate(self.complete)]
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Takes the site over with one file changed: what is not as it was written is refused."""
         from codec_bench.apps.site.folder import SiteFolder
         from codec_bench.apps.site.merge import take_over
 
-        place = data[0] % len(self.files) if data else 0
-        self.files[place].write_bytes(data[1:])
+        position = data[0] % len(self.files) if data else 0
+        self.files[position].write_bytes(data[1:])
         mine = SiteFolder(self.folder / "mine")
         try:
             take_over(mine, SiteFolder(self.folder / "theirs"))
-            assert data[1:] == self.whole[place]
+            assert data[1:] == self.complete[position]
         finally:
-            self.files[place].write_bytes(self.whole[place])
+            self.files[position].write_bytes(self.complete[position])
             shutil.rmtree(mine.path)
 
 

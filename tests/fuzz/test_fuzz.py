@@ -21,5 +21,5 @@ def test_no_reader_ends_in_a_traceback_or_takes_garbage_for_a_number(name, tmp_p
     monkeypatch.setattr(survey, "MOST_ENTRIES", ENTRIES)
     faults = [case for case in cases_of(name, 0, CASES, 0, tmp_path) if case.fault is not None]
     assert not faults, (
-        f"{len(faults)} of {CASES}, the first is case {faults[0].number} ({faults[0].fault}):\n{faults[0].said}"
+        f"{len(faults)} of {CASES}, the first is case {faults[0].number} ({faults[0].fault}):\n{faults[0].text}"
     )

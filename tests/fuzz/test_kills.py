@@ -11,19 +11,19 @@ from kills import Killing, calm, paid_job, rounds_job
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("made", [paid_job, rounds_job])
-def test_a_killed_run_asks_a_service_again_only_for_what_was_in_flight(tmp_path, made):
+@pytest.mark.parametrize("built", [paid_job, rounds_job])
+def test_a_killed_run_asks_a_service_again_only_for_what_was_in_flight(tmp_path, built):
     """The shorter tests stand in `test_question_loop.py` and `test_rounds.py`: there the record is read while the
     questions are asked.
     """
-    job, counts, done, kills = calm(made(tmp_path)), Counter(), 0, 50
+    job, counts, done, kills = calm(built(tmp_path)), Counter(), 0, 50
     while done < kills:
         killing = Killing(job, random.Random(done), counts)
         done += killing.series(tmp_path / f"out{done}", min(10, kills - done))
     assert done == kills
 
 
-def test_without_ray_its_job_is_left_out_and_that_is_said(monkeypatch, capsys):
+def test_without_ray_its_job_is_excluded_and_that_is_reported(monkeypatch, capsys):
     monkeypatch.setattr(kills, "find_spec", lambda name: None)
     assert kills._there(["ray", "eval"]) == ["eval"] and "ray" not in kills._there(None)
     assert "ray: left out, since Ray is not installed" in capsys.readouterr().out
@@ -31,7 +31,7 @@ def test_without_ray_its_job_is_left_out_and_that_is_said(monkeypatch, capsys):
     assert kills._there(["ray", "eval"]) == ["ray", "eval"]
 
 
-def test_an_item_that_was_given_up_is_told_from_other_failures(tmp_path, monkeypatch):
+def test_an_item_that_was_abandoned_differs_from_other_failures(tmp_path, monkeypatch):
     killing = Killing(kills.Job("eval", (), tmp_path), random.Random(0), Counter())
     reasons = ["the worker process died 2 times (killed by signal 9) while computing 'stoi'"]
     reasons.append("the model's process ended (killed by signal 9)")

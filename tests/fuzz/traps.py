@@ -35,16 +35,16 @@ DEEP = b"[" * 100_000
 class _Touch:
     """Whoever unpickles it makes a file."""
 
-    place: str
+    position: str
 
     def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
-        return os.system, (f"touch '{self.place}'",)
+        return os.system, (f"touch '{self.location}'",)
 
 
 def bomb(suffix: str = "x/data.pkl") -> bytes:
     """A zip archive of a few MB whose one member unpacks to 1.5 GiB of zeros."""
-    piece = zlib.compressobj(9, zlib.DEFLATED, -15)
-    block = piece.compress(bytes(1 << 26)) + piece.flush(zlib.Z_FULL_FLUSH)
+    segment = zlib.compressobj(9, zlib.DEFLATED, -15)
+    block = segment.compress(bytes(1 << 26)) + segment.flush(zlib.Z_FULL_FLUSH)
     packed = block * (BOMB_BYTES >> 26) + b"\x03\x00"
     name = suffix.encode()
     sizes = struct.pack("<LLL", 0, len(packed), BOMB_BYTES)
@@ -136,9 +136,11 @@ class Networks(Target):
                 weight.data_location = TensorProto.EXTERNAL
                 for key, value in (("location", external), ("offset", "0"), ("length", "36")):
                     weight.external_data.add(key=key, value=value)
-            taken, given = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3, 8, 8]) for name in "xy")
+            parameters, options = (
+                helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3, 8, 8]) for name in "xy"
+            )
             node = helper.make_node("Conv", ["x", "w"], ["y"])
-            graph = helper.make_graph([node], "g", [taken], [given], [weight])
+            graph = helper.make_graph([node], "g", [parameters], [options], [weight])
             graphs.append(
                 b"o" + helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
             )
@@ -256,7 +258,7 @@ class Journals(Target):
         writer.close()
         self.rows = set(map(repr, self._read(folder / "killed")))
         self.files = {name: (folder / "killed" / name).read_bytes() for name in ("run.sqlite", "run.sqlite-wal")}
-        self.whole = (folder / "whole" / "run.sqlite").read_bytes()
+        self.complete = (folder / "whole" / "run.sqlite").read_bytes()
         with closing(sqlite3.connect(folder / "whole" / "run.sqlite")) as db:
             db.execute("PRAGMA cache_size = 1")
             db.execute("BEGIN")
@@ -279,7 +281,7 @@ class Journals(Target):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         kind, held = data[:1], data[1:]
-        files = {"run.sqlite": self.whole, "run.sqlite-journal": held} if kind == b"j" else {
+        files = {"run.sqlite": self.complete, "run.sqlite-journal": held} if kind == b"j" else {
             **self.files, "run.sqlite" if kind == b"d" else "run.sqlite-wal": held
         }  # fmt: skip
         for name, content in files.items():
@@ -296,8 +298,8 @@ class ParquetParts(Target):
         import pyarrow.parquet as pq
 
         parts = []
-        for part in range(3):
-            names = [f"{part}{n}" for n in range(3)]
+        for item in range(3):
+            names = [f"{item}{n}" for n in range(3)]
             sounds = [{"bytes": encoded("WAV"), "path": f"{name}.wav"} for name in names]
             file = io.BytesIO()
             pq.write_table(pa.table({"id": names, "audio": sounds, "text": ["a b"] * 3}), file)
@@ -315,9 +317,9 @@ class ParquetParts(Target):
         folder = self.folder / "parts"
         folder.mkdir(exist_ok=True)
         changed = rng.randrange(3)
-        for n, part in enumerate(self.parts):
+        for n, item in enumerate(self.parts):
             path = folder / f"train-{n:05d}-of-00003.parquet"
-            path.write_bytes(data if n == changed else part)
+            path.write_bytes(data if n == changed else item)
             os.utime(path, ns=(0, rng.randrange(2**60)))
         source = open_source(str(folder))
         assert len({sample.id for sample in source}) == len(source)
@@ -330,7 +332,7 @@ class ParquetParts(Target):
                         assert audio.sample_rate_hz == RATE and np.abs(audio.samples - self.sound).max() < 1e-4
 
 
-class Beside(Target):
+class Extra(Target):
     """The JSON files that commands write beside records and into caches, and read again: as they were, made anew, or
     refused.
     """
@@ -386,12 +388,12 @@ class Beside(Target):
         )
         self.readers: list[tuple[Path, Callable[[], Any]]] = [
             (self.run_folder / "summary.json", self._overview), (self.run_folder / "run.json", self._results_stand),
-            (self.run_folder / "part.json", self._part), (self.run_folder / "run.seal", self._part), (index, self._samples),
+            (self.run_folder / "part.json", self._item), (self.run_folder / "run.seal", self._item), (index, self._samples),
             (self.out / "ray.json", self._ray), (self.out / "slurm" / "slurm.json", self._slurm),
             (folder / "profile.json", self._parameters), (folder / "decisions.jsonl", self._decisions),
         ]  # fmt: skip
-        self.whole = [path.read_bytes() for path, _ in self.readers]
-        self.seeds = [bytes([n]) + held for n, held in enumerate(self.whole)]
+        self.complete = [path.read_bytes() for path, _ in self.readers]
+        self.seeds = [bytes([n]) + held for n, held in enumerate(self.complete)]
         self.seeds += [bytes([n]) + DEEP for n in range(len(self.readers))]
 
     def _samples(self) -> list[str]:
@@ -421,7 +423,7 @@ class Beside(Target):
         with closing(Run(self.run_folder)) as run:
             results_stand(run, page=False)
 
-    def _part(self) -> None:
+    def _item(self) -> None:
         from codec_bench.store.parts import read_part
 
         assert read_part(self.run_folder).shard == "1/2"
@@ -450,18 +452,18 @@ class Beside(Target):
         """Puts the file into its place and runs what reads it."""
         import contextlib
 
-        place = data[0] % len(self.readers) if data else 0
-        path, read = self.readers[place]
+        position = data[0] % len(self.readers) if data else 0
+        path, read = self.readers[position]
         path.write_bytes(data[1:])
         try:
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
                 read()
         finally:
-            for (held, _), content in zip(self.readers, self.whole):
+            for (held, _), content in zip(self.readers, self.complete):
                 held.write_bytes(content)
 
 
 TRAPS: dict[str, type[Target]] = {
-    "beside": Beside, "bombs": Bombs, "journals": Journals, "networks": Networks, "parquet_parts": ParquetParts, "pickles": Pickles,
+    "beside": Extra, "bombs": Bombs, "journals": Journals, "networks": Networks, "parquet_parts": ParquetParts, "pickles": Pickles,
     "templates": Templates,
 }  # fmt: skip

@@ -11,23 +11,23 @@ from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Request, Response
 
 
-class Told(Model):
+class Recording(Model):
     """Answers with the result of a function of the request, and remembers the ids of the requests."""
 
     identity = property(lambda self: {})
 
-    def __init__(self, say: Callable[[Request], Any], concurrency: int = 1) -> None:
-        self.info, self.say, self.concurrency = ModelInfo("told"), say, concurrency
-        self.asked: list[str] = []
+    def __init__(self, reply: Callable[[Request], Any], concurrency: int = 1) -> None:
+        self.info, self.reply, self.concurrency = ModelInfo("told"), reply, concurrency
+        self.requests: list[str] = []
 
     async def ask(self, request: Request) -> Response:
         """What the function says: an answer, a text, or an exception to raise."""
-        self.asked.append(request.id)
+        self.requests.append(request.id)
         await asyncio.sleep(0)
-        said = self.say(request)
-        if isinstance(said, BaseException):
-            raise said
-        return said if isinstance(said, Response) else Response(text=said)
+        text = self.reply(request)
+        if isinstance(text, BaseException):
+            raise text
+        return text if isinstance(text, Response) else Response(text=text)
 
 
 class Logged(Model):
@@ -36,7 +36,7 @@ class Logged(Model):
     def __init__(self, log: str, stop_after: int = 0) -> None:
         self.log, self.left = log, stop_after or 10**9
 
-    def heard(self, request: Request) -> str:
+    def output(self, request: Request) -> str:
         """The text that it is asked.
 
         Raises:
@@ -45,10 +45,10 @@ class Logged(Model):
         if self.left == 0:
             raise UserError("the power is off")
         self.left -= 1
-        asked = str(request.messages[-1].content[-1])
+        requests = str(request.messages[-1].content[-1])
         with open(self.log, "a", encoding="utf-8") as file:
-            file.write(asked.replace("\n", " ") + "\n")
-        return asked
+            file.write(requests.replace("\n", " ") + "\n")
+        return requests
 
 
 def ask(model: Model, requests: Sequence[Request]) -> list[Response]:

@@ -33,14 +33,16 @@ def recorded(folder, values, *, higher=True, checks=None, speakers=None, kbps=No
     writer.begin({name: {} for name in values}, metrics, samples)
     for name, column in values.items():
         for n, value in enumerate(column):
-            lost = value is None
+            dropped = value is None
             many_flagged, flag = (flags or {}).get(name, (0, ""))
             detail = {"flag": flag} if n < many_flagged else {}
-            scores = {} if lost else {"m": Score.ok(float(value), "m/1", detail=detail)}
-            if kbps and name in kbps and not lost:
+            scores = {} if dropped else {"m": Score.ok(float(value), "m/1", detail=detail)}
+            if kbps and name in kbps and not dropped:
                 bits = 2000.0 * kbps[name]
                 scores["bitrate"] = Score.ok(bits / 2, "b/1", numerator=bits, denominator=2)
-            record = ItemRecord(name, samples[n].id, "failed" if lost else "ok", "gave up" if lost else None, scores)
+            record = ItemRecord(
+                name, samples[n].id, "failed" if dropped else "ok", "gave up" if dropped else None, scores
+            )
             writer.write([(n, record)])
     writer.set_meta(**meta, **more, **({"checks": checks} if checks else {}))
     writer.close()

@@ -67,21 +67,21 @@ def state_of(variables: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The same numbers by the names of transformers."""
     state = {}
     for name, values in variables.items():
-        side, *parts = name.split("/")
+        role, *parts = name.split("/")
         # Facts of the architecture; and the last product, whose weights are the embeddings.
         if not values.ndim or parts[-1] not in KINDS or parts[0] == "projection":
             continue
         kind = KINDS[parts.pop()]
         if not parts[0].startswith("layer_") or parts[0] == "layer_norm":
-            state[f"model.{side}.{OUTSIDE[parts[0]]}.{kind}"] = values
+            state[f"model.{role}.{OUTSIDE[parts[0]]}.{kind}"] = values
             continue
         layer = parts.pop(0).removeprefix("layer_")
         targets = INSIDE["/".join(parts)]
-        for target, piece in zip(targets, np.split(values, len(targets))):
+        for target, segment in zip(targets, np.split(values, len(targets))):
             if target.endswith("k_proj") and kind == "bias":
-                assert not piece.any(), name
+                assert not segment.any(), name
             else:
-                state[f"model.{side}.layers.{layer}.{target}.{kind}"] = np.ascontiguousarray(piece)
+                state[f"model.{role}.layers.{layer}.{target}.{kind}"] = np.ascontiguousarray(segment)
     return state
 
 
@@ -93,8 +93,8 @@ def write_transformers(converted: Path, folder: Path) -> Path:
     folder.mkdir(parents=True)
     save_file(state_of(variables), folder / "model.safetensors", {"format": "pt"})
     (folder / "config.json").write_text(json.dumps(_config(variables)))
-    told = json.loads((converted / "config.json").read_text("utf-8"))
-    generation = {"suppress_tokens": told["suppress_ids"], "begin_suppress_tokens": told["suppress_ids_begin"]}
+    details = json.loads((converted / "config.json").read_text("utf-8"))
+    generation = {"suppress_tokens": details["suppress_ids"], "begin_suppress_tokens": details["suppress_ids_begin"]}
     (folder / "generation_config.json").write_text(json.dumps(generation))
     for name in ("tokenizer.json", "preprocessor_config.json"):
         if (converted / name).is_file():
@@ -105,13 +105,13 @@ def write_transformers(converted: Path, folder: Path) -> Path:
 def _config(variables: dict[str, np.ndarray]) -> dict[str, Any]:
     words, width = variables["decoder/embeddings/weight"].shape
     layers = {
-        side: len({name.split("/")[1] for name in variables if name.startswith(f"{side}/layer_") and "norm" not in name.split("/")[1]})
-        for side in ("encoder", "decoder")
+        role: len({name.split("/")[1] for name in variables if name.startswith(f"{role}/layer_") and "norm" not in name.split("/")[1]})
+        for role in ("encoder", "decoder")
     }  # fmt: skip
     return {
         "model_type": "whisper", "architectures": ["WhisperForConditionalGeneration"], "vocab_size": words, "d_model": width,
         "num_mel_bins": variables["encoder/conv1/weight"].shape[1],
-        **{f"{side}_layers": layers[side] for side in layers},
-        **{f"{side}_attention_heads": int(variables[f"{side}/num_heads"]) for side in layers},
-        **{f"{side}_ffn_dim": variables[f"{side}/layer_0/ffn/linear_0/weight"].shape[0] for side in layers},
+        **{f"{role}_layers": layers[role] for role in layers},
+        **{f"{role}_attention_heads": int(variables[f"{role}/num_heads"]) for role in layers},
+        **{f"{role}_ffn_dim": variables[f"{role}/layer_0/ffn/linear_0/weight"].shape[0] for role in layers},
     }  # fmt: skip

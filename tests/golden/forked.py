@@ -243,10 +243,10 @@ def other_threads() -> set[str]:
     return {Path(task, "comm").read_text().strip() for task in tasks}
 
 
-def serve(asked: socket.socket) -> None:
+def serve(requested: socket.socket) -> None:
     """Forks workers and commands and says how they ended, until nobody is left to ask. Never returns."""
     while True:
-        message, files, _, _ = socket.recv_fds(asked, _LONGEST, 3)
+        message, files, _, _ = socket.recv_fds(requested, _LONGEST, 3)
         if not message:
             os._exit(0)
         question = json.loads(message)
@@ -256,13 +256,13 @@ def serve(asked: socket.socket) -> None:
         else:
             answer = os.fork()
             if answer == 0:
-                asked.close()
+                requested.close()
                 act(command if "command" in question else work, question, *files)
             with suppress(OSError):  # the worker did so itself: whoever asked may end its group from now on
                 os.setpgid(answer, answer)
         for file in files:
             os.close(file)
-        asked.send(json.dumps(answer).encode())
+        requested.send(json.dumps(answer).encode())
 
 
 def act(program: Callable[..., None], question: dict[str, Any], *files: int) -> None:

@@ -13,7 +13,7 @@ from codec_bench.types import Audio, Score
 
 
 def judged_run(
-    place,
+    location,
     name,
     verdicts,
     *,
@@ -30,7 +30,7 @@ def judged_run(
     """Writes the record of a benchmark's run.
 
     Args:
-        place: the run folder. name: of the benchmark.
+        location: the run folder. name: of the benchmark.
         verdicts: by judge, one rating for each answer; None where it gave none. A letter is the
             option that an aligning judge read, and an empty text means that it read none.
         model: its name. scale: of the judges. parsed: the options that were read of the answers; None where none could
@@ -49,18 +49,18 @@ def judged_run(
     count = len(next(iter(verdicts.values()), parsed))
     metrics = metrics or {"accuracy[exact]": {"protocol": "p", "kind": "answer", "range": [0, 1], "unit": ""}}
     fields = {"question": "?", **({"choices": list(choices)} if choices else {})}
-    asked = [
+    requests = [
         QuestionRecord(
             n, f"q{n}", fields, ("yes",), {"part": subset(n)} if subset else {}, prompt=f"<audio> Question {n}?",
-            audio=_sound(place, n) if n < sounds else None, speaker=speakers[n] if speakers else None,
+            audio=_sound(location, n) if n < sounds else None, speaker=speakers[n] if speakers else None,
         )
         for n in range(count)
     ]  # fmt: skip
-    with closing(AnswerWriter(place, {"asked": {}, "scored": {}})) as writer:
+    with closing(AnswerWriter(location, {"asked": {}, "scored": {}})) as writer:
         writer.begin({model: {}}, metrics, ())
         writer.set_meta(benchmark={"name": name, "primary": next(iter(metrics))})
-        said = [answer(n) if answer else f"answer {n}" for n in range(count)]
-        writer.write_answers([(question, AnswerRecord("ok", None, text)) for question, text in zip(asked, said)])
+        texts = [answer(n) if answer else f"answer {n}" for n in range(count)]
+        writer.write_answers([(question, AnswerRecord("ok", None, text)) for question, text in zip(requests, texts)])
         items, readings = [], {}
         for n in range(count):
             scores = {m: _score(verdicts[judge][n], metrics[m]["protocol"]) for m, judge in zip(metrics, verdicts)}
@@ -68,7 +68,7 @@ def judged_run(
             read = parsed[n] if parsed else "yes"
             readings[n] = Reading(None, read, None if read else "no option")
         writer.write_marked(items, readings)
-    return place
+    return location
 
 
 def _score(value, protocol):
@@ -81,9 +81,9 @@ def _score(value, protocol):
     return Score.ok(float(value), protocol, detail={"replies": [f"Rating: {value:g}"]})
 
 
-def _sound(place, number):
+def _sound(location, number):
     name = f"audio/questions/{number:07d}.flac"
-    (place / name).parent.mkdir(parents=True, exist_ok=True)
+    (location / name).parent.mkdir(parents=True, exist_ok=True)
     tone = 0.3 * np.sin(2 * np.pi * 220 * (number % 5 + 1) * np.arange(8000) / 16000)
-    write_flac(place / name, Audio(tone[None].astype(np.float32), 16000))
+    write_flac(location / name, Audio(tone[None].astype(np.float32), 16000))
     return name

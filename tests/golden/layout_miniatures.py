@@ -120,10 +120,10 @@ def nemo(folder: Path) -> Expected:
     for n, (text, audio) in enumerate(clips()):
         pad = np.zeros((1, 16000), np.float32)
         write(folder, f"wav/{n}.wav", Audio(np.concatenate([pad, audio.samples, pad], 1), 16000) if n == 1 else audio)
-        part = {"offset": 1.0} if n == 1 else {}
+        item = {"offset": 1.0} if n == 1 else {}
         lines.append(
             json.dumps(
-                {"audio_filepath": f"wav/{n}.wav", "duration": audio.duration_s, **part, "text": text, "lang": "en"}
+                {"audio_filepath": f"wav/{n}.wav", "duration": audio.duration_s, **item, "text": text, "lang": "en"}
             )
         )
     put(folder, "test_manifest.json", "\n".join(lines) + "\n")
@@ -171,9 +171,9 @@ def seed_tts(folder: Path) -> Expected:
     """The sound of each row is the prompt: the utterance before."""
     for n, (_, audio) in enumerate(clips()):
         write(folder, f"prompt-wavs/p{n}.wav", audio)
-    said = [text for text, _ in clips()]
-    put(folder, "meta.lst", "".join(f"item{n}|{said[n]}|prompt-wavs/p{n}.wav|{said[n - 1]}\n" for n in range(3)))
-    return {f"item{n}": (said[n - 1], None, None) for n in range(3)}
+    texts = [text for text, _ in clips()]
+    put(folder, "meta.lst", "".join(f"item{n}|{texts[n]}|prompt-wavs/p{n}.wav|{texts[n - 1]}\n" for n in range(3)))
+    return {f"item{n}": (texts[n - 1], None, None) for n in range(3)}
 
 
 def esd(folder: Path) -> Expected:
@@ -223,8 +223,8 @@ def save_splits_to_disk(folder: Path) -> Expected:
 
     from datasets import DatasetDict
 
-    made = _features(folder / "made")
-    DatasetDict({"train": made.select([0, 2]), "test": made.select([1])}).save_to_disk(folder / "saved")
+    built = _features(folder / "made")
+    DatasetDict({"train": built.select([0, 2]), "test": built.select([1])}).save_to_disk(folder / "saved")
     shutil.rmtree(folder / "made")
     return {f"clip{n}": (text, "aba"[n], None) for n, (text, _) in enumerate(clips())}
 

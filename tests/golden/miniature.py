@@ -172,12 +172,12 @@ def layouts_read_once() -> Iterator[None]:
 
     It takes longer to find them than all else takes, and they stay the same.
     """
-    found, reading = {}, table.read_layout
+    by_name, reading = {}, table.read_layout
 
-    def once(place: Any, *part: Any) -> Any:
-        if (place.root, *part) not in found:
-            found[place.root, *part] = reading(place, *part)
-        return found[place.root, *part]
+    def once(position: Any, *item: Any) -> Any:
+        if (position.root, *item) not in by_name:
+            by_name[position.root, *item] = reading(position, *item)
+        return by_name[position.root, *item]
 
     table.read_layout = once
     try:
@@ -244,11 +244,11 @@ def _all() -> dict[str, Benchmark]:
 @cache
 def _by_place() -> dict[tuple[str | None, ...], list[Benchmark]]:
     """The benchmarks by the repository, configuration and folder of their rows."""
-    found: dict[tuple[str | None, ...], list[Benchmark]] = {}
+    results: dict[tuple[str | None, ...], list[Benchmark]] = {}
     for benchmark in _all().values():
         data = benchmark.data
-        found.setdefault((data.repository, data.config, data.data_dir), []).append(benchmark)
-    return found
+        results.setdefault((data.repository, data.config, data.data_dir), []).append(benchmark)
+    return results
 
 
 def _sharing(data: Any, split: str | None) -> list[Benchmark]:
@@ -271,7 +271,7 @@ def _table(benchmarks: list[Benchmark]) -> pa.Table:
             if data.join is not None and column in data.join.columns:
                 continue  # it lies in another table
             if isinstance(column, list):
-                columns |= {part: _several(our, at, benchmark) for at, part in enumerate(column) if part not in columns}
+                columns |= {item: _several(our, at, benchmark) for at, item in enumerate(column) if item not in columns}
             elif column == "split":
                 continue  # the reader's own, not the data's
             elif column not in columns or our == "reference":
@@ -281,16 +281,16 @@ def _table(benchmarks: list[Benchmark]) -> pa.Table:
         if data.id is not None:
             columns[data.id] = [f"row-{index}" for index in range(ROWS)]
         if data.expand is not None:
-            for part in data.expand.columns.values():
-                columns[part] = [f"{part}: calm and slow, number {index}" for index in range(ROWS)]
+            for item in data.expand.columns.values():
+                columns[item] = [f"{item}: calm and slow, number {index}" for index in range(ROWS)]
     for name in [name for name in columns if "." in name]:
         outer, _, inner = name.partition(".")
         held = columns.setdefault(outer, [{} for _ in range(ROWS)])
         columns[outer] = [{**cell, inner: value} for cell, value in zip(held, columns.pop(name))]
-    told = [one.data.where for one in benchmarks if one.data.where is not None]
+    details = [one.data.where for one in benchmarks if one.data.where is not None]
     first = dict(columns)
     # A benchmark of chosen rows has rows of its own behind those of the others.
-    for at, where in enumerate(where for n, where in enumerate(told) if where not in told[:n]):
+    for at, where in enumerate(where for n, where in enumerate(details) if where not in details[:n]):
         for name, values in first.items():
             columns[name] = columns[name] + ([where[name]] * len(values) if name in where else _again(values, at))
     return pa.table({name: pa.array(values) for name, values in columns.items()})
@@ -329,10 +329,10 @@ SPEAKERS = {
 
 def _speaker(index: int, repository: str | None) -> str:
     """Three speakers, of whom the third is not named."""
-    place = index % 3
-    if place == 2:
+    position = index % 3
+    if position == 2:
         return "None"
-    return SPEAKERS.get(repository or "", "{0}").format(1080 + place)
+    return SPEAKERS.get(repository or "", "{0}").format(1080 + position)
 
 
 def _several(our: str, at: int, benchmark: Benchmark) -> list[Any]:
@@ -451,7 +451,7 @@ def _write_card(root: Path) -> None:
 
 def _write_minimax(root: Path, file: str, language: str) -> None:
     (root / "text").mkdir(parents=True, exist_ok=True)
-    said = root / "speaker" / "prompt_text.txt"
+    text = root / "speaker" / "prompt_text.txt"
     lines = []
     for at, who in enumerate(("female", "male")):
         folder = root / "speaker" / file / f"{file}_{who}"
@@ -459,7 +459,7 @@ def _write_minimax(root: Path, file: str, language: str) -> None:
         mp3 = folder / f"voice_{file}_{who}.mp3"
         soundfile.write(mp3, tone(at, 0.5), RATE_HZ, format="MP3")
         lines.append(f"{mp3.name}|{_sentence(language, at)}")
-    said.write_text("".join(f"{line}\n" for line in [*_known(said), *lines]), encoding="utf-8")
+    text.write_text("".join(f"{line}\n" for line in [*_known(text), *lines]), encoding="utf-8")
     # The last line is of a speaker without a recording.
     speakers = [f"{file}_{who}" for who in ("female", "male", "female", "male", "nobody")]
     sentences = [f"{speaker}|{_sentence(language, at)}" for at, speaker in enumerate(speakers)]
@@ -507,16 +507,16 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
             elif (
                 int(str(column).split(".")[1]) <= 2 * (index % 3) + 1
             ):  # conversations of one, two and three turns before the question
-                said = {"from": our.rpartition("_")[0], "value": f"{our} {index}"}
-                row.setdefault(str(column).split(".")[0], []).append(said)
+                texts = {"from": our.rpartition("_")[0], "value": f"{our} {index}"}
+                row.setdefault(str(column).split(".")[0], []).append(texts)
         rows.append(row)
         if index != NO_SOUND and "audio" in data.columns:
             at = f"row-{index}" if named else f"part/{index}"
             (root / (data.sounds or "") / f"{at}.wav").write_bytes(_wav(index))
     file = root / str(data.config)
     file.parent.mkdir(parents=True, exist_ok=True)
-    whole = json.dumps({row.pop("id"): row for row in rows} if named else rows)
-    text = whole if file.suffix == ".json" else "".join(f"{json.dumps(row)}\n" for row in rows)
+    complete = json.dumps({row.pop("id"): row for row in rows} if named else rows)
+    text = complete if file.suffix == ".json" else "".join(f"{json.dumps(row)}\n" for row in rows)
     file.write_text(text, encoding="utf-8")
 
 
@@ -543,7 +543,7 @@ def _write_roles(root: Path, benchmark: Benchmark) -> None:
     """Two files of conversations for each set, each named as a character, and a folder of sounds for each of them."""
     for kind in ("single_turn", "multi_turn"):
         for name, rows in (("Hamlet", range(3)), ("Lin Daiyu", range(3, ROWS))):
-            told: list[dict[str, Any]] = []
+            messages: list[dict[str, Any]] = []
             for index in rows:
                 at = [f"test_data/{kind.replace('turn', 'turn_speech')}/{name}/{index}_{turn}" for turn in range(4)]
                 dialogue = [
@@ -551,7 +551,9 @@ def _write_roles(root: Path, benchmark: Benchmark) -> None:
                      "user_speech_path": f"{one}_user.wav", "role_speech_path": f"{one}_role.wav"}
                     for turn, one in enumerate(at[: 1 if kind == "single_turn" else 2 + index % 3])
                 ]  # fmt: skip
-                told.append({"dialogue": dialogue, "context": "", "system_prompt": f"Play {name}.", "category": "Film"})
+                messages.append(
+                    {"dialogue": dialogue, "context": "", "system_prompt": f"Play {name}.", "category": "Film"}
+                )
                 for turn, one in enumerate(dialogue if index != NO_SOUND else ()):
                     for key in ("user_speech_path", "role_speech_path"):
                         file = root / str(benchmark.data.sounds) / one[key]
@@ -559,7 +561,7 @@ def _write_roles(root: Path, benchmark: Benchmark) -> None:
                         file.write_bytes(_wav(index + turn))
             file = root / "benchmark" / "test_data" / kind / f"{name}.json"
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(told), encoding="utf-8")
+            file.write_text(json.dumps(messages), encoding="utf-8")
 
 
 def _write_transcribed(root: Path, benchmark: Benchmark) -> None:
@@ -603,8 +605,8 @@ def _write_tagged(root: Path, benchmark: Benchmark) -> None:
         names = [*(f"{'def'[index % 3]}/{index}.mp3" for index in range(ROWS)), "0/train.mp3"]
         lines = [["clip_id", *labels, "no piano", sound]]
         for index, name in enumerate(names):
-            told = (*tags[index % ROWS], "no piano")
-            lines.append([str(index), *("01"[label in told] for label in (*labels, "no piano")), name])
+            details = (*tags[index % ROWS], "no piano")
+            lines.append([str(index), *("01"[label in details] for label in (*labels, "no piano")), name])
     (root / listed).parent.mkdir(parents=True, exist_ok=True)
     (root / listed).write_text("".join("\t".join(line) + "\n" for line in lines), encoding="utf-8")
     for index, name in enumerate(names):
@@ -722,8 +724,8 @@ def _write_zerospeech(folder: Path, benchmark: Benchmark) -> None:
             name = f"pair{index}{correct}"
             if not (index == NO_SOUND and correct):
                 (folder / f"{name}.wav").write_bytes(_wav(index + correct))
-            told = [f"{text} {index}" for text in texts if text != "band"]
-            lines.append(",".join([str(index), name, _speaker(index, None), str(correct), *told]))
+            options = [f"{text} {index}" for text in texts if text != "band"]
+            lines.append(",".join([str(index), name, _speaker(index, None), str(correct), *options]))
     (folder / "gold.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -731,8 +733,8 @@ def _write_story_cloze(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for index in range(ROWS):
         sides = ("incorrect",) if index == NO_SOUND else ("correct", "incorrect")
-        for at, side in enumerate(sides):
-            (folder / f"{2 * index + at}_story{index}_{side}.wav").write_bytes(_wav(index + at))
+        for at, role in enumerate(sides):
+            (folder / f"{2 * index + at}_story{index}_{role}.wav").write_bytes(_wav(index + at))
 
 
 AIR_BENCH_CHAT = (
@@ -746,9 +748,9 @@ TWO_WAY = ("Speaker_Gender_Recognition", "Synthesized_Voice_Detection")
 
 def air_bench_sources() -> list[tuple[str, str]]:
     """The tasks and sources of AIR-Bench's foundation part; a task whose definition names no source gets one."""
-    wanted = [one.data.where for one in _all().values() if one.data.layout == "air-bench" and one.data.where]
-    named = {(where["task"], where["dataset"]) for where in wanted if "dataset" in where}
-    alone = {where["task"] for where in wanted} - {task for task, _ in named}
+    expected = [one.data.where for one in _all().values() if one.data.layout == "air-bench" and one.data.where]
+    named = {(where["task"], where["dataset"]) for where in expected if "dataset" in where}
+    alone = {where["task"] for where in expected} - {task for task, _ in named}
     return sorted(named | {(task, "one") for task in alone})
 
 

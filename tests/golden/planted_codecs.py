@@ -18,15 +18,15 @@ class Hiss:
         self.info = CodecInfo("hiss", (16_000, 24_000, 48_000), frame_rate_hz=FRAMES_PER_S, nominal_bitrate_bps=350.0)
 
     def encode(self, batch):
-        made = []
+        outputs = []
         for audio in batch:
             frame = audio.sample_rate_hz // FRAMES_PER_S
             power = np.square(np.pad(audio.samples[0], (0, -audio.num_samples % frame)).reshape(-1, frame)).mean(1)
             level = np.clip(np.round(10 * np.log10(power + 1e-12)) + 120, 0, 127).astype(int)
-            made.append(
+            outputs.append(
                 Codes((CodeStream(level[None], 128, float(FRAMES_PER_S)),), audio.num_samples, audio.sample_rate_hz)
             )
-        return made
+        return outputs
 
     def decode(self, codes):
         return [self._noise(one) for one in codes]

@@ -20,13 +20,13 @@ def event(kind: str, seed: int, seconds: float = 1.0) -> np.ndarray:
     rng = np.random.default_rng([EVENTS.index(kind), seed])
     time = np.arange(round(RATE_HZ * seconds)) / RATE_HZ
     noise, pitch = rng.normal(0, 1, time.size), rng.uniform(0.95, 1.05)
-    made = {
+    built = {
         "clock_tick": lambda: noise * (((time + rng.uniform(0, 0.2)) % 0.2) < 0.002),
         "rain": lambda: noise,
         "siren": lambda: np.sin(2 * np.pi * pitch * (900 * time - 40 * np.cos(2 * np.pi * 2 * time))),
         "crickets": lambda: np.sin(2 * np.pi * 5000 * pitch * time) * (np.sin(2 * np.pi * 75 * time) > 0),
     }[kind]()
-    return (rng.uniform(0.2, 0.8) * made / np.abs(made).max()).astype(np.float32)
+    return (rng.uniform(0.2, 0.8) * built / np.abs(built).max()).astype(np.float32)
 
 
 def voice(emotion: str, seed: int, seconds: float = 0.6) -> np.ndarray:
@@ -35,9 +35,9 @@ def voice(emotion: str, seed: int, seconds: float = 0.6) -> np.ndarray:
     rng = np.random.default_rng([kind, seed])
     time = np.arange(round(16_000 * seconds)) / 16_000
     pitch = 90 * 1.4**kind * rng.uniform(0.98, 1.02)
-    made = sum(np.sin(2 * np.pi * pitch * k * time + k) / k for k in range(1, 8))
-    made *= 1 + 0.5 * np.sin(2 * np.pi * (2 + kind) * time)
-    return (rng.uniform(0.3, 0.7) * made / np.abs(made).max()).astype(np.float32)
+    output = sum(np.sin(2 * np.pi * pitch * k * time + k) / k for k in range(1, 8))
+    output *= 1 + 0.5 * np.sin(2 * np.pi * (2 + kind) * time)
+    return (rng.uniform(0.3, 0.7) * output / np.abs(output).max()).astype(np.float32)
 
 
 def fitted(features: np.ndarray, kinds: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
@@ -46,9 +46,9 @@ def fitted(features: np.ndarray, kinds: np.ndarray) -> tuple[torch.Tensor, torch
     """
     middle, spread = features.mean(0), features.std(0) + 1e-6
     x = (features - middle) / spread
-    wanted = np.eye(kinds.max() + 1)[kinds]
-    weights = np.linalg.solve(x.T @ x + 3.0 * np.eye(x.shape[1]), x.T @ (wanted - wanted.mean(0))).T / spread
-    return torch.from_numpy(weights).float(), torch.from_numpy(wanted.mean(0) - weights @ middle).float()
+    expected = np.eye(kinds.max() + 1)[kinds]
+    weights = np.linalg.solve(x.T @ x + 3.0 * np.eye(x.shape[1]), x.T @ (expected - expected.mean(0))).T / spread
+    return torch.from_numpy(weights).float(), torch.from_numpy(expected.mean(0) - weights @ middle).float()
 
 
 def write_reading_clap(folder) -> None:
@@ -60,24 +60,24 @@ def write_reading_clap(folder) -> None:
     from codec_bench.metrics.event_accuracy import ESC_50, PROMPT
 
     words = dict.fromkeys(" ".join(PROMPT.format(label) for label in ESC_50).split())
-    kept = ["<s>", "<pad>", "</s>", "<unk>", *words]
-    tiny_speech.write_clap(folder, vocabulary=len(kept))
-    tokens = Tokenizer(models.WordLevel({word: n for n, word in enumerate(kept)}, unk_token="<unk>"))
+    retained = ["<s>", "<pad>", "</s>", "<unk>", *words]
+    tiny_speech.write_clap(folder, vocabulary=len(retained))
+    tokens = Tokenizer(models.WordLevel({word: n for n, word in enumerate(retained)}, unk_token="<unk>"))
     tokens.pre_tokenizer = pre_tokenizers.Whitespace()
     special = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
     transformers.PreTrainedTokenizerFast(tokenizer_object=tokens, model_max_length=9, **special).save_pretrained(folder)
 
 
-def _outermost(said: np.ndarray, place: int) -> np.ndarray:
+def _outermost(text: np.ndarray, position: int) -> np.ndarray:
     """The direction in which one of the points stands out most from the others, `(numbers,)`: the shortest vector
     between it and their hull.
     """
-    differences = said[place] - np.delete(said, place, 0)
-    found = differences.mean(0)
+    differences = text[position] - np.delete(text, position, 0)
+    result = differences.mean(0)
     for _ in range(3000):
-        step = differences[(differences @ found).argmin()] - found
-        found = found + np.clip(-(found @ step) / max(step @ step, 1e-30), 0, 1) * step
-    return found / np.linalg.norm(found)
+        step = differences[(differences @ result).argmin()] - result
+        result = result + np.clip(-(result @ step) / max(step @ step, 1e-30), 0, 1) * step
+    return result / np.linalg.norm(result)
 
 
 def teach_clap(folder, each: int = 4) -> None:
@@ -89,13 +89,13 @@ def teach_clap(folder, each: int = 4) -> None:
     from codec_bench.features.clap import Clap, TextEncoder
     from codec_bench.metrics.event_accuracy import ESC_50, PROMPT
 
-    said = np.stack(TextEncoder().embeddings([PROMPT.format(label) for label in ESC_50]))
-    feature, heard = Clap(weights=str(folder)), []
+    text = np.stack(TextEncoder().embeddings([PROMPT.format(label) for label in ESC_50]))
+    feature, output = Clap(weights=str(folder)), []
     feature.load()
-    feature._net.audio_projection.register_forward_hook(lambda _, inputs, out: heard.append(inputs[0].numpy()))
+    feature._net.audio_projection.register_forward_hook(lambda _, inputs, out: output.append(inputs[0].numpy()))
     feature.compute([event(kind, 1000 + n) for kind in EVENTS for n in range(each)])
-    weights, biases = fitted(np.concatenate(heard), np.repeat(np.arange(len(EVENTS)), each))
-    apart = np.stack([_outermost(said, ESC_50.index(kind.replace("_", " "))) for kind in EVENTS])
+    weights, biases = fitted(np.concatenate(output), np.repeat(np.arange(len(EVENTS)), each))
+    apart = np.stack([_outermost(text, ESC_50.index(kind.replace("_", " "))) for kind in EVENTS])
     net = transformers.ClapModel.from_pretrained(folder)
     with torch.no_grad():
         first, last = net.audio_projection.linear1, net.audio_projection.linear2
@@ -115,10 +115,10 @@ def teach_emotion2vec(path, each: int = 6) -> None:
 
     from codec_bench.features.emotion2vec import EMOTIONS as NAMES
 
-    found = SmallEmotion2vec(weights=str(path)).compute(
+    result = SmallEmotion2vec(weights=str(path)).compute(
         [voice(kind, 1000 + n) for kind in EMOTIONS for n in range(each)]
     )
-    weights, biases = fitted(np.stack([one["embedding"] for one in found]), np.repeat(np.arange(len(EMOTIONS)), each))
+    weights, biases = fitted(np.stack([one["embedding"] for one in result]), np.repeat(np.arange(len(EMOTIONS)), each))
     held = torch.load(path, weights_only=True)
     held["model"]["proj.weight"].zero_()
     held["model"]["proj.bias"].fill_(-5.0)

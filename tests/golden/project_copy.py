@@ -14,7 +14,7 @@ from pathlib import Path
 from forked import ONE_CORE
 
 ROOT = Path(__file__).resolve().parents[2]
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "runs", "*.egg-info", ".*_cache", ".cache")
+EXCLUDED = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "runs", "*.egg-info", ".*_cache", ".cache")
 
 SEVERAL = f"""{ONE_CORE}
 import contextlib, io, json, sys
@@ -47,11 +47,11 @@ def _copy(file: str, to: str) -> None:
 def copied(folder: Path) -> tuple[Path, dict[str, str]]:
     """Copies the project; returns the copy, and the environment in which its package is the one that is imported."""
     copy = folder / "project"
-    shutil.copytree(ROOT, copy, symlinks=True, ignore=LEFT_OUT, copy_function=_copy)
-    place = folder / "place"  # not the project's root: what lies there must not be importable by its bare name
-    place.mkdir()
-    (place / "codec_bench").symlink_to(copy / "codec_bench")
-    return copy, {**os.environ, "PYTHONPATH": str(place), "CODEC_BENCH_CACHE": str(folder / "cache")}
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=EXCLUDED, copy_function=_copy)
+    target = folder / "place"  # not the project's root: what lies there must not be importable by its bare name
+    target.mkdir()
+    (target / "codec_bench").symlink_to(copy / "codec_bench")
+    return copy, {**os.environ, "PYTHONPATH": str(target), "CODEC_BENCH_CACHE": str(folder / "cache")}
 
 
 def sums(folder: Path) -> dict[str, str]:

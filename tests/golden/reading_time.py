@@ -11,9 +11,9 @@ QUICK_S = 0.05
 """Processor time that shows that nothing grows with the square of `LENGTH`."""
 
 
-def fill(piece: str, length: int) -> str:
+def fill(segment: str, length: int) -> str:
     """A text of a length that repeats a piece."""
-    return (piece * (length // len(piece) + 1))[:length]
+    return (segment * (length // len(segment) + 1))[:length]
 
 
 def is_proportional(read: Callable[[int], object]) -> bool:
@@ -30,5 +30,5 @@ def is_proportional(read: Callable[[int], object]) -> bool:
     if measure(LENGTH) <= QUICK_S:
         return True
     lengths = (LENGTH, LENGTH // 10, LENGTH // 100)
-    whole, tenth, fixed = (min(measure(length) for _ in range(3)) for length in lengths)
-    return whole - fixed <= 30 * (tenth - fixed)
+    complete, tenth, fixed = (min(measure(length) for _ in range(3)) for length in lengths)
+    return complete - fixed <= 30 * (tenth - fixed)

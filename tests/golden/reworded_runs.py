@@ -13,7 +13,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
+CUSTOM_CODE = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
 REWORDED = """
 import codec_bench.messages as messages
 
@@ -61,11 +61,11 @@ def without_sentences(value):
     """JSON values without the sentence next to each code, and without times."""
     if isinstance(value, dict):
         coded = {name.removesuffix("_code") for name in value if name.endswith("_code")}
-        left_out = coded | {"timing", "record", "found"}
+        excluded = coded | {"timing", "record", "found"}
         return {
             name: without_sentences(one)
             for name, one in value.items()
-            if name not in left_out and not name.endswith("_s")
+            if name not in excluded and not name.endswith("_s")
         }
     return [without_sentences(one) for one in value] if isinstance(value, list) else value
 
@@ -80,7 +80,7 @@ def decided(folder):
 COMMANDS = {
     "export": ["export", "eval"],
     "verify": ["verify", "eval"],
-    "suspect": ["validate", "--codec", f"{OWN}:NotFinite"],
+    "suspect": ["validate", "--codec", f"{CUSTOM_CODE}:NotFinite"],
     "scored again": ["score", "--generated", "short=short", "--data", "reference", "--metrics", "stoi,si_sdr", "--out", "again"],
 }  # fmt: skip
 
@@ -110,11 +110,11 @@ def main(out):
     from codec_bench.report.table import comparison_notes, summary_notes
     from codec_bench.stats.summary import summarise
 
-    found, told, samples = {}, {}, list(open_source("embedded"))[:4]
+    outcomes, sentences, samples = {}, {}, list(open_source("embedded"))[:4]
     same = {"cache": False, "workers": 1, "page": False}
     runs = {
         "eval": evaluate(
-            codec=[f"{kind.lower()}={OWN}:{kind}" for kind in ("FallsSilent", "OutOfRange", "RaisesForLong")], data=samples,
+            codec=[f"{kind.lower()}={CUSTOM_CODE}:{kind}" for kind in ("FallsSilent", "OutOfRange", "RaisesForLong")], data=samples,
             metrics=["stoi", "si_sdr", "snr", "dnsmos", "f0_rmse", "bitrate", "pesq_wb"], out=out / "eval", **same,
         )
     }  # fmt: skip
@@ -144,30 +144,30 @@ def main(out):
     }  # fmt: skip
     (out / "mine" / "benchmark.yaml").write_text(yaml.safe_dump(definition))
     (out / "mine" / "README.md").write_text("# mine\n")
-    rows = [json.dumps({"id": id, "q": asked, "right": right}) for id, asked, right in QUESTIONS]
+    rows = [json.dumps({"id": id, "q": requests, "right": right}) for id, requests, right in QUESTIONS]
     (out / "mine" / "rows.jsonl").write_text("\n".join(rows))
     (out / "model.py").write_text(MODEL)
     done = run_benchmark(benchmark=str(out / "mine"), model=f"{out / 'model.py'}:Echo", out=out / "run", **same)
     (runs["run"],) = done.runs.values()
     for name, run in runs.items():
-        found[name] = decided(run.folder)
+        outcomes[name] = decided(run.folder)
         summary = summarise(run)
-        found[f"{name} marks"] = [[system, metric, is_best(e), is_alike(e)] for system, metric, e in summary.entries]
-        found[f"{name} failures"] = [
+        outcomes[f"{name} marks"] = [[system, metric, is_best(e), is_alike(e)] for system, metric, e in summary.entries]
+        outcomes[f"{name} failures"] = [
             [f.system, f.metric, f.status, f.reason.as_dict(), f.count, f.example] for f in summary.failures.reasons
         ]
-        told[name] = [*summary_notes(summary, None), *(str(f.reason) for f in summary.failures.reasons)]
+        sentences[name] = [*summary_notes(summary, None), *(str(f.reason) for f in summary.failures.reasons)]
     pairs = compare(runs=[runs["eval"]])
-    found["compare"] = [
+    outcomes["compare"] = [
         [c.metric, c.test.difference, c.test.p, c.pairs, c.wins, c.barred is None]
         for pair in pairs
         for c in pair.comparisons
     ]
-    told["compare"] = [note for pair in pairs for note in comparison_notes(pair.comparisons)]
+    sentences["compare"] = [note for pair in pairs for note in comparison_notes(pair.comparisons)]
     os.chdir(out)
-    found["exit codes"] = {name: exit_code(arguments) for name, arguments in COMMANDS.items()}
-    (out / "decided.json").write_text(json.dumps(found, indent=1, sort_keys=True))
-    (out / "sentences.json").write_text(json.dumps(told, indent=1))
+    outcomes["exit codes"] = {name: exit_code(arguments) for name, arguments in COMMANDS.items()}
+    (out / "decided.json").write_text(json.dumps(outcomes, indent=1, sort_keys=True))
+    (out / "sentences.json").write_text(json.dumps(sentences, indent=1))
 
 
 if __name__ == "__main__":

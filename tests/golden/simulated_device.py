@@ -199,7 +199,7 @@ class VirtualPool(Pool):
         self._room_gib = DEVICE_GIB - sum(cost.weights_gib for cost in self._costs.values())
         self._since = time.process_time()
         self._free: dict[int, float] = {}
-        self._made_ready: dict[int, float] = {}
+        self._prepared: dict[int, float] = {}
         self._ends: list[tuple[float, int, Worker, int, Done | Died]] = []
         self._count = self._started = 0
         self._killed = False
@@ -210,11 +210,11 @@ class VirtualPool(Pool):
     def _start(self, device: str) -> Worker:
         self._started += 1
         worker = Worker(device, SimpleNamespace(pid=self._started), None)  # type: ignore[arg-type]
-        self._free[id(worker)] = self._made_ready[id(worker)] = self.now
+        self._free[id(worker)] = self._prepared[id(worker)] = self.now
         self._loaded[id(worker)] = set()
         return worker
 
-    def _tell(self, message: tuple[Any, ...]) -> None:
+    def _broadcast(self, message: tuple[Any, ...]) -> None:
         pass
 
     def close(self) -> None:
@@ -260,8 +260,8 @@ class VirtualPool(Pool):
         takes_s = READY_S * padded_s
         if self._lanes == 1:
             return begin + takes_s
-        self._made_ready[id(worker)] = max(self.now, self._made_ready[id(worker)]) + takes_s
-        return max(begin, self._made_ready[id(worker)])
+        self._prepared[id(worker)] = max(self.now, self._prepared[id(worker)]) + takes_s
+        return max(begin, self._prepared[id(worker)])
 
     def _padded_s(self, batch: Batch) -> float:
         return self._costs[batch.key.rpartition(":")[2]].padded_s([work.length_s for work in batch.works])
@@ -278,8 +278,8 @@ class VirtualPool(Pool):
         lengths = [work.length_s for work in batch.works]
         self.shapes.setdefault(name, []).append((shape_of(lengths), sum(lengths)))
         # Where memory fails, another process takes it for a while.
-        taken = "memory" in self._faults and self._middle_s <= self.now < 1.2 * self._middle_s
-        room_gib = self._room_gib / 8 if taken else self._room_gib
+        is_scarce = "memory" in self._faults and self._middle_s <= self.now < 1.2 * self._middle_s
+        room_gib = self._room_gib / 8 if is_scarce else self._room_gib
         if padded_s * cost.gib > room_gib:
             return cost.call_s, "oom", None
         # The memory of a recogniser through CTranslate2 is not torch's, so the engine does not see it.
@@ -287,19 +287,19 @@ class VirtualPool(Pool):
         return cost.call_s + cost.each_s * padded_s, [{"value": 1.0}] * len(payload), memory
 
     def _read(self, work: ReadWork) -> tuple[float, ReadResult]:
-        used, heard, total_s = 0, {}, 0.0
+        used, output, total_s = 0, {}, 0.0
         files = {"": work.reference, **work.estimates} if work.reference is not None else dict(work.estimates)
-        for side, wanted in files.items():
-            assert wanted is not None
-            seconds = self._seconds[wanted.path]
+        for role, expected in files.items():
+            assert expected is not None
+            seconds = self._seconds[expected.path]
             region = Region(work.room.segment, work.room.offset + used, (round(16000 * seconds),))
             used += rounded(region.nbytes)
-            heard[side] = DecodedFile({16000: region}, None, RATE, round(RATE * seconds), 1, wanted.path, ())
+            output[role] = DecodedFile({16000: region}, None, RATE, round(RATE * seconds), 1, expected.path, ())
             total_s += seconds
         needs = used if used > work.room.nbytes else 0
-        reference = heard.pop("", None)
+        reference = output.pop("", None)
         # A file that needs more room than it has is not decoded, because its header says so.
-        return 0.0 if needs else total_s, ReadResult(reference, heard, used, needs)
+        return 0.0 if needs else total_s, ReadResult(reference, output, used, needs)
 
     def _tick(self) -> None:
         """Adds what the main process has computed since the last call."""
@@ -364,9 +364,9 @@ def simulate(run: Run) -> Outcome:
         engine.load_codecs()
         with closing(RunWriter(folder, {"simulated": True})) as writer:
             writer.begin({s.name: {} for s in engine.plan.systems}, metric_facts(engine.plan), samples)
-            engine.run(samples, writer, set(), lambda *told: None)
+            engine.run(samples, writer, set(), lambda *details: None)
             writer.set_meta(state="finished", config={}, data={"name": "simulated"})
-        with closing(store.Run(folder)) as found:
-            counts = found.counts()
+        with closing(store.Run(folder)) as result:
+            counts = result.counts()
     busy = pool.busy_s / (pool.now * run.devices)
     return Outcome(pool.now, busy, pool.main_s, counts["finished"], counts["failed_scores"], pool.shapes)

@@ -49,13 +49,13 @@ def speechmos_scores():
     model.onnx_sess, model.p808_onnx_sess = Remembering(model.onnx_sess), Remembering(model.p808_onnx_sess)
 
     def score(signal):
-        found = model(signal, RATE, False)
-        return {name: float(found[f"{name}_mos"]) for name in SCORES}
+        result = model(signal, RATE, False)
+        return {name: float(result[f"{name}_mos"]) for name in SCORES}
 
     return score
 
 
-def assert_scores(found, expected, tolerance=1e-4):
+def assert_scores(actual, expected, tolerance=1e-4):
     """That all scores agree."""
     for name in SCORES:
-        assert found[name] == pytest.approx(expected[name], abs=tolerance), name
+        assert actual[name] == pytest.approx(expected[name], abs=tolerance), name

@@ -43,7 +43,7 @@ def write_tokenizer(
     from transformers import PreTrainedTokenizerFast
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE({token: place for place, token in enumerate(alphabet)}, []))
+    tokenizer = Tokenizer(models.BPE({token: index for index, token in enumerate(alphabet)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([AddedToken(token, special=True) for token in special])
@@ -70,7 +70,7 @@ def enliven(net: Any, heads: Sequence[Any], end: int, *, seed: int, ends: float,
         for head in heads:
             width = head.weight.shape[1]
             end_row = ends * torch.randn(width, generator=generator) * width**-0.5
-            head.weight *= torch.tensor([place in written for place in range(len(head.weight))])[:, None]
+            head.weight *= torch.tensor([index in written for index in range(len(head.weight))])[:, None]
             head.weight[end] = end_row
 
 
@@ -142,8 +142,8 @@ def write_auto_att(folder: Path, *, words: Sequence[str] = ("Good", "Fair", "Bad
     write_qwen2_audio(folder, seed=seed, words=words)
     net = silently(lambda: Qwen2AudioForConditionalGeneration.from_pretrained(folder))
     with torch.no_grad():
-        said = net.lm_head.weight[len(net.lm_head.weight) - len(words) :]
-        said.copy_(0.2 * torch.randn(said.shape, generator=torch.Generator().manual_seed(seed)))
+        text = net.lm_head.weight[len(net.lm_head.weight) - len(words) :]
+        text.copy_(0.2 * torch.randn(text.shape, generator=torch.Generator().manual_seed(seed)))
     silently(lambda: net.save_pretrained(folder))
     return str(folder)
 
@@ -339,17 +339,17 @@ def voxtral_processor(folder: Path) -> Any:
             for turn in turns:
                 assert turn["role"] in ("user", "assistant")  # mistral-common refuses any other
                 tokens.append(self.convert_tokens_to_ids("[INST]"))
-                for part in turn["content"]:
-                    if part["type"] == "audio":
-                        samples, rate = soundfile.read(io.BytesIO(base64.b64decode(part["base64"])), dtype="float32")
+                for item in turn["content"]:
+                    if item["type"] == "audio":
+                        samples, rate = soundfile.read(io.BytesIO(base64.b64decode(item["base64"])), dtype="float32")
                         assert rate == 16_000
                         sounds.append(samples)
                         tokens += [24] * (375 * int(np.ceil(len(samples) / 480_000)))
                     else:
-                        tokens += self.encode(part["text"], add_special_tokens=False)
+                        tokens += self.encode(item["text"], add_special_tokens=False)
                 tokens.append(self.convert_tokens_to_ids("[/INST]"))
-            found = {"input_ids": [tokens], "attention_mask": [[1] * len(tokens)]}
-            return BatchEncoding({**found, "audio": sounds} if sounds else found)
+            by_name = {"input_ids": [tokens], "attention_mask": [[1] * len(tokens)]}
+            return BatchEncoding({**by_name, "audio": sounds} if sounds else by_name)
 
     return VoxtralProcessor(WhisperFeatureExtractor.from_pretrained(folder), Spoken.from_pretrained(folder))
 

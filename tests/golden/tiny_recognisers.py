@@ -22,7 +22,7 @@ def _tokens(folder, special):
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import ParakeetTokenizer
 
-    tokenizer = Tokenizer(models.WordLevel({piece: place for place, piece in enumerate(PIECES)}, unk_token="<unk>"))
+    tokenizer = Tokenizer(models.WordLevel({segment: index for index, segment in enumerate(PIECES)}, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     tokenizer.add_special_tokens([AddedToken(token, special=True) for token in special])
@@ -80,7 +80,7 @@ def write_parakeet(folder, kind, *, seed=3, **changes):
     return folder
 
 
-TOLD = (
+DETAILS = (
     "<|startofcontext|><|startoftranscript|>{{ messages[0]['content'][1]['source_language'] | string }}"
     "{{ messages[0]['content'][1]['target_language'] | string }}<|pnc|>"
 )
@@ -92,7 +92,7 @@ def write_canary(folder, *, seed=5, ends=1.3):
 
     folder.mkdir(parents=True, exist_ok=True)
     special = ["<pad>", "<|endoftext|>", "<|startofcontext|>", "<|startoftranscript|>", "<|pnc|>"]
-    ids = write_tokenizer(folder, special, end="<|endoftext|>", pad="<pad>", template=TOLD)
+    ids = write_tokenizer(folder, special, end="<|endoftext|>", pad="<pad>", template=DETAILS)
     ParakeetFeatureExtractor(feature_size=ENCODER["num_mel_bins"]).save_pretrained(folder)
     tokens = {
         "pad_token_id": ids["<pad>"],
@@ -282,25 +282,25 @@ def write_nemotron_asr_streaming(folder, *, seed=3):
         ParakeetTokenizer,
     )
 
-    def made(front, sizes):
+    def build(front, sizes):
         tokenizer = ParakeetTokenizer.from_pretrained(folder)
         processor = NemotronAsrStreamingProcessor(front, tokenizer, default_num_lookahead_tokens=3)
         return processor, NemotronAsrStreamingForRNNT(NemotronAsrStreamingConfig(**sizes))
 
-    return _write_nemotron(folder, [], made, seed=seed)
+    return _write_nemotron(folder, [], build, seed=seed)
 
 
 def write_nemotron3_5_asr(folder, *, seed=4):
     """A Nemotron 3.5 ASR, which is told a language or `auto`, and writes a tag now and then."""
     from transformers import Nemotron3_5AsrConfig, Nemotron3_5AsrForRNNT, Nemotron3_5AsrProcessor, ParakeetTokenizer
 
-    def made(front, sizes):
+    def build(front, sizes):
         tokenizer = ParakeetTokenizer.from_pretrained(folder)
         processor = Nemotron3_5AsrProcessor(front, tokenizer, default_num_lookahead_tokens=3)
         config = Nemotron3_5AsrConfig(**sizes, num_prompts=128, prompt_intermediate_size=48)
         return processor, Nemotron3_5AsrForRNNT(config)
 
-    return _write_nemotron(folder, ["<en-US>"], made, seed=seed)
+    return _write_nemotron(folder, ["<en-US>"], build, seed=seed)
 
 
 SOUND_ALONE = (
@@ -460,7 +460,7 @@ def write_voxtral_realtime(folder, *, seed=4, ends=0.6):
     front.pop("mel_filters", None)
     described = {"feature_extractor": front, "processor_class": "VoxtralRealtimeProcessor"}
     (folder / "processor_config.json").write_text(json.dumps(described))
-    ids = {token: place for place, token in enumerate(special)}
+    ids = {token: index for index, token in enumerate(special)}
     config = VoxtralRealtimeConfig(
         audio_config={
             "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2, "num_mel_bins": 16,
@@ -478,7 +478,7 @@ def write_voxtral_realtime(folder, *, seed=4, ends=0.6):
     return folder
 
 
-ASKED = {
+REQUESTED = {
     "cohere-transcribe-03-2026": write_cohere_asr,
     "fun-asr-nano-2512": write_fun_asr_nano,
     "granite-speech-5.0-470m-turboctc": write_granite_speech5,

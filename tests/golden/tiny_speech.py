@@ -32,7 +32,7 @@ FACTS = dict(
 AESTHETICS = {
     "nth_layer": 13, "use_weighted_layer_sum": True, "output_dim": 1, "proj_act_fn": "gelu", "proj_num_layer": 3, "proj_ln": True,
     "proj_dropout": 0.1, "normalize_embed": True, "precision": "bf16",
-    "target_transform": {axis: {"mean": 5.0 + place, "std": 1.0 + place / 4} for place, axis in enumerate(("CE", "CU", "PC", "PQ"))},
+    "target_transform": {axis: {"mean": 5.0 + index, "std": 1.0 + index / 4} for index, axis in enumerate(("CE", "CU", "PC", "PQ"))},
 }  # fmt: skip
 """The keys of the published configuration of Audiobox Aesthetics, with other numbers."""
 CONVS = ((24, 10, 5), *((24, 3, 2),) * 4, *((24, 2, 2),) * 2)
@@ -208,7 +208,7 @@ class SmallScoreqEmbedding(ScoreqEmbedding):
 def scoreq_names(state, prefix):
     """The tensors under the names of a published file, with the layer that only training uses."""
     named = {name if name.startswith("mos_layer") else prefix + name: value for name, value in state.items()}
-    return named | {f"{prefix}embedding_layer.1.{part}": torch.zeros(1) for part in ("weight", "bias")}
+    return named | {f"{prefix}embedding_layer.1.{item}": torch.zeros(1) for item in ("weight", "bias")}
 
 
 def write_scoreq(folder, *, rates):
@@ -372,8 +372,8 @@ def write_dnsmos_pro(folder):
     path = folder / "dnsmos_pro_nisqa.pt"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("model_best/data.pkl", b"a program")
-        for place, tensor in enumerate(dnsmos_pro_tensors()):
-            archive.writestr(f"model_best/data/{place}", tensor.numpy().tobytes())
+        for index, tensor in enumerate(dnsmos_pro_tensors()):
+            archive.writestr(f"model_best/data/{index}", tensor.numpy().tobytes())
     return str(path)
 
 
@@ -512,7 +512,7 @@ def write_ttsds2_whisper(folder):
 
 def write_clap(folder, *, vocabulary=20, **audio):
     """A folder with a small CLAP, its half for texts of so many words too, in transformers' layout."""
-    own = {
+    actual = {
         "patch_embeds_hidden_size": 16, "hidden_size": 128, "depths": [1, 1, 1, 1], "num_attention_heads": [1, 2, 4, 8],
         "projection_dim": 24,
     }  # fmt: skip
@@ -520,7 +520,7 @@ def write_clap(folder, *, vocabulary=20, **audio):
         "vocab_size": vocabulary, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
         "max_position_embeddings": 12, "projection_dim": 24,
     }  # fmt: skip
-    config = transformers.ClapConfig(audio_config={**own, **audio}, text_config=text, projection_dim=24)
+    config = transformers.ClapConfig(audio_config={**actual, **audio}, text_config=text, projection_dim=24)
     net = transformers.ClapModel(config)
     net.load_state_dict({
         name: torch.from_numpy(deterministic_weights.values_for(name, tuple(value.shape))) if value.ndim and value.is_floating_point() else value
@@ -547,8 +547,8 @@ def write_utmosv2(folder, fold=0):
     """A small fold of UTMOSv2 in the layout of the published files: transformers' names in the encoder."""
     encoder = transformers.Wav2Vec2Model(transformers.Wav2Vec2Config(**SMALL_WAV2VEC2))
     shapes = {f"ssl.encoder.model.{name}": tuple(value.shape) for name, value in encoder.state_dict().items()}
-    own = SmallUtmosV2._architecture(None).state_dict()
-    shapes |= {name: tuple(value.shape) for name, value in own.items() if not name.startswith("ssl.encoder.")}
+    actual = SmallUtmosV2._architecture(None).state_dict()
+    shapes |= {name: tuple(value.shape) for name, value in actual.items() if not name.startswith("ssl.encoder.")}
     state = {name: torch.from_numpy(value) for name, value in deterministic_weights.state_dict_of(shapes).items()}
     state["fc.weight"] *= 10  # so that signals differ
     state["fc.bias"] += 6 + fold  # scores of about 3, and others for each fold

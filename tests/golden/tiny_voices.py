@@ -40,8 +40,8 @@ def lively(net: Any, seed: int, gain: float = 1.0) -> Any:
     return net.eval()
 
 
-def _saved(part: Any, folder: Path) -> None:
-    silently(lambda: part.save_pretrained(folder))
+def _saved(item: Any, folder: Path) -> None:
+    silently(lambda: item.save_pretrained(folder))
 
 
 def _tokens(folder: Path, special: Sequence[str], template: str | None, **names: str) -> dict[str, int]:
@@ -80,8 +80,8 @@ def write_csm(folder: Path, *, seed: int = 1) -> None:
     with torch.no_grad():
         net.lm_head.weight[0] *= 3.0
         net.depth_decoder.codebooks_head.weight[:, :, 0] *= 3.0
-    own = net.generation_config
-    own.do_sample, own.temperature, own.top_k, own.max_new_tokens = True, 0.9, 50, 125
+    actual = net.generation_config
+    actual.do_sample, actual.temperature, actual.top_k, actual.max_new_tokens = True, 0.9, 50, 125
     depth = net.depth_decoder.generation_config
     depth.do_sample, depth.temperature, depth.top_k = True, 0.9, 50
     _saved(net, folder)
@@ -135,8 +135,8 @@ def write_dia(folder: Path, *, seed: int = 2) -> None:
         heads = net.logits_dense.weight.view(9, 1028, -1)
         heads[:, 1025:] = 0.0
         heads[0, 1024] *= 3.0
-    own = net.generation_config
-    own.do_sample, own.temperature, own.top_p, own.top_k, own.guidance_scale, own.max_length = (
+    actual = net.generation_config
+    actual.do_sample, actual.temperature, actual.top_p, actual.top_k, actual.guidance_scale, actual.max_length = (
         True,
         1.8,
         0.9,
@@ -144,7 +144,7 @@ def write_dia(folder: Path, *, seed: int = 2) -> None:
         3.0,
         512,
     )
-    own.bos_token_id, own.eos_token_id, own.pad_token_id = 1026, 1024, 1025
+    actual.bos_token_id, actual.eos_token_id, actual.pad_token_id = 1026, 1024, 1025
     _saved(net, folder)
     processor = DiaProcessor(DiaFeatureExtractor(sampling_rate=44_100, hop_length=512), DiaTokenizer(), codec)
     _saved(processor, folder)
@@ -153,9 +153,9 @@ def write_dia(folder: Path, *, seed: int = 2) -> None:
 
 def _codec_named(folder: Path, kind: str) -> None:
     file = folder / "processor_config.json"
-    told = json.loads(file.read_text())
-    told["audio_tokenizer"] = {"audio_tokenizer_class": kind, "audio_tokenizer_name_or_path": "codec"}
-    file.write_text(json.dumps(told))
+    details = json.loads(file.read_text())
+    details["audio_tokenizer"] = {"audio_tokenizer_class": kind, "audio_tokenizer_name_or_path": "codec"}
+    file.write_text(json.dumps(details))
 
 
 POCKET_SPECIAL = ("<s>", "</s>", "<|prompt_bos|>", "<|audio_prompt|>", "<|audio_latent|>", "<|audio_bos|>")
@@ -189,8 +189,14 @@ def _write_pocket(folder: Path, kind: str, special: Sequence[str], template: str
     )  # fmt: skip
     torch.manual_seed(seed)
     net = lively(getattr(transformers, f"{kind}ForConditionalGeneration")(config), seed)
-    own = net.generation_config
-    own.do_sample, own.temperature, own.num_flow_steps, own.eos_threshold, own.return_dict_in_generate = (
+    actual = net.generation_config
+    (
+        actual.do_sample,
+        actual.temperature,
+        actual.num_flow_steps,
+        actual.eos_threshold,
+        actual.return_dict_in_generate,
+    ) = (
         True,
         0.7,
         1,
@@ -273,9 +279,9 @@ def write_higgs_audio_v2(folder: Path, *, seed: int = 5) -> None:
         audio_token_id=ids["<|AUDIO_OUT|>"], audio_bos_token_id=ids["<|audio_out_bos|>"], audio_delay_token_id=ids["<|reserved_special_token_6|>"],
     )  # fmt: skip
     net = lively(HiggsAudioV2ForConditionalGeneration(config), seed)
-    own = net.generation_config
-    own.do_sample, own.temperature, own.top_p, own.top_k = True, 1.0, 0.95, 50
-    own.ras_win_len, own.ras_win_max_num_repeat = 7, 2
+    actual = net.generation_config
+    actual.do_sample, actual.temperature, actual.top_p, actual.top_k = True, 1.0, 0.95, 50
+    actual.ras_win_len, actual.ras_win_max_num_repeat = 7, 2
     _saved(net, folder)
     extractor = DacFeatureExtractor(
         feature_size=1,
@@ -330,10 +336,10 @@ def write_vibevoice(folder: Path, *, seed: int = 6) -> None:
             net.lm_head.weight[ids[token]] = 0.0
         net.lm_head.weight[ids["<|vision_pad|>"], 0] = 2.0
         net.lm_head.weight[ids["<|endoftext|>"]] *= 3.0
-    own = net.generation_config
-    own.do_sample, own.guidance_scale, own.max_new_tokens = False, 1.3, 40_500
-    own.noise_scheduler_class = "DPMSolverMultistepScheduler"
-    own.noise_scheduler_config = {"beta_schedule": "squaredcos_cap_v2", "prediction_type": "v_prediction"}
+    actual = net.generation_config
+    actual.do_sample, actual.guidance_scale, actual.max_new_tokens = False, 1.3, 40_500
+    actual.noise_scheduler_class = "DPMSolverMultistepScheduler"
+    actual.noise_scheduler_config = {"beta_schedule": "squaredcos_cap_v2", "prediction_type": "v_prediction"}
     _saved(net, folder)
     extractor = VibeVoiceAcousticTokenizerFeatureExtractor()
     tokenizer = AutoTokenizer.from_pretrained(folder)

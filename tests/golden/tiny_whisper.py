@@ -43,8 +43,8 @@ def write_tokenizer(folder: Path, kind: str, words: int = WORDS) -> dict[str, in
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {token: place for place, token in enumerate(alphabet)}
-    vocabulary |= {f"Ġw{place}": place for place in range(len(alphabet), words - 1)}
+    vocabulary = {token: index for index, token in enumerate(alphabet)}
+    vocabulary |= {f"Ġw{index}": index for index in range(len(alphabet), words - 1)}
     if kind != "en":
         vocabulary[""] = words - 1
     tokenizer = Tokenizer(models.BPE(vocabulary, []))
@@ -105,13 +105,13 @@ def write_transformers(
         decoder.layer_norm.weight.fill_(30.0)
         decoder.layer_norm.bias[0] = 100.0  # times the first column: what is added to a token's logit
         for layer in decoder.layers:
-            written, heard = layer.self_attn, layer.encoder_attn
+            written, output = layer.self_attn, layer.encoder_attn
             written.v_proj.weight.normal_(0, 4 * d_model**-0.5)
             written.out_proj.weight.normal_(0, d_model**-0.5)
-            heard.q_proj.weight.normal_(0, d_model**-0.5)
-            heard.k_proj.weight.normal_(0, 4 * d_model**-0.5)
-            heard.v_proj.weight.normal_(0, 4 * d_model**-0.5)
-            heard.out_proj.weight.normal_(0, 3 * d_model**-0.5)
+            output.q_proj.weight.normal_(0, d_model**-0.5)
+            output.k_proj.weight.normal_(0, 4 * d_model**-0.5)
+            output.v_proj.weight.normal_(0, 4 * d_model**-0.5)
+            output.out_proj.weight.normal_(0, 3 * d_model**-0.5)
         if ends_after is not None:  # from that position on, the second column says that it is time
             rows[:, 1] = 0.0
             rows[stop, :2] = torch.tensor([-10.0, 5.0])

@@ -68,22 +68,22 @@ def degrade(signal: np.ndarray, rng: np.random.Generator, top_hz: float, noise: 
 
 
 def transcript_score(rng: np.random.Generator, words: list[str], damage: float, protocol: str) -> Score:
-    heard, errors = [], {"hits": 0, "substitutions": 0, "deletions": 0, "insertions": 0}
+    received, errors = [], {"hits": 0, "substitutions": 0, "deletions": 0, "insertions": 0}
     for word in words:
         draw = rng.random()
         if draw < 0.25 * damage:
             errors["substitutions"] += 1
-            heard.append(str(rng.choice(WORDS)) + "s")
+            received.append(str(rng.choice(WORDS)) + "s")
         elif draw < 0.35 * damage:
             errors["deletions"] += 1
         else:
             errors["hits"] += 1
-            heard.append(word)
+            received.append(word)
         if rng.random() < 0.06 * damage:
             errors["insertions"] += 1
-            heard.append("uh")
+            received.append("uh")
     wrong = errors["substitutions"] + errors["deletions"] + errors["insertions"]
-    detail = {"reference": " ".join(words), "hypothesis": " ".join(heard), **errors}
+    detail = {"reference": " ".join(words), "hypothesis": " ".join(received), **errors}
     return Score.ok(wrong / len(words), protocol, numerator=wrong, denominator=len(words), detail=detail)
 
 
@@ -159,8 +159,8 @@ def build_run(
             written += 1
             if system == "mp3-24k" and n in (5, 6):
                 reason = f"the encoder gave no packet for {duration_s:.2f} s of audio"
-                lost = {m: Score.failed(reason, METRICS[m][2]) for m in metrics}
-                records.append((n, ItemRecord(system, sample.id, "failed", reason, lost, duration_s=duration_s)))
+                dropped = {m: Score.failed(reason, METRICS[m][2]) for m in metrics}
+                records.append((n, ItemRecord(system, sample.id, "failed", reason, dropped, duration_s=duration_s)))
                 continue
             scores = item_scores(rng, system, sample.text.split(), duration_s, hard)
             if n == 11:
@@ -168,17 +168,17 @@ def build_run(
                 scores["pesq_wb"] = Score.failed(HOSTILE if hostile else "no utterance was found", p)
             if n in (17, 18) and system == "g722":
                 scores["stoi"] = Score.undefined(f"only 0.{n} s are left once silence is removed", METRICS["stoi"][2])
-            kept = None
+            retained = None
             if audio:
-                kept = f"audio/{'reference' if system == 'unprocessed' else system}/{n:07d}.flac"
+                retained = f"audio/{'reference' if system == 'unprocessed' else system}/{n:07d}.flac"
                 _, top_hz, noise = SYSTEMS[system]
                 if system != "unprocessed":
-                    write(folder / kept, degrade(signal, rng, top_hz, noise))
+                    write(folder / retained, degrade(signal, rng, top_hz, noise))
             records.append(
                 (
                     n,
                     ItemRecord(
-                        system, sample.id, "ok", None, {m: scores[m] for m in metrics}, audio=kept,
+                        system, sample.id, "ok", None, {m: scores[m] for m in metrics}, audio=retained,
                         notes=["3 samples were clipped"] if n == 8 else [],
                         duration_s=duration_s, sample_rate_hz=RATE, channels=1,
                     ),

@@ -120,13 +120,13 @@ def compiled(launch: Launch) -> Needs:
     }
     source = ASTSource(launch.kernel, signature, launch.constants, aligned)
     options = {"num_warps": launch.warps, "num_stages": launch.stages}
-    made = triton.compile(source, target=GPUTarget("cuda", launch.target, 32), options=options)
+    built = triton.compile(source, target=GPUTarget("cuda", launch.target, 32), options=options)
     program = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(made.asm["cubin"])
+        file.write(built.asm["cubin"])
         file.flush()
         command = [str(program), "--dump-resource-usage", file.name]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = re.search(r"STACK:(\d+)", said)
-    assert found, said
-    return Needs(int(found[1]), made.metadata.shared)
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    result = re.search(r"STACK:(\d+)", output)
+    assert result, output
+    return Needs(int(result[1]), built.metadata.shared)

@@ -39,6 +39,6 @@ def within_limits(there):
         assert sum(uploads.values()) <= blocking, f"the host waited for the uploads from {uploads}"
         assert sum(there.uploads.values()) <= UPLOADS + more_uploads, f"uploads from {dict(there.uploads)}"
         assert not there.rough, f"TensorFloat-32 was allowed at {dict(there.rough)}"
-        there.forget()
+        there.reset()
 
     return check

@@ -54,20 +54,20 @@ class There(torch.Tensor):
         block: the piece of memory that it lies in.
     """
 
-    kept: torch.Tensor
-    made: tuple[Stream, int]
+    retained: torch.Tensor
+    built: tuple[Stream, int]
     block: Block
 
     @staticmethod
-    def __new__(cls, kept: torch.Tensor) -> There:
-        made = torch.Tensor._make_wrapper_subclass(
-            cls, kept.shape, strides=kept.stride(), storage_offset=kept.storage_offset(), dtype=kept.dtype,
-            layout=kept.layout, device=torch.device("meta"), dispatch_device=True,
+    def __new__(cls, retained: torch.Tensor) -> There:
+        output = torch.Tensor._make_wrapper_subclass(
+            cls, retained.shape, strides=retained.stride(), storage_offset=retained.storage_offset(), dtype=retained.dtype,
+            layout=retained.layout, device=torch.device("meta"), dispatch_device=True,
         )  # fmt: skip
-        made.kept = kept
-        made.made = _now().stream.step()
-        made.block = _now().block(kept)
-        return made
+        output.retained = retained
+        output.built = _now().stream.step()
+        output.block = _now().block(retained)
+        return output
 
     device = property(lambda self: THERE)
     is_cpu = property(lambda self: False)
@@ -75,11 +75,11 @@ class There(torch.Tensor):
     is_meta = property(lambda self: False)
 
     def __repr__(self) -> str:
-        return f"There({self.kept!r})"
+        return f"There({self.retained!r})"
 
     def __getitem__(self, index: Any) -> Any:
         # torch would make tensors of lists on the device, for which it would start CUDA.
-        one = tuple(torch.tensor(part) if isinstance(part, list) else part for part in _as_tuple(index))
+        one = tuple(torch.tensor(item) if isinstance(item, list) else item for item in _as_tuple(index))
         return super().__getitem__(one)
 
     def numpy(self, *, force: bool = False) -> Any:
@@ -94,7 +94,7 @@ class There(torch.Tensor):
 
     def numbers(self) -> torch.Tensor:
         """For tests: what stands in it, without a wait."""
-        return self.kept.clone()
+        return self.retained.clone()
 
     def record_stream(self, stream: Stream) -> None:
         self.block.recorded.add(stream)
@@ -153,9 +153,9 @@ class _Device(TorchDispatchMode):
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self.run(function, args, kwargs or {})
 
-    def block(self, kept: torch.Tensor) -> Block:
+    def block(self, retained: torch.Tensor) -> Block:
         """The piece of memory that a tensor of the device lies in; a new one belongs to the current stream."""
-        return self.memory.block(kept, self.stream)
+        return self.memory.block(retained, self.stream)
 
     def run(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """One operation of torch, wherever its tensors are."""
@@ -165,22 +165,22 @@ class _Device(TorchDispatchMode):
         if kwargs.get("pin_memory"):
             return self.memory.pin(function(*args, **{**kwargs, "pin_memory": False}))
         kwargs = {key: value for key, value in kwargs.items() if key != "pin_memory"}
-        asked = torch.device(kwargs["device"]) if kwargs.get("device") is not None else None
+        requests = torch.device(kwargs["device"]) if kwargs.get("device") is not None else None
         if name == "device":
             return THERE
         if name == "_has_compatible_shallow_copy_type":
             return False
         self.use(name, there)
         if name in ("_to_copy", "copy_"):
-            return self._copied(function, args, kwargs, asked)
-        if not there and (asked is None or asked.type != "cuda"):
+            return self._copied(function, args, kwargs, requests)
+        if not there and (requests is None or requests.type != "cuda"):
             return function(*args, **kwargs)
         if name == "_local_scalar_dense":
             self._waits("item")
-            return function(there[0].kept)
+            return function(there[0].retained)
         if name == "_fused_sdp_choice":
             return 0  # attention as plain products
-        self._check(name, args, tensors, asked, kwargs.get("generator"))
+        self._check(name, args, tensors, requests, kwargs.get("generator"))
         if name in _WAITING or f"{name}.{overload}" in _WAITING or _counts_first(name, args):
             self._waits(name)
         self.seen.launches += 1
@@ -188,53 +188,53 @@ class _Device(TorchDispatchMode):
             self.seen.computes(name, there)
             self.seen.multiplied(by_cudnn=name == "convolution")
         if name == "histc":  # a CPU counts no integers
-            args = (args[0].kept.float(), *args[1:])
-        given = {key: HERE if key == "device" else value for key, value in kwargs.items()}
-        here, named = _mapped(_kept, (args, given))
-        made = function(*here, **named)
+            args = (args[0].retained.float(), *args[1:])
+        options = {key: HERE if key == "device" else value for key, value in kwargs.items()}
+        here, named = _mapped(_retained, (args, options))
+        built = function(*here, **named)
         if name in _EMPTY:
-            poisoned(made)
-        known = {id(tensor.kept): tensor for tensor in there}  # what is written in place is given back as it was
-        return _mapped(lambda leaf: known[id(leaf)] if id(leaf) in known else _wrapped(leaf), made)
+            poisoned(built)
+        known = {id(tensor.retained): tensor for tensor in there}  # what is written in place is given back as it was
+        return _mapped(lambda leaf: known[id(leaf)] if id(leaf) in known else _wrapped(leaf), built)
 
     def use(self, name: str, there: list[There]) -> None:
         """Notes that the current stream uses tensors, and refuses what it may not use yet."""
         for tensor in there:
-            if not self.stream.sees(tensor.made) and not self.memory.host.sees(tensor.made):
+            if not self.stream.sees(tensor.built) and not self.memory.host.sees(tensor.built):
                 raise Mixed(f"{name} of a tensor of another stream that was not waited for {line()}")
             if tensor.block.owner is not self.stream:
                 tensor.block.uses[self.stream] = (self.stream.step()[1], line())
 
-    def _copied(self, function: Any, args: Any, kwargs: dict[str, Any], asked: torch.device | None) -> Any:
+    def _copied(self, function: Any, args: Any, kwargs: dict[str, Any], requests: torch.device | None) -> Any:
         """A copy, which may go from one place to the other."""
         onto = function._schema.name.endswith("copy_")
-        source, to = (args[1], args[0].device) if onto else (args[0], asked or args[0].device)
+        source, to = (args[1], args[0].device) if onto else (args[0], requests or args[0].device)
         # As torch does: a copy whose target is made for it goes to pinned memory if it is told not to wait.
         free = bool((*args[2:], kwargs.get("non_blocking", False))[0] if onto else kwargs.get("non_blocking", False))
         options = {key: value for key, value in kwargs.items() if key != "device"}
         if to.type == "cpu" and isinstance(source, There):
             if free and (not onto or self.memory.is_pinned(args[0])):
-                return self._later(source, args[0] if onto else _copy(function, source.kept, **options))
+                return self._later(source, args[0] if onto else _copy(function, source.retained, **options))
             self._waits("copy")
         elif to.type == "cuda" and not isinstance(source, There) and source.numel():
             self._uploads("")
             if not free or not self.memory.is_pinned(source):
                 self._waits("upload")
         # A copy between places is always a copy, which the CPU alone would not make for an equal type.
-        call, given = (function, _mapped(_kept, args)) if onto else (_copy, (function, _kept(source)))
-        made = call(*given, **options)
+        call, inputs = (function, _mapped(_retained, args)) if onto else (_copy, (function, _retained(source)))
+        built = call(*inputs, **options)
         if onto:
             return args[0]
-        return There(made) if to.type == "cuda" else made
+        return There(built) if to.type == "cuda" else built
 
     def _later(self, source: There, here: torch.Tensor) -> torch.Tensor:
         """A copy to pinned memory, whose numbers are there only after an event was waited for."""
-        values = source.kept.clone()
+        values = source.retained.clone()
         self.stream.copies.append(lambda: here.copy_(values))
         return here.fill_(fill_of(here))
 
-    def _waits(self, what: str) -> None:
-        self.seen.waits[f"{what} {line()}"] += 1
+    def _waits(self, kind: str) -> None:
+        self.seen.waits[f"{kind} {line()}"] += 1
         self.memory.host.wait_stream(self.stream)
 
     def synchronize(self, _: Any = None) -> None:
@@ -242,10 +242,10 @@ class _Device(TorchDispatchMode):
         self._waits("synchronize")
         self.memory.wait()
 
-    def _uploads(self, what: str, count: int = 1) -> None:
-        self.seen.uploads[f"{what}{line()}"] += count
+    def _uploads(self, kind: str, count: int = 1) -> None:
+        self.seen.uploads[f"{kind}{line()}"] += count
 
-    def _check(self, name: str, args: Any, tensors: list[Any], asked: Any, generator: Any) -> None:
+    def _check(self, name: str, args: Any, tensors: list[Any], requests: Any, generator: Any) -> None:
         strangers = [tensor for tensor in tensors if not isinstance(tensor, There) and tensor.dim()]
         indices = name.startswith(("index", "_index_put")) and isinstance(args[0], There)
         if strangers and indices and isinstance(args[1], (list, tuple)):  # a real device takes them, and uploads them
@@ -255,7 +255,7 @@ class _Device(TorchDispatchMode):
             raise Mixed(
                 f"{name} of tensors in both places: {[(str(t.device), tuple(t.shape)) for t in tensors]} {line()}"
             )
-        if asked is not None and asked.type == "cpu":
+        if requests is not None and requests.type == "cpu":
             raise Mixed(f"{name} on the CPU of a tensor on the device {line()}")
         if generator is not None and generator.device.type != "cuda":
             raise Mixed(f"{name}: Expected a 'cuda' device type for generator but found 'cpu' {line()}")
@@ -265,16 +265,16 @@ _devices: list[_Device] = []
 
 
 def _copy(function: Any, source: torch.Tensor, **options: Any) -> torch.Tensor:
-    made = function(source, **options)
-    return made.clone() if made is source else made
+    built = function(source, **options)
+    return built.clone() if built is source else built
 
 
 def _now() -> _Device:
     return _devices[-1]
 
 
-def _kept(leaf: Any) -> Any:
-    return leaf.kept if isinstance(leaf, There) else leaf
+def _retained(leaf: Any) -> Any:
+    return leaf.retained if isinstance(leaf, There) else leaf
 
 
 def _wrapped(leaf: Any) -> Any:
@@ -286,17 +286,17 @@ def _tensors(tree: Any) -> Iterator[torch.Tensor]:
     if isinstance(tree, torch.Tensor):
         yield tree
     elif isinstance(tree, (tuple, list, dict)):
-        for part in tree.values() if isinstance(tree, dict) else tree:
-            yield from _tensors(part)
+        for item in tree.values() if isinstance(tree, dict) else tree:
+            yield from _tensors(item)
 
 
 def _mapped(change: Callable[[Any], Any], tree: Any) -> Any:
     """As torch's `tree_map`, which takes ten times as long for what almost every operation is given."""
     kind = type(tree)
     if kind is tuple or kind is list:
-        return kind([_mapped(change, part) for part in tree])
+        return kind([_mapped(change, item) for item in tree])
     if kind is dict:
-        return {key: _mapped(change, part) for key, part in tree.items()}
+        return {key: _mapped(change, item) for key, item in tree.items()}
     return _pytree.tree_map(change, tree) if isinstance(tree, (tuple, list, dict)) else change(tree)
 
 
@@ -315,7 +315,7 @@ def _counts_first(name: str, args: Any) -> bool:
 def _unwrapping(call: Callable[..., Any]) -> Callable[..., Any]:
     """A function of torch that is not decomposed, such as a whole LSTM: all its tensors are in one place."""
 
-    def whole(*args: Any, **kwargs: Any) -> Any:
+    def complete(*args: Any, **kwargs: Any) -> Any:
         tensors = list(_tensors((args, kwargs)))
         there = [tensor for tensor in tensors if isinstance(tensor, There)]
         if not there:
@@ -326,11 +326,11 @@ def _unwrapping(call: Callable[..., Any]) -> Callable[..., Any]:
             raise Mixed(f"{call.__name__} of tensors in both places {line()}")
         _now().seen.launches += 1
         _now().seen.multiplied(by_cudnn=True)
-        here, named = _mapped(_kept, (args, kwargs))
-        made = call(*here, **named)
-        return _mapped(lambda leaf: _wrapped(leaf) if leaf.is_floating_point() else leaf, made)
+        here, named = _mapped(_retained, (args, kwargs))
+        built = call(*here, **named)
+        return _mapped(lambda leaf: _wrapped(leaf) if leaf.is_floating_point() else leaf, built)
 
-    return whole
+    return complete
 
 
 def _noted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -348,29 +348,29 @@ def _as_kernel(name: str, real: Callable[..., Any], plain: Callable[..., Any]) -
     programs run.
     """
 
-    def made(*args: Any, **kwargs: Any) -> Any:
+    def build(*args: Any, **kwargs: Any) -> Any:
         device = _now()
         device.seen.kernels[name] += 1
-        found = real(*args, **kwargs)
-        if found.is_meta or device.launches.whole:
-            return found
-        here, named = _mapped(_kept, (args, kwargs))
+        result = real(*args, **kwargs)
+        if result.is_meta or device.launches.complete:
+            return result
+        here, named = _mapped(_retained, (args, kwargs))
         values = There(plain(*here, **named))
-        assert (values.shape, values.dtype) == (found.shape, found.dtype), (
-            f"{name} gives {found.shape}, in torch {values.shape}"
+        assert (values.shape, values.dtype) == (result.shape, result.dtype), (
+            f"{name} gives {result.shape}, in torch {values.shape}"
         )
         return values
 
-    return made
+    return build
 
 
 def launching(kernel: Any, *, half: bool = False) -> Kernel:
     """A Triton kernel whose launches on the pretended device are checked; `half` if it takes half precision."""
     known = (torch.float32, torch.int64, *((torch.float16, torch.bfloat16) if half else ()))
-    return Kernel(kernel, partial(_mapped, partial(_given, known)), _now().launches)
+    return Kernel(kernel, partial(_mapped, partial(_options, known)), _now().launches)
 
 
-def _given(known: tuple[torch.dtype, ...], leaf: Any) -> Any:
+def _options(known: tuple[torch.dtype, ...], leaf: Any) -> Any:
     """What a kernel is given: a tensor on the device, of a type that it knows.
 
     One without memory stands for any size.
@@ -382,7 +382,7 @@ def _given(known: tuple[torch.dtype, ...], leaf: Any) -> Any:
             raise Mixed(f"a Triton kernel is given {leaf.dtype} {line()}")
     if isinstance(leaf, There):
         _now().use("a Triton kernel", [leaf])
-    return _kept(leaf)
+    return _retained(leaf)
 
 
 class _Recurrent:
@@ -392,14 +392,16 @@ class _Recurrent:
         self._functions = functions
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._functions, name)
-        return _unwrapping(found) if name in ("lstm", "gru", "_pack_padded_sequence", "_pad_packed_sequence") else found
+        result = getattr(self._functions, name)
+        return (
+            _unwrapping(result) if name in ("lstm", "gru", "_pack_padded_sequence", "_pad_packed_sequence") else result
+        )
 
 
 def _sent(make: Callable[..., Any]) -> Callable[..., Any]:
     """`torch.tensor(values, device=...)`, which is an upload."""
 
-    def made(*args: Any, device: Any = None, **kwargs: Any) -> Any:
+    def build(*args: Any, device: Any = None, **kwargs: Any) -> Any:
         if device is None or torch.device(device).type != "cuda":
             return make(*args, **kwargs, **({} if device is None else {"device": device}))
         if isinstance(args[0], torch.Tensor):
@@ -407,7 +409,7 @@ def _sent(make: Callable[..., Any]) -> Callable[..., Any]:
         numbers = _mapped(lambda leaf: leaf.item() if isinstance(leaf, There) else leaf, args)
         return make(*numbers, **kwargs).to(device)
 
-    return made
+    return build
 
 
 def _attended(q: Any, k: Any, v: Any, gate: Any, by_distance: Any, counts: Any) -> Any:

@@ -80,36 +80,36 @@ class _Programs:
         self._read: dict[tuple[int, ...], list[np.ndarray]] = {}
         self._added: list[np.ndarray] = []
 
-    def refuse(self, what: str) -> None:
+    def refuse(self, kind: str) -> None:
         """Raises an error that names the kernel and the program."""
-        raise Wrong(f"Triton's {self.kernel}, program {self.now}: {what}")
+        raise Wrong(f"Triton's {self.kernel}, program {self.now}: {kind}")
 
-    def found(self, addresses: np.ndarray, mask: np.ndarray, width: int, what: str) -> tuple[np.ndarray, bool]:
+    def result(self, addresses: np.ndarray, mask: np.ndarray, width: int, kind: str) -> tuple[np.ndarray, bool]:
         """The places in this process of the addresses that a program uses, and whether they have memory."""
         mask = np.broadcast_to(mask, addresses.shape)
         places, real = np.zeros_like(addresses), True
         keys = addresses >> np.uint64(_BITS)
         for key in _distinct(keys[mask]):
-            own = mask & (keys == key)
+            actual = mask & (keys == key)
             buffer = self.buffers.get(int(key))
             if buffer is None:
-                self.refuse(f"{what} at an address of no tensor")
+                self.refuse(f"{kind} at an address of no tensor")
                 continue
-            offset = addresses[own].astype(np.int64) - buffer.address
+            offset = addresses[actual].astype(np.int64) - buffer.address
             outside = (offset < 0) | (offset + width > buffer.size)
             if outside.any():
                 self.refuse(
-                    f"{what} {int(outside.sum())} numbers outside '{buffer.name}' {tuple(buffer.tensor.shape)}: at byte"
+                    f"{kind} {int(outside.sum())} numbers outside '{buffer.name}' {tuple(buffer.tensor.shape)}: at byte"
                     f" {int(offset[outside][0])} of {buffer.size}"
                 )
-            places[own] = (offset + buffer.real).astype(np.uint64)
+            places[actual] = (offset + buffer.real).astype(np.uint64)
             real = real and not buffer.tensor.is_meta
         return places, real
 
     def reads(self, ptrs: Any, mask: Any, other: Any, *_: Any) -> Any:
         """In place of the interpreter's masked load."""
         kind = interpreter._get_np_dtype(ptrs.get_element_ty())
-        places, real = self.found(ptrs.data, mask.data, np.dtype(kind).itemsize, "reads")
+        places, real = self.result(ptrs.data, mask.data, np.dtype(kind).itemsize, "reads")
         values = np.zeros_like(ptrs.data, dtype=kind) if other is None else other.data
         self._read.setdefault(self.now, []).append(places[np.broadcast_to(mask.data, places.shape)])
         if real:
@@ -118,12 +118,12 @@ class _Programs:
 
     def writes(self, ptrs: Any, value: Any, mask: Any, *_: Any) -> None:
         """In place of the interpreter's masked store."""
-        places, real = self.found(ptrs.data, mask.data, value.data.itemsize, "writes")
-        own = np.broadcast_to(mask.data, places.shape)
-        values = np.broadcast_to(value.data, places.shape)[own]
-        used = _distinct(places[own])
+        places, real = self.result(ptrs.data, mask.data, value.data.itemsize, "writes")
+        actual = np.broadcast_to(mask.data, places.shape)
+        values = np.broadcast_to(value.data, places.shape)[actual]
+        used = _distinct(places[actual])
         if used.size < values.size:
-            _, first, back = np.unique(places[own], return_index=True, return_inverse=True)
+            _, first, back = np.unique(places[actual], return_index=True, return_inverse=True)
             if not np.array_equal(values[first][back], values, equal_nan=values.dtype.kind == "f"):
                 self.refuse("writes different numbers to one place")
         self._written.setdefault(self.now, []).append(used)
@@ -132,14 +132,14 @@ class _Programs:
 
     def adds(self, kind: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
         """In place of the interpreter's atomic operation."""
-        places, real = self.found(ptr.data, mask.data, val.data.itemsize, "adds to")
+        places, real = self.result(ptr.data, mask.data, val.data.itemsize, "adds to")
         self._added.append(places[np.broadcast_to(mask.data, places.shape)])
         builder = interpreter.InterpreterBuilder
         kinds = builder.ir_rmw_op_to_interpreter_rmw_op[kind], builder.ir_sem_to_interpreter_sem[sem]
         if not real:
             return val
-        made = interpreter._interpreter.atomic_rmw(kinds[0], places, val.data, mask.data, kinds[1])
-        return interpreter.TensorHandle(made, val.dtype.scalar)
+        built = interpreter._interpreter.atomic_rmw(kinds[0], places, val.data, mask.data, kinds[1])
+        return interpreter.TensorHandle(built, val.dtype.scalar)
 
     def check(self) -> None:
         """Raises an error if a program used what another wrote."""
@@ -149,10 +149,10 @@ class _Programs:
             raise Wrong(f"Triton's {self.kernel}: two programs write to the same place, {_distinct(twice).size} times")
         others = np.sort(np.concatenate([everything, *self._added]))
         for program, parts in self._read.items():
-            own = written.get(program, _NONE)
-            if any(not _within(part[_within(part, others)], own).all() for part in parts):
+            actual = written.get(program, _NONE)
+            if any(not _within(item[_within(item, others)], actual).all() for item in parts):
                 raise Wrong(f"Triton's {self.kernel}: program {program} reads what another program writes")
-        if any(_within(part, everything).any() for part in self._added):
+        if any(_within(item, everything).any() for item in self._added):
             raise Wrong(f"Triton's {self.kernel}: a place is added to and written")
 
 
@@ -171,10 +171,10 @@ def _within(places: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Which places are among those of a sorted array."""
     if not known.size:
         return np.zeros(places.shape, bool)
-    found = (places >= known[0]) & (places <= known[-1])
-    near = places[found]
-    found[found] = known[np.searchsorted(known, near)] == near
-    return found
+    result = (places >= known[0]) & (places <= known[-1])
+    near = places[result]
+    result[result] = known[np.searchsorted(known, near)] == near
+    return result
 
 
 class Called:
@@ -212,8 +212,8 @@ def _rewritten(function: Callable[..., Any]) -> Callable[..., Any]:
     }
     copied = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__)
     copied.__module__, copied.__annotations__ = function.__module__, function.__annotations__
-    made: Callable[..., Any] = _Rewriter(copied).rewrite_ast()
-    return made
+    built: Callable[..., Any] = _Rewriter(copied).rewrite_ast()
+    return built
 
 
 @contextmanager
@@ -245,36 +245,36 @@ class Launches:
         whole: whether all programs run. known: launches that were checked before, which are not checked again.
     """
 
-    whole: bool = False
+    complete: bool = False
     known: set[Any] = field(default_factory=set)
 
     def launch(self, kernel: JITFunction, grid: tuple[int, ...], args: Any, options: Any) -> None:
         """Checks a launch; the tensors are on the CPU, or have no memory."""
-        given = dict(zip(kernel.arg_names, args)) | {
+        inputs = dict(zip(kernel.arg_names, args)) | {
             name: options[name] for name in kernel.arg_names if name in options
         }
         name = kernel.fn.__name__.strip("_")
         if any(not 0 <= size <= most for size, most in zip(grid, GRID)):
             raise Wrong(f"Triton's {name}: a grid of {grid}, and a device takes {GRID} at most")
-        sign = (kernel.fn, grid, *(_sign(value) for value in given.values()))
-        if not math.prod(grid) or (not self.whole and sign in self.known):
+        sign = (kernel.fn, grid, *(_sign(value) for value in inputs.values()))
+        if not math.prod(grid) or (not self.complete and sign in self.known):
             return
         self.known.add(sign)
-        tensors = [(key, value) for key, value in given.items() if isinstance(value, torch.Tensor)]
-        buffers = [_Buffer(key, value, (place << _BITS) + _MIDDLE) for place, (key, value) in enumerate(tensors, 1)]
+        tensors = [(key, value) for key, value in inputs.items() if isinstance(value, torch.Tensor)]
+        buffers = [_Buffer(key, value, (index << _BITS) + _MIDDLE) for index, (key, value) in enumerate(tensors, 1)]
         virtual = any(buffer.tensor.is_meta for buffer in buffers)
         constant = {param.name for param in kernel.params if param.is_constexpr}
         addresses = {buffer.name: buffer for buffer in buffers}
-        told = {
+        details = {
             key: value
             if key in constant
             else _pointer(addresses[key])
             if key in addresses
             else interpreter._implicit_cvt(value)
-            for key, value in given.items()
+            for key, value in inputs.items()
         }
-        run = partial(self._run, kernel, (*grid, 1, 1)[:3], told, buffers, virtual)
-        if self.whole and not virtual:
+        run = partial(self._run, kernel, (*grid, 1, 1)[:3], details, buffers, virtual)
+        if self.complete and not virtual:
             before = [_bytes(buffer) for buffer in buffers]
             run(seed=1)
             first = [_bytes(buffer) for buffer in buffers]
@@ -286,18 +286,18 @@ class Launches:
         else:
             run(seed=1)
 
-    def _run(self, kernel: JITFunction, grid: Any, told: Any, buffers: Any, virtual: bool, seed: int) -> None:
+    def _run(self, kernel: JITFunction, grid: Any, model: Any, buffers: Any, virtual: bool, seed: int) -> None:
         programs = _Programs(kernel.fn.__name__.strip("_"), buffers)
         rng, count = np.random.default_rng(seed), math.prod(grid)
-        order = rng.permutation(count if self.whole and not virtual else sorted({0, count - 1}))
+        order = rng.permutation(count if self.complete and not virtual else sorted({0, count - 1}))
         with _interpreting(programs, overflow=virtual):
             builder = interpreter.interpreter_builder
             builder.set_grid_dim(*grid)
-            for place in order.tolist():
-                programs.now = place % grid[0], place // grid[0] % grid[1], place // grid[0] // grid[1]
+            for index in order.tolist():
+                programs.now = index % grid[0], index // grid[0] % grid[1], index // grid[0] // grid[1]
                 builder.set_grid_idx(*programs.now)
                 try:
-                    _rewritten(kernel.fn)(**told)
+                    _rewritten(kernel.fn)(**model)
                 except AssertionError as error:  # the interpreter's own check of overflow
                     programs.refuse(str(error))
         programs.check()
@@ -324,12 +324,12 @@ class Kernel:
         kernel: the kernel. taken: gives the tensors of the CPU for those of the device. launches: checks.
     """
 
-    def __init__(self, kernel: JITFunction, taken: Callable[[Any], Any], launches: Launches) -> None:
-        self.kernel, self._taken, self._launches = kernel, taken, launches
+    def __init__(self, kernel: JITFunction, parameters: Callable[[Any], Any], launches: Launches) -> None:
+        self.kernel, self._parameters, self._launches = kernel, parameters, launches
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def launched(*args: Any, **options: Any) -> None:
-            self._launches.launch(self.kernel, tuple(grid), self._taken(args), self._taken(options))
+            self._launches.launch(self.kernel, tuple(grid), self._parameters(args), self._parameters(options))
 
         return launched
 

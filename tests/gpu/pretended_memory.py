@@ -42,8 +42,8 @@ class Stream:
         self.steps += 1
         return self, self.steps
 
-    def sees(self, made: tuple[Stream, int]) -> bool:
-        return made[0] is self or self.after.get(made[0], 0) >= made[1]
+    def sees(self, built: tuple[Stream, int]) -> bool:
+        return built[0] is self or self.after.get(built[0], 0) >= built[1]
 
     def wait_stream(self, other: Stream) -> None:
         self.wait_for({**other.after, other: other.steps})
@@ -87,8 +87,8 @@ class Memory:
         self.host, self.early = Stream(), Counter[str]()
         self.streams: WeakSet[Stream] = WeakSet()
         self._blocks: WeakValueDictionary[int, Block] = WeakValueDictionary()
-        self._taken: Counter[Stream] = Counter()
-        self._kept: Counter[Stream] = Counter()
+        self._parameters: Counter[Stream] = Counter()
+        self._retained: Counter[Stream] = Counter()
         self._peak = 0
         self._pinned: dict[int, StorageWeakRef] = {}
 
@@ -109,13 +109,13 @@ class Memory:
     def take(self, block: Block) -> None:
         """Counts a piece as taken: from what its stream has freed, if that suffices."""
         owner = block.owner
-        self._taken[owner] += block.size
-        self._kept[owner] = max(self._kept[owner], self._taken[owner])
-        self._peak = max(self._peak, self._taken.total())
+        self._parameters[owner] += block.size
+        self._retained[owner] = max(self._retained[owner], self._parameters[owner])
+        self._peak = max(self._peak, self._parameters.total())
 
     def free(self, block: Block) -> None:
         """Counts a piece as free, and notes who may still use it."""
-        self._taken[block.owner] -= block.size
+        self._parameters[block.owner] -= block.size
         for stream, (step, line) in block.uses.items():
             if stream not in block.recorded:
                 if not block.owner.sees((stream, step)) and not self.host.sees((stream, step)):
@@ -135,21 +135,21 @@ class Memory:
 
     def empty_cache(self, *_: Any) -> None:
         """Gives back what nothing lies in."""
-        for stream in self._kept:
-            self._kept[stream] = self._taken[stream]
+        for stream in self._retained:
+            self._retained[stream] = self._parameters[stream]
 
     def answers(self) -> dict[str, Callable[..., Any]]:
         """What `torch.cuda` says of the memory, by the name of its function."""
 
         def begin_peak(*_: Any) -> None:
-            self._peak = self._taken.total()
+            self._peak = self._parameters.total()
 
         return {
-            "memory_allocated": lambda *_: self._taken.total(),
-            "memory_reserved": lambda *_: self._kept.total(),
+            "memory_allocated": lambda *_: self._parameters.total(),
+            "memory_reserved": lambda *_: self._retained.total(),
             "max_memory_allocated": lambda *_: self._peak,
             "reset_peak_memory_stats": begin_peak,
-            "mem_get_info": lambda *_: (TOTAL - self._kept.total(), TOTAL),
+            "mem_get_info": lambda *_: (TOTAL - self._retained.total(), TOTAL),
             "empty_cache": self.empty_cache,
             "set_per_process_memory_fraction": lambda *_: None,
         }

@@ -51,7 +51,7 @@ class Seen:
         """Notes the shapes and strides that an operation is given."""
         self.shapes[name, *((tuple(tensor.shape), tensor.stride()) for tensor in tensors)] += 1
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Begins to count again."""
         for counts in (self.waits, self.uploads, self.kernels, self.rough, self.shapes):
             counts.clear()
@@ -62,8 +62,8 @@ class Seen:
 def _in_project(name: str) -> Path | None:
     """Where in the project a file is; None for those of libraries and of the pretended device."""
     file = Path(name)
-    own = file.is_relative_to(_ROOT) and not file.name.startswith("pretended") and "site-packages" not in file.parts
-    return file.relative_to(_ROOT) if own else None
+    actual = file.is_relative_to(_ROOT) and not file.name.startswith("pretended") and "site-packages" not in file.parts
+    return file.relative_to(_ROOT) if actual else None
 
 
 def line() -> str:

@@ -78,17 +78,17 @@ def _short_rungs(monkeypatch):
 def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, within_limits):
     name, batch, codes, waves = case
     codec = load_codec(name, device="cuda:0", weights="random")
-    there.forget()
-    found, encoding = codec.encode(batch), set(there.shapes)
+    there.reset()
+    result, encoding = codec.encode(batch), set(there.shapes)
     within_limits()
-    assert_same_codes(found, codes)
+    assert_same_codes(result, codes)
     decoded, decoding = codec.decode(codes), set(there.shapes)
     within_limits()
     assert_same_waves(decoded, waves)
     if not name.startswith(OF_LENGTHS):
         codes = codec.encode(sounds(codec, OTHERS))
         assert set(there.shapes) == encoding
-        there.forget()
+        there.reset()
         codec.decode(codes)
         assert set(there.shapes) == decoding
 
@@ -98,17 +98,17 @@ def test_a_stream_is_the_cpus_and_waits_once_a_step(name, there, within_limits):
     here = built(name)
     (sound,) = sounds(here, (0.45,))
     codec = load_codec(name, device="cuda:0", weights="random")
-    there.forget()
+    there.reset()
     with here.streaming() as ours, codec.streaming() as theirs:
         for first in range(0, sound.num_samples, 2 * 1920):
-            piece = type(sound)(sound.samples[:, first : first + 2 * 1920], sound.sample_rate_hz)
-            expected, found = ours.encode(piece), theirs.encode(piece)
+            segment = type(sound)(sound.samples[:, first : first + 2 * 1920], sound.sample_rate_hz)
+            expected, result = ours.encode(segment), theirs.encode(segment)
             once = (
                 2 if name == "mimi-8cb" and first == 0 else 0
             )  # transformers' cache sends its sizes when it is first used
             assert sum(there.waits.values()) <= 1 + once, there.waits
-            assert_same_codes([found], [expected])
-            there.forget()
+            assert_same_codes([result], [expected])
+            there.reset()
             assert_same_waves([theirs.decode(expected)], [ours.decode(expected)])
             assert sum(there.waits.values()) <= 1 + once, there.waits
             within_limits(blocking=once)

@@ -19,7 +19,7 @@ def targets(request) -> tuple[int, ...]:
 
 
 @pytest.fixture(scope="module")
-def found(targets, tmp_path_factory):
+def result(targets, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_CACHE_DIR", str(tmp_path_factory.mktemp("compiled")))
         yield [
@@ -29,11 +29,11 @@ def found(targets, tmp_path_factory):
         ]
 
 
-def test_no_kernel_spills_or_takes_more_memory_than_a_block_may_have(targets, found):
-    assert {launch.target for launch, _ in found} == set(targets) <= set(compiled_kernels.SHARED_LIMIT)
+def test_no_kernel_spills_or_takes_more_memory_than_a_block_may_have(targets, result):
+    assert {launch.target for launch, _ in result} == set(targets) <= set(compiled_kernels.SHARED_LIMIT)
     wrong = [
         f"{launch.name} with {launch.tile} for sm_{launch.target}: {needs}"
-        for launch, needs in found
+        for launch, needs in result
         if needs.stack > launch.stack or needs.shared > compiled_kernels.SHARED_LIMIT[launch.target]
     ]
     assert not wrong, "\n".join(wrong)

@@ -61,8 +61,8 @@ class SmallDnsmos(Dnsmos):
         def weights(layers, outputs, front=None):
             channels = [1, *[2] * layers]
             convolutions = [
-                (rng.normal(0, 0.3, (out, given, 3, 3)).astype(np.float32), np.zeros(out, np.float32))
-                for given, out in pairwise(channels)
+                (rng.normal(0, 0.3, (out, options, 3, 3)).astype(np.float32), np.zeros(out, np.float32))
+                for options, out in pairwise(channels)
             ]
             return Weights(
                 convolutions, [(rng.normal(0, 1, (2, outputs)).astype(np.float32), np.zeros(outputs))], front
@@ -98,7 +98,7 @@ def whisper(folder):
     return str(folder)
 
 
-class Told:
+class Recording:
     """A recogniser that is told one language for every signal."""
 
     def __init__(self, feature, language):
@@ -198,7 +198,7 @@ CASES = {
         lambda folder: tiny_speech.write_ttsds2_whisper(folder),
     ),
     "canary-1b-v2": (
-        lambda device, weights: Told(load_feature("canary-1b-v2", device=device, weights=weights), "en"),
+        lambda device, weights: Recording(load_feature("canary-1b-v2", device=device, weights=weights), "en"),
         lambda folder: str(tiny_recognisers.write_canary(folder)),
     ),
     "parakeet-ctc-0.6b": (
@@ -231,10 +231,10 @@ CASES = {
 }  # fmt: skip
 CASES |= {
     name: (
-        lambda device, weights, name=name: Told(load_feature(name, device=device, weights=weights), "en"),
+        lambda device, weights, name=name: Recording(load_feature(name, device=device, weights=weights), "en"),
         lambda folder, write=write: str(write(folder)),
     )
-    for name, write in tiny_recognisers.ASKED.items()
+    for name, write in tiny_recognisers.REQUESTED.items()
 }
 # A feature that is a row of the table of scorers has stand-in weights of its network's own names and shapes.
 CASES |= {
@@ -335,8 +335,8 @@ def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, with
     feature = make()
     feature.load()
     feature.compute(signals)  # tables that are uploaded once in the life of a feature
-    there.forget()
-    found = feature.compute(signals)
+    there.reset()
+    result = feature.compute(signals)
     shapes = set(there.shapes)
     # s3prl's own code is asked for every length by itself, and looks at every signal.
     uploads = 3 * len(set(LENGTHS))
@@ -359,26 +359,26 @@ def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, with
         other = {"more_waits": 600, "more_uploads": 200, "blocking": 200}
     within_limits(**other)
     tolerance = TOLERANCES.get(name, TOLERANCE)
-    assert_same(found, expected, tolerance)
+    assert_same(result, expected, tolerance)
     if issubclass(features.REGISTRY.resolve(name), PreparedFeature):
-        check_made_ready_ahead(feature, signals, expected, tolerance, there, within_limits)
+        check_prefetch(feature, signals, expected, tolerance, there, within_limits)
     if name not in OF_LENGTHS:
-        there.forget()
+        there.reset()
         others = [signal[:-40] if len(signal) > 6000 else signal for signal in (*signals, signals[2])]
         # How many windows DNSMOS repeats a short signal to follows from its length.
         feature.compute(signals[::-1] if name == "dnsmos" else others)
         assert set(there.shapes) == shapes
 
 
-def check_made_ready_ahead(feature, signals, expected, tolerance, there, within_limits):
+def check_prefetch(feature, signals, expected, tolerance, there, within_limits):
     """A batch that was made ready on another stream gives the CPU's results, and only once it was waited for."""
     lane = UploadStream("cuda:0")
-    there.forget()
+    there.reset()
     ahead = [lane.run(lambda some=some: feature.prepare(some)) for some in (signals, signals[::-1])]
     assert there.uploads and not there.waits, "nothing waits while a batch is made ready"
     with pytest.raises(Mixed, match="of another stream that was not waited for"):
         feature.compute_prepared(ahead[0].value)
-    there.forget()
+    there.reset()
     assert_same(feature.compute_prepared(ahead[0].wait()), expected, tolerance)
     within_limits()
     assert_same(feature.compute_prepared(ahead[1].wait()), expected[::-1], tolerance)
@@ -392,12 +392,12 @@ def test_whispers_spectrograms_are_the_cpus(there, within_limits):
     expected = log_mels(signals, 80, "cpu")
     laid = UploadStream("cuda:0").run(lambda: laid_out(signals, "cuda:0")).wait()
     with computing("cuda:0", "float32"):
-        found = log_mels_of(laid, 80)
-    for theirs, ours in zip(found, expected, strict=True):
+        result = log_mels_of(laid, 80)
+    for theirs, ours in zip(result, expected, strict=True):
         np.testing.assert_allclose(theirs.numbers(), ours, rtol=0, atol=1e-6)
     whisper = object.__new__(Whisper)
     whisper.device, whisper.facts = "cuda:0", type("Facts", (), {"n_mels": 80})
-    batch = whisper._batch([_Window(0, mel, True) for mel in found])
+    batch = whisper._batch([_Window(0, mel, True) for mel in result])
     assert isinstance(batch, There) and batch.shape == (len(LENGTHS), 80, 3000)
     within_limits()
     torch.cuda.synchronize()  # as whoever reads the results: until then, the signals must be kept

@@ -38,7 +38,7 @@ def moved(quantiser):
     if isinstance(quantiser, dispatch.Factorised):
         names = ("embed", "project", "project_bias", "expand", "expand_bias")
     parts = (getattr(quantiser, name) for name in names)
-    return type(quantiser)(*(None if part is None else part.to("cuda:0") for part in parts))
+    return type(quantiser)(*(None if item is None else item.to("cuda:0") for item in parts))
 
 
 @pytest.mark.parametrize("make", [euclidean, factorised, split])
@@ -48,10 +48,10 @@ def test_search_and_lookup_launch_triton_and_give_the_cpus_values(make, there):
     codes = dispatch.search(latents, here).value
     words = dispatch.lookup(codes, here).value
     moved_latents, quantiser = latents.to("cuda:0"), moved(here)
-    there.forget()
-    found, ran = dispatch.search(moved_latents, quantiser)
-    assert ran == "triton" and torch.equal(found.numbers(), codes)
-    torch.testing.assert_close(dispatch.lookup(found, quantiser).value.numbers(), words, rtol=1e-5, atol=1e-5)
+    there.reset()
+    result, ran = dispatch.search(moved_latents, quantiser)
+    assert ran == "triton" and torch.equal(result.numbers(), codes)
+    torch.testing.assert_close(dispatch.lookup(result, quantiser).value.numbers(), words, rtol=1e-5, atol=1e-5)
     launched = {"search_factorised": 1} if make is factorised else {"search_euclidean": 1, "lookup_euclidean": 1}
     assert there.kernels == {name: count * (2 if make is split else 1) for name, count in launched.items()}
     assert not there.waits and not there.uploads
@@ -70,20 +70,20 @@ def test_wavlm_launches_its_attention_in_half_precision_and_gives_the_cpus_value
     frames, counts = noise(3, 40, 32), torch.tensor([40, 24, 3])
     with torch.no_grad():
         *_, expected = net.hidden_states(frames, counts)
-        there.forget()
-        *_, found = net.to("cuda:0").hidden_states(frames.to("cuda:0"), counts.to("cuda:0"))
+        there.reset()
+        *_, result = net.to("cuda:0").hidden_states(frames.to("cuda:0"), counts.to("cuda:0"))
     assert there.kernels == ({"attend": 2} if dtype.itemsize == 2 else {})
     for item, count in enumerate(counts.tolist()):
-        torch.testing.assert_close(found.numbers()[item, :count], expected[item, :count], rtol=3e-2, atol=3e-2)
+        torch.testing.assert_close(result.numbers()[item, :count], expected[item, :count], rtol=3e-2, atol=3e-2)
 
 
 def test_an_activation_is_one_launch(there):
     x, lengths, alpha = noise(3, 4, 30), torch.tensor([30, 5, 17]), noise(1, 4, 1).abs()
     expected = activate(x, lengths, "snake", alpha).value
-    given = [tensor.to("cuda:0") for tensor in (x, lengths, alpha)]
-    there.forget()
-    found, ran = activate(given[0], given[1], "snake", given[2])
+    options = [tensor.to("cuda:0") for tensor in (x, lengths, alpha)]
+    there.reset()
+    result, ran = activate(options[0], options[1], "snake", options[2])
     assert ran == "triton" and there.kernels == {"activate": 1} and not there.waits and not there.uploads
-    torch.testing.assert_close(found.numbers(), expected)
+    torch.testing.assert_close(result.numbers(), expected)
     with pytest.raises(Mixed, match="is on the CPU"):
-        activate(given[0], lengths, "snake", given[2])
+        activate(options[0], lengths, "snake", options[2])

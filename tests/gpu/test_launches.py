@@ -33,23 +33,23 @@ TEN_HOURS = 10 * 3600 * 86
 
 @triton.jit
 def _doubled(x, y, count, BLOCK: tl.constexpr, MASKED: tl.constexpr):
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     if MASKED:
-        tl.store(y + place, 2 * tl.load(x + place, mask=place < count), mask=place < count)
+        tl.store(y + position, 2 * tl.load(x + position, mask=position < count), mask=position < count)
     else:
-        tl.store(y + place, 2 * tl.load(x + place, mask=place < count))
+        tl.store(y + position, 2 * tl.load(x + position, mask=position < count))
 
 
 @triton.jit
 def _before(x, y, BLOCK: tl.constexpr):
-    place = tl.arange(0, BLOCK)
-    tl.store(y + place, tl.load(x + place - 1))
+    position = tl.arange(0, BLOCK)
+    tl.store(y + position, tl.load(x + position - 1))
 
 
 @triton.jit
 def _rows(x, y, row, BLOCK: tl.constexpr):
-    place = tl.program_id(0) * row + tl.arange(0, BLOCK)
-    tl.store(y + place, tl.load(x + place))
+    position = tl.program_id(0) * row + tl.arange(0, BLOCK)
+    tl.store(y + position, tl.load(x + position))
 
 
 @triton.jit
@@ -67,29 +67,29 @@ def _summed(x, y):
 
 @triton.jit
 def _shifted(x, BLOCK: tl.constexpr):
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(x + place, tl.load(x + place + BLOCK))
+    position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + position, tl.load(x + position + BLOCK))
 
 
 @triton.jit
 def _scattered(x, y, BLOCK: tl.constexpr):
-    place = tl.arange(0, BLOCK)
-    tl.store(y + place // 2, tl.load(x + place))
+    position = tl.arange(0, BLOCK)
+    tl.store(y + position // 2, tl.load(x + position))
 
 
 @pytest.fixture
-def whole(there):
+def complete(there):
     """The pretended device, on which all programs of a launch run."""
-    there.checks.whole = True
+    there.checks.complete = True
     return there
 
 
-def given(*shape, dtype=torch.float32):
+def options(*shape, dtype=torch.float32):
     return torch.arange(int(np.prod(shape)), dtype=dtype).reshape(shape).to("cuda:0")
 
 
-def test_a_clean_launch_gives_its_numbers(whole):
-    x, y = given(1000), torch.empty(1000, device="cuda:0")
+def test_a_clean_launch_gives_its_numbers(complete):
+    x, y = options(1000), torch.empty(1000, device="cuda:0")
     launching(_doubled)[(4,)](x, y, 1000, BLOCK=256, MASKED=True)
     assert torch.equal(y.numbers(), 2 * torch.arange(1000.0))
     count = torch.zeros(1, dtype=torch.int64, device="cuda:0")
@@ -132,13 +132,13 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_found(fault, whole):
-    said, launch = FAULTS[fault]
-    with pytest.raises(Wrong, match=said):
-        launch(given(1000))
+def test_a_fault_is_detected(fault, complete):
+    text, launch = FAULTS[fault]
+    with pytest.raises(Wrong, match=text):
+        launch(options(1000))
 
 
-def test_a_number_of_32_bits_that_overflows_is_found_without_the_memory_of_so_large_a_tensor(there):
+def test_a_number_of_32_bits_that_overflows_is_detected_without_the_memory_of_so_large_a_tensor(there):
     rows, row = 3000, 1 << 20
     x = torch.empty(rows, row, device="meta")
     launching(_rows)[(2000,)](x, torch.empty_like(x), row, BLOCK=64)
@@ -147,7 +147,7 @@ def test_a_number_of_32_bits_that_overflows_is_found_without_the_memory_of_so_la
 
 
 def test_what_is_on_the_cpu_or_of_another_type_is_no_pointer_for_a_kernel(there):
-    x = given(64)
+    x = options(64)
     with pytest.raises(Mixed, match="is on the CPU"):
         launching(_rows)[(1,)](x, torch.empty(64), 64, BLOCK=64)
     with pytest.raises(Mixed, match=r"is given torch\.float16"):
@@ -156,9 +156,9 @@ def test_what_is_on_the_cpu_or_of_another_type_is_no_pointer_for_a_kernel(there)
 
 def test_the_launches_of_every_module_of_kernels_are_checked(there):
     names = [module.name for module in pkgutil.iter_modules(kernels.__path__, f"{kernels.__name__}.")]
-    found = [name for name in names if importlib.util.find_spec(f"{name}.gpu")]
-    assert len(found) >= 4
-    for name in found:
+    results = [name for name in names if importlib.util.find_spec(f"{name}.gpu")]
+    assert len(results) >= 4
+    for name in results:
         module = importlib.import_module(f"{name}.gpu")
         assert any(isinstance(value, Kernel) for value in vars(module).values()) and not kernels_of(module), name
 
@@ -169,12 +169,12 @@ def check_quantiser(latents, here, count):
     quantiser = moved(here)
     codes, ran = dispatch.search(latents.to("cuda:0"), quantiser, count)
     assert ran == "triton" and torch.equal(codes.numbers(), expected)
-    found = dispatch.lookup(codes, quantiser).value
-    torch.testing.assert_close(found.numbers(), dispatch.lookup(expected, here, use="blas").value)
+    result = dispatch.lookup(codes, quantiser).value
+    torch.testing.assert_close(result.numbers(), dispatch.lookup(expected, here, use="blas").value)
 
 
 @pytest.mark.parametrize(("dims", "entries", "frames"), [(24, 100, 37), (128, 64, 16), (5, 70, 1), (130, 40, 9)])
-def test_search_and_lookup_are_clean(dims, entries, frames, whole, monkeypatch):
+def test_search_and_lookup_are_clean(dims, entries, frames, complete, monkeypatch):
     embed = (noise(3, entries, dims, seed=1) * 2).round()
     latents = (noise(2, dims, frames, seed=2) * 3).round()
     check_quantiser(latents, dispatch.Euclidean(embed), 1)
@@ -183,25 +183,25 @@ def test_search_and_lookup_are_clean(dims, entries, frames, whole, monkeypatch):
 
 
 @pytest.mark.parametrize(("dims", "entries", "frames", "books"), [(8, 130, 37, 3), (3, 20, 16, 1), (16, 33, 5, 5)])
-def test_the_factorised_search_is_clean(dims, entries, frames, books, whole):
+def test_the_factorised_search_is_clean(dims, entries, frames, books, complete):
     shapes = (books, entries, dims), (books, dims, 20), (books, dims), (books, 20, dims), (books, 20)
-    parts = [noise(*shape, seed=place) for place, shape in enumerate(shapes)]
+    parts = [noise(*shape, seed=index) for index, shape in enumerate(shapes)]
     for count in {1, books}:
         check_quantiser(noise(2, 20, frames, seed=9), dispatch.Factorised(*parts), count)
 
 
-def test_of_equal_codewords_the_first_is_found_and_nothing_is_searched_in_nothing(whole):
+def test_of_equal_codewords_the_first_is_detected_and_nothing_is_searched_in_nothing(complete):
     words = noise(1, 200, 16, seed=3)
     words[0, [70, 150]] = words[0, 3].clone()
     quantiser = moved(dispatch.Euclidean(words))
-    found = dispatch.search(words[0, 3].view(1, 16, 1).to("cuda:0"), quantiser).value
-    assert found.numbers().item() == 3
+    result = dispatch.search(words[0, 3].view(1, 16, 1).to("cuda:0"), quantiser).value
+    assert result.numbers().item() == 3
     empty = dispatch.search(torch.zeros(2, 16, 0, device="cuda:0"), quantiser).value
     assert empty.shape == (2, 1, 0) and dispatch.lookup(empty, quantiser).value.numel() == 0
 
 
 @pytest.mark.parametrize("activation", ["identity", "elu", "snake"])
-def test_the_activation_is_clean(activation, whole):
+def test_the_activation_is_clean(activation, complete):
     rng = np.random.default_rng(0)
     x = (4 * rng.standard_normal((3, 5, 1500))).astype(np.float32)
     x[0, 0, :8] = 10.0 ** -np.arange(8) * np.array([1, -1] * 4)
@@ -210,17 +210,17 @@ def test_the_activation_is_clean(activation, whole):
     expected = mask_ref.activate(x, lengths, activation, alpha)
     for item, length in enumerate(lengths):
         x[item, :, length:] = np.nan
-    own = torch.from_numpy(lengths).to("cuda:0")
+    actual = torch.from_numpy(lengths).to("cuda:0")
     weights = None if alpha is None else torch.from_numpy(alpha).view(1, 5, 1).to("cuda:0")
     values = torch.from_numpy(x).to("cuda:0")
     for there in (values, values.transpose(1, 2).contiguous().transpose(1, 2)):
-        y = mask.activate(there, own, activation, weights).numbers()
+        y = mask.activate(there, actual, activation, weights).numbers()
         np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
         assert all(not y[item, :, length:].any() for item, length in enumerate(lengths))
 
 
 @pytest.mark.parametrize(("channels", "outputs", "padding", "dilation"), [(40, 130, 9, 3), (64, 5, 0, 1)])
-def test_the_convolution_is_clean(channels, outputs, padding, dilation, whole):
+def test_the_convolution_is_clean(channels, outputs, padding, dilation, complete):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, channels, 150)).astype(np.float32)
     taps = (rng.standard_normal((7, outputs, channels)) / 16).astype(np.float32)
@@ -236,7 +236,7 @@ def test_the_convolution_is_clean(channels, outputs, padding, dilation, whole):
         np.testing.assert_allclose(y, expected - bias[:, None], rtol=1e-5, atol=1e-5)
 
 
-def test_gated_attention_is_clean(whole):
+def test_gated_attention_is_clean(complete):
     rng, counts = np.random.default_rng(0), np.array([150, 1, 70])
     together = rng.standard_normal((3, 150, 3, 2, 16)).astype(np.float16)
     gate = rng.uniform(0, 4, (3, 150, 2, 1)).astype(np.float32)
@@ -244,14 +244,14 @@ def test_gated_attention_is_clean(whole):
     expected = gated_ref.attend(*together.transpose(2, 0, 3, 1, 4), gate.swapaxes(1, 2), by_distance[:, 3:-3], counts)
     for item, count in enumerate(counts):
         together[item, count:, 1:] = np.nan
-    there, gates, biases, own = (torch.from_numpy(x).to("cuda:0") for x in (together, gate, by_distance, counts))
-    found = gated.attend(*there.permute(2, 0, 3, 1, 4), gates.transpose(1, 2), biases[:, 3:-3], own).numbers()
-    assert found.isfinite().all() and found.dtype == torch.float16
+    there, gates, biases, actual = (torch.from_numpy(x).to("cuda:0") for x in (together, gate, by_distance, counts))
+    result = gated.attend(*there.permute(2, 0, 3, 1, 4), gates.transpose(1, 2), biases[:, 3:-3], actual).numbers()
+    assert result.isfinite().all() and result.dtype == torch.float16
     for item, count in enumerate(counts):
-        np.testing.assert_allclose(found[item, :, :count], expected[item, :, :count], rtol=0, atol=3e-3)
+        np.testing.assert_allclose(result[item, :, :count], expected[item, :, :count], rtol=0, atol=3e-3)
 
 
-def test_the_smallest_kernel_adds_one(whole):
+def test_the_smallest_kernel_adds_one(complete):
     assert smallest.adds_one("cuda:0")
 
 
@@ -268,8 +268,8 @@ def test_no_kernel_uses_a_place_outside_a_tensor_of_more_than_2_to_the_31_number
         mask.activate(virtual(*shape), torch.full((items,), shape[-1], device="cuda:0"), "snake", virtual(shape[1]))
         convolve.convolve(virtual(*shape), virtual(2, 96, shape[1]), virtual(96), 9, 3)
     together = virtual(70_000, 1500, 3, 16, 64, dtype=torch.float16).permute(2, 0, 3, 1, 4)
-    gate, own = virtual(70_000, 1500, 16, 1).transpose(1, 2), torch.full((70_000,), 1500, device="cuda:0")
-    assert gated.attend(*together, gate, virtual(16, 2999), own).is_meta
+    gate, actual = virtual(70_000, 1500, 16, 1).transpose(1, 2), torch.full((70_000,), 1500, device="cuda:0")
+    assert gated.attend(*together, gate, virtual(16, 2999), actual).is_meta
     embed, offsets = virtual(2, 100, 128), virtual(2, 100)
     for items, frames in ((400, 60_000), (8, TEN_HOURS)):
         codes = rvq.search_euclidean(virtual(items, 128, frames), embed, offsets)

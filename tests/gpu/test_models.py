@@ -34,8 +34,8 @@ def case(request, tmp_path, monkeypatch):
     )
     folder = tmp_path / request.param
     WRITERS[request.param](folder)
-    asked = [question(k, seconds) for k, seconds in enumerate(SECONDS)]
-    return folder, asked, model_in(folder, "cpu").answer(asked)
+    requests = [question(k, seconds) for k, seconds in enumerate(SECONDS)]
+    return folder, requests, model_in(folder, "cpu").answer(requests)
 
 
 question = request
@@ -46,29 +46,29 @@ def model_in(folder, device, info=None, **more):
     return TransformersModel(info, weights=str(folder), parameters={"max_tokens": TOKENS}, **about)
 
 
-def said(answers):
+def spoken(answers):
     return [(answer.status, answer.text, answer.finish, dict(answer.usage), answer.reason) for answer in answers]
 
 
 def test_a_family_answers_as_on_the_cpu_and_more_items_do_not_make_it_wait_more(
     case, there, within_limits, monkeypatch
 ):
-    folder, asked, expected = case
+    folder, requested, expected = case
     model = model_in(folder, "cuda:0")
     model.load()
-    model.answer(asked[:1])
-    there.forget()
+    model.answer(requested[:1])
+    there.reset()
     batches, answer = [], model._family.answer
     monkeypatch.setattr(model._family, "answer", lambda rows, settings: batches.append(rows) or answer(rows, settings))
-    found = model.answer(asked)
-    assert said(found) == said(expected)
-    assert {answer.status for answer in found} == {"ok"}
+    result = model.answer(requested)
+    assert spoken(result) == spoken(expected)
+    assert {answer.status for answer in result} == {"ok"}
     # The encoder of Omni in transformers reads the length of every recording from the device.
-    own = 2 * len(asked) if "omni" in folder.name else 0
+    actual = 2 * len(requested) if "omni" in folder.name else 0
     for _ in batches[1:]:  # requests that must not share a batch, as Omni's of unequal lengths
-        own += 4 + WAITS_A_TOKEN * TOKENS
+        actual += 4 + WAITS_A_TOKEN * TOKENS
     more_uploads = len(batches) * MORE_UPLOADS + 6 * (len(batches) - 1)
-    within_limits(more_waits=WAITS_A_TOKEN * TOKENS + own, more_uploads=more_uploads, blocking=more_uploads)
+    within_limits(more_waits=WAITS_A_TOKEN * TOKENS + actual, more_uploads=more_uploads, blocking=more_uploads)
 
 
 def test_whisper_answers_as_on_the_cpu(tmp_path, request):
@@ -88,8 +88,8 @@ def test_whisper_answers_as_on_the_cpu(tmp_path, request):
     there, within_limits = request.getfixturevalue("there"), request.getfixturevalue("within_limits")
     model = model_in(tmp_path, "cuda:0", info)
     model.load()
-    there.forget()
-    assert said(model.answer(asked)) == said(expected)
+    there.reset()
+    assert spoken(model.answer(asked)) == spoken(expected)
     within_limits(more_waits=WAITS_A_TOKEN * TOKENS, more_uploads=MORE_UPLOADS, blocking=MORE_UPLOADS)
 
 
@@ -97,7 +97,7 @@ def test_whisper_answers_as_on_the_cpu(tmp_path, request):
 def test_a_voice_says_what_it_says_on_the_cpu(name, tmp_path, request):
     tiny_voices.WRITERS[name](tmp_path)
     imitates = name != "gradium_phonon_tts"
-    asked = [
+    requests = [
         Request(
             str(k),
             fields={
@@ -111,11 +111,11 @@ def test_a_voice_says_what_it_says_on_the_cpu(name, tmp_path, request):
     ]
     info = ModelInfo("tiny", outputs=("audio",), reads="fields")
     speaker = {} if imitates else {"speaker": "ida"}
-    expected = model_in(tmp_path, "cpu", info, **speaker).answer(asked)
+    expected = model_in(tmp_path, "cpu", info, **speaker).answer(requests)
     there = request.getfixturevalue("there")
-    found = model_in(tmp_path, "cuda:0", info, **speaker).answer(asked)
+    result = model_in(tmp_path, "cuda:0", info, **speaker).answer(requests)
     assert there.launches and not there.rough
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(result, expected, strict=True):
         assert (one.status, one.finish) == ("ok", other.finish)
         np.testing.assert_allclose(
             one.audio.samples, other.audio.samples, rtol=0, atol=1e-4 * np.abs(other.audio.samples).max()

@@ -42,16 +42,16 @@ def test_waits_and_uploads_are_counted_where_they_are_caused(there):
         lambda: tensor[tensor > 0],
         lambda: bool(tensor[0] > 0),
     ):
-        there.forget()
+        there.reset()
         waiting()
         assert sum(there.waits.values()) == 1, waiting
-    there.forget()
+    there.reset()
     tensor.clone().add_(1).relu()
     assert not there.waits and not there.uploads and there.launches >= 2
     assert all("test_pretended.py" in line for line in there.waits)
 
 
-def test_only_an_upload_from_pinned_memory_that_is_told_to_go_on_does_not_wait(there):
+def test_only_an_upload_from_pinned_memory_that_is_asynchronous_does_not_wait(there):
     pinned = zeros_for("cuda:0", (3, 4))
     held = torch.empty(3, 4, device="cuda:0")
     for upload in (
@@ -60,7 +60,7 @@ def test_only_an_upload_from_pinned_memory_that_is_told_to_go_on_does_not_wait(t
         lambda: held.copy_(pinned, non_blocking=True),
         lambda: sent([np.ones(3, np.float32), np.arange(5)], "cuda:0"),
     ):
-        there.forget()
+        there.reset()
         upload()
         assert there.uploads and not there.waits, upload
     for blocking in (
@@ -71,7 +71,7 @@ def test_only_an_upload_from_pinned_memory_that_is_told_to_go_on_does_not_wait(t
         lambda: torch.as_tensor([1, 2], device="cuda:0"),
         lambda: held[torch.tensor([0, 2])],
     ):
-        there.forget()
+        there.reset()
         blocking()
         assert sum(there.waits.values()) == 1 and all("test_pretended.py" in line for line in there.waits), blocking
 
@@ -79,7 +79,7 @@ def test_only_an_upload_from_pinned_memory_that_is_told_to_go_on_does_not_wait(t
 def test_a_mask_that_is_written_through_waits_unless_it_is_filled(there):
     tensor, mask = noise(6).to("cuda:0"), torch.tensor([True, False] * 3).to("cuda:0")
     values = noise(3, seed=1).to("cuda:0")
-    there.forget()
+    there.reset()
     tensor.masked_fill_(mask, 0.0)
     torch.where(mask, tensor, 1.0)
     assert not there.waits
@@ -94,14 +94,14 @@ def test_a_copy_to_the_host_is_there_only_after_it_was_waited_for(there):
     assert early.isnan().all(), "nothing has waited"
     np.testing.assert_array_equal(fetched([tensor])[0], noise(4))
     assert not early.isnan().any()
-    there.forget()
+    there.reset()
     pageable = torch.empty(4).copy_(tensor, non_blocking=True)
     assert sum(there.waits.values()) == 1 and not pageable.isnan().any()
 
 
 def test_what_nothing_was_written_to_is_no_number(there):
-    for made in (torch.empty(3, device="cuda:0"), noise(3).to("cuda:0").new_empty(2)):
-        assert made.numbers().isnan().all()
+    for output in (torch.empty(3, device="cuda:0"), noise(3).to("cuda:0").new_empty(2)):
+        assert output.numbers().isnan().all()
     assert (torch.empty_like(torch.ones(3, dtype=torch.int64, device="cuda:0")).numbers() == -1).all()
 
 
@@ -134,11 +134,11 @@ def ordered(lane, ahead):
     lane._stream.wait_stream(torch.cuda.current_stream("cuda:0"))
 
 
-@pytest.mark.parametrize("way", [waited_for, recorded, ordered])
-def test_memory_that_the_other_streams_work_surely_comes_before_is_free(way, there):
+@pytest.mark.parametrize("variant", [waited_for, recorded, ordered])
+def test_memory_that_the_other_streams_work_surely_comes_before_is_free(variant, there):
     lane = UploadStream("cuda:0")
     ahead = prepared(lane)
-    way(lane, ahead)
+    variant(lane, ahead)
     del ahead
     gc.collect()
     assert not there.early
@@ -146,7 +146,7 @@ def test_memory_that_the_other_streams_work_surely_comes_before_is_free(way, the
 
 def test_what_is_freed_is_no_number(there):
     tensor = noise(8).to("cuda:0")
-    memory_of_it = tensor.kept
+    memory_of_it = tensor.retained
     view = tensor[:4]
     del tensor
     torch.testing.assert_close(view.numbers(), noise(8)[:4])
@@ -155,18 +155,18 @@ def test_what_is_freed_is_no_number(there):
 
 
 def test_a_watch_sees_the_most_that_a_batch_took(there):
-    kept = torch.zeros(1 << 12, device="cuda:0")
+    retained = torch.zeros(1 << 12, device="cuda:0")
     watch = memory.Watch("cuda:0")
     (torch.zeros(1 << 16, device="cuda:0") + 1).sum()
     took, room = watch.seen()
-    assert took >= 2 * 4 << 16 and room == TOTAL - (4 << 12) and kept.numel() == 1 << 12
+    assert took >= 2 * 4 << 16 and room == TOTAL - (4 << 12) and retained.numel() == 1 << 12
 
 
 @pytest.mark.parametrize(("unit", "most"), [(1, 30), (16, 2)])
 def test_the_shapes_that_reach_attention_convolutions_and_products_are_counted(unit, most, there):
     """The fault: batches of 30 lengths have 30 shapes for each operation. Filled up to two lengths, they have two."""
     kernel, weight = noise(8, 8, 3).to("cuda:0"), noise(8, 8).to("cuda:0")
-    there.forget()
+    there.reset()
     for length in range(33, 63):
         x = torch.zeros(2, 8, -(-length // unit) * unit, device="cuda:0")
         rows = torch.nn.functional.conv1d(x, kernel).mT[:, None]

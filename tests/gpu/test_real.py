@@ -70,9 +70,9 @@ def test_a_codec(name):
         here, there = built(name), load_codec(name, device="cuda:0", weights="random")
         seconds = (1.2, *test_codecs.SECONDS) if name.startswith("encodec-48khz") else test_codecs.SECONDS
         batch = test_codecs.sounds(here, seconds)
-        codes, found = here.encode(batch), there.encode(batch)
+        codes, result = here.encode(batch), there.encode(batch)
         apart, count = 0, 0
-        for a, b in zip(found, codes, strict=True):
+        for a, b in zip(result, codes, strict=True):
             for one, other in zip(a.streams, b.streams, strict=True):
                 assert one.values.shape == other.values.shape
                 apart, count = apart + int((one.values != other.values).sum()), count + other.values.size
@@ -89,7 +89,7 @@ def test_a_family_of_models(name, tmp_path, monkeypatch):
     folder = tmp_path / name
     with _packages():
         test_models.WRITERS[name](folder)
-        asked = [test_models.question(k, seconds) for k, seconds in enumerate(test_models.SECONDS)]
-        expected = test_models.said(test_models.model_in(folder, "cpu").answer(asked))
+        requests = [test_models.question(k, seconds) for k, seconds in enumerate(test_models.SECONDS)]
+        expected = test_models.spoken(test_models.model_in(folder, "cpu").answer(requests))
         assert {status for status, *_ in expected} == {"ok"}
-        assert test_models.said(test_models.model_in(folder, "cuda:0").answer(asked)) == expected
+        assert test_models.spoken(test_models.model_in(folder, "cuda:0").answer(requests)) == expected

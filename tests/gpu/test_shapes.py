@@ -27,13 +27,13 @@ SMALLER = 24
 @pytest.fixture(scope="module")
 def batches():
     """The lengths in seconds of the first hundred batches of a stage in a simulated run."""
-    made = []
+    outputs = []
     longest = np.zeros(60 * 16_000, np.float32)
     outcome = simulated_device.VirtualPool._outcome
 
     def noted(pool, worker, batch, payload):
         if batch.key.endswith(":Speaker"):
-            made.append([work.length_s for work in batch.works])
+            outputs.append([work.length_s for work in batch.works])
         return outcome(pool, worker, batch, payload)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -42,8 +42,8 @@ def batches():
         patch.setattr("codec_bench.engine.batch.GPU_BATCH_S", 0.0)  # they are not doubled, and so are more
         patch.setattr(simulated_device.VirtualPool, "memory_bytes", lambda _: 0)  # nor larger from the first one on
         simulated_device.simulate(simulated_device.Run(700, "half"))
-    assert len(made) >= BATCHES and sum(map(len, made)) == 1400
-    return made[:BATCHES]
+    assert len(outputs) >= BATCHES and sum(map(len, outputs)) == 1400
+    return outputs[:BATCHES]
 
 
 @pytest.fixture
@@ -77,23 +77,23 @@ def opinion(folder):
 
 def by_shape(batches):
     """The samples of each item of the batches, by the shape of the ladder."""
-    found = {}
+    by_name = {}
     for batch in batches:
         lengths = [round(length / SMALLER * RATE_HZ) for length in batch]
         shape = batch_shapes.rung_s(max(lengths) / RATE_HZ), batch_shapes.rows_of(len(lengths))
-        found.setdefault(shape, []).append(lengths)
-    return found
+        by_name.setdefault(shape, []).append(lengths)
+    return by_name
 
 
 def compare(batches, compute, there):
     """Of the most frequent shapes of the ladder, two batches must reach the same shapes in attention, convolutions and
     products.
     """
-    found = sorted(by_shape(batches).items(), key=lambda pair: -len(pair[1]))
-    for shape, (first, *_, last) in found[:FREQUENT]:
+    result = sorted(by_shape(batches).items(), key=lambda pair: -len(pair[1]))
+    for shape, (first, *_, last) in result[:FREQUENT]:
         reached = []
         for lengths in (first, last):
-            there.forget()
+            there.reset()
             compute(lengths)
             reached.append(set(there.shapes))
         assert reached[0] == reached[1] != set(), f"the batches of {shape} had not the same shapes"
@@ -112,7 +112,7 @@ def test_batches_of_one_shape_of_the_ladder_reach_the_same_shapes(stage, batches
     compare(batches, compute, there)
 
 
-def test_a_pass_that_is_not_filled_up_is_found(batches, tmp_path, there, monkeypatch):
+def test_a_pass_that_is_not_filled_up_is_detected(batches, tmp_path, there, monkeypatch):
     def in_shape(forward, moving, lengths, still=(), **more):  # the fault: every batch has a shape of its own
         return forward(*moving, *still, lengths)
 

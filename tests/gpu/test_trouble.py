@@ -33,7 +33,7 @@ def test_a_run_meets_a_full_memory_and_a_killed_worker_and_loses_nothing(device,
     (tmp_path / "plain").mkdir()
     (tmp_path / "troubled").mkdir()
     expected, _ = scored(tmp_path / "plain", metrics, "cpu", False)
-    found, marks = scored(tmp_path / "troubled", metrics, device, True)
+    result, marks = scored(tmp_path / "troubled", metrics, device, True)
     assert "full" in marks and marks.count("killed") == 1
     assert None not in expected.values()
-    assert found == pytest.approx(expected, rel=0.0, abs=0.0 if device == "cpu" else 0.05)
+    assert result == pytest.approx(expected, rel=0.0, abs=0.0 if device == "cpu" else 0.05)

@@ -41,11 +41,11 @@ class Troubled(Codec):
         longest = max(audio.num_samples for audio in batch)
         if self._trouble:
             self._meet(longest / _RATE_HZ * len(batch))
-        made = []
+        outputs = []
         for audio in batch:
             stream = CodeStream(self._rounded(audio.samples), _LEVELS, float(_RATE_HZ))
-            made.append(Codes((stream,), audio.num_samples, audio.sample_rate_hz))
-        return made
+            outputs.append(Codes((stream,), audio.num_samples, audio.sample_rate_hz))
+        return outputs
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
         """Samples of the numbers."""
@@ -78,6 +78,6 @@ class Troubled(Codec):
 
         torch.empty(2 * torch.cuda.mem_get_info(self._device)[1], dtype=torch.uint8, device=self._device)
 
-    def _mark(self, what: str) -> None:
-        number = len(list(self._marks.glob(f"{what}-*")))
-        (self._marks / f"{what}-{number}").touch()
+    def _mark(self, kind: str) -> None:
+        number = len(list(self._marks.glob(f"{kind}-*")))
+        (self._marks / f"{kind}-{number}").touch()

@@ -121,8 +121,8 @@ def looked_at(node: ast.AST) -> Iterator[ast.AST]:
     else:
         parts = list(ast.iter_child_nodes(node))
         yield node
-    for part in parts:
-        yield from looked_at(part)
+    for item in parts:
+        yield from looked_at(item)
 
 
 def mutants(source: str, lines: Collection[int] | None = None) -> list[Mutant]:
@@ -134,14 +134,14 @@ def mutants(source: str, lines: Collection[int] | None = None) -> list[Mutant]:
         starts.append(starts[-1] + len(line) + 1)
     raw = source.encode()
 
-    def place(line: int, column: int) -> int:
+    def position(line: int, column: int) -> int:
         return len(raw[: starts[line - 1] + column].decode())
 
-    tree, found = ast.parse(source), []
+    tree, result = ast.parse(source), []
     for node in looked_at(tree):
         for new in changes(node):
             where = node.test if isinstance(node, ast.If | ast.While | ast.IfExp) else node
-            start, end = place(where.lineno, where.col_offset), place(where.end_lineno, where.end_col_offset)
+            start, end = position(where.lineno, where.col_offset), position(where.end_lineno, where.end_col_offset)
             after = ast.unparse(ast.fix_missing_locations(new))
             if isinstance(new, ast.expr) and not isinstance(new, ast.Constant | ast.Name | ast.Call | ast.Attribute):
                 after = f"({after})"
@@ -152,8 +152,8 @@ def mutants(source: str, lines: Collection[int] | None = None) -> list[Mutant]:
                 ast.parse(mutant.of(source))
             except SyntaxError:
                 continue
-            found.append(mutant)
-    return sorted(found, key=lambda one: (one.start, one.end, one.after))
+            result.append(mutant)
+    return sorted(result, key=lambda one: (one.start, one.end, one.after))
 
 
 @dataclass
@@ -194,12 +194,12 @@ def drawn_by(seed: int) -> list[str]:
     return sorted(order, key=order.__getitem__)
 
 
-def outcome(tests: Path, told: dict[str, str] | None, limit_s: float) -> tuple[str, float]:
+def outcome(tests: Path, model: dict[str, str] | None, limit_s: float) -> tuple[str, float]:
     """Runs the tests in a process of its own: `passed`, `failed` or `too long`, and its seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        if told is not None:
-            place = Path(folder, "mutant.json")
-            place.write_text(json.dumps(told), "utf-8")
+        if model is not None:
+            target = Path(folder, "mutant.json")
+            target.write_text(json.dumps(model), "utf-8")
         start = time.monotonic()
         child = os.fork()
         if child == 0:
@@ -207,11 +207,11 @@ def outcome(tests: Path, told: dict[str, str] | None, limit_s: float) -> tuple[s
             quiet = os.open(Path(folder, "said"), os.O_WRONLY | os.O_CREAT)
             os.dup2(quiet, 1)
             os.dup2(quiet, 2)
-            if told is not None:
+            if model is not None:
                 sys.path.insert(0, str(HERE / "hook"))
                 hook = importlib.import_module("sitecustomize") if "sitecustomize" not in sys.modules else _hook()
-                hook.install(str(place))
-                os.environ[hook.VARIABLE] = str(place)
+                hook.install(str(target))
+                os.environ[hook.VARIABLE] = str(target)
                 paths = (str(HERE / "hook"), str(ROOT), os.environ.get("PYTHONPATH", ""))
                 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
             import pytest
@@ -238,17 +238,17 @@ def _hook():
 
 def known() -> dict[tuple[str, str, str], str]:
     """The reasons of equivalent mutants by module, line of source and what stands there in place of what it replaces."""
-    told = yaml.safe_load((HERE / "equivalent.yaml").read_text("utf-8")) or []
-    return {(one["module"], one["line"], one["after"]): one["reason"] for one in told}
+    details = yaml.safe_load((HERE / "equivalent.yaml").read_text("utf-8")) or []
+    return {(one["module"], one["line"], one["after"]): one["reason"] for one in details}
 
 
 def examine(module: str, count: int, seed: int, limit_s: float) -> Result | None:
     """Runs a sample of a module's mutants; None where its tests fail without a mutant, or take too long."""
     path, tests = ROOT / "codec_bench" / f"{module}.py", tests_of(module)
     source = path.read_text("utf-8")
-    said, baseline_s = outcome(tests, None, limit_s)
-    if said != "passed":
-        sys.stdout.write(f"{module}: left out, its tests {said} without a mutant (limit {limit_s:.0f} s)\n")
+    texts, baseline_s = outcome(tests, None, limit_s)
+    if texts != "passed":
+        sys.stdout.write(f"{module}: left out, its tests {texts} without a mutant (limit {limit_s:.0f} s)\n")
         sys.stdout.flush()
         return None
     every, result, equivalents = mutants(source), Result(module, seed), known()
@@ -260,9 +260,9 @@ def examine(module: str, count: int, seed: int, limit_s: float) -> Result | None
         if (module, line, mutant.after) in equivalents:
             result.equivalent += 1
             continue
-        told = {"path": os.path.realpath(path), "source": mutant.of(source)}
-        said, _ = outcome(tests, told, max(20.0, 4 * baseline_s))
-        if said == "passed":
+        options = {"path": os.path.realpath(path), "source": mutant.of(source)}
+        texts, _ = outcome(tests, options, max(20.0, 4 * baseline_s))
+        if texts == "passed":
             result.survivors.append(f"{module}.py:{mutant.line}: `{mutant.before}` became `{mutant.after}` in `{line}`")
         else:
             result.killed += 1
@@ -274,14 +274,14 @@ def examine(module: str, count: int, seed: int, limit_s: float) -> Result | None
     return result
 
 
-def kept(results: list[Result]) -> list[Result]:
+def retained(results: list[Result]) -> list[Result]:
     """Puts results in the place of earlier ones of the same modules, in results.json; gives all of them."""
-    place = HERE / "results.json"
-    before = [Result(**one) for one in json.loads(place.read_text("utf-8"))] if place.exists() else []
+    folder = HERE / "results.json"
+    before = [Result(**one) for one in json.loads(folder.read_text("utf-8"))] if folder.exists() else []
     every = {one.module: one for one in (*before, *results)}
-    found = [every[name] for name in sorted(every)]
-    place.write_text(json.dumps([vars(one) for one in found], ensure_ascii=False, indent=1) + "\n", "utf-8")
-    return found
+    collected = [every[name] for name in sorted(every)]
+    folder.write_text(json.dumps([vars(one) for one in collected], ensure_ascii=False, indent=1) + "\n", "utf-8")
+    return collected
 
 
 def page(results: list[Result]) -> str:
@@ -325,7 +325,7 @@ def main() -> None:
         limit_s = options.limit_s * (FIRST_LIMIT if module in FIRST else 1)
         if (result := examine(module, options.mutants, options.seed, limit_s)) is not None:
             results.append(result)
-            (HERE / "results.md").write_text(page(kept([result])), "utf-8")
+            (HERE / "results.md").write_text(page(retained([result])), "utf-8")
     sys.stdout.write(page(results))
     sys.exit(0 if sum(r.killed for r in results) >= GOAL * sum(r.counted for r in results) else 1)
 

@@ -36,8 +36,8 @@ def kept(value: float, most: int = MOST) -> float:
 
 
 def test_mutants_are_the_changes_that_could_be_observed():
-    found = {(m.line, m.before, m.after) for m in mutation.mutants(SOURCE)}
-    assert found == {
+    by_name = {(m.line, m.before, m.after) for m in mutation.mutants(SOURCE)}
+    assert by_name == {
         (3, "3", "4"),
         (8, "not value < 0.5 and value > 0", "(not (not value < 0.5 and value > 0))"),
         (8, "not value < 0.5 and value > 0", "(not value < 0.5 or value > 0)"),
@@ -63,9 +63,9 @@ def test_mutants_are_the_changes_that_could_be_observed():
 
 def test_a_mutant_is_what_a_new_process_imports(tmp_path):
     path = mutation.ROOT / "codec_bench" / "text" / "language.py"
-    place = tmp_path / "mutant.json"
-    place.write_text(json.dumps({"path": str(path), "source": "PLANTED = 7\n"}))
-    environment = {**os.environ, "CODEC_BENCH_MUTANT": str(place)}
+    target = tmp_path / "mutant.json"
+    target.write_text(json.dumps({"path": str(path), "source": "PLANTED = 7\n"}))
+    environment = {**os.environ, "CODEC_BENCH_MUTANT": str(target)}
     environment["PYTHONPATH"] = os.pathsep.join((str(HERE / "hook"), str(mutation.ROOT)))
     command = [sys.executable, "-c", "from codec_bench.text import language; print(language.PLANTED)"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -81,17 +81,17 @@ def test_survivors_killed_and_equivalent_mutants_are_counted_apart(tmp_path, mon
     line = source.splitlines()[same.line - 1].strip()
     monkeypatch.setattr(mutation, "known", lambda: {(module, line, same.after): "it is"})
 
-    def said(tests: Path, told: dict[str, str] | None, limit_s: float) -> tuple[str, float]:
-        return ("passed" if told is None or told["source"] == survivor.of(source) else "failed"), 0.1
+    def spoken(tests: Path, model: dict[str, str] | None, limit_s: float) -> tuple[str, float]:
+        return ("passed" if model is None or model["source"] == survivor.of(source) else "failed"), 0.1
 
-    monkeypatch.setattr(mutation, "outcome", said)
+    monkeypatch.setattr(mutation, "outcome", spoken)
     result = mutation.examine(module, 1_000, 1, 1.0)
     alike = sum((source.splitlines()[m.line - 1].strip(), m.after) == (line, same.after) for m in every)
     assert (result.equivalent, len(result.survivors)) == (alike, 1)
     assert result.killed == len(every) - alike - 1
     monkeypatch.setattr(mutation, "HERE", tmp_path)
-    mutation.kept([result])
-    again = mutation.kept([mutation.Result("text/other", 2, killed=3), mutation.Result(module, 1, survivors=["x"])])
+    mutation.retained([result])
+    again = mutation.retained([mutation.Result("text/other", 2, killed=3), mutation.Result(module, 1, survivors=["x"])])
     assert [(one.module, one.killed, one.survivors) for one in again] == [(module, 0, ["x"]), ("text/other", 3, [])]
     assert f"| {module} | 1 | {len(every)} | {alike} | {result.killed} | 1 |" in mutation.page([result])
     monkeypatch.setattr(mutation, "outcome", lambda *args: ("failed", 0.1))
@@ -105,5 +105,5 @@ def test_equivalent_mutants_are_of_the_source_as_it_is(one):
     assert set(one) == {"module", "line", "after", "reason"} and one["reason"].endswith(".")
     source = (mutation.ROOT / "codec_bench" / f"{one['module']}.py").read_text("utf-8")
     places = {number for number, line in enumerate(source.splitlines(), 1) if line.strip() == one["line"]}
-    found = {mutant.after for mutant in mutation.mutants(source, places)}
-    assert one["after"] in found, "the line has changed: look at it again"
+    by_name = {mutant.after for mutant in mutation.mutants(source, places)}
+    assert one["after"] in by_name, "the line has changed: look at it again"

@@ -15,11 +15,11 @@ from codec_bench.terminal.output import table, talk
 HOSTILE = "./\x1b[2Jmine\x07\u202e.py:Own\udcff"
 
 
-def shown(made) -> str:
+def shown(built) -> str:
     from rich.console import Console
 
     out = io.StringIO()
-    Console(file=out, width=10_000).print(made)
+    Console(file=out, width=10_000).print(built)
     return out.getvalue()
 
 
@@ -34,10 +34,10 @@ def test_nothing_from_data_controls_the_terminal(capsys):
 
 def test_a_narrow_terminal_breaks_no_word_of_a_table(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
-    found = "there is no README.md beside benchmark.yaml, and one is needed"
-    made = table(("what", "", "found", "do"), [("./telling", "WRONG", found, "write what the benchmark measures")])
-    lines = shown(made).split()
-    assert all(word in lines for word in f"{found} write what the benchmark measures ./telling WRONG".split())
+    result = "there is no README.md beside benchmark.yaml, and one is needed"
+    built = table(("what", "", "found", "do"), [("./telling", "WRONG", result, "write what the benchmark measures")])
+    lines = shown(built).split()
+    assert all(word in lines for word in f"{result} write what the benchmark measures ./telling WRONG".split())
 
 
 def test_long_texts_show_both_ends():

@@ -17,7 +17,7 @@ from codec_bench.audio.encode import write_flac
 from codec_bench.data import open_source
 from codec_bench.engine import pool
 
-OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
+CUSTOM_CODE = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
 INTERRUPTING = '''
 
 import signal
@@ -59,7 +59,7 @@ class ScoresSlowly(Loudness):
 @pytest.fixture
 def stopped(tmp_path):
     """Runs a command that is stopped; returns its last lines on stderr."""
-    (tmp_path / "mine.py").write_text(OWN.read_text() + INTERRUPTING)
+    (tmp_path / "mine.py").write_text(CUSTOM_CODE.read_text() + INTERRUPTING)
 
     def run(*args):
         heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
@@ -86,15 +86,15 @@ def continued(line, tmp_path):
 
 @pytest.mark.parametrize("codec", ["WhileLoading", "Twice"])
 def test_eval_while_a_codec_loads(stopped, codec):
-    said, again = stopped(
+    text, again = stopped(
         "eval", "--codec", f"./mine.py:{codec}", "--data", "embedded", "--metrics", "si_sdr", "--limit", "3"
     )
-    folder = said.removeprefix("stopped; nothing in ").removesuffix(" is finished yet")
+    folder = text.removeprefix("stopped; nothing in ").removesuffix(" is finished yet")
     assert folder.startswith("runs/evaluate-") and again.endswith(f"--limit 3 --out {folder}")
 
 
 def test_eval_keeps_what_is_finished_and_the_command_that_it_says_continues(stopped, tmp_path):
-    asked = [
+    requests = [
         "eval",
         "--codec",
         "g711-ulaw,./mine.py:WhileRunning",
@@ -104,33 +104,33 @@ def test_eval_keeps_what_is_finished_and_the_command_that_it_says_continues(stop
         "si_sdr",
         "--no-cache",
     ]
-    said, again = stopped(*asked)
-    assert said.startswith("stopped; ")
-    told = continued(again, tmp_path)
-    assert "64 of 64 items" in told
+    text, again = stopped(*requests)
+    assert text.startswith("stopped; ")
+    details = continued(again, tmp_path)
+    assert "64 of 64 items" in details
     (folder,) = (tmp_path / "runs").iterdir()
     assert json.loads((folder / "run.json").read_text())["state"] == "finished"
 
 
-def test_score_and_its_own_folder_is_found_again(stopped, tmp_path):
+def test_score_and_its_own_folder_is_recovered(stopped, tmp_path):
     for folder, gain in (("reference", 1.0), ("generated", 0.5)):
         (tmp_path / folder).mkdir()
         for sample in list(open_source("embedded"))[:3]:
             audio = Audio.read(sample.audio)
             write_flac(tmp_path / folder / f"{sample.id}.flac", Audio(gain * audio.samples, audio.sample_rate_hz))
-    asked = ["score", "--generated", "generated", "--data", "reference", "--metrics", "./mine.py:ScoresSlowly"]
-    said, again = stopped(*asked)
+    requests = ["score", "--generated", "generated", "--data", "reference", "--metrics", "./mine.py:ScoresSlowly"]
+    text, again = stopped(*requests)
     folder = again.rpartition(" ")[2]
-    assert said == f"stopped; nothing in {folder} is finished yet"
-    done = pool.subprocess.run([*COMMAND, *asked], capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    assert text == f"stopped; nothing in {folder} is finished yet"
+    done = pool.subprocess.run([*COMMAND, *requests], capture_output=True, text=True, cwd=tmp_path, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith(f"run folder: {folder} (continues the unfinished run of ")
-    done = pool.subprocess.run([*COMMAND, *asked], capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    done = pool.subprocess.run([*COMMAND, *requests], capture_output=True, text=True, cwd=tmp_path, timeout=300)
     assert f"(new; the same run in {folder} is finished)" in done.stderr
 
 
 def test_profile_keeps_the_codecs_that_are_measured(stopped, tmp_path):
-    asked = [
+    requests = [
         "profile",
         "--codec",
         "g711-ulaw,./mine.py:WhileRunning",
@@ -145,9 +145,9 @@ def test_profile_keeps_the_codecs_that_are_measured(stopped, tmp_path):
         "--skip",
         "stability,loss,bit_errors,transformer",
     ]
-    said, again = stopped(*asked)
+    text, again = stopped(*requests)
     (folder,) = (tmp_path / "runs").iterdir()
-    assert said == f"stopped; 1 of 2 codecs are measured and kept in runs/{folder.name}"
+    assert text == f"stopped; 1 of 2 codecs are measured and kept in runs/{folder.name}"
     before = json.loads((folder / "measured.json").read_text())["codecs"]
     assert list(before) == ["g711-ulaw"]
     continued(again, tmp_path)

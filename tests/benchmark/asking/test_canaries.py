@@ -6,7 +6,7 @@ import asyncio
 from contextlib import closing
 
 import pytest
-from asked_models import Told
+from asked_models import Recording
 
 from codec_bench.benchmark.asking import canaries as watching
 from codec_bench.benchmark.asking.canaries import Watch, count_canaries
@@ -26,7 +26,7 @@ def render(question):
     return Request(question.id, (Message("user", (question.fields["question"],)),), parameters={"temperature": 0})
 
 
-class Swapped(Told):
+class Swapped(Recording):
     """Says whether it is the first or the second checkpoint; `served` is what its service calls it."""
 
     tells_apart = False
@@ -66,7 +66,7 @@ def canary(folder):
 def test_five_questions_are_asked_again_after_every_few_answers(tmp_path):
     model = Swapped()
     assert ask(tmp_path, model, range(24)) == []
-    again = [id for place, id in enumerate(model.asked) if id in model.asked[:place]]
+    again = [id for place, id in enumerate(model.requests) if id in model.requests[:place]]
     assert again == ["q0", "q1", "q2", "q3", "q4"] * 3, "after 8, 16 and 24 answers"
     assert canary(tmp_path) == {"asked": 15, "same": 15, "changed": []}
 
@@ -74,10 +74,10 @@ def test_five_questions_are_asked_again_after_every_few_answers(tmp_path):
 def test_the_number_of_answers_is_500_unless_told_otherwise(tmp_path, monkeypatch):
     assert watching.EVERY == 500
     ask(tmp_path / "never", model := Swapped(), range(24), every=None)
-    assert len(model.asked) == 24
+    assert len(model.requests) == 24
     monkeypatch.setattr(watching, "EVERY", 12)
     ask(tmp_path / "twice", model := Swapped(), range(24), every=None)
-    assert len(model.asked) == 24 + 2 * 5
+    assert len(model.requests) == 24 + 2 * 5
 
 
 @pytest.mark.parametrize("served", [False, True])
@@ -111,7 +111,7 @@ def test_only_greedy_texts_are_asked_again_and_never_of_a_model_that_says_who_it
     known = Swapped()
     known.tells_apart = True
     ask(tmp_path / "known", known, range(24))
-    assert len(known.asked) == 24 and canary(tmp_path / "known") is None
+    assert len(known.requests) == 24 and canary(tmp_path / "known") is None
 
 
 def test_canaries_are_paid_for_and_none_is_asked_beyond_the_limit(tmp_path):
@@ -121,25 +121,25 @@ def test_canaries_are_paid_for_and_none_is_asked_beyond_the_limit(tmp_path):
             return Response(text=given.text, usage={"cost_usd": 0.1, "input_tokens": 10.0})
 
     ask(tmp_path, model := Paid(), range(6))
-    assert len(model.asked) == 6
+    assert len(model.requests) == 6
     spending = Purse(max_cost_usd=0.35).of(model)
     ask(tmp_path, model, (), spending=spending)
     with closing(Run(tmp_path)) as run:
         found = answers_of(run)
     assert (found.cost_usd, found.usage["input_tokens"]) == (pytest.approx(0.9), 90.0), "six answers and three again"
-    assert len(model.asked) == 6 + 3 and spending.purse.spent_usd == pytest.approx(0.3)
+    assert len(model.requests) == 6 + 3 and spending.purse.spent_usd == pytest.approx(0.3)
     assert "the limit of 0.35 USD is reached" in spending.purse.why
 
 
 def test_a_model_of_ones_own_that_raises_at_a_canary_ends_nothing(tmp_path):
     class Moody(Swapped):
         async def ask(self, request):
-            if request.id in self.asked:
+            if request.id in self.requests:
                 raise ValueError("not again")
             return await super().ask(request)
 
     ask(tmp_path, model := Moody(), range(9))
-    assert len(model.asked) == 9 and canary(tmp_path) is None
+    assert len(model.requests) == 9 and canary(tmp_path) is None
 
 
 def test_what_is_asked_again_is_planned():

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from asked_models import Told
+from asked_models import Recording
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.question_loop import Asking, TooLong, check_length
@@ -40,13 +40,13 @@ def test_only_a_limit_without_windows_is_a_limit():
 
 
 def test_what_is_too_long_is_refused_without_asking_and_counted(tmp_path):
-    model, info = Told(lambda request: "a tone"), ModelInfo("m", limit_s=1.0)
+    model, info = Recording(lambda request: "a tone"), ModelInfo("m", limit_s=1.0)
     questions = [Question(f"q{k}") for k in range(4)]
     with closing(AnswerWriter(tmp_path, {"asked": {}, "scored": {}})) as writer:
         render = lambda question: check_length(request(int(question.id[1:]), question.id), info)  # noqa: E731
         asking = Asking(model, model.start, render, writer, lambda n: False, send_requests, lambda *a: None)
         asyncio.run(asking.run(questions, {}))
-    assert model.asked == ["q0", "q1"]
+    assert model.requests == ["q0", "q1"]
     with closing(Run(tmp_path)) as run:
         assert [e.answer.status for e in exchanges(run)] == ["ok", "ok", "refused", "refused"]
         answers = answers_of(run).as_dict()

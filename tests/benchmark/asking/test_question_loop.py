@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from asked_models import Told
+from asked_models import Recording
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.canaries import Watch
@@ -53,7 +53,7 @@ def held(folder):
 
 
 def test_every_question_is_recorded_once_with_its_answer(tmp_path):
-    model = Told(lambda r: Response(text=f"to {r.id}", usage={"input_tokens": 2}, latency_s=0.5, notes=("n",)))
+    model = Recording(lambda r: Response(text=f"to {r.id}", usage={"input_tokens": 2}, latency_s=0.5, notes=("n",)))
     told = []
     timings = ask_everything(tmp_path, model, questions(150), progress=lambda *now: told.append(now))
     found = held(tmp_path)
@@ -66,7 +66,7 @@ def test_every_question_is_recorded_once_with_its_answer(tmp_path):
 
 
 def test_many_at_once_are_not_mixed_up(tmp_path):
-    class Slow(Told):
+    class Slow(Recording):
         async def ask(self, request):
             for _ in range(hash(request.id) % 7):
                 await asyncio.sleep(0)
@@ -80,7 +80,7 @@ def test_many_at_once_are_not_mixed_up(tmp_path):
 def test_what_costs_is_in_the_record_before_its_slot_asks_the_next(tmp_path, concurrency):
     given, lost = [], []
 
-    class Paid(Told):
+    class Paid(Recording):
         charges = True
 
         async def ask(self, request):
@@ -103,7 +103,7 @@ def test_what_waits_at_a_gate_is_not_sent_before_the_answer_of_its_place_is_in_t
     """
     given, lost, client = [], [], Persistence(places)
 
-    class Paid(Told):
+    class Paid(Recording):
         charges, tells_apart = True, False
 
         async def ask(self, request):
@@ -134,32 +134,32 @@ def test_what_waits_at_a_gate_is_not_sent_before_the_answer_of_its_place_is_in_t
 
 def test_a_run_whose_first_answers_are_empty_at_the_limit_of_length_ends(tmp_path):
     cut = Response(text="", finish="length")
-    model = Told(lambda r: cut)
+    model = Recording(lambda r: cut)
     with pytest.raises(
         UserError, match="the first 8 answers of 'told' are empty and ended at the limit of length"
     ) as end:
         ask_everything(tmp_path / "a", model, questions(100))
     assert (
         end.value.hint == "'parameters: {max_tokens: 4096}' in the definition of the benchmark"
-        and len(model.asked) < 100
+        and len(model.requests) < 100
         and held(tmp_path / "a") == {}
     )
-    ask_everything(tmp_path / "b", Told(lambda r: "fine" if r.id == "q3" else cut), questions(100))
+    ask_everything(tmp_path / "b", Recording(lambda r: "fine" if r.id == "q3" else cut), questions(100))
     assert len(held(tmp_path / "b")) == 100, "one that answered shows that the settings are not wrong"
-    ask_everything(tmp_path / "c", Told(lambda r: cut), questions(5))
+    ask_everything(tmp_path / "c", Recording(lambda r: cut), questions(5))
     assert len(held(tmp_path / "c")) == 5
 
 
 def test_a_model_without_parameters_is_told_to_draw_by_the_definition():
     with pytest.raises(UserError) as end:
-        check_drawn(2, {"temperature": 0}, "mine", Told(lambda r: "fine"))
+        check_drawn(2, {"temperature": 0}, "mine", Recording(lambda r: "fine"))
     assert end.value.hint.startswith(
         "'parameters: {temperature: 0.7}' in the definition of the benchmark draws answers at random"
     )
 
 
 def test_a_model_that_takes_parameters_and_thinks_is_given_more_room_by_its_options(tmp_path):
-    class Service(Told):
+    class Service(Recording):
         def __init__(self, say, parameters=None, reasons=False):
             super().__init__(say)
             self.reasons = reasons
@@ -183,7 +183,7 @@ def test_a_model_that_takes_parameters_and_thinks_is_given_more_room_by_its_opti
     ],
 )  # fmt: skip
 def test_a_response_with_a_field_of_another_type_fails_its_question_alone(tmp_path, field, value, expected):
-    model = Told(lambda r: Response(**{"text": "fine", field: value}) if r.id == "q1" else "fine")
+    model = Recording(lambda r: Response(**{"text": "fine", field: value}) if r.id == "q1" else "fine")
     ask_everything(tmp_path, model, questions(3))
     found = held(tmp_path)
     assert [found[f"q{n}"].answer.status for n in range(3)] == ["ok", "failed", "ok"]
@@ -194,10 +194,10 @@ def test_what_cannot_be_asked_is_a_failure_that_counts(tmp_path):
     asked = questions(4)
     asked[1] = Question("q1", {"question": "1?"}, ("1",), problem="the row has no sound in 'audio'")
     asked[2] = Question("q2", {}, ("2",))
-    model = Told(lambda r: "fine")
+    model = Recording(lambda r: "fine")
     timings = ask_everything(tmp_path, model, asked)
     found = held(tmp_path)
-    assert model.asked == ["q0", "q3"]
+    assert model.requests == ["q0", "q3"]
     assert list(found) == ["q0", "q1", "q2", "q3"] and (timings["asked"], timings["failed"]) == (4, 2)
     assert (found["q1"].answer.status, found["q1"].answer.reason) == ("failed", "the row has no sound in 'audio'")
     assert found["q2"].answer.reason == "the prompt needs 'question', which 'q2' has not"
@@ -205,9 +205,9 @@ def test_what_cannot_be_asked_is_a_failure_that_counts(tmp_path):
 
 
 def test_a_benchmark_in_which_nothing_can_be_asked(tmp_path):
-    model = Told(lambda r: "fine")
+    model = Recording(lambda r: "fine")
     timings = ask_everything(tmp_path, model, questions(3, problem="no"))
-    assert model.asked == [] and timings["failed"] == 3
+    assert model.requests == [] and timings["failed"] == 3
     assert ask_everything(tmp_path / "none", model, [])["asked"] == 0
 
 
@@ -225,7 +225,7 @@ def test_a_benchmark_in_which_nothing_can_be_asked(tmp_path):
     ],
 )
 def test_what_a_model_says_is_recorded_as_it_is(tmp_path, said, status, reason):
-    model = Told(lambda r: said if r.id == "q1" else "fine")
+    model = Recording(lambda r: said if r.id == "q1" else "fine")
     ask_everything(tmp_path, model, questions(3))
     found = held(tmp_path)
     assert (found["q1"].answer.status, found["q1"].answer.reason) == (status, reason)
@@ -235,7 +235,7 @@ def test_what_a_model_says_is_recorded_as_it_is(tmp_path, said, status, reason):
 
 
 def test_an_ask_without_async_is_told_as_that(tmp_path):
-    class Plain(Told):
+    class Plain(Recording):
         def ask(self, request):
             return Response(text="fine")
 
@@ -269,7 +269,7 @@ INF = Audio(np.asarray([0.1, np.inf, 0.2], np.float32), 16000)
     ],
 )
 def test_spoken_answers_are_kept_or_say_why_not(tmp_path, said, status, reason):
-    ask_everything(tmp_path, Told(lambda r: said), questions(1), wants="audio")
+    ask_everything(tmp_path, Recording(lambda r: said), questions(1), wants="audio")
     (found,) = held(tmp_path).values()
     assert (found.answer.status, found.answer.reason, found.answer.text) == (status, reason, said.text)
     if status == "ok":
@@ -281,11 +281,11 @@ def test_spoken_answers_are_kept_or_say_why_not(tmp_path, said, status, reason):
 
 
 def test_only_what_is_missing_is_asked(tmp_path):
-    broken = Told(lambda r: Response.failed("down") if r.id == "q1" else "first")
+    broken = Recording(lambda r: Response.failed("down") if r.id == "q1" else "first")
     ask_everything(tmp_path, broken, questions(4))
-    again = Told(lambda r: "second")
+    again = Recording(lambda r: "second")
     timings = ask_everything(tmp_path, again, questions(6))
-    assert again.asked == ["q4", "q5"] and timings["asked"] == 2
+    assert again.requests == ["q4", "q5"] and timings["asked"] == 2
     assert [e.answer.text for e in held(tmp_path).values()] == ["first", None, "first", "first", "second", "second"]
 
 
@@ -300,12 +300,12 @@ def test_what_was_answered_before_a_stop_is_kept(tmp_path, stop):
         raise UserError("the key is wrong")
 
     with pytest.raises(KeyboardInterrupt if stop == "interrupted" else UserError):
-        ask_everything(tmp_path, Told(say), questions(9))
+        ask_everything(tmp_path, Recording(say), questions(9))
     kept = [e.answer.text for e in held(tmp_path).values()]
     assert kept in (["first"] * 5, ["first"] * 5 + ["too late"])
-    again = Told(lambda r: "second")
+    again = Recording(lambda r: "second")
     ask_everything(tmp_path, again, questions(9))
-    assert again.asked == [f"q{k}" for k in range(len(kept), 9)]
+    assert again.requests == [f"q{k}" for k in range(len(kept), 9)]
     assert [e.answer.text for e in held(tmp_path).values()] == kept + ["second"] * (9 - len(kept))
 
 
@@ -314,10 +314,10 @@ def test_questions_that_break_off_leave_what_was_answered(tmp_path):
         yield from questions(800)
         raise UserError("the network went away")
 
-    model = Told(lambda r: "fine")
+    model = Recording(lambda r: "fine")
     with pytest.raises(UserError, match="went away"):
         ask_everything(tmp_path, model, breaking())
-    assert 100 < len(held(tmp_path)) >= len(model.asked) - model.concurrency
+    assert 100 < len(held(tmp_path)) >= len(model.requests) - model.concurrency
 
 
 def test_questions_are_read_as_they_are_needed(tmp_path):
@@ -329,10 +329,10 @@ def test_questions_are_read_as_they_are_needed(tmp_path):
             yield question
 
     def say(request):
-        assert len(read) <= len(model.asked) + 600, "read far beyond what was asked"
+        assert len(read) <= len(model.requests) + 600, "read far beyond what was asked"
         return "fine"
 
-    model = Told(say)
+    model = Recording(say)
     assert ask_everything(tmp_path, model, many())["failed"] == 0
 
 
@@ -351,7 +351,7 @@ def test_a_questions_sound_is_copied_where_it_is_wanted_or_only_in_memory(tmp_pa
     ]
     asked = [Question(f"q{k}", {"question": "?", "audio": s}, ("a",), s) for k, s in enumerate(sounds)]
     folder = tmp_path / "run"
-    ask_everything(folder, Told(lambda r: "fine"), asked, keep=lambda n: n in (0, 4))
+    ask_everything(folder, Recording(lambda r: "fine"), asked, keep=lambda n: n in (0, 4))
     found = list(held(folder).values())
     assert [e.question.source for e in found] == [str(file), str(file), None, None, "/gone.wav", None]
     assert [e.question.audio is not None for e in found] == [True, False, True, True, False, False]
@@ -371,7 +371,7 @@ def test_a_full_disk_is_told_and_the_answers_before_are_kept(tmp_path, monkeypat
         return keep(folder, stem, audio)
 
     monkeypatch.setattr(answering, "keep_sound", full)
-    model = Told(lambda r: Response(audio=SPEECH))
+    model = Recording(lambda r: Response(audio=SPEECH))
     with pytest.raises(UserError, match="No space left") as told:
         ask_everything(tmp_path, model, questions(6), wants="audio")
     assert "disk space" in told.value.hint and list(held(tmp_path)) == ["q0", "q1", "q2"]
@@ -393,7 +393,7 @@ def test_what_a_model_was_given_is_shown_in_words():
 
 
 def test_a_model_is_made_ready_only_where_a_question_is_left(tmp_path):
-    class Counted(Told):
+    class Counted(Recording):
         started = 0
 
         async def start(self):
@@ -402,4 +402,4 @@ def test_a_model_is_made_ready_only_where_a_question_is_left(tmp_path):
     first, again = Counted(lambda r: "yes"), Counted(lambda r: "yes")
     ask_everything(tmp_path, first, questions(3))
     ask_everything(tmp_path, again, questions(3))
-    assert (first.started, again.started, again.asked) == (1, 0, [])
+    assert (first.started, again.started, again.requests) == (1, 0, [])

@@ -9,7 +9,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from asked_models import Told
+from asked_models import Recording
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.question_loop import Asking, shown
@@ -83,14 +83,14 @@ def assert_said_to_be_kept(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_each_round_is_asked_with_the_answers_before_it(tmp_path, concurrency):
     given = []
-    model = Told(lambda r: given.append(heard(r)) or f"to {heard(r)[-1]}", concurrency)
+    model = Recording(lambda r: given.append(heard(r)) or f"to {heard(r)[-1]}", concurrency)
     ask(tmp_path, model, [question("a", 3), question("b", 1), question("c", 2)])
     assert sorted(given) == sorted([
         ["Be brief.", "a/0"], ["Be brief.", "a/0", "to a/0", "a/1"],
         ["Be brief.", "a/0", "to a/0", "a/1", "to a/1", "a/2"],
         ["Be brief.", "b/0"], ["Be brief.", "c/0"], ["Be brief.", "c/0", "to c/0", "c/1"],
     ])  # fmt: skip
-    assert sorted(model.asked) == ["a", "a (round 1)", "a (round 2)", "b", "c", "c (round 1)"]
+    assert sorted(model.requests) == ["a", "a (round 1)", "a (round 2)", "b", "c", "c (round 1)"]
     found = held(tmp_path)
     assert list(found) == ["a", "b", "c"]
     assert [said.text for said, _ in found["a"].turns] == ["to a/0", "to a/1"] and found["a"].answer.text == "to a/2"
@@ -118,7 +118,7 @@ def test_what_was_answered_is_on_the_disk_before_the_next_round_and_is_not_bough
         bought.append(request.id)
         return Response(text=f"to {heard(request)[-1]}", usage={"cost_usd": 0.5}, latency_s=1.0)
 
-    model = Told(say)
+    model = Recording(say)
     model.charges = True
     with pytest.raises(UserError, match="power"):
         ask(tmp_path, model, [question("a", 3)])
@@ -135,14 +135,14 @@ def test_what_was_answered_is_on_the_disk_before_the_next_round_and_is_not_bough
 
 def test_a_round_that_fails_ends_its_conversation_and_is_asked_again_alone(tmp_path):
     broken = {"a (round 2)"}
-    model = Told(lambda r: Response.failed("the line was down") if r.id in broken else f"to {heard(r)[-1]}")
+    model = Recording(lambda r: Response.failed("the line was down") if r.id in broken else f"to {heard(r)[-1]}")
     ask(tmp_path, model, [question("a", 3), question("b", 2)])
     found = held(tmp_path)
     assert (found["a"].answer.status, found["a"].answer.reason) == ("failed", "round 2 of 3: the line was down")
     assert [said.text for said, _ in found["a"].turns] == ["to a/0"] and found["b"].answer.status == "ok"
     broken.clear()
     ask(tmp_path, model, [question("a", 3), question("b", 2)], again=True)
-    assert model.asked == ["a (round 1)", "a (round 2)", "b (round 1)", "b", "a (round 2)", "a"]
+    assert model.requests == ["a (round 1)", "a (round 2)", "b (round 1)", "b", "a (round 2)", "a"]
     assert held(tmp_path)["a"].answer.text == "to a/2"
 
 
@@ -150,18 +150,18 @@ def test_a_round_that_fails_is_recorded_once(tmp_path, monkeypatch):
     recorded = []
     record = Asking._record
     monkeypatch.setattr(Asking, "_record", lambda self, *given: recorded.append(given) or record(self, *given))
-    model = Told(lambda r: Response(text=None))
+    model = Recording(lambda r: Response(text=None))
     ask(tmp_path, model, [question("a", 3)])
-    assert len(recorded) == len(model.asked) == 1
+    assert len(recorded) == len(model.requests) == 1
     assert held(tmp_path)["a"].answer.reason == "round 1 of 3: the model gave neither text nor audio"
 
 
 def test_rounds_that_are_all_empty_at_the_limit_of_length_leave_no_turns(tmp_path):
-    model = Told(lambda r: Response(text="", finish="length"))
+    model = Recording(lambda r: Response(text="", finish="length"))
     with pytest.raises(UserError, match="the first 8 answers of 'told' are empty"):
         ask(tmp_path, model, [question(f"q{n}", 3) for n in range(9)])
     with closing(AnswerWriter(tmp_path, {"asked": {}, "scored": {}})) as writer:
-        assert not writer.has_requests() and len(model.asked) == 8
+        assert not writer.has_requests() and len(model.requests) == 8
 
 
 @pytest.mark.parametrize("words", [None, "in words"])
@@ -172,7 +172,7 @@ def test_a_spoken_answer_is_a_turn_in_its_words_or_as_its_sound(tmp_path, words)
         given.append([part for turn in request.messages if turn.role == "assistant" for part in turn.content])
         return Response(text=words, audio=SPEECH)
 
-    ask(tmp_path, Told(say), [question("a", 2)], wants="audio")
+    ask(tmp_path, Recording(say), [question("a", 2)], wants="audio")
     (own,) = given[1]
     assert own == words if words else own.read().samples == pytest.approx(SPEECH.samples, abs=1e-4)
     (one,) = held(tmp_path).values()
@@ -182,28 +182,28 @@ def test_a_spoken_answer_is_a_turn_in_its_words_or_as_its_sound(tmp_path, words)
 
 @pytest.mark.parametrize("lose", [lambda file: file.unlink(), lambda file: file.write_bytes(b"no sound")])
 def test_a_round_whose_sound_is_lost_is_asked_again(tmp_path, lose):
-    stopped = Told(lambda r: UserError("the power is off") if r.id == "a" else Response(audio=SPEECH))
+    stopped = Recording(lambda r: UserError("the power is off") if r.id == "a" else Response(audio=SPEECH))
     with pytest.raises(UserError, match="power"):
         ask(tmp_path, stopped, [question("a", 4)], wants="audio")
     lose(next((tmp_path / "audio" / "answers").glob("0000000-2-*.flac")))
-    model = Told(lambda r: Response(audio=SPEECH))
+    model = Recording(lambda r: Response(audio=SPEECH))
     ask(tmp_path, model, [question("a", 4)], wants="audio")
-    assert model.asked == ["a (round 2)", "a (round 3)", "a"] and held(tmp_path)["a"].answer.status == "ok"
+    assert model.requests == ["a (round 2)", "a (round 3)", "a"] and held(tmp_path)["a"].answer.status == "ok"
 
 
 def test_a_round_without_the_sound_that_is_needed_fails(tmp_path):
-    ask(tmp_path, Told(lambda r: "in words"), [question("a", 2)], wants="audio")
+    ask(tmp_path, Recording(lambda r: "in words"), [question("a", 2)], wants="audio")
     (one,) = held(tmp_path).values()
     assert one.answer.reason == "round 1 of 2: the model gave no audio, and the benchmark needs it"
 
 
 def test_kept_answers_stand_for_the_rounds_that_were_asked_in_another_run(tmp_path):
     questions = [question(f"q{n}", 1 + n % 3) for n in range(12)]
-    first, second = (Told(lambda r: f"to {heard(r)[-1]}", 4) for _ in range(2))
+    first, second = (Recording(lambda r: f"to {heard(r)[-1]}", 4) for _ in range(2))
     with closing(ResponseCache(tmp_path / "cache")) as cache:
         ask(tmp_path / "one", first, questions, cache=cache)
         ask(tmp_path / "two", second, questions, cache=cache)
-    assert len(first.asked) == 24 and second.asked == []
+    assert len(first.requests) == 24 and second.requests == []
     assert [e.answer.text for e in held(tmp_path / "two").values()] == [
         e.answer.text for e in held(tmp_path / "one").values()
     ]

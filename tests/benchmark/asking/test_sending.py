@@ -19,14 +19,14 @@ class Echo(Model):
     def __init__(self, concurrency=4, wait=0.0, answer=None):
         self.concurrency, self.wait = concurrency, wait
         self.answer = answer or (lambda request: Response(text=request.id))
-        self.asked, self.busy, self.most = [], 0, 0
+        self.requests, self.busy, self.most = [], 0, 0
 
     @property
     def identity(self):
         return {"name": "echo"}
 
     async def ask(self, request):
-        self.asked.append(request.id)
+        self.requests.append(request.id)
         self.busy += 1
         self.most = max(self.most, self.busy)
         try:
@@ -55,7 +55,7 @@ def collect(model, given, **options):
 def test_every_request_is_answered_once(count):
     model = Echo(wait=0.001)
     out = collect(model, iter(requests(count)))
-    assert sorted(r.id for r, _ in out) == sorted(f"q{n}" for n in range(count)) and len(model.asked) == count
+    assert sorted(r.id for r, _ in out) == sorted(f"q{n}" for n in range(count)) and len(model.requests) == count
     assert all(response.text == request.id for request, response in out) and model.most == min(4, count)
 
 
@@ -195,7 +195,7 @@ def test_the_cache_is_asked_first_and_failures_are_asked_again(tmp_path):
         model, cache = Echo(answer=answer), ResponseCache(tmp_path / "r.sqlite")
         out = collect(model, requests(600), cache=cache)
         cache.close()
-        assert len(out) == 600 and len(model.asked) == expected
+        assert len(out) == 600 and len(model.requests) == expected
         assert all(a.text == q.id for q, a in out if q.id != "q7")
         assert sum(a.cached for _, a in out) == 600 - expected
 
@@ -215,7 +215,7 @@ def test_what_was_answered_before_an_interrupt_is_in_the_cache(tmp_path):
     model, cache = Echo(), ResponseCache(tmp_path / "r.sqlite")
     collect(model, requests(50), cache=cache)
     cache.close()
-    assert len(model.asked) <= 40
+    assert len(model.requests) <= 40
 
 
 def test_a_model_that_reads_fields_and_does_not_say_so_is_told():

@@ -17,7 +17,7 @@ class Dear(Model):
     identity = property(lambda self: {})
 
     def __init__(self, cost, concurrency=4):
-        self.info, self.concurrency, self.cost, self.asked, self.busy, self.most = (
+        self.info, self.concurrency, self.cost, self.requests, self.busy, self.most = (
             ModelInfo("dear"),
             concurrency,
             cost,
@@ -27,7 +27,7 @@ class Dear(Model):
         )
 
     async def ask(self, request):
-        self.asked += 1
+        self.requests += 1
         self.busy += 1
         self.most = max(self.most, self.busy)
         for _ in range(3):
@@ -51,7 +51,7 @@ def test_a_limit_of_cost_is_never_exceeded_and_is_used_up(concurrency):
     model = Dear(0.3, concurrency)
     spending = Purse(max_cost_usd=5.0).of()
     answered = all_of(model, spending)
-    assert len(answered) == model.asked == 16 and spending.purse.spent_usd == pytest.approx(4.8)
+    assert len(answered) == model.requests == 16 and spending.purse.spent_usd == pytest.approx(4.8)
     assert "the limit of 5 USD is reached: 4.8 USD are spent" in spending.purse.why
 
 
@@ -64,7 +64,7 @@ def test_without_a_limit_reached_everything_is_asked_at_once():
 def test_an_unknown_cost_ends_it_after_one_answer():
     model = Dear(None)
     spending = Purse(max_cost_usd=5.0).of()
-    assert len(all_of(model, spending)) == model.asked == 1
+    assert len(all_of(model, spending)) == model.requests == 1
     assert "cost of an answer of 'NAME' is not known" in spending.purse.why and "prices=" in spending.purse.hint
 
 
@@ -98,4 +98,4 @@ def test_what_a_limit_holds_back_is_counted(n):
 
     with pytest.raises(UserError, match=f"; {n - 16} question") as error:
         asyncio.run(run())
-    assert model.asked == 16 and "5 USD" in error.value.message
+    assert model.requests == 16 and "5 USD" in error.value.message

@@ -130,7 +130,7 @@ def test_a_flag_stands_beside_the_verdict_and_is_counted(tmp_path, monkeypatch):
     import asyncio
     from contextlib import closing
 
-    from asked_models import Told
+    from asked_models import Recording
 
     from codec_bench.audio.encode import write_flac
     from codec_bench.benchmark.asking.sending import send_requests
@@ -165,7 +165,7 @@ def test_a_flag_stands_beside_the_verdict_and_is_counted(tmp_path, monkeypatch):
         with closing(open_run(tmp_path)) as run:
             asyncio.run(
                 judge_all(
-                    run, writer, made.judged, Told(lambda request: "Rating: 4"), send_requests, lambda *_: None, 0
+                    run, writer, made.judged, Recording(lambda request: "Rating: 4"), send_requests, lambda *_: None, 0
                 )
             )
     with closing(open_run(tmp_path)) as run:

@@ -36,7 +36,7 @@ def _few_tokens(monkeypatch):
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     path = tmp_path_factory.mktemp("asked")
-    return {name: str(write(path / name)) for name, write in tiny_recognisers.ASKED.items()}
+    return {name: str(write(path / name)) for name, write in tiny_recognisers.REQUESTED.items()}
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def reference(name, folder, signals, languages):
     "nemotron-speech-streaming-en-0.6b", "nemotron-3.5-asr-streaming-0.6b", "moss-transcribe-diarize", "vibevoice-asr",
     "kyutai-stt-2.6b-en", "kyutai-stt-1b-en-fr", "voxtral-mini-4b-realtime-2602", weights="stand-in",
 )  # fmt: skip
-@pytest.mark.parametrize("name", tiny_recognisers.ASKED)
+@pytest.mark.parametrize("name", tiny_recognisers.REQUESTED)
 def test_a_batch_equals_transformers_one_by_one(name, folders, signals):
     if (needs := transformers_asr.FAMILIES[name].needs) is not None:
         pytest.importorskip(needs[0].replace("-", "_"))

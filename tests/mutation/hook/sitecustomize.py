@@ -10,16 +10,16 @@ from pathlib import Path
 VARIABLE = "CODEC_BENCH_MUTANT"
 
 
-def install(place: str) -> None:
-    """Replaces the source of the module that the file `place` names."""
-    told = json.loads(Path(place).read_text("utf-8"))
+def install(location: str) -> None:
+    """Replaces the source of the module that the file `location` names."""
+    details = json.loads(Path(location).read_text("utf-8"))
     original = SourceFileLoader.get_code
 
     def get_code(self: SourceFileLoader, fullname: str) -> object:
         # Rooms of the package are links, so a module is known by where it really is.
-        if os.path.realpath(self.path) != told["path"]:
+        if os.path.realpath(self.path) != details["path"]:
             return original(self, fullname)
-        return compile(told["source"], self.path, "exec", dont_inherit=True)
+        return compile(details["source"], self.path, "exec", dont_inherit=True)
 
     SourceFileLoader.get_code = get_code
 
