@@ -35,7 +35,7 @@ DEEP = b"[" * 100_000
 class _Touch:
     """Whoever unpickles it makes a file."""
 
-    position: str
+    location: str
 
     def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
         return os.system, (f"touch '{self.location}'",)
