@@ -69,7 +69,7 @@ def compare(
             every system of the run. With two runs: one name that both have, or its name in the first and its name in
             the second run; None for every name that both have.
         metrics: only these metrics; None for every metric that both have, but for values of whole sets (`fad`, `kad`).
-        seed: of the random exchanges of the test.
+        seed: of the bootstrap, which corpus values such as BLEU take.
 
     Returns:
         One `Pair` per pair of systems. Differences are A minus B.

@@ -16,7 +16,7 @@ COMMANDS = {
     "eval": Command(MEASURE, "Send audio through codecs and score what comes out.", f"{_CLI}.evaluate:evaluate", True),
     "score": Command(MEASURE, "Score audio that exists already: speech synthesis, voice conversion, another toolkit's reconstructions.", f"{_CLI}.evaluate:score", True),
     "report": Command(LOOK, "Write the page of a run again, or one page for several runs.", f"{_CLI}.report:report", True),
-    "compare": Command(LOOK, "Compare systems or runs pair by pair, over the samples that both have, with intervals and an exact test.", f"{_CLI}.compare:compare", True),
+    "compare": Command(LOOK, "Compare systems or runs pair by pair, over the samples that both have, with intervals and paired tests.", f"{_CLI}.compare:compare", True),
     "export": Command(LOOK, "Write every score as a row, with --summary the table for a paper, or the results for a model's repository.", f"{_CLI}.report:export", True),
     "sample-size": Command(LOOK, "Say how many speakers and utterances are needed to show a difference, judged from a pilot run.", f"{_CLI}.compare:sample_size"),
     "run": Command(BENCHMARKS, "Ask models the questions of benchmarks and score their answers, or send a benchmark's audio through codecs.", f"{_CLI}.run:run", True),

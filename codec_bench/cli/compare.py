@@ -22,9 +22,9 @@ def compare(
     runs: Annotated[list[Path], typer.Argument(help="One run folder, or two.")],
     systems: Annotated[str | None, typer.Option("--systems", help="Two or more systems A,B,... of one run, or one name that both runs have. Default: all.")] = None,
     metrics: Annotated[str | None, typer.Option("--metrics", help="Only these.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random exchanges of the test.")] = 0, as_json: Json = False,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the bootstrap, which corpus values such as BLEU take.")] = 0, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Compare systems or runs pair by pair, over the samples that both have, with intervals and an exact test."""
+    """Compare systems or runs pair by pair, over the samples that both have, with intervals and paired tests."""
     from codec_bench.api.compare import compare as compare_runs
 
     pairs = compare_runs(runs=runs, systems=systems, metrics=metrics, seed=seed)
@@ -58,9 +58,11 @@ def _print_pairs(pairs: Sequence[Pair]) -> None:
 
     from codec_bench.errors import plain
     from codec_bench.report.table import comparison_notes, comparison_table
+    from codec_bench.stats.paired import undecidable
 
     out = console()
-    tests = sum(c.test.p is not None for pair in pairs for c in pair.comparisons)
+    compared = [c for pair in pairs for c in pair.comparisons]
+    tests = sum(c.test.p is not None for c in compared)
     for pair in pairs:
         out.print(Text(plain(f"A: {pair.a}   B: {pair.b}")))
         out.print(comparison_table(pair.comparisons, adjusted=tests > 1, width=out.width))
@@ -81,6 +83,11 @@ def _print_pairs(pairs: Sequence[Pair]) -> None:
     if tests > 1:
         out.print(
             f"{tests} tests were made. With so many, some p are small by chance: go by p (Holm), which is adjusted for all."
+        )
+    if hopeless := [c.metric for c, cannot in zip(compared, undecidable([c.test for c in compared])) if cannot]:
+        named = ", ".join(dict.fromkeys(map(plain, hopeless)))
+        out.print(
+            f"No p of {named} can fall below 0.05 in {tests} tests of so few items. Compare fewer systems or metrics, or take more items."
         )
 
 

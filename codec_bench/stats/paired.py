@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.stats.bootstrap import corpus_difference
+from codec_bench.stats.bootstrap import CORPUS_DRAWS, corpus_difference
 from codec_bench.stats.bounds import Bounds, checked_bounds, supposed_bounds
 from codec_bench.stats.cluster_variance import (
     degrees_of_freedom,
@@ -316,6 +316,13 @@ def item_differences(fold: Fold, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     without = fold(a.sum(axis=0) - a) - fold(b.sum(axis=0) - b)
     difference = float(fold(a.sum(axis=0)) - fold(b.sum(axis=0)))
     return difference + (len(a) - 1) * (difference - without)
+
+
+def undecidable(tests: Sequence[PairedTest]) -> list[bool]:
+    """Which tests of a family have an adjusted p of at least 0.05 whatever the items say: exact tests of few units."""
+    least = {"mcnemar": lambda units: 0.5**units, "bootstrap": lambda units: 1 / (CORPUS_DRAWS + 1)}
+    smallest = [None if t.p is None else least.get(t.method, lambda units: 0.0)(t.units) for t in tests]
+    return [p is not None and p >= 1 - LEVEL for p in holm(smallest)]
 
 
 def holm(probabilities: Sequence[float | None]) -> list[float | None]:

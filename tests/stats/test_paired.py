@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from codec_bench import paired_test
 from codec_bench.errors import UserError
 from codec_bench.stats import ItemParts, compare_items, holm
 from codec_bench.stats.corpus import FOLDS
-from codec_bench.stats.paired import paired_parts
+from codec_bench.stats.paired import paired_parts, undecidable
 
 
 def test_means_have_the_paired_t_test(rng):
@@ -184,6 +185,21 @@ def test_holms_adjustment_by_hand():
 
 def rows(values):
     return [ItemParts(f"u{i:02d}", v, None if v is None else (10 * v, 10.0), f"s{i % 4}") for i, v in enumerate(values)]
+
+
+@pytest.mark.parametrize("items", [3, 4, 5, 6])
+def test_exact_tests_of_few_items_find_nothing_whatever_the_data(items):
+    """All outcomes of a share are tried: none has a p below 0.05 exactly where it is said to be impossible."""
+    outcomes = [np.array(one, float) for one in product((0, 1), repeat=items)]
+    tests = [paired_test(np.ones(items), one) for one in outcomes]
+    least = min(test.p for test in tests)
+    (shares,) = (test for test in tests if test.p == least)
+    assert undecidable([shares]) == [least >= 0.05] == [items < 5]
+    means = paired_test([1.0, 2.0, 3.5, 4.0, 5.5, 6.0][:items], [0.0, 0.5, 1.0, 2.5, 2.0, 3.0][:items])
+    assert undecidable([means]) == [False], "a t test of so few items can find something"
+    # With seven in one family, an exact test of six items cannot either, unless some of the others can.
+    assert undecidable([shares] * 7) == [True] * 7
+    assert undecidable([means] * 7 + [shares]) == [False] * 7 + [least >= 0.05]
 
 
 def test_an_adjusted_p_is_a_probability():
