@@ -67,6 +67,9 @@ SENTENCES = {
         "infinite_strengths": (
             "some systems won or lost all of their comparisons with the others, ties aside, so that no finite strength explains them"
         ),
+        "infinite_draws": (
+            "in {infinite:,} of {draws:,} draws of items some system won or lost all of its comparisons, which is too many for an interval"
+        ),
         "other_protocols": "the two were scored by different protocols",
         "zero_denominator": "the denominators (words, for an error rate) add up to 0, and a ratio over nothing has no value",
         "one_without_value": "one of the two systems has no value on these items",

@@ -89,7 +89,8 @@ class Parts:
         rest = self.at(np.flatnonzero(below))
         within = rest.interval
         above = int(np.count_nonzero(~below))
-        return Below50(rest.value, within.ends, within.note, len(rest.numbers), above)
+        ends = within.ends and [min(end, FAILED_ABOVE) for end in within.ends]
+        return Below50(rest.value, ends, within.note, len(rest.numbers), above)
 
     def at(self, places: Sequence[int] | np.ndarray) -> Parts:
         """The parts of the items at some places."""
@@ -203,16 +204,9 @@ def _parts(recorded: Recorded, system: str, metric: str, scores: Scores, draws: 
         sides = len(SIDES) if aggregate == "ttsds" else 2
         pairs = pairs_of(recorded.run, system, metric, sides)
         embeddings = np.asarray([pairs[n].reshape(-1) for n in numbers], np.float32)
+        statistic = statistic_of(recorded.run, system, metric, aggregate)
         return SetParts(
-            numbers,
-            embeddings,
-            units,
-            {},
-            ratios,
-            missing,
-            failures=failures,
-            statistic=statistic_of(recorded.run, system, metric, aggregate),
-            sides=sides,
+            numbers, embeddings, units, {}, ratios, missing, failures=failures, statistic=statistic, sides=sides
         )
     return Parts(numbers, scores.sums, units, wrong, ratios, missing, share, failures, draws, declared_bounds(facts))
 

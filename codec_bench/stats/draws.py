@@ -60,12 +60,8 @@ def _passed(parts: Parts, at: float | None, higher_is_better: bool | None) -> np
     if at is None:
         return parts.sums[:, 0] == 1 if parts.share and is_share(parts.sums) else None
     values = ratios(parts.sums)
-    # What has no value of its own, such as errors among no words, does not pass.
-    return (
-        np.nan_to_num(values, nan=np.inf) <= at
-        if higher_is_better is False
-        else np.nan_to_num(values, nan=-np.inf) >= at
-    )
+    # What has no value of its own, such as errors among no words, is NaN and does not pass.
+    return np.asarray(values <= at if higher_is_better is False else values >= at)
 
 
 def _by_rule(
@@ -84,9 +80,8 @@ def _by_rule(
     every = {question for question, _ in draws.values()}
     complete = sorted(question for question in every if scored[question] == counts[question])
     table = np.asarray([[right[question] >= needed[question], 1.0] for question in complete], np.float64).reshape(-1, 2)
-    within = interval_of(
-        ratios, table, unit_codes([units[question] for question in complete], len(complete)), share=True
-    )
+    codes = unit_codes([units[question] for question in complete], len(complete))
+    within = interval_of(ratios, table, codes, share=True)
     wrong = Counter(draws[number][0] for number in parts.wrong if number in draws)
     counted = [right[q] >= needed[q] for q in every if scored[q] + wrong[q] == counts[q]]
     return Passing(

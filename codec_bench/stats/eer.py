@@ -64,9 +64,7 @@ def listed_error_rates(
 ) -> SetValue:
     """The rate over listed trials, with its interval; those of items without a value are counted in the note."""
     index_of = {name: number for number, name in enumerate(names)}
-    known = [
-        (index_of[one], index_of[other], same) for one, other, same in trials if one in index_of and other in index_of
-    ]
+    known = [(index_of[a], index_of[b], same) for a, b, same in trials if a in index_of and b in index_of]
     if not known:
         why = Note("no_known_trial", trials=len(trials)) if trials else Note("no_listed_trial")
         return no_value(why, len(names), level)
@@ -90,13 +88,8 @@ def _rates_with_interval(
         return no_value(why, items, level)
     one, other = blocks[enrolment], blocks[test]
     without = ((one != block) & (other != block) for block in np.unique(blocks))
-    return SetValue(
-        value,
-        jackknife_interval(value, [_rate(scores[rest], same[rest]) for rest in without], level),
-        items,
-        None,
-        note,
-    )
+    interval = jackknife_interval(value, [_rate(scores[rest], same[rest]) for rest in without], level)
+    return SetValue(value, interval, items, None, note)
 
 
 def _rate(scores: np.ndarray, same: np.ndarray) -> float | None:

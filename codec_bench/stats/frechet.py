@@ -106,8 +106,7 @@ class FrechetSums:
     def _estimate(self, level: float) -> SetValue:
         value = self.value()
         if value is None:
-            why = Note("few_items", needed=FEWEST_ITEMS, items=self.items)
-            return no_value(why, self.items, level)
+            return no_value(Note("few_items", needed=FEWEST_ITEMS, items=self.items), self.items, level)
         present = np.flatnonzero(self.counts)
         each = [self.value(np.setdiff1d(present, block)) for block in present]
         note, extrapolated = None, None

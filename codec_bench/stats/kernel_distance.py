@@ -11,6 +11,7 @@ References: Chung et al. 2025, "KAD: No More FAD!" (arXiv 2502.15602); Gretton e
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,31 +51,22 @@ class KernelSample:
     def __add__(self, other: KernelSample) -> KernelSample:
         keys = np.concatenate([self.keys, other.keys])
         chosen = np.argsort(keys, kind="stable")[:MOST_ITEMS]
-        pairs, blocks = (
-            np.concatenate(both)[chosen] for both in ((self.pairs, other.pairs), (self.blocks, other.blocks))
-        )
+        pairs = np.concatenate([self.pairs, other.pairs])[chosen]
+        blocks = np.concatenate([self.blocks, other.blocks])[chosen]
         return KernelSample(keys[chosen], pairs, blocks, self.seen + other.seen)
 
     def estimate(self, level: float = LEVEL) -> SetValue:
         """The value and its interval."""
         items = len(self.keys)
         if items < FEWEST_ITEMS:
-            why = Note("few_items", needed=FEWEST_ITEMS, items=items)
-            return no_value(why, items, level)
+            return no_value(Note("few_items", needed=FEWEST_ITEMS, items=items), items, level)
         table, counts = self._sums()
         value = _value(table.sum(), counts.sum())
-        each: list[float | None] = []
-        for block in np.flatnonzero(counts):
-            rest = np.arange(BLOCKS) != block
-            each.append(_value(table[np.ix_(rest, rest)].sum(), counts[rest].sum()))
+        rests = [np.arange(BLOCKS) != block for block in np.flatnonzero(counts)]
+        each = [_value(table[np.ix_(rest, rest)].sum(), counts[rest].sum()) for rest in rests]
         note = None if self.seen <= items else Note("chosen_items", items=items, seen=self.seen)
-        return SetValue(
-            value,
-            jackknife_interval(value, [one for one in each if one is not None and np.isfinite(one)], level),
-            items,
-            None,
-            note,
-        )
+        interval = jackknife_interval(value, list(filter(math.isfinite, each)), level)
+        return SetValue(value, interval, items, None, note)
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
         """The kernel's sums over pairs of different items by block `(blocks, blocks)`, and items by block."""

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.stats.bootstrap import drawn_sums
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval, too_few, unit_codes
 from codec_bench.stats.notes import Note
 
@@ -27,7 +28,6 @@ MAX_INFINITE_DRAWS = 0.025
 POINTS = 400 / np.log(10)
 _NO_TIES = -60.0
 _STEPS, _LONGEST, _SMALL = 200, 2.0, 1e-9
-_AT_ONCE = 1 << 22
 
 
 class Duel(NamedTuple):
@@ -69,7 +69,7 @@ class Strengths:
     tie: float
     duels: int
     units: int
-    note: str | None = None
+    note: Note | None = None
 
 
 def win_rate(scores: Sequence[float], clusters: Sequence[Hashable | None] | None = None) -> WinRate:
@@ -212,26 +212,16 @@ def _fitted(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.nda
 
 def _ends(
     table: np.ndarray, sides: np.ndarray, systems: int, seed: int, draws: int
-) -> tuple[list[tuple[float | None, float | None]], str | None]:
+) -> tuple[list[tuple[float | None, float | None]], Note | None]:
     """The ends of the interval of each strength, and why there are none."""
     units = len(table)
     none: list[tuple[float | None, float | None]] = [(None, None)] * systems
     if units < FEWEST_UNITS:
         return none, too_few(units, FEWEST_UNITS, "an interval")
-    draw, flat = np.random.default_rng(seed), table.reshape(units, -1)
-    block = max(1, min(draws, _AT_ONCE // units))
-    counts = np.concatenate(
-        [
-            draw.multinomial(units, np.full(units, 1 / units), size=min(block, draws - at)) @ flat
-            for at in range(0, draws, block)
-        ]
-    ).reshape(draws, len(sides), 3)
+    counts = drawn_sums(table.reshape(units, -1), draws, seed).reshape(draws, len(sides), 3)
     finite = _finite(counts, sides, systems)
     if (infinite := int((~finite).sum())) > MAX_INFINITE_DRAWS * draws:
-        return (
-            none,
-            f"in {infinite:,} of {draws:,} draws of items some system won or lost all of its comparisons, which is too many for an interval",
-        )
+        return none, Note("infinite_draws", infinite=infinite, draws=draws)
     points, _ = _fitted(counts[finite], sides, systems)
     low, high = np.quantile(points, [0.025, 0.975], axis=0)
     return [(float(a), float(b)) for a, b in zip(low, high)], None

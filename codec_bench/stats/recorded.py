@@ -173,9 +173,8 @@ class Recorded:
     def scores(self, system: str, metric: str) -> Scores:
         """The scores of one system and metric."""
         names = self._names_of(metric)
-        marked = " OR ".join(
-            f"detail LIKE '%\"{name}\"%'" for name in names if name not in ANSWER_DETAILS or name in _MARKS
-        )
+        needed = [name for name in names if name not in ANSWER_DETAILS or name in _MARKS]
+        marked = " OR ".join(f"detail LIKE '%\"{name}\"%'" for name in needed)
         rows = self.run.query(
             f"SELECT sample, status, numerator, denominator, reason, CASE WHEN {marked} THEN detail END FROM scores "
             "WHERE system = ? AND metric = ? ORDER BY sample",
@@ -202,9 +201,8 @@ class Recorded:
                 required[flag] = counted_from(held)
                 if flag not in known:
                     known[flag] = self.run.diagnostic_of(held["flag"], str(number))
-        counted = {
-            known[flag]: flags[flag] for flag in sorted(flags) if flags[flag][0] > required[flag] * sum(is_scored)
-        }
+        scored = sum(is_scored)
+        counted = {known[flag]: flags[flag] for flag in sorted(flags) if flags[flag][0] > required[flag] * scored}
         numbers = np.fromiter((row[0] for row in compress(rows, is_scored)), np.int64)
         sums = np.asarray([row[2:4] for row in compress(rows, is_scored)], np.float64).reshape(-1, 2)
         order = np.argsort(rank[numbers])

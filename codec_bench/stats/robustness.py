@@ -40,9 +40,7 @@ def robustness(
     valued = [name for name, one in wordings.items() if one.value is not None]
     if len(valued) < 2:
         return None
-    same = (
-        len({frozenset(questions[n][0] for n in numbers) for numbers in groups.values()}) == 1 if questions else False
-    )
+    same = bool(questions) and len({frozenset(questions[n][0] for n in held) for held in groups.values()}) == 1
     held = [places[name] for name in valued]
     table = _by_unit(completed, held)
     mean, within = _spread(completed, held, table, lambda values: values.mean(axis=-1))
@@ -127,9 +125,8 @@ def _by_chance(parts: Parts, places: Sequence[Sequence[int]], questions: Mapping
         return None
     beyond = parts.sums[:, 0] - total * parts.sums[:, 1]
     if not questions:
-        spread = (
-            float(np.var(beyond[[position for held in places for position in held]], ddof=1)) if len(every) > 1 else 0.0
-        )
+        at = [position for held in places for position in held]
+        spread = float(np.var(beyond[at], ddof=1)) if len(at) > 1 else 0.0
         return math.sqrt(spread * math.fsum(len(held) / under**2 for held, under in zip(places, below)) / len(places))
     rows: dict[str, list[float]] = {}
     for held in places:
@@ -149,15 +146,9 @@ def _with_failures(parts: Parts, questions: Mapping[int, tuple[str, int]]) -> Pa
         return parts
     unit_of = {questions[n][0]: unit for n, unit in zip(parts.numbers, parts.units)} if questions else {}
     failed = [questions[n][0] if n in questions else "" for n in parts.wrong]
-    return Parts(
-        [*parts.numbers, *parts.wrong],
-        np.concatenate([parts.sums, np.stack(list(parts.wrong.values()))]),
-        [*parts.units, *(unit_of.get(question, question) for question in failed)],
-        {},
-        parts.fold,
-        {},
-        parts.share,
-    )
+    sums = np.concatenate([parts.sums, np.stack(list(parts.wrong.values()))])
+    units = [*parts.units, *(unit_of.get(question, question) for question in failed)]
+    return Parts([*parts.numbers, *parts.wrong], sums, units, {}, parts.fold, {}, parts.share)
 
 
 def _of_wording(parts: Parts, held: Sequence[int], n: int, finished: int) -> OfWording:

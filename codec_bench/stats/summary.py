@@ -60,9 +60,8 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
     subsets = subsets_of(run, by)
     systems = [_of_system(recorded, name, subsets) for name in recorded.systems]
     entries: dict[str, dict[str, MetricSummary]] = {system.name: {} for system in systems}
-    is_prompted = (recorded.meta.get("config") or {}).get(
-        "reference"
-    ) == "prompt"  # samples share the voices of prompts
+    # Samples share the voices of prompts.
+    is_prompted = (recorded.meta.get("config") or {}).get("reference") == "prompt"
     repeated = [] if is_prompted else shared(*run.shared_sounds(), questions=recorded.has_answers)
     doubtful: dict[str, list[Warned]] = {system.name: [*repeated] for system in systems}
     for metric in recorded.metrics:
@@ -73,9 +72,8 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
     summaries: dict[str, SystemSummary] = {}
     for system in systems:
         reasons.add_items(system)
-        summaries[system.name] = _entry_of_system(
-            recorded, system, entries[system.name], unheard, doubtful[system.name]
-        )
+        doubts = doubtful[system.name]
+        summaries[system.name] = _entry_of_system(recorded, system, entries[system.name], unheard, doubts)
         if answers is not None:
             groups = system.subsets.get(WORDING, {})
             wordings = ways_by_wording(system.items, groups, wordings_of(recorded.meta))
@@ -84,11 +82,10 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
     of_scores = [status for status in FAILURES if status != "no_estimate"]  # those are among the lost
     broken = (e.missing.get(status, 0) for of in entries.values() for e in of.values() for status in of_scores)
     failures = Failures(unscored, sum(broken), reasons.rows(recorded, [system.name for system in systems]))
-    answer_summary = UNSET if answers is None else answers
-    rows, other = count_rows(run), other_data(run) or UNSET
     return Summary(
-        systems=summaries, failures=failures, answers=answer_summary, rows=rows, other_data=other, **_controls(run)
-    )
+        systems=summaries, failures=failures, answers=UNSET if answers is None else answers, rows=count_rows(run),
+        other_data=other_data(run) or UNSET, **_controls(run),
+    )  # fmt: skip
 
 
 def _controls(run: Run) -> dict[str, Any]:
@@ -166,13 +163,9 @@ def _channels(items: Items, declared: Sequence[int]) -> Channels | None:
 
 
 def _metric(
-    recorded: Recorded,
-    metric: str,
-    systems: Sequence[_System],
-    reasons: _Reasons,
-    suspects: Collection[str],
+    recorded: Recorded, metric: str, systems: Sequence[_System], reasons: _Reasons, suspects: Collection[str],
     doubtful: Mapping[str, list[Warned]],
-) -> Iterable[tuple[str, MetricSummary]]:
+) -> Iterable[tuple[str, MetricSummary]]:  # fmt: skip
     """The entries of one metric by system. The scores of all systems are held at once, since they are compared."""
     draws = 1 + max((draw for _, draw in recorded.draws.values()), default=0)
     read = [recorded.scores(system.name, metric) for system in systems]
@@ -190,14 +183,9 @@ def _metric(
 
 
 def _entry(
-    recorded: Recorded,
-    metric: str,
-    system: _System,
-    scores: Scores,
-    parts: Parts,
-    shared: np.ndarray,
+    recorded: Recorded, metric: str, system: _System, scores: Scores, parts: Parts, shared: np.ndarray,
     reasons: _Reasons,
-) -> MetricSummary:
+) -> MetricSummary:  # fmt: skip
     """What the summary says about one metric of one system."""
     facts, meta = recorded.metrics[metric], recorded.meta
     scored, better = len(parts.numbers), facts.get("higher_is_better")

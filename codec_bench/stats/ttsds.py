@@ -21,6 +21,7 @@ from codec_bench.stats.notes import Note
 SIDES = ("reference", "estimate", "uniform", "normal", "ones", "zeros")
 """The embeddings of an item, in order. All but the first two are of noise (`codec_bench.audio.noises`)."""
 
+_OTHERS = [position for position, role in enumerate(SIDES) if role != "estimate"]
 Apart = Callable[[Iterable[int]], list[float] | None]
 """The distances of the estimates over some blocks from the references and from each noise, or None below two items."""
 
@@ -33,8 +34,7 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str], le
     """
     items, _, dimensions = embeddings.shape
     if items < FEWEST_ITEMS:
-        why = Note("few_items", needed=FEWEST_ITEMS, items=items)
-        return no_value(why, items, level)
+        return no_value(Note("few_items", needed=FEWEST_ITEMS, items=items), items, level)
     blocks = np.fromiter((block_of(unit) for unit in units), np.int64, items)
     apart = _sorted_apart(embeddings[:, :, 0], blocks) if dimensions == 1 else _frechet_apart(embeddings, units)
     with threads_for(dimensions):
@@ -42,11 +42,8 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str], le
         present = np.flatnonzero(np.bincount(blocks, minlength=BLOCKS))
         each = [_score(apart(np.setdiff1d(present, block))) for block in present]
     if value is None:
-        why = Note("both_equal")
-        return no_value(why, items, level)
-    note = None
-    if dimensions > 1 and items <= dimensions:
-        note = Note("low_rank", items=items, dimensions=dimensions)
+        return no_value(Note("both_equal"), items, level)
+    note = Note("low_rank", items=items, dimensions=dimensions) if 1 < dimensions >= items else None
     return SetValue(value, jackknife_interval(value, each, level), items, None, note)
 
 
@@ -60,11 +57,6 @@ def _score(distances: list[float] | None) -> float | None:
     return None if distances is None else score_of(distances[0], distances[1:])
 
 
-def _others() -> list[int]:
-    """The places of all sides but the estimate's."""
-    return [position for position, role in enumerate(SIDES) if role != "estimate"]
-
-
 def _frechet_apart(embeddings: np.ndarray, units: Sequence[str]) -> Apart:
     sums = FrechetSums.of(embeddings, units)
 
@@ -73,7 +65,7 @@ def _frechet_apart(embeddings: np.ndarray, units: Sequence[str]) -> Apart:
         if gaussians is None:
             return None
         means, covariances = gaussians
-        return [distance(covariances[1], covariances[role], means[1] - means[role]) for role in _others()]
+        return [distance(covariances[1], covariances[role], means[1] - means[role]) for role in _OTHERS]
 
     return apart
 
@@ -83,6 +75,6 @@ def _sorted_apart(values: np.ndarray, blocks: np.ndarray) -> Apart:
         rows = np.sort(values[np.isin(blocks, list(chosen))].astype(np.float64), axis=0)
         if len(rows) < FEWEST_ITEMS:
             return None
-        return [float(np.sqrt(np.mean((rows[:, 1] - rows[:, role]) ** 2))) for role in _others()]
+        return [float(np.sqrt(np.mean((rows[:, 1] - rows[:, role]) ** 2))) for role in _OTHERS]
 
     return apart

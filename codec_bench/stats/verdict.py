@@ -63,14 +63,9 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
         rivals: the results of each system but the unprocessed audio. suspects: those whose checks found something.
         higher_is_better: the direction; None finds the common samples only.
     """
-    out = {
-        name: out_reason
-        for name, parts in rivals.items()
-        if (out_reason := speechless(parts.speechless, len(parts.numbers)))
-    }
-    excluded = barred(
-        {name: len(parts.numbers) for name, parts in rivals.items()}, out | dict.fromkeys(suspects, SUSPECT)
-    )
+    counts = {name: len(parts.numbers) for name, parts in rivals.items()}
+    out = {name: why for name, parts in rivals.items() if (why := speechless(parts.speechless, counts[name]))}
+    excluded = barred(counts, out | dict.fromkeys(suspects, SUSPECT))
     compared = {name: parts for name, parts in rivals.items() if name not in excluded}
     most = max((len(parts.numbers) for parts in compared.values()), default=0)
     common = _common(list(compared.values()) or [parts for parts in rivals.values() if len(parts.numbers)])

@@ -131,7 +131,7 @@ def test_what_a_new_judge_changes_is_told(marked, url):
         -2.0,
         0.0,
     ]
-    assert found.ranks.value == 1.0 and found.unmarked == 0 and found.served == (["old-1"], ["new-1"])
+    assert found.ranks.value == 1.0 and found.lost == 0 and found.served == (["old-1"], ["new-1"])
     half = (found.offset.high - found.offset.low) / 2
     assert found.words == f"by {found.new}, minus 0.50 ± {half:.2f} beside {found.old}"
     assert (marked["runs"] / "mine" / "good" / "run.sqlite").read_bytes() == before, "the run itself stays as it is"
