@@ -10,8 +10,18 @@ from scipy import stats
 
 from codec_bench import paired_test
 from codec_bench.errors import UserError
+from codec_bench.stats.cluster_variance import detectable_effect
 from codec_bench.stats.intervals import unit_codes
 from codec_bench.stats.power import Spread, plans_for, spread_of
+
+
+@pytest.mark.parametrize("units", [3, 4, 7, 30, 100_000])
+def test_the_detectable_effect_has_its_power(units):
+    """By SciPy's noncentral t, from the fewest units on."""
+    critical = stats.t.ppf(0.975, units - 1)
+    effect = detectable_effect(1.0, units - 1, 0.95, 0.8)
+    power = stats.nct.sf(critical, units - 1, effect) + stats.nct.cdf(-critical, units - 1, effect)
+    assert power == pytest.approx(0.8, abs=1e-5)
 
 
 def test_without_speakers_it_is_the_textbook_number_of_pairs():
