@@ -4,7 +4,7 @@ Conventions
     A mention is negated by a word of negation before it in the same clause ("doesn't seem happy", "far from happy", "can't
     say whether it is happy"), or by what is said of it ("B doesn't match", "B is wrong"). Options that are joined by `or`,
     `and`, a stroke or a comma are one group: what negates one negates all. Words are known in English, Chinese, German,
-    French, Spanish, Italian, Portuguese, Russian and Japanese. The time grows in proportion to the length of the text.
+    French, Spanish, Italian, Portuguese, Russian, Japanese and Korean. The time grows in proportion to the length of the text.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ _NEGATES = re.compile(
 )
 _ONLY_BUT = re.compile(r"\b(?:anything|everything|all|nothing like|any) but\W{1,3}(?:an? |the )?\Z", re.IGNORECASE)
 _AFTER = re.compile(
-    r"[)\]}*\"'”’`_]{0,4}(?:\?\s*i\s+doubt|\s*(?:选项|選項|项|項)?\s*(?:"
+    r"[)\]}*\"'”’`_]{0,4}(?:[?？]\s*(?:i\s+doubt|no\b(?!\s*,)|not\b|nope|hardly|never|unlikely|nein|non\b|不)|\s*(?:选项|選項|项|項)?\s*(?:"
     r"(?:is|are|was|were|seems?|looks?|sounds?|would be|can be|could be|may be|should be)\s*(?:\w+\s+){0,2}?"
     r"(?:not\b|n't\b|wrong|incorrect|false|unlikely|impossible|ruled out|excluded|eliminated|improbable|invalid|out of the question"
     r"|less likely|absent|missing)"
-    r"|(?:isn't|aren't|wasn't|weren't|doesn't|don't|didn't|does not|do not|did not|can't|cannot|can not|could not|couldn't|won't|wouldn't)\b"
+    r"|(?:isn't|aren't|wasn't|weren't|doesn't|don't|didn't|does not|do not|did not|can't|cannot|can not|could not|couldn't|won't|wouldn't)\b(?!\s+be\s+(?:excluded|ruled out|eliminated|dismissed|discounted))"
     r"|(?:是|都)?(?:不|错|錯|有误)|(?:ist|sind)\s(?:falsch|nicht|kein)|(?:n'est|est\s(?:faux|fausse|incorrecte?))"
-    r"|(?:no\s)?es\s(?:incorrect|fals)\w*|no\ses\b|не\w*верн\w*|не\b|(?:は|が|では)(?:間違|違|不正解|ありませ|な)|で?はありません|じゃな))",
+    r"|(?:no\s)?es\s(?:incorrect|fals)\w*|no\ses\b|не\w*верн\w*|не\b|(?:は|が|では)(?:間違|違|不正解|ありませ|な)|で?はありません|じゃな|(?:번)?(?:이|가|은|는|도)?\s*(?:아니|아닙|아닌|맞지 않|틀렸|틀린)))",
     re.IGNORECASE,
 )
 _AND = (
     r"and/or|as well as|or|and|nor|versus|vs\.?|oder|und|noch|ou|et|o|u|y|e|ni|или|и|либо|ни|または|及び|および|もしくは|か|と"
-    r"|或者|或是|或|还是|還是|和|与|與|跟|及|以及"
+    r"|或者|或是|或|还是|還是|和|与|與|跟|及|以及|또는|혹은|이나|및"
 )
 _JOINS = (
-    rf"[)\]}}*\"'”’`_.]{{0,4}}[?？]?\s*(?:(?:[,，、;/|&+]|\b(?:{_AND})\b|(?:或者|或是|或|还是|還是|和|与|與|跟|及|以及|または|か|と))\s*)"
+    rf"[)\]}}*\"'”’`_.]{{0,4}}[?？]?\s*(?:(?:[,，、;/|&+]|\b(?:{_AND})\b|(?:或者|或是|或|还是|還是|和|与|與|跟|及|以及|または|か|と|이나|나|와|과|도))\s*)"
     rf"(?:(?:[,/&]|\b(?:{_AND})\b)\s*)?"
     r"(?:\b(?:possibly|maybe|perhaps|even|also|probably|either|else|soit|entweder|the|an?|options?|choices?|answers?|选项|選項)\b\s*){0,3}"
     r"[(\[{\"'“‘*`_$\\]{0,4}(?:boxed\s?\{)?"
@@ -88,6 +88,19 @@ def folded(text: str) -> str:
     lines = (" ".join(line.split()) for line in _TAGS.sub(" ", plain).split("\n"))
     plain = "\n".join(filter(None, lines))
     return _CYRILLIC.sub(lambda match: match[0].translate(_LOOKS_LIKE), plain)
+
+
+_CORRECTS = re.compile(
+    r"\b(?:no,? wait|wait,? no|scratch that|correction|on second thoughts?|actually,? no|(?:let me|i) correct (?:that|myself))\b"
+    r"|其实(?=是|应该是)|更正|(?:いや、|아니,? 잠깐)",
+    re.IGNORECASE,
+)
+
+
+def corrected(text: str) -> str:
+    """What follows the last place at which a text takes back what it has decided."""
+    last = max(_CORRECTS.finditer(text), key=re.Match.start, default=None)
+    return text[last.end() :] if last is not None and last.start() else text
 
 
 def positive(text: str, mentions: Iterable[Mention]) -> set[str]:
@@ -151,9 +164,18 @@ def _phrases(phrases: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str] | No
             continue
         first, last = (bool(re.match(_WORD, items[at])) for at in (0, -1))
         body = r"[\W_]*".join(map(re.escape, items)) if len(items) == 1 else r"[\W_]{0,3}".join(map(re.escape, items))
-        parts.append((rf"(?<!{_WORD})" if first else "") + body + (rf"(?!{_WORD})" if last else ""))
+        parts.append((rf"(?<!{_WORD})" if first else "") + body + (_end_of(items[-1]) if last else ""))
         keys.setdefault(_squeezed("".join(items)), key)
     return (re.compile("|".join(parts), re.IGNORECASE) if parts else None), keys
+
+
+def _end_of(item: str) -> str:
+    """Where a word ends: before no other letter, and in Korean also before a particle."""
+    particles = rf"|(?=(?:{_PARTICLES})(?!{_WORD}))" if "가" <= item[-1] <= "힣" else ""
+    return rf"(?:(?!{_WORD}){particles})"
+
+
+_PARTICLES = "입니다|이다|이에요|예요|이라고|라고|이|가|은|는|을|를|의|도|으로|로|와|과|소리입니다|같습니다"
 
 
 def _squeezed(text: str) -> str:

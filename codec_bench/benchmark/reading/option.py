@@ -12,6 +12,7 @@ from codec_bench.benchmark.reading.choices import choices_of
 from codec_bench.benchmark.reading.grammar import (
     Mention,
     answer_in,
+    corrected,
     folded,
     grouped,
     loaded,
@@ -28,6 +29,7 @@ from codec_bench.messages import Diagnostic
 _MARKS = r"[\s(\[{<\"'“‘*_`$]{0,6}(?:\\(?:text|textbf|mathbf|mathrm|boxed)\s?\{)?\(?"
 _L = rf"{_MARKS}(?P<letter>[A-Za-z])(?!['’]\w|[A-Za-z0-9_])"
 _BE = r"(?:\s+(?:is|was|be|are)|\s+(?:would|should|must|will|may|might|could)\s+be)"
+_END = r"(?=[*_\"')\]}$]{0,4}\s*(?:\Z|[.,;!。\n]))"
 _SURELY = r"(?:(?:most\s+)?(?:likely|probably|clearly|therefore|definitely|certainly|obviously|either|entweder|both|soit)\s+)?"
 # Three kinds of wordings, the most explicit first. The first kind that occurs decides.
 _WORDINGS = tuple(
@@ -39,17 +41,22 @@ _WORDINGS = tuple(
             rf"(?:{_BE}\s*{_SURELY}:?|\s*[*_]{{0,2}}[:=][*_]{{0,2}}|\s+-|(?<=ans\.)\s)"
             rf"\s*(?:the\s+)?(?:options?|choices?|letters?)?{_L}",
             rf"(?:正确|最终)?(?:答案|選項|选项)(?:应该|应当|应|就|可能)?(?:(?:是|为|為|选|選)\s*[:=]?|[:=])(?:选项|選項|选|選|项)?{_L}",
+            rf"[【\[](?:正确|最终)?答案[】\]]{_L}",
             rf"(?:故|应|應|应该|因此|所以)(?:选择|選擇|选|選|是)?{_L}",
             r"(?<![\w'’])(?P<letter>[A-Za-z])[)\]}*\"'”’]{0,4}\s+(?:is|are|would\s+be|seems|fits|matches)\s+(?:both\s+)?"
             r"(?:the\s+|my\s+)?(?:most\s+|final\s+)?(?:correct|right|best|likely|plausible|fitting|answer|choice|pick|guess)(?!\w)",
-            r"(?<![\w'’])(?P<letter>[A-Za-z])(?:选项|選項|项|項)?(?:是|为|為)?(?:正确|正確|对的|最合适)",
+            r"(?<![\w'’])(?P<letter>[A-Za-z])(?:选项|選項|项|項)?(?:才)?(?:是|为|為)?(?:正确|正確|(?<=才)对|(?<=才)是|对的|最合适)",
             rf"(?:antwort|richtig|lösung)\s*(?:ist|:|lautet)\s*{_SURELY}(?:option\s*)?{_L}|réponse(?:\s+correcte)?\s*(?:est|:)\s*{_SURELY}(?:l'option\s*)?{_L.replace('letter', 'letter2')}"
             rf"|(?:respuesta|opción)(?:\s+correcta)?\s*(?:es|:)\s*(?:la\s+opción\s*)?{_L.replace('letter', 'letter3')}|(?:ответ|вариант)\s*(?:[:—-]|это)?\s*{_L.replace('letter', 'letter4')}"
-            rf"|(?:risposta|resposta)(?:\s+corret\w+)?\s*(?:è|é|:)\s*{_L.replace('letter', 'letter5')}|(?:答え|正解|解答)\s*(?:は|[:=])\s*{_L.replace('letter', 'letter6')}",
+            rf"|(?:risposta|resposta)(?:\s+corret\w+)?\s*(?:è|é|:)\s*{_L.replace('letter', 'letter5')}|(?:答え|正解|解答)\s*(?:は|[:=])\s*{_L.replace('letter', 'letter6')}"
+            rf"|(?:정답|답|답변)(?:은|는)?\s*[:=]?\s*{_L.replace('letter', 'letter7')}",
+            r"(?<![A-Za-z0-9_'’])(?P<letter>[A-Z])(?:번)?(?:이|가|를|을)?\s*(?:입니다|이다|이에요|예요|정답|맞습니다|맞아요|선택|고르|골랐)",
             r"(?<![\w'’])(?P<letter>[A-Z])(?:が正解|です|が答え|\s+(?:ist\s+(?:richtig|korrekt)|est\s+(?:correcte?|la\s+bonne)|es\s+(?:correct[ao]|la\s+correcta)|верно|правильно))(?!\w*ない|は)",
         ),
         (
-            rf"(?<!\w)(?:options?|choices?|choose|chose|select|pick|go(?:ing)?\s+with|go\s+for|letter|answer|wähle|choisis|elijo|antwort|опция)(?:\s+(?:option|choice|answer|letter))?"
+            rf"(?<!\w)(?:options?|choices?|choos(?:e|ing)|chose|select(?:ing)?|pick(?:ing)?|go(?:ing)?\s+with|go\s+for|letter|answer|selected|chosen|leaves|leaving"
+            rf"|wähle|nehme|choisis|opte\s+pour|elijo|escojo|selecciono|scelgo|escolho|выбираю|antwort|опция)"
+            rf"(?:\s+(?:us\s+with\s+|only\s+)?(?:(?:die|la|el|a|o)\s+|l')?(?:option|choice|answer|letter|antwort|réponse|respuesta|opción|risposta|opzione|resposta|opção|ответ|вариант))?"
             rf"\s*[:=]?{_L}",
             rf"(?:选择|選擇|选项|選項|选|選|選択肢)[:=]?{_L}",
             r"(?<![\w'’])(?P<letter>[A-Za-z])(?:选项|選項|项|項)",
@@ -68,8 +75,20 @@ _WORDINGS = tuple(
             r"(?<![\w'])(?P<letter>[A-Z])(?=\s*(?:[/&+、]|或|和|与|還是|还是|または|か|と)\s*[\W]{0,3}(?:或|者)?[A-Z](?![A-Za-z0-9']))",
             rf"(?:(?<!\w)(?:corresponds?\s+to|points?\s+to|indicates?|suggests?|means|implies|match(?:es)?|(?:sounds?|looks?|seems?)\s+like"
             rf"|chosen|selected|picked|es\s+ist|это)|=>|->|→|➜|\AA:){_L}",
-            rf"(?:\bbut|\bsondern|而是|じゃなくて|ではなく){_L}",
+            rf"(?:\b(?:but|sondern|mais|sino|ma|mas|но)|而是|じゃなくて|ではなく){_L}",
             r"\b(?:in|is|was|are|to|with|by|as|be)\s+(?P<letter>[A-Z])[.)]\s+[A-Z]\w",
+            r"(?:\A|[.!?;\n])\s*(?:certainly|surely|undoubtedly|decidedly|ultimately|finally|overall|simply|just|only|ok|okay|well|yes)"
+            r",?\s*[*_\"'(\[]{0,3}(?P<letter>[A-Z])(?=[*_\"')\].!。]{0,4}\s*\Z)",
+            r"(?<![\w'’])(?<!\bnot )(?P<letter>[A-Z])\s+(?:alone\s+)?(?:makes\s+(?:the\s+most\s+)?sense|gets\s+my\s+vote|wins|stands\s+out|is\s+(?:the\s+one|what|my\s))",
+            rf"\b(?:answer|choice|option|pick|choose|select|remains?|left|response|decision|correct|right|best)\b[^.!?,;\n]{{0,40}}?\b(?:is|be|was)\s{_L}{_END}",
+            r"[,:：—–-]\s?[*_\"'(\[]{0,3}(?P<letter>[A-Z])(?=[*_\"')\].!。]{0,4}\s*\Z)",
+            rf"\b(?:bet|guess|vote|lean(?:ing)?|settle|stick|opt(?:ing)?|tend(?:ing)?|inclined|favou?r|prefer|suggest|conclude)\s+(?:on\s+|for\s+|with\s+|to(?:wards?)?\s+|it'?s\s+|is\s+)?(?:option\s+)?{_L}{_END}",
+            rf"(?:觉得|认为|判断|感觉|推测|我猜|剩下?|就剩)(?:的)?(?:答案)?(?:应该)?(?:是|为|选)?{_L}",
+            rf"\b(?:tippe\s+auf|setze\s+auf|entscheide\s+mich\s+für|bin\s+für|penche\s+pour|vote\s+pour|me\s+quedo\s+con|voto\s+por|me\s+inclino\s+por|voto\s+per|direi|dirais|fico\s+com|voto\s+em|diria|склоняюсь\s+к)\s+(?:la\s+|el\s+|a\s+)?{_L}",
+            rf"(?:\A|[,，.。;；\n])\s*(?:而|就|应该|那就|那么|正确的)?(?:是|选|選)(?:选项|選項)?{_L}",
+            rf"(?:c'est|\b(?:es|è|é|est|ist|это))\s*(?:(?:la|el|a|o|die|der)\s+|l')?(?:réponse|option|opción|respuesta|opzione|risposta|opção|resposta|antwort|вариант|ответ)?\s*{_L}(?=\W{{0,3}}(?:\Z|[.,;!\n]))",
+            rf"\A\W{{0,4}}(?:opción|opzione|opção|вариант|antwort|réponse|respuesta|risposta|resposta|選択肢|선택지){_L}(?=\W*\Z)",
+            r"(?<![A-Za-z0-9_'’])(?P<letter>[A-Z])(?:番)?(?:を(?:選|え)|だと(?:思|考)|にします|が(?:正し|適切|最も))",
         ),
     )
 )
@@ -101,7 +120,7 @@ def option_letter(letters: str | None) -> Step:
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
         choices = choices_of(fields)
         allowed = letters or "".join(choices) or "ABCD"
-        return _decision(_options(folded(text), choices, allowed), text, "option")
+        return _decision(_options(corrected(folded(text)), choices, allowed), text, "option")
 
     return step
 
@@ -151,7 +170,7 @@ def label(listed: str | None) -> Step:
         labels = own or labels_of(fields.get("labels"))
         if not labels:
             return Unparsed(Diagnostic("no_labels"))
-        chosen = _labels(folded(text), labels, phrases_of(tuple(labels)))
+        chosen = _labels(corrected(folded(text)), labels, phrases_of(tuple(labels)))
         if declines(text):
             chosen = set()
         return _decision(chosen, text, f"label of {first_of(labels, 12)}")
@@ -174,6 +193,8 @@ def _labels(text: str, labels: Iterable[str], phrases: Mapping[str, str]) -> set
         return _labels(inner, labels, phrases)
     mentions = mentions_of(text, phrases)
     chosen = positive(text, mentions)
+    if len(chosen) == 1 and all(_PRONOUN.match(text, one.start) for one in mentions if one.key in chosen):
+        return set()
     if len(chosen) > 1:
         cues = [one for one in mentions if _ANSWERED.search(text[max(0, one.start - _NEAR) : one.start])]
         grouped = positive(text, mentions[mentions.index(cues[-1]) :]) if cues else chosen
@@ -181,6 +202,12 @@ def _labels(text: str, labels: Iterable[str], phrases: Mapping[str, str]) -> set
     return chosen
 
 
+_PRONOUN = re.compile(
+    r"(?:(?<=\bno )|(?<=\bany )|(?<=\bthe )|(?<=\bthis )|(?<=\bthat )|(?<=\bwhich )|(?<=\beach ))one\b|one (?:of|that|which|who|in|can|could|hears?)\b"
+    r"|un (?!$)\w|uno de\b|一(?=[个個段种種位条名些般定起声])",
+    re.IGNORECASE,
+)
+"""The number one as a pronoun or an article."""
 _ANSWERED = re.compile(r"(?:answer(?:\s+is|\s*[:=])|答案(?:是|为|[:=]))\W{0,4}(?:the\s+)?\Z", re.IGNORECASE)
 _YES = frozenset(("yes", "yeah", "yep", "yea", "true", "ja", "oui", "sí", "si", "sì", "sim", "да", "correct"))
 _NO = frozenset(("no", "nope", "nah", "false", "nein", "non", "não", "нет", "incorrect"))
@@ -189,7 +216,7 @@ _HAN_NO = re.compile(
 )
 _HAN_YES = re.compile(r"\A(?:是的|是(?!否|不是|或)|对的|对(?!不起)|正确|肯定|有(?!没有|可能)|はい|네(?!\w)|예(?!\w))")
 _CUE = re.compile(
-    r"answer(?:\s+is|\s*:)|答案(?:是|为|:)|antwort(?:\s+ist|\s*:)|réponse(?:\s+est|\s*:)|respuesta(?:\s+es|\s*:)",
+    r"answer(?:\s+(?:is|(?:would|should|must)\s+be)|\s*:)|\bi(?:'d|'ll| would| will)? (?:answer|say|go with)\b|答案(?:是|为|:)|antwort(?:\s+ist|\s*:)|réponse(?:\s+est|\s*:)|respuesta(?:\s+es|\s*:)",
     re.IGNORECASE,
 )
 # After "no" as the first word: a mark, the end, or a word that begins a sentence of its own.
@@ -199,6 +226,10 @@ _AFTER_NO = re.compile(
 )
 _ALONE_WORD = re.compile(
     r"(?:\A|[.!?。\n,;:])[\s*\"'“_`(]{0,6}(?:(?:well|so|then|therefore|thus|hence|in short|i would say|i'd say|i think|absolutely|definitely|certainly|it is|it's|that is|that's|my answer is)[\s,:]{1,3})?[*\"'“_`(]{0,4}(?P<word>[^\W\d_]{2,9})(?=[*\"'”_`)]{0,4}\s*(?:[.!?。,]|\n|\Z))",
+    re.IGNORECASE,
+)
+_SURELY_NOT = re.compile(
+    r"(?:definitely|certainly|absolutely|clearly|surely|obviously|of course|no,? (?:definitely|certainly|absolutely)) not(?=\W{0,3}(?:\Z|[.,;!\n]))|not at all(?=\W{0,3}\Z)",
     re.IGNORECASE,
 )
 _BOTH = re.compile(
@@ -232,6 +263,8 @@ def _first(text: str) -> str | None:
     if _HAN_YES.match(start):
         return "yes"
     if _HAN_NO.match(start):
+        return "no"
+    if _SURELY_NOT.match(start):
         return "no"
     after = _AFTER_NO.match(start, len(item)) if start.casefold().startswith(item) else None
     if item in _YES:
@@ -284,8 +317,12 @@ def _worded(text: str, allowed: str) -> set[str]:
         mentions = sorted({*(Mention(text[at].upper(), at, at + 1) for at in matched), *letters}, key=lambda m: m.start)
         decided = positive(text, _matching_mentions(text, mentions, matched))
         if decided:
-            return decided
+            return decided | positive(text, letters) if loose and _HEDGES.search(text) else decided
     return set()
+
+
+_HEDGES = re.compile(r"\b(?:could|might|may|can|possibly|perhaps|maybe)\b|可能|也许|或许", re.IGNORECASE)
+"""With one of these, an option named in prose is one of all that the text leaves open."""
 
 
 def _places(pattern: re.Pattern[str], text: str, allowed: str) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""Other words for labels that every data set has: the ten digits, and male and female."""
+"""Other words for labels that every data set has: the ten digits, male and female, and nouns of emotions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 DIGITS = (
-    "zero oh null zéro cero ноль 零 〇 ゼロ", "one eins un uno один 一", "two zwei deux dos два 二 两", "three drei trois tres три 三",
-    "four vier quatre cuatro четыре 四", "five fünf cinq cinco пять 五", "six sechs seis шесть 六", "seven sieben sept siete семь 七",
-    "eight acht huit ocho восемь 八", "nine neun neuf nueve девять 九",
+    "zero oh null zéro cero ноль 零 〇 ゼロ 영 공", "one eins un uno один 一 일", "two zwei deux dos два 二 两 이입니다", "three drei trois tres три 三 삼",
+    "four vier quatre cuatro четыре 四 사", "five fünf cinq cinco пять 五 오", "six sechs seis шесть 六 육", "seven sieben sept siete семь 七 칠",
+    "eight acht huit ocho восемь 八 팔", "nine neun neuf nueve девять 九 구",
+)  # fmt: skip
+EMOTIONS = (
+    ("happy", "happiness"), ("sad", "sadness"), ("angry", "anger"), ("fearful", "fear"), ("surprised", "surprise"),
+    ("disgusted", "disgust"), ("frustrated", "frustration"), ("excited", "excitement"), ("calm", "calmness"),
 )  # fmt: skip
 GENDERS = {
     "female": (
@@ -53,7 +57,7 @@ GENDERS = {
 def phrases_of(labels: tuple[str, ...]) -> Mapping[str, str]:
     """The label by each phrase that names it: the labels themselves, and other words for digits and genders.
 
-    Other words are known only where all labels are digits, or where both genders are labels.
+    Other words for digits are known only where all labels are digits, for genders where both are labels.
     """
     phrases = {label: label for label in labels}
     lowered = {label.casefold(): label for label in labels}
@@ -64,4 +68,8 @@ def phrases_of(labels: tuple[str, ...]) -> Mapping[str, str]:
         named = [lowered[word] for word in words if word in lowered]
         if len(named) == 1 and all(any(word in lowered for word in other) for other in GENDERS.values()):
             more |= dict.fromkeys(words, named[0])
+    for pair in EMOTIONS:
+        named = [lowered[word] for word in pair if word in lowered]
+        if len(named) == 1:
+            more |= dict.fromkeys(pair, named[0])
     return {**{word: label for word, label in more.items() if word not in lowered}, **phrases}

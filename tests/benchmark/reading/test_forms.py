@@ -1,6 +1,8 @@
 """Answers as models write them: no decision is guessed where there is none, and hardly a clear one is lost."""
 
+import csv
 from collections import Counter
+from pathlib import Path
 
 import answer_forms
 import pytest
@@ -27,6 +29,33 @@ def test_no_form_is_guessed_and_no_clear_one_is_lost(group):
         elif read.code != expected:
             codes.append((text, expected, read.code))
     assert (wrong, lost, codes) == ([], [], [])
+
+
+def read_row(row):
+    """The reading of a written answer, in the words of the table."""
+    options = row["options"].split("|")
+    if row["kind"] == "letter":
+        read = load_steps(["option-letter"])(row["response"], {"choices": [one[2:] for one in options]})
+    elif row["kind"] == "yes_no":
+        read = load_steps(["yes-no"])(row["response"], {})
+        return dict(zip(("yes", "no"), options))[read.text] if isinstance(read, Parsed) else read.code
+    else:
+        read = load_steps(["label"])(row["response"], {"labels": options})
+    return read.text if isinstance(read, Parsed) else read.code
+
+
+def test_answers_written_in_seven_languages_before_the_rules():
+    with (Path(answer_forms.__file__).parent / "written_answers.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) > 450 and len({row["language"] for row in rows}) == 7
+    wrong = []
+    for row in rows:
+        read, expected = read_row(row), row["reading"]
+        if expected == "unparsed":
+            wrong += [(row, read)] if read not in (SEVERAL, NOTHING) else []
+        elif read != expected:
+            wrong.append((row, read))
+    assert not wrong
 
 
 def test_there_are_forms_enough():
