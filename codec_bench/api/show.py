@@ -20,6 +20,7 @@ def show(
     data: str | os.PathLike[str] | None = None,
     data_statistics: bool = False,
     limit: int | None = None,
+    miniature: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
     """Says everything about one name.
 
@@ -30,6 +31,8 @@ def show(
         data_statistics: of a benchmark: read its data, and say how many questions and hours of sound it has and what is
         wrong in it.
         limit: with `data_statistics`: read at most so many questions.
+        miniature: of a benchmark: a folder into which a few invented rows are written in the layout of its data. With
+        `run --data FOLDER` a model can be tried on them.
 
     Returns:
         JSON values by what they are. The first says which kind of thing has the name. With `model` there are `prompt`,
@@ -45,6 +48,10 @@ def show(
         >>> found["name"], found["nominal_bitrate_bps"]
         ('g722', 64000.0)
     """
+    if miniature is not None:
+        from codec_bench.benchmark.miniature import write_miniature
+
+        return {"benchmark": name, "folder": str(write_miniature(name, Path(miniature))), "rows": "invented"}
     mirror = None if data is None else os.fspath(data)
     if data_statistics:
         return _statistics(name, mirror, limit)

@@ -9,6 +9,7 @@ Which file to open
                         them.
     `reading/`          the steps that read an answer; `metrics/` what scores it; `scoring/` applies both to a record.
     `judge/`            rubrics and how a judge's replies are read; `judging.py` asks the judges.
+    `miniature.py`      writes invented rows in the layout of any benchmark's data.
     `scoring_phase.py`  one benchmark's answers scored, from the record to the record; `runs_overview.py` writes
                         `summary.json`.
 """

@@ -111,12 +111,16 @@ def show(
     data: Annotated[Path | None, typer.Option("--data", help="With --model or --data-statistics: a folder with the data sets, used in place of the hub.")] = None,
     data_statistics: Annotated[bool, typer.Option("--data-statistics", help="For a benchmark: read its data, and show how many questions and hours of sound it has and what is wrong in it.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", help="With --data-statistics: read at most so many questions.")] = None,
+    miniature: Annotated[Path | None, typer.Option("--miniature", help="For a benchmark: write a few invented rows in the layout of its data into this folder. `run --data FOLDER` reads them.")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Show everything about one name."""
     from codec_bench.api.show import show as described
 
-    facts = described(name, model=model, data=data, data_statistics=data_statistics, limit=limit)
+    facts = described(name, model=model, data=data, data_statistics=data_statistics, limit=limit, miniature=miniature)
+    if miniature is not None and not as_json:
+        sys.stdout.write(f"{facts['folder']}\n")
+        return talk(f"try a model with: codec-bench run {name} --model MODEL --data {facts['folder']}")
     if model is not None and not data_statistics:
         _print_prompt(facts)
     elif as_json:

@@ -42,7 +42,7 @@ def write_split(root, repository, split, columns):
     folder = root / repository / "data"
     folder.mkdir(parents=True)
     pq.write_table(pa.table(columns), folder / f"{split}-00000-of-00001.parquet")
-    miniature._write_card(root / repository)
+    miniature.write_card(root / repository)
 
 
 def write_events(root, each=2):
