@@ -223,6 +223,7 @@ def _key(index: int, data: Any) -> Any:
 def _write_joined(root: Path, benchmark: Benchmark) -> None:
     """The table of another repository; the last key has nothing there."""
     data = benchmark.data
+    assert data.join is not None
     keys = list(dict.fromkeys(_key(index, data) for index in range(ROWS)))
     columns: dict[str, list[Any]] = {data.join.other_key or data.join.key: keys}
     for column in data.join.columns.values():
@@ -664,8 +665,8 @@ TWO_WAY = ("Speaker_Gender_Recognition", "Synthesized_Voice_Detection")
 def air_bench_sources() -> list[tuple[str, str]]:
     """The tasks and sources of AIR-Bench's foundation part; a task whose definition names no source gets one."""
     conditions = [one.data.where for one in _all().values() if one.data.layout == "air-bench" and one.data.where]
-    named = {(where["task"], where["dataset"]) for where in conditions if "dataset" in where}
-    alone = {where["task"] for where in conditions} - {task for task, _ in named}
+    named = {(str(where["task"]), str(where["dataset"])) for where in conditions if "dataset" in where}
+    alone = {str(where["task"]) for where in conditions} - {task for task, _ in named}
     return sorted(named | {(task, "one") for task in alone})
 
 
@@ -674,7 +675,7 @@ def _write_air_bench(root: Path, track: str) -> None:
     listed = root / track / f"{track}_meta.json"
     if listed.is_file():
         return
-    questions = []
+    questions: list[dict[str, Any]] = []
     for task, dataset in air_bench_sources() if track == "Foundation" else AIR_BENCH_CHAT:
         folder = root / track / f"{task}_{dataset}"
         folder.mkdir(parents=True)
@@ -683,7 +684,7 @@ def _write_air_bench(root: Path, track: str) -> None:
             if index != NO_SOUND:
                 soundfile.write(stored, tone(index), RATE_HZ)
             right = None if index == NO_REFERENCE else OPTIONS[index % (2 if task in TWO_WAY else 4)]
-            row = {
+            row: dict[str, Any] = {
                 "path": f"{index}.wav",
                 "question": f"What plays in recording {index}?",
                 "task_name": task,
