@@ -13,6 +13,7 @@ import random
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -53,7 +54,9 @@ def service(metrics: str) -> Iterator[tuple[str, int]]:
     command = [*COMMAND, "serve", "--metrics", metrics, "--device", "cpu", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
-            yield next(line for line in process.stderr or () if "ready: " in line).split()[-1], process.pid
+            url = next(line for line in process.stderr or () if "ready: " in line).split()[-1]
+            threading.Thread(target=list, args=(process.stderr,), daemon=True).start()  # or it fills its pipe
+            yield url, process.pid
         finally:
             process.terminate()
 
@@ -64,10 +67,9 @@ def speech(count: int, seed: int) -> Iterator[Item]:
     for number in range(count):
         sample = samples[number % len(samples)]
         clean = Audio.read(sample.audio)
-        noise = rng.normal(0, 0.01, clean.samples.shape).astype(np.float32)
-        noisy = Audio(np.clip(clean.samples + noise, -1, 1), clean.sample_rate_hz)
+        noisy = np.clip(clean.samples + rng.normal(0, 0.01, clean.samples.shape), -1, 1).astype(np.float32)
         texts = {"id": str(number), "text": sample.text, "language": sample.language}
-        yield {**texts, "audio": noisy, "reference": clean}
+        yield {**texts, "audio": Audio(noisy, clean.sample_rate_hz), "reference": clean}
 
 
 def tones(first: int, count: int, length_s: float) -> list[Item]:
@@ -170,14 +172,14 @@ def measure_memory(options: Options) -> Cases:
     with service("si_sdr") as (url, pid), Scorer.connect(url) as remote:
         for first in range(0, options.flow, step):
             remote.score(tones(first, step, 1.0))
-            sizes.append(sum(map(_pss_kib, (pid, *_children(pid)))))
-    measured = {"MiB early": sizes[1] / 1024, "MiB late": sizes[-1] / 1024}
-    yield figures(measured, case="memory", variant="serve", n=options.flow)
+            sizes.append(sum(map(_pss_kib, (pid, *_children(pid)))) / 1024)
+    yield figures({"MiB early": sizes[1], "MiB late": sizes[-1]}, case="memory", variant="serve", n=options.flow)
 
 
 def measure_kills(options: Options) -> Cases:
     """What becomes of items while workers are killed; one wrong score ends the bench."""
-    items, metric, counts = list(speech(16, 200)), load_metric(CHEAP, device="cpu"), Counter[str]()
+    items, metric = list(speech(16, 200)), load_metric(CHEAP, device="cpu")
+    counts = Counter(right=0, refused=0, wrong=0)
     expected = [score_alone(metric, item)[0] for item in items]
     with service(CHEAP) as (url, pid), Scorer.connect(url) as remote:
         for _ in range(options.kills):
@@ -188,8 +190,7 @@ def measure_kills(options: Options) -> Cases:
                 answer = {} if future.exception() else _values([future.result()])
                 counts["right" if len(answer) == len(right) else "refused"] += 1
                 _compare(answer, {key: right[key] for key in answer}) if answer else None
-    counted = {name: float(counts[name]) for name in ("right", "refused", "wrong")}
-    yield figures(counted, case=f"{options.kills} kills", variant="serve", n=counts.total())
+    yield figures(dict(counts), case=f"{options.kills} kills", variant="serve", n=counts.total())
 
 
 @bench(only="", items=64, passes=2, flow=20_000, kills=50)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 QUEUE = 1_024
+QUEUE_BYTES = 2 << 30
+"""Of the audio files of all items that wait or are being scored."""
 MAX_WAIT_MS = 10.0
 MOST_REFERENCES = 1_024
 RESERVED_FILES = 256
@@ -120,6 +122,7 @@ class Scorer:
         self._fault: str | None = None
         self._references: dict[str, bytes] = {}
         self._lock, self._open, self._most = threading.Lock(), 0, min(queue, _room_for_files())
+        self._bytes = 0
         self._numbers = itertools.count()
         self.finished, self.failed, self.audio_s, self.replaced = 0, 0, 0.0, 0
         self._recorder: Recorder | None = None
@@ -183,14 +186,18 @@ class Scorer:
                 raise UserError(f"the scorer has ended: {self._fault or 'it was closed'}")
             if self._open >= self._most:
                 raise QueueFull(f"{self._open} items wait; the queue holds {self._most}", hint="try again in a second")
+            size = len(data) + len(reference or b"")
+            if self._open and self._bytes + size > QUEUE_BYTES:
+                raise QueueFull(f"items with {self._bytes >> 20} MiB of audio wait", hint="try again in a second")
             self._open += 1
+            self._bytes += size
         files: list[MemoryFile] = []
         try:
             files.append(MemoryFile(data, "the audio"))
             if reference is not None:
                 files.append(MemoryFile(reference, "the reference"))
         except OSError as error:
-            self._release(files)
+            self._release(files, size)
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 raise QueueFull("too many files are open", hint="try again in a second") from error
             raise UserError(f"there is no memory for the audio: {error.strerror or error}") from error
@@ -198,7 +205,7 @@ class Scorer:
         start = monotonic()
 
         def done(record: ItemRecord) -> None:
-            self._release(files)
+            self._release(files, size)
             record = _within_length(record)
             self._count(record)
             if self._recorder is not None:
@@ -208,7 +215,7 @@ class Scorer:
                 future.set_result(result)
 
         def fail(reason: str) -> None:
-            self._release(files)
+            self._release(files, size)
             with suppress(Exception):
                 future.set_exception(UserError(f"the scorer has ended: {reason}"))
 
@@ -221,14 +228,14 @@ class Scorer:
         def is_cancelled() -> bool:
             if not (future.cancelled() or (then is not None and then())):
                 return False
-            self._release(files)
+            self._release(files, size)
             future.cancel()
             return True
 
         try:
             self._inbox.put(LiveSample(sample, {f.path: f.name for f in files}, done, fail, is_cancelled=is_cancelled))
         except RuntimeError as error:
-            self._release(files)
+            self._release(files, size)
             raise UserError("the scorer has ended: it was closed") from error
         return future
 
@@ -340,11 +347,12 @@ class Scorer:
             raise unknown_reference(item.reference_id)
         return reference
 
-    def _release(self, files: Sequence[Any]) -> None:
+    def _release(self, files: Sequence[Any], size: int) -> None:
         for file in files:
             file.close()
         with self._lock:
             self._open -= 1
+            self._bytes -= size
 
     def _count(self, record: ItemRecord) -> None:
         self.finished += 1

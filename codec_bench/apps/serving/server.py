@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
 BODY_BYTES = 2 * (MOST_BYTES * 4 // 3) + (1 << 20)
 """Of a request: an item and its reference in base64."""
+ALL_BODIES_BYTES = 4 << 30
+"""Of the bodies of all requests that are open; one of unknown length counts as the longest."""
 BODY_S = 60.0
 """Seconds for the body of a request."""
+CLIENT_GONE = 499
+"""The status under which `/metrics` counts requests whose client went away, as nginx does."""
 DRAIN_S = 30.0
 """Seconds for what waits when the service ends."""
 _MALFORMED = (ValueError, AssertionError, HttpProcessingError, web.RequestPayloadError)
@@ -62,6 +66,7 @@ class Service:
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=1_000))
     errors: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=20))
     draining: bool = False
+    body_bytes: int = 0
 
     def application(self) -> web.Application:
         """The application of aiohttp."""
@@ -93,9 +98,10 @@ class Service:
         """Scores many: a line of JSON each, answered as they are done."""
         reply = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await reply.prepare(request)
-        room, lock = asyncio.Semaphore(AT_ONCE), asyncio.Lock()
+        lock, open_bytes = asyncio.Lock(), 0
 
         async def one(number: int, line: bytes) -> None:
+            nonlocal open_bytes
             answer: dict[str, Any] = {"line": number}
             try:
                 value = parse_json(line)
@@ -104,7 +110,7 @@ class Service:
             except (UserError, TimeoutError) as error:
                 answer |= _error(error)[1]
             finally:
-                room.release()
+                open_bytes -= len(line)
             async with lock:
                 await reply.write(json.dumps(answer).encode() + b"\n")
 
@@ -115,14 +121,18 @@ class Service:
                 number += 1
                 if self.draining:
                     raise QueueFull(f"the service is shutting down; line {number} and those after it were not scored")
-                await room.acquire()
+                while running and (len(running) >= AT_ONCE or open_bytes + len(line) > BODY_BYTES):
+                    await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                open_bytes += len(line)
                 task = asyncio.create_task(one(number, line))
                 running.add(task)
                 task.add_done_callback(running.discard)
             await asyncio.gather(*running)
         except (BadItem, QueueFull) as error:
             await asyncio.gather(*running)
-            await reply.write(json.dumps({"line": number, **_error(error)[1]}).encode() + b"\n")
+            await reply.write(
+                json.dumps({"line": number + isinstance(error, BadItem), **_error(error)[1]}).encode() + b"\n"
+            )
         except BaseException:
             for task in running:
                 task.cancel()
@@ -227,6 +237,17 @@ class Service:
                     raise
                 await asyncio.sleep(0.05)
 
+    async def _with_room(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Handles a request if there is room for its body."""
+        size = _body_bytes(request)
+        if self.body_bytes and self.body_bytes + size > ALL_BODIES_BYTES:
+            raise QueueFull("the bodies of other requests take all room")
+        self.body_bytes += size
+        try:
+            return await handler(request)
+        finally:
+            self.body_bytes -= size
+
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Checks the token, and turns what goes wrong into a status with a sentence."""
@@ -237,14 +258,24 @@ class Service:
                     raise BadItem("the request needs the token: Authorization: Bearer TOKEN", code="unauthorised")
             if self.draining and request.method in ("POST", "PUT"):
                 raise QueueFull("the service is shutting down")
-            reply = await handler(request)
+            reply = await self._with_room(request, handler)
         except (UserError, TimeoutError, web.HTTPException, *_MALFORMED) as error:
             status, value = _error(error)
             self.errors.append((value["error"]["code"], value["error"]["message"]))
             headers = {"Retry-After": "1"} if status == 503 else {}
             reply = web.json_response(value, status=status, headers=headers)
+        except ConnectionError:  # the client went away
+            reply = web.Response(status=CLIENT_GONE)
         self.requests[str(reply.status)] = self.requests.get(str(reply.status), 0) + 1
         return reply
+
+
+def _body_bytes(request: web.Request) -> int:
+    """The most bytes that the body of a request may have."""
+    if not request.can_read_body:
+        return 0
+    is_known = request.content_length is not None and "Content-Encoding" not in request.headers
+    return min(request.content_length or 0, BODY_BYTES) if is_known else BODY_BYTES
 
 
 def _error(error: BaseException) -> tuple[int, dict[str, Any]]:
@@ -318,17 +349,20 @@ async def _read_parts(request: web.Request) -> dict[str, bytes]:
 
 async def _lines(request: web.Request) -> AsyncIterator[bytes]:
     """The lines of a body, without blank ones."""
-    held = bytearray()
+    parts, size = list[bytes](), 0
     async for chunk in request.content.iter_chunked(1 << 16):
-        held += chunk
-        while (end := held.find(b"\n")) >= 0:
-            line, held = bytes(held[:end]), held[end + 1 :]
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            line = b"".join([*parts, end])
+            parts, size = [], 0
             if line.strip():
                 yield line
-        if len(held) > BODY_BYTES:
+        parts.append(rest)
+        size += len(rest)
+        if size > BODY_BYTES:
             raise BadItem("a line is too long", code="too_large")
-    if held.strip():
-        yield bytes(held)
+    if (line := b"".join(parts)).strip():
+        yield line
 
 
 async def run_service(

@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from aiohttp import ClientSession, FormData
 from codec_bench import Audio, Scorer, column_reward, load_metric, open_run, verl_score
 from codec_bench.apps.serving.items import BadItem, QueueFull
 from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward, read_reward
-from codec_bench.apps.serving.server import Service, run_service
+from codec_bench.apps.serving.server import BODY_BYTES, Service, _lines, run_service
 from codec_bench.apps.serving.training import item_rewards
 from codec_bench.data import open_source
 from codec_bench.errors import UserError
@@ -471,6 +472,69 @@ def test_malformed_bodies_are_refused(scorer):
     *found, page = serve(scorer, calls)
     assert all(400 <= status < 500 for status in found), found
     assert page == 200
+
+
+def test_lines_are_those_of_the_body_however_it_is_cut():
+    rng = np.random.default_rng(0)
+    body = b"\n".join([b"a" * int(n) for n in rng.integers(0, 300, 400)] + [b"  ", b"end"])
+    for size in (1, 7, 1 << 16):
+
+        class Content:
+            async def iter_chunked(self, _, size=size):
+                for start in range(0, len(body), size):
+                    yield body[start : start + size]
+
+        async def read(content):
+            return [line async for line in _lines(SimpleNamespace(content=content))]
+
+        assert asyncio.run(read(Content())) == [line for line in body.split(b"\n") if line.strip()]
+
+
+def test_memory_of_waiting_items_and_of_bodies_is_bounded(items, monkeypatch):
+    """One item is always taken; a body of unknown length counts as the longest."""
+    with Scorer("si_sdr", device="cpu", workers=1, max_wait_ms=500) as scorer:
+        monkeypatch.setattr("codec_bench.apps.serving.scorer.QUEUE_BYTES", 1_000)
+        future = scorer.submit(items[0])
+        with pytest.raises(QueueFull):
+            scorer.submit(items[1])
+        assert future.result(60).scores["si_sdr"].status == "ok"
+        assert scorer.submit(items[1]).result(60).scores["si_sdr"].status == "ok"
+        monkeypatch.undo()
+        monkeypatch.setattr("codec_bench.apps.serving.server.ALL_BODIES_BYTES", BODY_BYTES)
+
+        async def calls(session, url):
+            is_over, found = asyncio.Event(), []
+
+            async def body():
+                yield b"no json\n"
+                await is_over.wait()
+
+            async def post():
+                async with session.post(f"{url}/v1/score", json=as_json(items[0])) as reply:
+                    return reply.status, reply.headers.get("Retry-After")
+
+            async with session.post(f"{url}/v1/scores", data=body()) as stream:
+                found.append(await post())
+                is_over.set()
+                await stream.read()
+            return [*found, await post()]
+
+        assert serve(scorer, calls) == [(503, "1"), (200, None)]
+
+
+def test_a_client_that_goes_away_is_no_error_of_the_service(scorer, caplog):
+    async def calls(session, url):
+        _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        writer.write(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.transport.abort()
+        await asyncio.sleep(0.05)
+        async with session.get(f"{url}/metrics") as reply:
+            return await reply.text()
+
+    serve(scorer, calls)
+    assert not [one for one in caplog.records if one.levelname == "ERROR"]
 
 
 def test_a_remote_scorer_has_the_same_methods(scorer, items, expected):
