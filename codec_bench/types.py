@@ -214,7 +214,7 @@ class Latents:
     bits: ClassVar[float | None] = None
 
     @property
-    def no_bits(self) -> str:
+    def no_bits(self) -> Diagnostic:
         """Why there is no bitrate."""
         return not_discrete(len(self.values), self.frame_rate_hz)
 
@@ -224,9 +224,9 @@ class Latents:
         return self.num_samples / self.sample_rate_hz
 
 
-def not_discrete(dimensions: int, frame_rate_hz: float) -> str:
-    """Why latents have no bitrate, in one sentence."""
-    return f"it is not discrete: its {dimensions} real numbers {frame_rate_hz:g} times a second have no bitrate"
+def not_discrete(dimensions: int, frame_rate_hz: float) -> Diagnostic:
+    """Why latents have no bitrate."""
+    return Diagnostic("not_discrete", dimensions=dimensions, frame_rate_hz=frame_rate_hz)
 
 
 Sent: TypeAlias = Codes | Latents

@@ -15,6 +15,7 @@ from codec_bench.config.limits import Limits
 from codec_bench.data import open_source
 from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.own_worker import measure
+from codec_bench.messages import Diagnostic
 
 CLIPS = 5
 _APART = 7  # clips of one voice follow one another
@@ -34,7 +35,7 @@ def check_codec(
         settings: how long one call of the codec may take, how much memory, and how many threads.
 
     Returns:
-        The findings, each with `check`, `state` (`ok`, `suspect`, `failed` or `not applicable`), `found` and `value`. A
+        The findings, each with `check`, `state` (`ok`, `suspect`, `failed` or `not applicable`), `found` (a `Diagnostic`) and `value`. A
         codec that cannot be loaded or breaks the contract has that finding alone.
 
     Raises:
@@ -52,7 +53,11 @@ def check_codec(
     gather_findings(sections)
     section = sections["findings"]
     failed = section["state"] == "failed"
-    contract = finding("contract", "failed", section["reason"]) if failed else finding("contract", "ok", _CONTRACT)
+    contract = (
+        finding("contract", "failed", section["reason"])
+        if failed
+        else finding("contract", "ok", Diagnostic("contract_kept"))
+    )
     findings = [contract, *section["findings"]]
     return untrained(findings) if sections["info"].get("weights") in (RANDOM, RANDOM_FULL) else findings
 
@@ -60,6 +65,3 @@ def check_codec(
 def select_clips() -> tuple[tuple[str, str], ...]:
     """The id and path of each clip that a codec is checked on."""
     return tuple((s.id, s.audio) for s in list(open_source("embedded"))[::_APART][:CLIPS] if s.audio is not None)
-
-
-_CONTRACT = "codes are in range; samples are finite, as many as were given, at their rate and with their channels"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from codec_bench.messages import to_json
 
 State = Literal["ok", "note", "suspect", "wrong"]
 
@@ -15,7 +17,7 @@ class Finding:
     Args:
         what: the thing.
         state: `ok`, `note` (worth knowing), `suspect` (mostly a mistake) or `wrong`.
-        found: what was found, in words.
+        found: what was found.
         do: what to do; empty if nothing has to be done.
     """
 
@@ -24,6 +26,7 @@ class Finding:
     found: str
     do: str = ""
 
-    def as_dict(self) -> dict[str, str]:
-        """As JSON values."""
-        return asdict(self)
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values, with the code of what was found where it has one."""
+        held: dict[str, Any] = to_json(asdict(self))
+        return held

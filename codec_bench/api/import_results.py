@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from codec_bench.report.open_run import Run
+    from codec_bench.store.imported import Imported
     from codec_bench.types import Sample
 
 
@@ -85,24 +87,22 @@ def import_results(
         writer.set_meta(
             config={"command": "import", "toolkit": imported.toolkit, **about.config}, data=about.data,
             versions=versions(), started=now, finished=now, state="finished",
-            **({"checks": {name: _read_suspicion(imported.suspect)}} if imported.suspect else {}),
+            **({"checks": {name: _read_checks(imported)}} if imported.suspect else {}),
         )  # fmt: skip
     run = Run(folder)
     write_results(run)
     return run
 
 
-def _read_suspicion(sentence: str) -> dict[str, Any]:
+def _read_checks(imported: Imported) -> dict[str, Any]:
     """The checks of a system that an export reports, as a record holds them."""
-    check, _, rest = sentence.partition(" is ")
-    state, _, text = rest.partition(": ")
-    is_known = state in ("suspect", "failed")
-    finding = (
-        {"check": check, "state": state, "found": text}
-        if is_known
-        else {"check": "export", "state": "suspect", "found": sentence}
-    )
-    return {"ok": [], "findings": [{**finding, "value": None}], "unchecked": []}
+    text = {
+        "check": "export",
+        "state": "suspect",
+        "found": Diagnostic("remark", message=imported.suspect),
+        "value": None,
+    }
+    return {"ok": [], "findings": list(imported.findings) or [text], "unchecked": []}
 
 
 def _describe_file(path: Path, samples: Sequence[Sample]) -> _About:

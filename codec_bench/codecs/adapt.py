@@ -21,6 +21,7 @@ import numpy as np
 from codec_bench.audio.resample import to_rate
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.errors import UserError, describe
+from codec_bench.messages import Diagnostic
 from codec_bench.process_state import preserved_torch_state
 from codec_bench.types import Audio, Codes, Latents, Sent
 
@@ -35,6 +36,12 @@ def sentence(error: BaseException) -> str:
     """An error as one sentence: the message of our own errors as it is, any other with the name of the exception."""
     text = " ".join(str(error).split()) if isinstance(error, UserError | CodecFault) else describe(error)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
+
+
+def fault_of(error: BaseException) -> Diagnostic:
+    """Why a codec failed: the diagnostic that its exception carries, or `sentence` as the message of an `error`."""
+    carried = next(iter(error.args), None)
+    return carried if isinstance(carried, Diagnostic) else Diagnostic("error", type="", message=sentence(error))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,12 @@ from typing import Any
 
 from codec_bench.codecs.checks import finding, wrong
 from codec_bench.codecs.checks.quick import CLIPS
-from codec_bench.codecs.checks.serialised_codes import CHECK, UNDECODED, unsent
+from codec_bench.codecs.checks.serialised_codes import CHECK, unsent
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.stage import CheckResult, CheckWork, Fault
 from codec_bench.engine.systems import System
+from codec_bench.messages import Diagnostic
 
 LOADED_WITHIN_S = 10.0
 """A codec that takes longer to load is not loaded again for its check."""
@@ -79,8 +80,7 @@ class Checks:
         elif not result.sent:
             self._finish(system.name, result.findings)
         elif system.runs_here:
-            reason = "it runs in the process of the caller, and no other can import it"
-            self._finish(system.name, [*result.findings, unsent(reason)])
+            self._finish(system.name, [*result.findings, unsent(Diagnostic("one_process_only"))])
         else:
             self._sent[system.name] = key, result
             self._dispatcher.stages[key].barred = result.process
@@ -90,7 +90,7 @@ class Checks:
     def _on_decoded(self, name: str, result: CheckResult | Fault) -> None:
         _, before = self._sent.pop(name)
         if isinstance(result, Fault):
-            undecoded = finding(CHECK, "failed", f"{UNDECODED}: {result.reason}")
+            undecoded = finding(CHECK, "failed", Diagnostic("not_decoded_elsewhere", cause=result.reason))
             self._finish(name, [*before.findings, undecoded])
         else:
             self._finish(name, [*before.findings, *result.findings])
@@ -118,7 +118,7 @@ class Checks:
             if result.load_s > LOADED_WITHIN_S:
                 stage.take(0.0)
                 del self._sent[name]
-                reason = f"loading it took {result.load_s:.0f} s, so no second process loaded it; validate does"
+                reason = Diagnostic("slow_to_load", load_s=result.load_s)
                 self._finish(name, [*result.findings, unsent(reason)])
             elif not fitting[0].batches:
                 self._pool.renew(fitting[0])

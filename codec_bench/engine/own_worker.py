@@ -14,6 +14,7 @@ from codec_bench.config.limits import Limits
 from codec_bench.engine.pool import Batch, Died, Pool, Worker, thread_variables
 from codec_bench.engine.stage import StageSpec, StepResult, StepWork
 from codec_bench.environment import free_memory_bytes, resident_bytes
+from codec_bench.messages import Diagnostic
 
 _STEPS = "steps"
 _HANGS_UP_TO = 2  # after so many workers that hung or ended, nothing further is measured
@@ -26,7 +27,15 @@ Sections = dict[str, dict[str, Any]]
 
 
 class Stopped(Exception):
-    """The worker of a codec did not finish a step: it hung, took too much memory, or ended. The message says how."""
+    """The worker of a codec did not finish a step: it hung, took too much memory, or ended.
+
+    Args:
+        reason: how.
+    """
+
+    def __init__(self, reason: Diagnostic) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class OwnWorker(Pool):
@@ -56,20 +65,20 @@ class OwnWorker(Pool):
         (worker,) = self.workers
         limit_s, output_from = self._limits.time_limit_s, self._began_at
         self.submit(worker, Batch(_STEPS, [work], 0.0, worker.device, limit_s), [work])
-        cause = ""
+        cause: Diagnostic | None = None
         while True:
             for event in self.events(_LOOK_EVERY_S):
                 if isinstance(event, Died):
-                    ended = f"it did not answer for {limit_s:g} s and was ended" if event.late else None
-                    cause = cause or ended or f"its process ended ({event.reason})"
+                    ended = Diagnostic("call_timed_out", limit_s=limit_s) if event.late else None
+                    cause = cause or ended or Diagnostic("process_ended", reason=event.reason)
                     last_output = _last_lines(self._path, output_from)
-                    raise Stopped(f"{cause}; the last that it wrote: {last_output}" if last_output else cause)
+                    raise Stopped(Diagnostic("last_output", cause=cause, output=last_output) if last_output else cause)
                 if not cause:
                     assert isinstance(event.outcome, list), event.outcome  # what a codec raises is in the sections
                     result: StepResult = event.outcome[0]
                     return result
             if self._memory_bytes is not None and resident_bytes(worker.process.pid) > self._memory_bytes:
-                cause = f"it took more than {self._memory_bytes / 2**30:.3g} GiB of memory and was ended"
+                cause = Diagnostic("memory_exceeded", limit_gib=self._memory_bytes / 2**30)
                 worker.kill()
 
     def _start(self, device: str, owner: str = "") -> Worker:
@@ -119,7 +128,7 @@ def _here(request: Request, worker: OwnWorker, on_step: Callable[[str], None]) -
             step_sections, stopped = result.sections, False
             parcel = result.parcel or parcel
         except Stopped as fault:
-            step_sections, stopped = all_of(request, step, "failed", str(fault)), True
+            step_sections, stopped = all_of(request, step, "failed", fault.reason), True
             faults += 1
         if step != "load" or stopped or "load" not in sections:  # later loads are quicker: the files are in memory then
             sections.update(step_sections)
@@ -139,7 +148,7 @@ def _elsewhere(worker: OwnWorker, parcel: Parcel) -> dict[str, Any]:
         try:
             step_sections = worker.do(StepWork(step, parcel)).sections
         except Stopped as fault:
-            return {"state": "failed", "reason": str(fault)}
+            return {"state": "failed", "reason": fault.reason}
         failed = [section for section in step_sections.values() if section["state"] == "failed"]
         if failed:
             return failed[0]
@@ -150,7 +159,7 @@ def _skip(request: Request, sections: Sections, left: list[str], because: Mappin
     """Adds the sections of the steps that were never begun, as not measured."""
     reasons = [section["reason"] for section in because.values() if section.get("reason")]
     for step in left:
-        for name, section in all_of(request, step, "not measured", (reasons or ["it was not asked for"])[0]).items():
+        for name, section in all_of(request, step, "not measured", (reasons or [Diagnostic("not_tried")])[0]).items():
             sections.setdefault(name, section)
 
 

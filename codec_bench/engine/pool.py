@@ -25,6 +25,7 @@ from codec_bench.engine.main_pipe import PIPE_CLOSED
 from codec_bench.engine.stage import StageSpec
 from codec_bench.environment import cpu_count
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 AHEAD = (
     2  # batches that a worker may hold: one runs, and one waits (on a GPU it is made ready), so that there is no pause
@@ -219,9 +220,7 @@ class Pool:
                 if isinstance(answer, str):
                     ended[left[0]] += 1
                     if ended[left[0]] == LOADED_AT_MOST:
-                        error = NotLoaded(
-                            f"the worker process ended ({answer}) while loading '{left[0]}', and so did the one before it"
-                        )
+                        error = NotLoaded(Diagnostic("not_loaded", stage=left[0], cause=answer))
                         error.key = left[0]
                         raise error
                     self._ask_facts(number, left)

@@ -231,10 +231,10 @@ class CheckStage:
             with suppress(UserError):  # the item of this file says why it cannot be read
                 clips.append(Audio.read(path))
         if not clips:
-            nothing = finding("contract", "not applicable", "the first files of the data cannot be read")
+            nothing = finding("contract", "not applicable", Diagnostic("first_files_unreadable"))
             return CheckResult((nothing,), False, os.getpid(), self._load_s)
         findings, sent = quick_check(self._codec, clips)
-        if isinstance(sent, str):
+        if isinstance(sent, Diagnostic):
             return CheckResult((*findings, unsent(sent)), False, os.getpid(), self._load_s)
         sent.write(work.parcel)
         return CheckResult(tuple(findings), True, os.getpid(), self._load_s)

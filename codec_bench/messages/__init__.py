@@ -1,7 +1,7 @@
 """Diagnostics: a code with parameters that records and results hold, and the sentence that people read.
 
 Which file to open
-    `engine.py` signals, items and stages; `features.py` results of models;
+    `checks.py` checks of codecs; `profiling.py` profiles; `engine.py` signals, items and stages; `features.py` results of models;
     `metrics.py` scores of sounds; `text.py` texts that are compared;
     `benchmark.py` questions, answers and verdicts; `judges.py` tests of judges; `models.py` answers of models;
     `store.py` files of other programs; `stats.py` values, intervals, tests and marks; `general.py` what several rooms use.
@@ -17,7 +17,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from codec_bench.messages import benchmark, engine, features, general, judges, metrics, models, stats, store, text
+from codec_bench.messages import (
+    benchmark,
+    checks,
+    engine,
+    features,
+    general,
+    judges,
+    metrics,
+    models,
+    profiling,
+    stats,
+    store,
+    text,
+)
 
 Severity = Literal["info", "warning", "error"]
 """`info`: worth knowing, nothing is wrong. `warning`: a value may mislead. `error`: there is no value, or none that says
@@ -182,6 +195,56 @@ def _read_parameter(value: Any) -> Any:
     return [_read_parameter(one) for one in value] if isinstance(value, list) else value
 
 
+CODE = "_code"
+"""What follows the name of an entry in the name of the entry with its code."""
+
+
+def to_json(value: Any) -> Any:
+    """JSON values with each diagnostic twice: its sentence as `NAME`, and its code with parameters as `NAME_code`."""
+    if isinstance(value, Diagnostic):
+        return str(value)
+    if isinstance(value, Mapping):
+        coded = {f"{name}{CODE}": _codes(one) for name, one in value.items() if _has_codes(one)}
+        return {name: to_json(one) for name, one in value.items()} | coded
+    return [to_json(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _has_codes(value: Any) -> bool:
+    listed = value if isinstance(value, list | tuple) else [value]
+    return bool(listed) and all(isinstance(one, Diagnostic) for one in listed)
+
+
+def _codes(value: Any) -> Any:
+    return value.as_dict() if isinstance(value, Diagnostic) else [one.as_dict() for one in value]
+
+
+def from_json(value: Any) -> Any:
+    """The values that `to_json` wrote; diagnostics come from their codes, and their sentences are made anew."""
+    if isinstance(value, Mapping):
+        coded = {name.removesuffix(CODE): one for name, one in value.items() if str(name).endswith(CODE)}
+        codes = {name: from_codes(one) for name, one in coded.items() if name in value}
+        return {n: from_json(one) for n, one in value.items() if str(n).removesuffix(CODE) not in codes} | codes
+    return [from_json(one) for one in value] if isinstance(value, list) else value
+
+
+def to_codes(value: Any) -> Any:
+    """JSON values with the code and parameters in the place of each diagnostic, as a record holds them."""
+    if isinstance(value, Diagnostic):
+        return value.as_dict()
+    if isinstance(value, Mapping):
+        return {name: to_codes(one) for name, one in value.items()}
+    return [to_codes(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def from_codes(value: Any) -> Any:
+    """The values that `to_codes` wrote."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("code"), str):
+            return read(value)
+        return {name: from_codes(one) for name, one in value.items()}
+    return [from_codes(one) for one in value] if isinstance(value, list) else value
+
+
 def as_reason(text: str | None) -> Diagnostic | None:
     """A reason as a diagnostic. A text of somebody else's code is an `error` with that message."""
     return text if text is None or isinstance(text, Diagnostic) else Diagnostic("error", type="", message=str(text))
@@ -217,5 +280,5 @@ def together(*notes: Diagnostic | None) -> Diagnostic | None:
     return (listed[0] if len(listed) == 1 else Diagnostic("several", notes=listed)) if listed else None
 
 
-for _room in (benchmark, engine, features, general, judges, metrics, models, stats, store, text):
+for _room in (benchmark, checks, engine, features, general, judges, metrics, models, profiling, stats, store, text):
     register(_room.__name__.rpartition(".")[2], _room.SENTENCES)

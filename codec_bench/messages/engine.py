@@ -34,6 +34,7 @@ SENTENCES = {
         "unreadable": "it cannot be read: {cause}",
         "unreadable_file": "'{path}' cannot be read: {cause}",
         "no_generated_audio": "there is no generated audio for this sample",
+        "not_loaded": ("the worker process ended ({cause}) while loading '{stage}', and so did the one before it"),
         "failed_on_device": "{stage} was given up: its first {items} items all failed on '{device}' ({cause})",
         "hung_at_first": (
             "{stage} was given up: none of the first {items} items came back within its limit of {limit_s:g} s"

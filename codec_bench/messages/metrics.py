@@ -20,6 +20,9 @@ SENTENCES = {
         "no_estimate": "there is no estimate",
         "no_reference": "there is no reference audio to compare with",
         "no_side_audio": "there is no {side} audio for {name}",
+        "not_discrete": (
+            "it is not discrete: its {dimensions} real numbers {frame_rate_hz:g} times a second have no bitrate"
+        ),
         "not_a_codec": "this system is not a codec: it sends no bits",
         "no_length": "the audio has no length",
         "zero_embedding": "the embedding is zero",

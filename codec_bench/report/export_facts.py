@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages import to_codes
 from codec_bench.report import numbers
 from codec_bench.stats.controls import control_of
 from codec_bench.stats.row_counts import count_rows, other_data
@@ -118,6 +119,7 @@ def facts_of(run: Run, system: str, entry: MetricSummary) -> dict[str, Any]:
     facts = {
         "part": ", ".join(describe_parts(run)) or None,
         "suspect": numbers.doubts_in(run, system),
+        "findings": [to_codes(one) for one in numbers.findings_in(run, system)] or None,
         "protocol": entry.protocol,
         "unit": entry.unit or None,
         "ci95": [float(end) for end in ends] if ends and all(map(math.isfinite, ends)) else None,

@@ -140,7 +140,12 @@ def doubts_text(system: SystemSummary) -> str | None:
 
 def doubts_in(run: Run, system: str) -> str | None:
     """What a run's checks of a system found, as one text; None if they found nothing."""
-    return doubts_text(SystemSummary(checks=(run.meta.get("checks") or {}).get(system)))
+    return text_of(findings_in(run, system))
+
+
+def findings_in(run: Run, system: str) -> Sequence[Mapping[str, Any]]:
+    """What a run's checks of a system found."""
+    return SystemSummary(checks=(run.meta.get("checks") or {}).get(system)).doubts
 
 
 def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:

@@ -13,9 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
-from codec_bench.messages import Diagnostic, as_remark, read
-
-CODE = "_code"
+from codec_bench.messages import CODE, Diagnostic, as_remark, from_json, read, to_json
 
 
 class _Unset:
@@ -63,19 +61,19 @@ def _kinds(cls: type[SummaryPart]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Diagnostic):
-        return str(value)
     if isinstance(value, SummaryPart):
         return value.as_dict()
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return to_json({name: _plain(one) if isinstance(one, SummaryPart) else one for name, one in value.items()})
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else to_json(value)
 
 
 def _read(kind: Any, value: Any) -> Any:
     """A JSON value as what a field of this kind holds."""
     if kind is Diagnostic:
         return as_remark(value)
+    if kind is Any:
+        return from_json(value)
     parts = get_args(kind)
     if get_origin(kind) in (Union, types.UnionType):
         return None if value is None else _read(next(one for one in parts if one is not type(None)), value)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import to_json
 
 WRITTEN_AGAIN = "delete it and run the same command again, which writes it again"
 
@@ -31,8 +32,8 @@ def write_text(path: Path, text: str, *, hint: str | None = None) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """As `write_text`, for a value as JSON."""
-    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+    """As `write_text`, for a value as JSON, with the code of each diagnostic next to its sentence."""
+    write_text(path, json.dumps(to_json(value), indent=1, ensure_ascii=False) + "\n")
 
 
 def read_json(path: Path, *, hint: str | None = WRITTEN_AGAIN) -> dict[str, Any]:

@@ -24,7 +24,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -77,7 +77,8 @@ class Imported:
     Args:
         toolkit: whose. samples: the items, in their order. scores: by item and metric.
         metrics: the facts of the metrics. failed: by item, why it has no result at all.
-        suspect: what the checks of the system found, where this package wrote the file.
+        suspect, findings: what the checks of the system found, where this package wrote the file: one text, and each
+            with its code.
     """
 
     toolkit: str
@@ -86,6 +87,7 @@ class Imported:
     metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     suspect: str | None = None
+    findings: Sequence[Mapping[str, Any]] = ()
 
 
 def read_versa(path: Path) -> Imported:
@@ -331,8 +333,16 @@ def _add(
 def _doubted(imported: Imported, facts: Iterable[Any]) -> None:
     """Takes what an export of this package says beside its values: what the checks of the system found."""
     for of in facts:
-        if isinstance(reason := _mapping(of).get("suspect"), str) and reason:
+        held = _mapping(of)
+        if isinstance(reason := held.get("suspect"), str) and reason:
             imported.suspect = reason
+            imported.findings = [one for one in _mappings(held.get("findings")) if _is_finding(one)]
+
+
+def _is_finding(held: Mapping[str, Any]) -> bool:
+    """Whether it is what a check of a codec found."""
+    is_code = isinstance(_mapping(held.get("found")).get("code"), str)
+    return isinstance(held.get("check"), str) and held.get("state") in ("suspect", "failed") and is_code
 
 
 def _mapping(value: Any) -> dict[str, Any]:

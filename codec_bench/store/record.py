@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UnknownName, UserError, optional_package
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, from_codes
 from codec_bench.store import integrity
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.judge_tests import judge_words
@@ -110,7 +110,8 @@ class Run:
     @property
     def meta(self) -> dict[str, Any]:
         """What was asked for and what ran: `config`, `fingerprint`, `versions`, `machine`, `timings`, `state`, ..."""
-        return self._facts("SELECT key, value FROM meta", "its entry")
+        meta = self._facts("SELECT key, value FROM meta", "its entry")
+        return {**meta, "checks": from_codes(meta["checks"])} if "checks" in meta else meta
 
     @property
     def systems(self) -> dict[str, dict[str, Any]]:

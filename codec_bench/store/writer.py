@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from codec_bench.data.columns import kept_columns, kept_place, kept_values
 from codec_bench.errors import RunMismatch, UserError
+from codec_bench.messages import to_codes
 from codec_bench.store import integrity
 from codec_bench.store.folders import FolderLock
 from codec_bench.store.integrity import DATABASE, GENERATION, SCHEMA
@@ -375,7 +376,7 @@ class RunWriter:
         return int(rows)
 
     def set_meta(self, **values: Any) -> None:
-        """Sets entries of `Run.meta`; values are JSON."""
+        """Sets entries of `Run.meta`; values are JSON and diagnostics."""
         with self._transaction() as rows:
             set_entries(rows, **values)
 
@@ -414,8 +415,10 @@ class RunWriter:
 
 
 def set_entries(rows: Rows, **values: Any) -> None:
-    """Sets entries of `Run.meta` inside a transaction; values are JSON."""
-    rows.insert("meta", ("key", "value"), [(key, json.dumps(value)) for key, value in values.items()], clash="replace")
+    """Sets entries of `Run.meta` inside a transaction; values are JSON and diagnostics."""
+    rows.insert(
+        "meta", ("key", "value"), [(key, json.dumps(to_codes(value))) for key, value in values.items()], clash="replace"
+    )
 
 
 def differences(before: Any, now: Any, path: str = "") -> list[str]:

@@ -51,7 +51,9 @@ QUESTIONS = [
     ("a", "capital of France | Paris", "Paris"), ("b", "capital of Italy | Rome", "Roma"), ("c", "break", "x"),
     ("d", "nothing |", "y"), ("e", "declines | I cannot help with that", "z"), ("f", None, "never asked"),
 ]  # fmt: skip
+KEPT_STEPS = ("abx", "bit_errors")
 CELLS = {
+    "meta": "SELECT value FROM meta WHERE key = 'checks'",
     "items": "SELECT system, sample, status, reason, bits, notes FROM items ORDER BY 1, 2",
     "scores": "SELECT system, metric, sample, value, status, reason, numerator, denominator, detail FROM scores ORDER BY 1, 2, 3",
 }
@@ -61,7 +63,7 @@ def without_sentences(value):
     """JSON values without the sentence next to each code, and without times."""
     if isinstance(value, dict):
         coded = {name.removesuffix("_code") for name in value if name.endswith("_code")}
-        excluded = coded | {"timing", "record", "found"}
+        excluded = coded | {"timing", "record"}
         return {
             name: without_sentences(one)
             for name, one in value.items()
@@ -103,8 +105,10 @@ def main(out):
     import soundfile
     import yaml
 
-    from codec_bench import Audio, compare, evaluate, score
+    from codec_bench import Audio, compare, evaluate, profile, score
+    from codec_bench.api.check_codec import check_codec
     from codec_bench.api.run_benchmark import run_benchmark
+    from codec_bench.apps.profiling.steps import OPTIONAL
     from codec_bench.data import open_source
     from codec_bench.report.numbers import is_alike, is_best
     from codec_bench.report.table import comparison_notes, summary_notes
@@ -164,6 +168,24 @@ def main(out):
         for c in pair.comparisons
     ]
     sentences["compare"] = [note for pair in pairs for note in comparison_notes(pair.comparisons)]
+    measured = profile(
+        codec=[f"{kind}={CUSTOM_CODE}:{kind}" for kind in ("FallsSilent", "OutOfRange")], data=samples[:2], metrics="snr",
+        out=out / "profile", page=False, skip=[step for step in OPTIONAL if step not in KEPT_STEPS],
+    )  # fmt: skip
+    held = json.loads((measured.folder / "profile.json").read_text())
+    outcomes["profile"] = {
+        name: {
+            part: without_sentences(codec.get(part))
+            for part in ("findings", "faults_code", "abx", "bit_errors", "quality")
+        }
+        for name, codec in held["codecs"].items()
+    }
+    sentences["profile"] = [
+        text for codec in held["codecs"].values() for text in (*codec["faults"], codec["abx"]["reason"])
+    ]
+    findings = check_codec(codec=f"{CUSTOM_CODE}:FallsSilent")
+    outcomes["checks"] = [[one["check"], one["state"], one["found"].as_dict()] for one in findings]
+    sentences["checks"] = [str(one["found"]) for one in findings]
     os.chdir(out)
     outcomes["exit codes"] = {name: exit_code(arguments) for name, arguments in COMMANDS.items()}
     (out / "decided.json").write_text(json.dumps(outcomes, indent=1, sort_keys=True))

@@ -37,10 +37,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codec_bench.codecs.adapt import CodecFault
+from codec_bench.codecs.adapt import CodecFault, fault_of
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Sent
 
 SIZE = 10
@@ -252,10 +253,9 @@ class AbxItems:
             NotApplicable: the codec has no codes with a frame rate, or no phone can be compared.
         """
         if not self._streams:
-            raise NotApplicable("it has no codes with a frame rate")
+            raise NotApplicable(Diagnostic("no_frame_rate"))
         if not any(self._streams.values()):
-            more = f"; {self._unknown} clips have no speaker" if self._unknown else ""
-            raise NotApplicable(f"no clip has a speaker and an alignment of three phones in a row{more}")
+            raise NotApplicable(Diagnostic("no_triphones", without_speaker=self._unknown))
         return {
             "size": SIZE,
             "speakers_of_x": SPEAKERS,
@@ -278,14 +278,14 @@ class AbxItems:
         self, items: list[Item], seed: int, alive: Callable[[], None], vectors: Vectors | None
     ) -> dict[str, Any]:
         """The errors of the vectors that codes stand for, or why there are none."""
-        reason = "it gives no vectors for its codes" if vectors is None else None
+        reason = Diagnostic("no_vectors") if vectors is None else None
         if len(self._streams) > 1:
-            reason = "its codes are several streams, which have no vectors in common"
+            reason = Diagnostic("no_common_vectors")
         if vectors is not None and reason is None:
             try:
                 return _errors(items, seed, alive, partial(_look_up, vectors))
             except (UserError, CodecFault) as error:
-                reason = str(error)
+                reason = fault_of(error)
         nothing = AbxError(None, 0, 0, 0)
         return {mode: {**asdict(nothing), "reason": reason} for mode in SPEAKER_MODES}
 
@@ -334,8 +334,4 @@ def _errors(items: list[Item], seed: int, alive: Callable[[], None], vectors: Ve
 
 
 def _describe_error(result: AbxError, mode: Speaker) -> dict[str, Any]:
-    reasons = {
-        "within": "no speaker says two phones between the same neighbours, one of them twice",
-        "across": "no two speakers say a phone between the same neighbours, between which one of them says another phone",
-    }
-    return {**asdict(result), "reason": reasons[mode] if result.error is None else None}
+    return {**asdict(result), "reason": Diagnostic(f"no_pairs_{mode}") if result.error is None else None}

@@ -32,6 +32,7 @@ from codec_bench.engine.plan import build_plan
 from codec_bench.engine.running import run_on
 from codec_bench.engine.systems import Codecs, System, read_systems
 from codec_bench.errors import UnknownName, UserError, on_disk
+from codec_bench.messages import to_json
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
 
@@ -171,7 +172,7 @@ def _profile_in(request: ProfileRun, page: bool) -> Profile:
         **run_on(),
         **measured,
     }
-    facts = json.loads(json.dumps(_plain(facts), ensure_ascii=False, default=str))
+    facts = json.loads(json.dumps(_plain(to_json(facts)), ensure_ascii=False, default=str))
     profile = Profile(request.folder, facts)
     if page:
         from codec_bench.apps.profiling.page import write_profile_page

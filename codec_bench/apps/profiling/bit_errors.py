@@ -15,6 +15,7 @@ from codec_bench.apps.profiling.stability import snr_db
 from codec_bench.codecs.adapt import decode, recode
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio, Codes, CodeStream, Latents
 
 
@@ -60,7 +61,7 @@ def turned(sent: Codes, rng: np.random.Generator) -> Codes:
         _bits(stream) * stream.values.size for stream in sent.streams
     ]
     if not sum(sizes):
-        raise NotApplicable("it sends no bits")
+        raise NotApplicable(Diagnostic("no_bits"))
     while True:
         bit = int(rng.integers(sum(sizes)))
         part = int(np.searchsorted(np.cumsum(sizes), bit, side="right"))

@@ -87,7 +87,7 @@ def row_of(
     for codec in codecs.values():
         values = codec[section]
         if values["state"] != "ok":
-            skipped = values.get("code") == SKIPPED.code
+            skipped = values.get("reason_code", {}).get("code") == SKIPPED.code
             cells.append(Cell("–", f"{values['state']}: {values['reason']}", skipped=skipped))
             continue
         content = render(values)

@@ -35,6 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 ESTIMABLE = 0.95
 
@@ -135,7 +136,7 @@ class JointEntropy:
         coverage: the estimated probability of the pairs seen; the smallest over all neighbouring codebooks.
         bits: plug-in estimate; far too low if `coverage` is low.
         bits_corrected: Miller and Madow's estimate, or None if it cannot be trusted.
-        reason: why `bits_corrected` is None, one sentence; else None.
+        reason: why `bits_corrected` is None; else None.
     """
 
     tokens: int
@@ -143,7 +144,7 @@ class JointEntropy:
     coverage: float | None
     bits: float | None
     bits_corrected: float | None
-    reason: str | None = None
+    reason: Diagnostic | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +231,7 @@ def _use(row: np.ndarray) -> CodebookUse:
 def _joint(counts: CodebookCounts, books: tuple[CodebookUse, ...]) -> JointEntropy:
     tokens = counts.frames
     if not tokens:
-        return JointEntropy(0, 0, None, None, None, "no codes were counted")
+        return JointEntropy(0, 0, None, None, None, Diagnostic("no_codes"))
     # H(1) + H(2 | 1) + H(3 | 2) + ..., where H(b | a) = H(a, b) - H(a) lies between 0 and H(b).
     own, own_corrected = _entropies(books)
     plain, corrected = own[:1], own_corrected[:1]
@@ -245,9 +246,6 @@ def _joint(counts: CodebookCounts, books: tuple[CodebookUse, ...]) -> JointEntro
         coverage = min(coverage, 1 - float((seen == 1).sum()) / tokens)
     bits, pairs = math.fsum(plain), len(counts.pair_keys)
     if coverage < ESTIMABLE:
-        reason = (
-            f"the pairs of codes seen in {tokens} frames have an estimated probability of {coverage:.0%}; "
-            f"{ESTIMABLE:.0%} are needed"
-        )
+        reason = Diagnostic("pairs_unseen", frames=tokens, coverage=coverage, needed=ESTIMABLE)
         return JointEntropy(tokens, pairs, coverage, bits, None, reason)
     return JointEntropy(tokens, pairs, coverage, bits, math.fsum(corrected))

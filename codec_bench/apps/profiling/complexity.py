@@ -21,6 +21,7 @@ from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs.adapt import decode, encode
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.messages import Diagnostic
 
 _DEPTH = 4
 # Operators that move or select numbers and compute nothing.
@@ -40,7 +41,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     """
     modules = _modules(codec)
     if not modules:
-        raise NotApplicable("it has no torch module, and only torch's operations can be counted")
+        raise NotApplicable(Diagnostic("no_module"))
     clip = material.exactly(min(settings.clip_s, 4.0))
     counter = _counting()
     with counter(modules) as of_encoder:

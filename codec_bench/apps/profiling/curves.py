@@ -12,6 +12,7 @@ from typing import Any
 
 from codec_bench.codecs.checks import finding
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.report.numbers import family
 from codec_bench.stats.bd_rate import bd_rate
 
@@ -77,13 +78,13 @@ def delta_rates(curves_by_metric: Mapping[str, Mapping[str, Any]], anchor: str) 
                 continue
             try:
                 if anchor not in points:
-                    raise UserError(f"the anchor '{anchor}' has no value")
+                    raise UserError(Diagnostic("no_anchor_value", anchor=anchor))
                 if facts["higher_is_better"] is None:
-                    raise UserError("for this metric neither higher nor lower is better")
+                    raise UserError(Diagnostic("no_direction"))
                 value = bd_rate(anchor=points[anchor], test=test, higher_is_better=facts["higher_is_better"])
                 out[metric][name] = {"value": value, "reason": None}
             except UserError as error:
-                out[metric][name] = {"value": None, "reason": error.message}
+                out[metric][name] = {"value": None, "reason": of_error(error, with_type=False)}
     return out
 
 
@@ -115,13 +116,12 @@ def order(curves_by_metric: Mapping[str, Mapping[str, Any]]) -> dict[str, list[d
                 if not worse or after["bitrate_bps"] == before["bitrate_bps"]:
                     continue
                 clear = _apart(before, after, higher)
-                text = (
-                    f"{metric} is {after['value']:.4g} at {after['bitrate_bps'] / 1000:.3g} kbit/s but {before['value']:.4g} at "
-                    f"{before['bitrate_bps'] / 1000:.3g} kbit/s ({before['codec']})"
-                )
-                text += "" if clear else "; the intervals overlap"
+                found = Diagnostic(
+                    "quality_falls", metric=metric, value=after["value"], bps=after["bitrate_bps"], clear=clear,
+                    other_value=before["value"], other_bps=before["bitrate_bps"], other=before["codec"],
+                )  # fmt: skip
                 apart = after["value"] - before["value"]
-                drop = finding("quality rises with bitrate", "suspect" if clear else "ok", text, apart)
+                drop = finding("quality rises with bitrate", "suspect" if clear else "ok", found, apart)
                 out.setdefault(after["codec"], []).append(drop)
     return out
 

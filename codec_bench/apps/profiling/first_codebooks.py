@@ -20,6 +20,7 @@ from codec_bench.codecs.adapt import decode, encode
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.types import Codes, Sent
 
 
@@ -44,7 +45,7 @@ def measure(
     count = _codebooks(sent[0])
     first = getattr(codec, "first", None)
     if first is None:
-        raise NotApplicable("it has no method `first`, which decodes fewer codebooks than it has")
+        raise NotApplicable(Diagnostic("no_first"))
     scorer = Scorer((*settings.robust_metrics, *metrics))
     points = []
     for codebooks in sweep(count):
@@ -52,7 +53,7 @@ def measure(
             fewer = first(codebooks) if codebooks < count else codec
         except (UserError, NotImplementedError) as error:
             raise NotApplicable(
-                getattr(error, "message", None) or "it decodes no fewer codebooks than it has"
+                of_error(error, with_type=False) if str(error) else Diagnostic("no_fewer_codebooks")
             ) from error
         cut = [_cut(item, codebooks) for item in sent]
         bps = float(np.mean([item.bits / item.duration_s for item in cut]))
@@ -72,12 +73,12 @@ def _codebooks(sent: Sent) -> int:
         NotApplicable: it has several streams, no codes, or one codebook.
     """
     if not sent.streams:
-        raise NotApplicable("it sends no codes that have codebooks")
+        raise NotApplicable(Diagnostic("no_codebooks"))
     if len(sent.streams) != 1:
-        raise NotApplicable(f"it sends {len(sent.streams)} streams of codes; codebooks are kept of one")
+        raise NotApplicable(Diagnostic("several_streams", streams=len(sent.streams)))
     count = int(np.shape(sent.streams[0].values)[0])
     if count < 2:
-        raise NotApplicable("it has one codebook")
+        raise NotApplicable(Diagnostic("one_codebook"))
     return count
 
 

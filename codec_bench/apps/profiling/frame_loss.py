@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.messages import Diagnostic
 from codec_bench.types import CodeStream, Latents, Sent
 
 SILENT = -1  # in place of the number of a frame: the frame that silence has there
@@ -101,9 +102,7 @@ def frames_of(sent: Sent, declared_hz: float | None = None) -> tuple[int, float]
         if declared_hz and abs(count - sent.duration_s * declared_hz) <= _MORE_PACKETS:
             frame_s = 1 / declared_hz
     if count < _FEWEST_FRAMES:
-        raise NotApplicable(
-            f"it sends {sent.duration_s:.3g} s in {count} parts, of which none can be lost alone; {_FEWEST_FRAMES} are needed"
-        )
+        raise NotApplicable(Diagnostic("too_few_frames", seconds=sent.duration_s, frames=count, needed=_FEWEST_FRAMES))
     return count, frame_s
 
 
@@ -129,7 +128,7 @@ def replace_frames(sent: Sent, silent: Sent, source: np.ndarray) -> Sent:
         NotApplicable: silence is sent in another number of frames.
     """
     if _shapes(sent) != _shapes(silent):
-        raise NotApplicable("silence of the same length is sent in another number of frames")
+        raise NotApplicable(Diagnostic("other_silence"))
     if isinstance(sent, Latents) and isinstance(silent, Latents):
         return replace(sent, values=_columns(sent.values, silent.values, np.arange(source.size), source))
     assert not isinstance(sent, Latents) and not isinstance(silent, Latents)

@@ -22,6 +22,7 @@ from codec_bench.apps.profiling.token_corpus import TokenCorpus, TokenStream
 from codec_bench.apps.profiling.zipf import heaps_exponent, zipf_exponent
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
+from codec_bench.messages import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def transformer(
         NotApplicable: there are no codes over time, or a stream has too few of them or too many entries.
     """
     if not steps:
-        raise NotApplicable("no steps of training were asked for")
+        raise NotApplicable(Diagnostic("no_training"))
     fits = [token_model.fit(stream, steps=steps, seed=seed, alive=alive) for stream in corpus.streams]
     bps = [fit.bits_per_token * stream.tokens_per_s for fit, stream in zip(fits, corpus.streams)]
     per_s = sum(stream.tokens_per_s for stream in corpus.streams)

@@ -30,6 +30,7 @@ from codec_bench.codecs.checks.alignment import align_waves
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.signals import CORRELATED
 from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 _TOLERANCE = 1e-4
@@ -62,9 +63,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     peak = float(np.abs(plain).max())
     tolerance = max(_TOLERANCE * peak, 4 * noise)
     if noise > 0.01 * peak:
-        raise NotApplicable(
-            f"two outputs for the same input differ by {noise:.2g}, so the effect of a change cannot be seen"
-        )
+        raise NotApplicable(Diagnostic("unsteady_output", by=noise))
     hop = _hop(codec.info.frame_rate_hz, rate)
     tried = []
     for change in _changes(samples.shape[1], hop):
@@ -75,7 +74,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
         if first:
             tried.append((change, min(first)))
     if not tried:
-        raise NotApplicable("no change of the input changed the output")
+        raise NotApplicable(Diagnostic("no_change_seen"))
     ahead = [change - earliest for change, earliest in tried]
     # A change of only the last sample of a frame may leave its codes as they are; the next frame is then the first to
     # change.
@@ -115,14 +114,12 @@ def label(info: CodecInfo, latency: dict[str, Any]) -> dict[str, Any]:
     """Compares the declared look-ahead with the measured one."""
     beyond = latency["beyond_frame_samples"]
     if info.causal is None:
-        return finding("causal label", "not applicable", "it does not declare whether it is causal")
+        return finding("causal label", "not applicable", Diagnostic("causality_not_declared"))
     allowed = round((info.lookahead_s or 0.0) * latency["sample_rate_hz"])
+    found = Diagnostic("look_ahead", causal=info.causal, declared=allowed, beyond=beyond)
     if info.causal and beyond > allowed + _LOOKAHEAD_SLACK_S * latency["sample_rate_hz"]:
-        text = f"declared causal with a look-ahead of {allowed} samples, but looks {beyond} samples beyond its frame"
-        return finding("causal label", "suspect", text, float(beyond))
-    declared = "causal" if info.causal else "not causal"
-    declared += f" with a look-ahead of {allowed} samples" if allowed else ""
-    return finding("causal label", "ok", f"declared {declared}; looks {beyond} samples beyond its frame", float(beyond))
+        return finding("causal label", "suspect", found, float(beyond))
+    return finding("causal label", "ok", found, float(beyond))
 
 
 def _hop(frame_rate_hz: float | None, rate_hz: int) -> int | None:

@@ -20,6 +20,7 @@ from codec_bench.codecs.adapt import decode, recode
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.codecs.quantised import RANGE_CLIPS, Quantised, latent_range
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Latents
 
 
@@ -39,7 +40,7 @@ def measure(
         NotApplicable: it sends no latents.
     """
     if codec.info.latents is None:
-        raise NotApplicable("what it sends is discrete already: it has no latents to round")
+        raise NotApplicable(Diagnostic("no_latents"))
     clips = material.first_clips[: settings.robust_clips]
     spoken = [(texts or {}).get(name) for name in material.ids[: len(clips)]]
     sent, waves = recode(codec, clips)

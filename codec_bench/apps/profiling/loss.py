@@ -37,16 +37,17 @@ from codec_bench.apps.profiling.frame_loss import (
 )
 from codec_bench.apps.profiling.scoring import Scorer
 from codec_bench.apps.profiling.settings import Settings
-from codec_bench.codecs.adapt import check_decoded, decode, encode, recode, sentence
+from codec_bench.codecs.adapt import check_decoded, decode, encode, fault_of, recode
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio, Sent
 
 UNREPAIRED = "silence"
 REPAIRS = ("own", "repeat", UNREPAIRED)
 WINDOW_S = 0.005
 _LOUD_SHARE = 0.5
-DEAF = "its output does not depend on its codes: it decodes what it sends beside them, of which nothing is lost here"
+DEAF = Diagnostic("codes_unused")
 
 
 class Link:
@@ -85,7 +86,7 @@ class Link:
         pieces = [self.clips[k] for k in which]
         if repair == "own":
             if not callable(getattr(self._codec, "conceal", None)):
-                raise NotApplicable(f"{self._codec.info.name} has no concealment of its own")
+                raise NotApplicable(Diagnostic("no_concealment", codec=self._codec.info.name))
             out = self._codec.conceal([self.sent[k] for k in which], list(masks))
             check_decoded(self._codec.info.name, out, pieces)
             return out
@@ -157,14 +158,14 @@ def _point(
     return {**condition, "lost": int(mask.sum()), "quality": quality}
 
 
-def _fault(attempt: Callable[[], Any]) -> str | None:
-    """Why something does not work, in one sentence, or None."""
+def _fault(attempt: Callable[[], Any]) -> Diagnostic | None:
+    """Why something does not work, or None."""
     try:
         attempt()
     except NotApplicable as reason:
-        return str(reason)
+        return reason.reason
     except Exception as error:  # a decoder may refuse what was not made by its encoder in any way
-        return sentence(error)
+        return fault_of(error)
     return None
 
 
@@ -173,7 +174,7 @@ def _quality(link: Link, scorer: Scorer, repair: str, gone: Sequence[np.ndarray]
     try:
         return scorer(link.clips, link.received(repair, range(len(link.clips)), gone))
     except Exception as error:  # as above
-        return {name: {"value": None, "n": 0, "reason": sentence(error)} for name in scorer.metrics}
+        return {name: {"value": None, "n": 0, "reason": fault_of(error)} for name in scorer.metrics}
 
 
 def _recovery(link: Link, repair: str, settings: Settings) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from codec_bench.apps.profiling.codebook_use import ESTIMABLE
+from codec_bench.messages import Diagnostic
 
 ORDERS = (1, 2, 3, 4)
 
@@ -43,14 +44,14 @@ class EntropyRate:
         bits: per code; None where the corpus cannot carry the order.
         coverage: the estimated probability of the n-grams that were seen; None without any.
         ngrams: counted. different: how many different ones they are.
-        reason: why there is no number, one sentence; else None.
+        reason: why there is no number; else None.
     """
 
     bits: float | None
     coverage: float | None
     ngrams: int
     different: int
-    reason: str | None = None
+    reason: Diagnostic | None = None
 
 
 def grassberger_bits(counts: np.ndarray) -> float:
@@ -93,7 +94,7 @@ def entropy_rates(sequences: Sequence[np.ndarray], cardinality: int) -> list[Ent
 def _rate(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> EntropyRate:
     contexts, grams = _ngrams(sequences, cardinality, order)
     if not len(grams):
-        return EntropyRate(None, None, 0, 0, f"no clip has {order} frames")
+        return EntropyRate(None, None, 0, 0, Diagnostic("no_such_order", order=order))
     counts = np.unique(grams, return_counts=True)[1]
     coverage = 1 - float((counts == 1).sum()) / len(grams)
     if coverage < ESTIMABLE:
@@ -102,11 +103,8 @@ def _rate(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> Entr
     return EntropyRate(grassberger_bits(counts) - before, coverage, len(grams), len(counts))
 
 
-def _insufficient_data(order: int, seen: int, coverage: float) -> str:
-    return (
-        f"the data cannot carry order {order}: the n-grams seen in {seen:,} codes of a codebook have an estimated probability of "
-        f"{coverage:.0%}; {ESTIMABLE:.0%} are needed"
-    )
+def _insufficient_data(order: int, seen: int, coverage: float) -> Diagnostic:
+    return Diagnostic("order_unseen", order=order, codes=seen, coverage=coverage, needed=ESTIMABLE)
 
 
 def _ngrams(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> tuple[np.ndarray, np.ndarray]:

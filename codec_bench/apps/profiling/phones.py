@@ -36,6 +36,7 @@ import numpy as np
 from codec_bench.apps.profiling.codebook_use import entropy_bits
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Sent
 
 DRAWS = 10
@@ -169,11 +170,9 @@ class PhoneCounter:
             NotApplicable: the codec has no codes with a frame rate, or no clip has an alignment.
         """
         if not self._streams:
-            raise NotApplicable("it has no codes with a frame rate")
+            raise NotApplicable(Diagnostic("no_frame_rate"))
         if not self._aligned:
-            raise NotApplicable(
-                f"none of the {self._missing} clips has an alignment; the ids must be those of the data"
-            )
+            raise NotApplicable(Diagnostic("no_alignments", clips=self._missing))
         return {
             "items": self._aligned,
             "items_without": self._missing,

@@ -42,6 +42,7 @@ from codec_bench.apps.profiling.token_corpus import TokenCorpus
 from codec_bench.audio.resample import to_signal
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
+from codec_bench.messages import Diagnostic
 from codec_bench.stats.intervals import interval
 from codec_bench.types import Audio
 
@@ -119,7 +120,7 @@ def measure(
             with threadpool_limits(1):  # so that the numbers do not depend on how many there are
                 tasks[task] = {"state": "ok", **_run_probe(_TASKS[task](clips, labels, seed), seed, alive)}
         except NotApplicable as reason:
-            tasks[task] = {"state": "not applicable", "reason": str(reason)}
+            tasks[task] = {"state": "not applicable", "reason": reason.reason}
     return {"clips": len(clips), "tasks": tasks}
 
 
@@ -226,9 +227,7 @@ def _by_speaker(speakers: list[str]) -> np.ndarray:
     """
     names = sorted(set(speakers), key=_key)
     if len(names) < 2:
-        raise NotApplicable(
-            f"probes without the same speaker need two speakers, and the data have {len(names)} with a label"
-        )
+        raise NotApplicable(Diagnostic("too_few_speakers", speakers=len(names)))
     place = {name: number % FOLDS for number, name in enumerate(names)}
     return np.array([place[name] for name in speakers])
 
@@ -241,7 +240,7 @@ def _speaker(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
     labelled = [clip for clip in labelled if counts[labels.speakers[clip.name]] > 1]
     classes = [labels.speakers[clip.name] for clip in labelled]
     if len(set(classes)) < 2:
-        raise NotApplicable("two speakers with two clips each are needed, and the data have fewer that are named")
+        raise NotApplicable(Diagnostic("too_few_clips_of_speakers"))
     seen: dict[str, int] = {}
     folds = []
     for name in classes:
@@ -254,7 +253,7 @@ def _emotion(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
     labelled = [clip for clip in clips if clip.name in labels.emotions and clip.name in labels.speakers]
     classes = [labels.emotions[clip.name] for clip in labelled]
     if len(set(classes)) < 2:
-        raise NotApplicable("two emotions are needed, and the data name fewer (the column `emotion`)")
+        raise NotApplicable(Diagnostic("too_few_emotions"))
     speakers = [labels.speakers[clip.name] for clip in labelled]
     return _of_clips(labelled, classes, _by_speaker(speakers), speakers)
 
@@ -268,13 +267,13 @@ def _phone(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
                 if place >= 0 and alignment.phones[place].lower() not in NO_SPEECH:
                     frames.append((number, frame, alignment.phones[place]))
     if not frames:
-        raise NotApplicable("no clip has both an alignment and a speaker")
+        raise NotApplicable(Diagnostic("no_aligned_speakers"))
     frames = _subsample(frames, seed)
     names, counts = np.unique([phone for *_, phone in frames], return_counts=True)
     often = set(names[counts >= FEWEST].tolist())
     frames = [one for one in frames if one[2] in often]
     if len(often) < 2:
-        raise NotApplicable(f"two phones with {FEWEST} frames are needed, and the data have fewer")
+        raise NotApplicable(Diagnostic("too_few_phones", frames=FEWEST))
     classes = np.unique([phone for *_, phone in frames], return_inverse=True)[1]
     return _of_frames(clips, [(clip, frame) for clip, frame, _ in frames], classes, labels)
 
@@ -285,7 +284,7 @@ def _pitch(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
         for frame in np.flatnonzero(clip.f0_hz > 0).tolist()
     ]  # fmt: skip
     if len(frames) < FEWEST * _FIFTHS:
-        raise NotApplicable("there are too few voiced frames of named speakers")
+        raise NotApplicable(Diagnostic("too_few_voiced"))
     frames = _subsample(frames, seed)
     f0 = np.array([clips[clip].f0_hz[frame] for clip, frame in frames])
     edges = np.quantile(f0, np.arange(1, _FIFTHS) / _FIFTHS)

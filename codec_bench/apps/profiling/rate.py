@@ -23,6 +23,7 @@ import numpy as np
 
 from codec_bench.apps.profiling.codebook_use import CodebookCounts, CodebookSummary, summarise
 from codec_bench.codecs.base import CodecInfo
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Codes, Latents, Sent, not_discrete
 
 HISTOGRAM_BINS = 1024
@@ -90,7 +91,7 @@ class RateCounter:
             "streams": streams,
             "packets": self._packets(),
         }
-        reason = "it sends packets of bits, which have no codebooks"
+        reason = Diagnostic("packets")
         for key in ("entropy_coded_bps", "joint_bps"):
             parts = [s[key] for s in streams]
             known = bool(streams) and all(p is not None for p in parts)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from codec_bench.codecs.adapt import sentence
+from codec_bench.codecs.adapt import fault_of
 from codec_bench.types import Audio, Score
 
 
@@ -51,7 +51,7 @@ class Scorer:
             try:
                 scores = self._loaded(requested)(estimate=estimates, reference=references, text=texts)
             except Exception as error:  # one metric that cannot be computed must not take the others along
-                results |= {name: {"value": None, "n": 0, "reason": sentence(error)} for name in members}
+                results |= {name: {"value": None, "n": 0, "reason": fault_of(error)} for name in members}
             else:
                 results |= {name: _mean([one[name] for one in scores]) for name in members}
         return results

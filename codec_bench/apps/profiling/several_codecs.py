@@ -28,6 +28,7 @@ from codec_bench.engine.pool import NotLoaded
 from codec_bench.engine.running import Running
 from codec_bench.engine.systems import System
 from codec_bench.errors import RunMismatch, UserError
+from codec_bench.messages import Diagnostic, from_json, of_error
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.report.open_run import open_run
 from codec_bench.report.results import write_results
@@ -240,7 +241,8 @@ def _measured_before(request: ProfileRun) -> dict[str, dict[str, Any]]:
         saved = json.loads(request.measured.read_text("utf-8"))
         if any(saved[name] != mark for name, mark in _marks(request).items()):
             return {}
-        return {name: sections for name, sections in saved["codecs"].items() if sections["load"]["state"] == "ok"}
+        before = from_json(saved["codecs"])
+        return {name: sections for name, sections in before.items() if sections["load"]["state"] == "ok"}
     except (
         OSError,
         ValueError,
@@ -322,7 +324,7 @@ def _add_quality(run: ProfileRun, results: Mapping[str, dict[str, Any]]) -> None
     """Adds the section `quality` to every codec: what was measured, or why nothing was."""
     sound = [name for name, sections in results.items() if sections["rate"]["state"] == "ok"]
     for name, sections in results.items():
-        reason = "no metric was asked for" if not run.metrics else None
+        reason = Diagnostic("no_metric") if not run.metrics else None
         if name not in sound:
             reason = sections["rate"]["reason"]
         sections["quality"] = {"state": "not measured", "reason": reason}
@@ -345,9 +347,9 @@ def _add_quality(run: ProfileRun, results: Mapping[str, dict[str, Any]]) -> None
         results[name]["quality"] = section
 
 
-def _faults(sections: Mapping[str, Any]) -> list[str]:
-    """What failed of one codec, one sentence each, every sentence once."""
-    faults: dict[str, list[str]] = {}
+def _faults(sections: Mapping[str, Any]) -> list[Diagnostic]:
+    """What failed of one codec, everything once."""
+    faults: dict[Diagnostic, list[str]] = {}
     for name, section in sections.items():
         if isinstance(section, Mapping) and section.get("state") == "failed" and section.get("reason"):
             faults.setdefault(section["reason"], []).append(name)
@@ -356,8 +358,15 @@ def _faults(sections: Mapping[str, Any]) -> list[str]:
             faults.setdefault(one["found"], []).append(one["check"])
     for row in sections["quality"].get("failures", []):
         if row["metric"] is not None:
-            faults.setdefault(f"{row['count']} of the clips: {row['reason']}", []).append(row["metric"])
-    return [f"{', '.join(dict.fromkeys(where))}: {reason}" for reason, where in faults.items()]
+            faults.setdefault(Diagnostic("scores_failed", count=row["count"], reason=_reason(row)), []).append(
+                row["metric"]
+            )
+    return [Diagnostic("fault_of", sections=list(dict.fromkeys(where)), reason=one) for one, where in faults.items()]
+
+
+def _reason(row: Mapping[str, Any]) -> Diagnostic:
+    """Why scores of the quality run failed."""
+    return from_json({"reason": row["reason"], "reason_code": row["reason_code"]})["reason"]
 
 
 BITRATE = "bitrate"
@@ -389,7 +398,7 @@ def measure_quality(
         try:
             return {**failed, **_entries(left, _run_of(replace(evaluation, systems=left), folder, running), suspects)}
         except NotLoaded as fault:
-            failed[fault.key] = {"state": "failed", "reason": fault.message}
+            failed[fault.key] = {"state": "failed", "reason": of_error(fault, with_type=False)}
             del left[fault.key]
     return failed
 
@@ -414,7 +423,9 @@ def _entries(codecs: Iterable[str], folder: Path, suspects: Collection[str]) -> 
         failed = sum(r.count for r in reasons if r.metric is None)
         broken = [r for r in reasons if r.metric is None or r.status in FAILURES]
         state, reason = (
-            ("ok", None) if not failed else ("failed", f"{failed} clips gave no estimate: {reasons[0].reason}")
+            ("ok", None)
+            if not failed
+            else ("failed", Diagnostic("clips_failed", clips=failed, reason=reasons[0].reason))
         )
         entries[codec] = {
             "state": state, "reason": reason, "metrics": summary.systems[codec].as_dict()["metrics"],

@@ -19,6 +19,7 @@ from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs.adapt import decode, recode
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Codes, Sent
 
 
@@ -35,10 +36,10 @@ def measure(codec: Any, material: Material, settings: Settings, speakers: Mappin
     sent, waves = recode(codec, clips)
     global_side = codec.info.global_side
     if not _has_global(sent[0], global_side):
-        raise NotApplicable("it has no codes that are sent once per utterance")
+        raise NotApplicable(Diagnostic("no_global_codes"))
     pairs = pairs_of([speakers.get(name) for name in ids])[: settings.swap_pairs]
     if not pairs:
-        raise NotApplicable("its clips are all of one speaker; an exchange needs two")
+        raise NotApplicable(Diagnostic("no_second_speaker"))
     content, voice = ([clips[pair[side]] for pair in pairs] for side in (0, 1))
     changed = decode(codec, [exchange_voice(sent[a], sent[b], global_side) for a, b in pairs], content)
     scorer = Scorer((settings.voice_metric,))

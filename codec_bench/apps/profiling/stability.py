@@ -22,8 +22,9 @@ import numpy as np
 from codec_bench.apps.profiling.perturbations import Change, changes, scaled
 from codec_bench.apps.profiling.scoring import Scorer
 from codec_bench.apps.profiling.settings import Settings
-from codec_bench.codecs.adapt import recode, sentence
+from codec_bench.codecs.adapt import fault_of, recode
 from codec_bench.codecs.checks.material import Material
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio, Latents, Sent
 
 _SNR_CEILING_DB = 200.0
@@ -72,10 +73,10 @@ def _changed(
         inputs = [change.make(clip, place) for place, clip in enumerate(clips)]
         codes, waves = recode(codec, inputs)
     except Exception as error:  # one change that cannot be made, or coded, must not take the others along
-        nothing = {name: {"value": None, "n": 0, "reason": sentence(error)} for name in scorer.metrics}
+        nothing = {name: {"value": None, "n": 0, "reason": fault_of(error)} for name in scorer.metrics}
         return {
             **facts,
-            "reason": sentence(error),
+            "reason": fault_of(error),
             "agreement": None,
             "latent_snr_db": None,
             "wave_snr_db": None,
@@ -127,10 +128,10 @@ def latent_snr_db(latents: Sequence[Sent], others: Sequence[Sent]) -> float | No
     return _ratio_db(float(np.square(one - one.mean(axis=1, keepdims=True)).sum()), float(np.square(one - other).sum()))
 
 
-def _no_tokens(codes: Sent) -> str:
+def _no_tokens(codes: Sent) -> Diagnostic:
     if isinstance(codes, Latents):
-        return "it gives latents, which are not discrete; see how far they move"
-    return "it sends packets of bits, which have no codes to compare"
+        return Diagnostic("latents")
+    return Diagnostic("packets_not_compared")
 
 
 def snr_db(references: Sequence[Audio], others: Sequence[Audio]) -> float | None:

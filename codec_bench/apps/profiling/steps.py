@@ -35,6 +35,7 @@ from codec_bench.codecs.checks import steps
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.steps import Checking, NotApplicable, Watched
 from codec_bench.data.alignments import read_alignments
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio, Sent
 
 STEPS: Mapping[str, tuple[str, ...]] = {
@@ -203,7 +204,7 @@ class Measuring(Checking):
             NotApplicable: they were not coded whole by this process, which may have followed one that ended.
         """
         if not self._is_coded:
-            raise NotApplicable("the data were not coded whole, or the process that coded them has ended")
+            raise NotApplicable(Diagnostic("not_coded"))
         return self._tokens
 
     _complexity = _section("complexity", complexity.measure)
@@ -222,7 +223,7 @@ class Measuring(Checking):
 
         request = self._request
         if self._device == "cpu":
-            raise NotApplicable("all else was measured on the CPU too")
+            raise NotApplicable(Diagnostic("cpu_already"))
         codec = Watched(load_codec(request.codec, device="cpu", **request.options), self._announce)
         timings = speed.single(codec, Material(request.files, codec), request.settings, "cpu")
         return {"speed_on_cpu": {**timings, "threads": speed.threads(), "device": "cpu"}}

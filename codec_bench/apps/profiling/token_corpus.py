@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Sent
 
 MOST_CODES = 4_000_000
-TIMELESS = "it has no codes with a frame rate"
+TIMELESS = Diagnostic("no_frame_rate")
 
 
 @dataclass(slots=True, eq=False)

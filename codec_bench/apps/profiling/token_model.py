@@ -35,6 +35,7 @@ import numpy as np
 
 from codec_bench.apps.profiling.token_corpus import TokenStream
 from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.messages import Diagnostic
 
 if TYPE_CHECKING:
     import torch
@@ -132,14 +133,19 @@ def _dealt(stream: TokenStream) -> list[list[np.ndarray]]:
 def _enough(stream: TokenStream, parts: list[list[np.ndarray]]) -> None:
     if stream.codebooks * stream.cardinality > LARGEST_OUTPUT:
         raise NotApplicable(
-            f"{stream.codebooks} codebooks of {stream.cardinality:,} entries are more than a model of {WIDTH} channels is for "
-            f"({LARGEST_OUTPUT:,} in all)"
+            Diagnostic(
+                "too_many_entries",
+                codebooks=stream.codebooks,
+                entries=stream.cardinality,
+                width=WIDTH,
+                most=LARGEST_OUTPUT,
+            )
         )
     if not all(parts):
-        raise NotApplicable(f"{_PARTS} clips are needed to learn, to choose and to measure, and there are fewer")
+        raise NotApplicable(Diagnostic("too_few_clips", clips=_PARTS))
     learnt = sum(part.size for part in parts[0])
     if learnt < FEWEST_TOKENS:
-        raise NotApplicable(f"there are {learnt:,} codes to learn from; {FEWEST_TOKENS:,} are needed")
+        raise NotApplicable(Diagnostic("too_few_codes", codes=learnt, needed=FEWEST_TOKENS))
 
 
 def _model(stream: TokenStream) -> Any:

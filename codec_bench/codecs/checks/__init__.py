@@ -11,7 +11,7 @@ Which file to open
     `verify-batching` runs), `material.py` has the clips, and `steps.py` runs all of them. `TO_DO` below says for each
     check what its author should do.
 
-A check gives a finding: a dictionary with `check` (its name), `state`, `found` (one sentence with the numbers), and
+A check gives a finding: a dictionary with `check` (its name), `state`, `found` (a `Diagnostic`), and
 `value` if there is one number. The state is `ok`, `suspect` (somebody should look at it; it may be intended), `failed`
 (a fault), or `not applicable`.
 """
@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Literal
+
+from codec_bench.messages import Diagnostic
 
 State = Literal["ok", "suspect", "failed", "not applicable"]
 
@@ -69,15 +71,15 @@ OF_TRAINING = (
 """
 
 
-def finding(check: str, state: State, text: str, value: float | None = None) -> dict[str, Any]:
+def finding(check: str, state: State, found: Diagnostic, value: float | None = None) -> dict[str, Any]:
     """One finding; its keys are explained at the top of this module."""
-    return {"check": check, "state": state, "found": text, "value": value}
+    return {"check": check, "state": state, "found": found, "value": value}
 
 
 def untrained(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The findings of a network whose weights are noise: what only training decides cannot be told."""
     return [
-        finding(f["check"], "not applicable", f"cannot be told, since the weights are noise; of these, {f['found']}", f["value"])
+        finding(f["check"], "not applicable", Diagnostic("untrained", finding=f["found"]), f["value"])
         if f["check"] in OF_TRAINING and f["state"] == "suspect"
         else f
         for f in findings

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.codecs.adapt import decode, encode, recode, sentence
+from codec_bench.codecs.adapt import decode, encode, fault_of, recode
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import (
     WAVE_TOLERANCE,
@@ -25,7 +25,8 @@ from codec_bench.codecs.checks.batching import (
     try_batches,
 )
 from codec_bench.codecs.checks.rates_and_channels import both_ends, future, wide
-from codec_bench.codecs.checks.signals import count_of, rms
+from codec_bench.codecs.checks.signals import rms
+from codec_bench.messages import Diagnostic
 from codec_bench.process_state import preserved_torch_state
 from codec_bench.types import Audio, Sent
 
@@ -42,7 +43,7 @@ def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
         codec: the codec. clips: some speech as the codec takes it, of two seconds or so.
     """
     clip = clips[0]
-    unsteady = finding("causal label", "not applicable", "the same input does not give the same output")
+    unsteady = finding("causal label", "not applicable", Diagnostic("same_output_needed"))
     together = _settled(codec, disagreeing(clips, codec.info.frame_rate_hz))
     steady = any(f["check"] == "repeatable" and f["state"] == "ok" for f in together)
     listed = [
@@ -76,7 +77,7 @@ def _ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
     except MemoryError:
         raise
     except Exception as error:
-        return [finding("last frame", "failed", sentence(error))]
+        return [finding("last frame", "failed", fault_of(error))]
 
 
 def _settled(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
@@ -85,7 +86,7 @@ def _settled(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
     except MemoryError:
         raise
     except Exception as error:
-        return [finding("batch", "failed", sentence(error))]
+        return [finding("batch", "failed", fault_of(error))]
     return settled(codec, clips, alone, batches_of([clip.num_samples for clip in clips]))
 
 
@@ -101,10 +102,10 @@ def settled(
     unchanged = tried("input", lambda: _check_input(codec, clips))
     again = tried("repeatable", lambda: _repeated(codec, clips, alone))
     if again["state"] != "ok":
-        return [unchanged, again, finding("batch", "not applicable", "the same input does not give the same output")]
+        return [unchanged, again, finding("batch", "not applicable", Diagnostic("same_output_needed"))]
     together = tried("batch", lambda: _batch(codec, clips, alone, batches))
     if together["check"] == "repeatable":
-        return [unchanged, together, finding("batch", "not applicable", "the same batch does not give the same output")]
+        return [unchanged, together, finding("batch", "not applicable", Diagnostic("same_batch_needed"))]
     return [unchanged, again, together]
 
 
@@ -137,7 +138,7 @@ def tried(check: str, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     except MemoryError:
         raise
     except Exception as error:  # a codec of the caller's own may raise anything
-        return finding(check, "failed", sentence(error))
+        return finding(check, "failed", fault_of(error))
 
 
 def _lengths(codec: Any, clip: Audio) -> dict[str, Any]:
@@ -149,11 +150,11 @@ def _lengths(codec: Any, clip: Audio) -> dict[str, Any]:
             try:
                 recode(codec, [Audio(samples, rate)])
             except Exception as error:
-                of = f"{count_of(length, 'sample')} of {count_of(channels, 'channel')} at {rate} Hz"
-                return finding("length", "failed", f"{of}: {sentence(error)}")
-    lengths = ", ".join(map(str, SHORT))
-    text = f"output is as long as input, at its rate and with its channels, for {lengths} samples and every clip"
-    return finding("length", "ok", text)
+                found = Diagnostic(
+                    "short_input", samples=length, channels=channels, rate_hz=rate, cause=fault_of(error)
+                )
+                return finding("length", "failed", found)
+    return finding("length", "ok", Diagnostic("length_kept", samples=SHORT))
 
 
 def _files(codec: Any, clip: Audio) -> dict[str, Any]:
@@ -167,8 +168,8 @@ def _files(codec: Any, clip: Audio) -> dict[str, Any]:
     both = written & {path for path, _ in files}
     passed = sorted(path for path in both if os.path.isfile(path) or not os.path.exists(path))  # not /dev/null
     if passed:
-        return finding("file", "suspect", f"encode writes the file '{passed[0]}', and decode opens it")
-    return finding("file", "ok", "decode opens no file that encode has written")
+        return finding("file", "suspect", Diagnostic("file_read", path=passed[0]))
+    return finding("file", "ok", Diagnostic("file_not_read"))
 
 
 def _silence(codec: Any, clip: Audio) -> dict[str, Any]:
@@ -178,10 +179,9 @@ def _silence(codec: Any, clip: Audio) -> dict[str, Any]:
     if db > _QUIET_DB:
         (before,) = recode(codec, [clip])[1]
         if rms(before.samples - out.samples) < 0.01 * level:
-            text = "silence comes back as other sound of the same length: what was coded before is kept by its length"
-            return finding("repeatable", "suspect", text, float(db))
-    text = f"silence comes back at {db:.0f} dB of full scale" if level > 0 else "silence comes back as silence"
-    return finding("digital silence", "suspect" if db > _QUIET_DB else "ok", text, float(db))
+            return finding("repeatable", "suspect", Diagnostic("kept_by_length"), float(db))
+    found = Diagnostic("silence_level", level_db=db) if level > 0 else Diagnostic("silence_kept")
+    return finding("digital silence", "suspect" if db > _QUIET_DB else "ok", found, float(db))
 
 
 def _check_input(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
@@ -192,9 +192,8 @@ def _check_input(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
         codec.encode([passed])
     if not np.array_equal(passed.samples, clip.samples):
         worst = float(np.abs(passed.samples - clip.samples).max())
-        does = f"encode writes into the audio that it is given, and changes it by up to {worst:.2g}"
-        return finding("input", "suspect", f"{does}; it is given copies here, so no other row changes", worst)
-    return finding("input", "ok", "encode leaves the audio that it is given as it is", 0.0)
+        return finding("input", "suspect", Diagnostic("input_changed", by=worst), worst)
+    return finding("input", "ok", Diagnostic("input_unchanged"), 0.0)
 
 
 def _repeated(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]]) -> dict[str, Any]:
@@ -209,45 +208,41 @@ def _repeated(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Au
     order = range(len(clips))
     with ThreadPoolExecutor(1) as other:
         elsewhere = other.submit(differing, list(reversed(order))).result()
-    clips_of = count_of(len(clips), "clip")
     if elsewhere.exact:
-        text = f"differs by up to {elsewhere.wave:.2g}" if elsewhere.wave else "gives the same output"
-        detail = f"each of {clips_of} {text} the second time, in the opposite order and another thread"
-        return finding("repeatable", "ok", detail, elsewhere.wave)
+        found = Diagnostic("repeated", clips=len(clips), wave=elsewhere.wave)
+        return finding("repeatable", "ok", found, elsewhere.wave)
     here = differing(order)
     if here.exact:
-        text = f"the same input in another thread differs {_differs(elsewhere)}"
-        return finding("thread", "suspect", text, elsewhere.wave)
+        return finding("thread", "suspect", Diagnostic("thread_differs", **_differences(elsewhere)), elsewhere.wave)
     count = max(len(elsewhere.differing), len(here.differing))
-    text = f"{count} of {clips_of} differ the second time {_differs(here)}"
-    return finding("repeatable", "suspect", text, here.wave)
+    found = Diagnostic("second_differs", differing=count, clips=len(clips), **_differences(here))
+    return finding("repeatable", "suspect", found, here.wave)
 
 
-def _differs(comparison: Batched) -> str:
-    codes = f"in {comparison.flips} of {comparison.frames} frames of codes" if comparison.flips else ""
-    wave = f"by up to {comparison.wave:.2g} (allowed: {WAVE_TOLERANCE:g})" if comparison.wave > WAVE_TOLERANCE else ""
-    return " and ".join(filter(None, (codes, wave)))
+def _differences(comparison: Batched) -> dict[str, Any]:
+    """As parameters of a diagnostic; `wave` is None where lengths differ."""
+    wave = comparison.wave if np.isfinite(comparison.wave) else None
+    return {"flips": comparison.flips, "frames": comparison.frames, "wave": wave, "allowed": WAVE_TOLERANCE}
 
 
 def _batch(
     codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
 ) -> dict[str, Any]:
     comparison = try_batches(codec, clips, alone, batches)
-    compared = f"{count_of(len(clips), 'clip')} in {len(batches)} batches of unequal lengths"
+    compared = {"clips": len(clips), "batches": len(batches)}
     if comparison.exact or (comparison.flips == 1 and comparison.wave <= WAVE_TOLERANCE):
-        flips = f", and in {count_of(comparison.flips, 'frame')} of codes" if comparison.flips else ""
-        allowed = f"(allowed: {WAVE_TOLERANCE:g}){flips}"
-        text = f"{compared} differ from the same clips alone by at most {comparison.wave:.2g} {allowed}"
-        return finding("batch", "ok", text, comparison.wave)
+        by = {"wave": comparison.wave, "allowed": WAVE_TOLERANCE, "flips": comparison.flips}
+        return finding("batch", "ok", Diagnostic("batch_same", **compared, **by), comparison.wave)
     if not _is_repeated(codec, clips, comparison, alone):
-        again = "and neither the batch nor the clip alone comes back the same again"
-        text = f"{compared} differ {_differs(comparison)}, {again}"
-        return finding("repeatable", "suspect", text, comparison.wave)
+        found = Diagnostic("batch_unsteady", **compared, **_differences(comparison))
+        return finding("repeatable", "suspect", found, comparison.wave)
     index = comparison.worst or 0
-    worst = f"the clip of {clips[index].duration_s:.3f} s differs most"
-    text = f"{len(comparison.differing)} of {compared} differ from the same clips alone {_differs(comparison)}; {worst}"
+    found = Diagnostic(
+        "batch_differs", differing=len(comparison.differing), **compared, worst_s=clips[index].duration_s,
+        **_differences(comparison),
+    )  # fmt: skip
     return finding(
-        "batch", "suspect", text, comparison.wave if comparison.wave > WAVE_TOLERANCE else float(comparison.flips)
+        "batch", "suspect", found, comparison.wave if comparison.wave > WAVE_TOLERANCE else float(comparison.flips)
     )
 
 

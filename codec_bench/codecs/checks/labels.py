@@ -16,6 +16,7 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.checks import finding
+from codec_bench.messages import Diagnostic
 from codec_bench.types import CodeStream, Latents, Sent
 
 _RATE_SHARE = 0.02
@@ -35,7 +36,7 @@ class LabelChecks:
         self._frames = self._frames_declared = self._frames_allowed = 0.0
         self._rates: set[float] = set()
         self._packets = False
-        self._no_bits: str | None = None
+        self._no_bits: Diagnostic | None = None
         self._side_info: list[tuple[float, float]] = []
         self._codes: dict[tuple[int, int], tuple[int, int, int]] = {}
 
@@ -76,9 +77,11 @@ class LabelChecks:
         if not constant:
             return []
         stream, book, code = constant[0]
-        of = f" of stream {stream + 1}" if any(number for number, _ in self._codes) else ""
-        text = f"{len(constant)} of {len(self._codes)} codebooks always give one code: codebook {book + 1}{of} gives {code}"
-        return [finding("constant codebook", "suspect", text, float(len(constant)))]
+        found = Diagnostic(
+            "constant_codebooks", constant=len(constant), codebooks=len(self._codes), codebook=book + 1,
+            stream=stream + 1 if any(number for number, _ in self._codes) else None, value=code,
+        )  # fmt: skip
+        return [finding("constant codebook", "suspect", found, float(len(constant)))]
 
     def _count_frames(self, rate_hz: float, frames: int, seconds: float) -> None:
         self._rates.add(rate_hz)
@@ -103,31 +106,30 @@ class LabelChecks:
     def _bitrate(self, info: CodecInfo) -> dict[str, Any]:
         declared = info.nominal_bitrate_bps
         nominal, sent = self._nominal / self._seconds, self._sent / self._seconds
-        kbps = [f"{v / 1000:.3g} kbit/s" for v in (nominal, sent)]
         if declared is None:
-            text = f"it declares no bitrate; its codes take {kbps[0]} and were sent at {kbps[1]}"
-            return finding("bitrate label", "not applicable", text)
+            found = Diagnostic("no_bitrate_declared", coded_bps=nominal, sent_bps=sent)
+            return finding("bitrate label", "not applicable", found)
         share = nominal / declared - 1
         allowed = (_PACKETS_SHARE if self._packets else _RATE_SHARE) + self._of_clips / (declared * self._seconds)
-        text = f"declared {declared / 1000:.3g} kbit/s, its codes take {kbps[0]} ({100 * share:+.1f} %)"
-        return finding("bitrate label", "suspect" if abs(share) > allowed else "ok", text, share)
+        found = Diagnostic("bitrate", declared_bps=declared, coded_bps=nominal, share=share)
+        return finding("bitrate label", "suspect" if abs(share) > allowed else "ok", found, share)
 
     def _token_rate(self, info: CodecInfo) -> list[dict[str, Any]]:
         declared, measured = info.tokens_per_s, self._tokens / self._seconds
         if declared is None or abs(measured - declared) <= _RATE_SHARE * declared:
             return []
-        text = f"declared {declared:g} tokens a second, its codes have {measured:g}"
-        return [finding("token label", "suspect", text, measured / declared - 1 if declared else None)]
+        found = Diagnostic("tokens", declared=declared, measured=measured)
+        return [finding("token label", "suspect", found, measured / declared - 1 if declared else None)]
 
     def _frame_rate(self, info: CodecInfo) -> list[dict[str, Any]]:
         out = []
         declared = info.frame_rate_hz
         if self._rates and declared and not any(abs(rate - declared) <= 1e-3 * declared for rate in self._rates):
-            rates = " and ".join(f"{rate:g}" for rate in sorted(self._rates))
-            out.append(finding("frame rate", "suspect", f"declared {declared:g} Hz, its codes have {rates} Hz"))
+            found = Diagnostic("frame_rates", declared=declared, rates=sorted(self._rates))
+            out.append(finding("frame rate", "suspect", found))
         if abs(self._frames - self._frames_declared) > self._frames_allowed:
-            text = f"its codes declare {self._frames_declared:.0f} frames for the clips, and hold {self._frames:.0f}"
-            out.append(finding("frame rate", "suspect", text, self._frames / max(1.0, self._frames_declared)))
+            found = Diagnostic("frames", declared=self._frames_declared, frames=self._frames)
+            out.append(finding("frame rate", "suspect", found, self._frames / max(1.0, self._frames_declared)))
         return out
 
     def _uncounted(self) -> list[dict[str, Any]]:
@@ -142,8 +144,7 @@ class LabelChecks:
         allowed = max(_UNCOUNTED_BPS, _RATE_SHARE * self._sent / self._seconds)
         if growth <= allowed:
             return []
-        text = f"its codes carry {growth / 1000:.3g} kbit/s in 'side' that 'side_bits' does not count"
-        return [finding("side information", "suspect", text, growth)]
+        return [finding("side information", "suspect", Diagnostic("side_uncounted", bps=growth), growth)]
 
 
 def side_bits(side_info: Mapping[str, Any]) -> float:

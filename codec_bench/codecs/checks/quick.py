@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.codecs.adapt import ready, sentence
+from codec_bench.codecs.adapt import fault_of, ready
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import one_by_one
 from codec_bench.codecs.checks.behaviour import settled
 from codec_bench.codecs.checks.labels import LabelChecks
 from codec_bench.codecs.checks.serialised_codes import CannotSend, Parcel, pack
 from codec_bench.codecs.checks.signals import SignalChecks, loudest
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.types import Audio
 
 CLIPS = 4
@@ -31,7 +32,7 @@ _BATCHES = ((0, 1, 4, 2, 3), (4, 2))  # the longest, the shortest, silence, ...
 _SENT = (0, 1)
 
 
-def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]], Parcel | str]:
+def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]], Parcel | Diagnostic]:
     """The findings of a few pieces, and what another process is to decode, or why nothing can be sent to it.
 
     Args:
@@ -43,7 +44,7 @@ def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]
     except MemoryError:
         raise
     except Exception as error:  # own code may raise anything; that is the finding
-        return [finding("contract", "failed", sentence(error))], "the codec failed"
+        return [finding("contract", "failed", fault_of(error))], Diagnostic("codec_failed")
     signals, labels = SignalChecks(), LabelChecks()
     for index, (codes, wave) in enumerate(alone):
         labels.add(codes)
@@ -54,7 +55,7 @@ def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]
     try:
         return findings, pack([alone[k][0] for k in _SENT], [alone[k][1] for k in _SENT])
     except CannotSend as reason:
-        return findings, str(reason)
+        return findings, of_error(reason)
 
 
 def _pieces(codec: Any, clips: Sequence[Audio]) -> list[Audio]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.resample import to_rate
-from codec_bench.codecs.adapt import recode, sentence
+from codec_bench.codecs.adapt import fault_of, recode
 from codec_bench.codecs.checks import State, finding
 from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_waves
 from codec_bench.codecs.checks.batching import Batched, is_repeated
@@ -27,8 +27,7 @@ from codec_bench.codecs.checks.signals import (
     CORRELATED,
     TURNED_OVER,
     agreeing,
-    count_of,
-    describe_dropouts,
+    dropout_parameters,
     flat_top,
     least_delay,
     level_db,
@@ -36,7 +35,7 @@ from codec_bench.codecs.checks.signals import (
     loudest_at,
     rms,
 )  # fmt: skip
-from codec_bench.errors import first_of
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 _SPEECH, _TONES, _BOTH = (0, 2, 3), 1, 3
@@ -57,8 +56,6 @@ _LOUDER_DB, _BALANCE_DB = 12.0, 6.0
 _FRAMES, _PARTS, _LONG_S = 10, (0.37, 0.81), (0.7, 1.0, 1.3)
 """Clips for the end of the sound: whole frames up to so many, parts of a frame, and seconds."""
 _DROP_DB = -20.0
-_SHOWN = 4
-"""So many kinds of sound are named."""
 
 
 def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dict[str, Any]]:
@@ -74,26 +71,24 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
     folded: list[str] = []
     kinds = [(rate, channels) for channels in info.channels for rate in sorted(set(info.sample_rates_hz))]
     for rate, channels in kinds:
-        signal_format = f"{rate} Hz, {count_of(channels, 'channel')}"
+        signal_format = {"rate_hz": rate, "channels": channels}
         first = steady and (rate, channels) == kinds[0]
         looked = _looked_at(codec, clips, rate, channels, untold, folded, alone=first)
         try:
-            for check, text, value in looked:
-                by_check.setdefault(check, finding(check, "suspect", f"at {signal_format}: {text}", value))
+            for check, found, value in looked:
+                of_format = Diagnostic("at_format", **signal_format, finding=found)
+                by_check.setdefault(check, finding(check, "suspect", of_format, value))
         except MemoryError:
             raise
         except Exception as error:  # a codec of the caller's own may raise anything
-            by_check.setdefault("every rate", finding("every rate", "failed", f"at {signal_format}: {sentence(error)}"))
+            of_format = Diagnostic("at_format", **signal_format, finding=fault_of(error))
+            by_check.setdefault("every rate", finding("every rate", "failed", of_format))
     notes = []
     if folded and "channels" not in by_check:
-        text = f"both channels come back as one sound at {first_of(folded, _SHOWN)}, below 16 kbit/s for each"
-        notes = [finding("channels", "not applicable", text)]
+        notes = [finding("channels", "not applicable", Diagnostic("folded_below", kinds=folded))]
     if by_check:
         return [*by_check.values(), *notes]
-    text = f"{count_of(len(kinds), 'kind')} of sound (rates and channels) of 5 s, loud, quiet and short, come back as they should"
-    if untold:
-        text += f"; the delay could not be told at {first_of(untold, _SHOWN, '; ')}"
-    return [finding("every rate", "ok", text), *notes]
+    return [finding("every rate", "ok", Diagnostic("every_rate", kinds=len(kinds), delay_unknown=untold)), *notes]
 
 
 def _looked_at(
@@ -105,7 +100,7 @@ def _looked_at(
     folded: list[str],
     *,
     alone: bool,
-) -> Iterator[tuple[str, str, float]]:
+) -> Iterator[tuple[str, Diagnostic, float]]:
     """What is wrong with one kind of sound: check, text and value.
 
     If its delay cannot be told, it is added to `untold`; if a low bitrate excuses one sound for both channels, to
@@ -125,9 +120,9 @@ def _looked_at(
         if not together.exact and not (
             is_repeated(codec, tried[:1], 0, item) and is_repeated(codec, tried, 0, (codes[0], outputs[0]))
         ):
-            yield "repeatable", "a batch with a clip of 5 s comes back otherwise the second time", together.wave
+            yield "repeatable", Diagnostic("long_clip_unsteady"), together.wave
         elif not together.exact:
-            yield "batch", "a clip of 5 s in a batch with short ones differs from the clip alone", together.wave
+            yield "batch", Diagnostic("long_clip_in_batch"), together.wave
     pieces = [(sound[:, a:b], outputs[0].samples[:, a:b]) for a, b in places]
     quiet = tried[2].samples, outputs[2].samples
     silent = list(_missing([*pieces, quiet]))
@@ -137,17 +132,17 @@ def _looked_at(
     if not silent and (dropouts := find_dropouts(spoken, outputs[0].samples, rate)) != Dropouts():
         yield (
             "dropouts",
-            f"a clip of 5 s loses {describe_dropouts(dropouts)}",
+            Diagnostic("long_clip_loses", **dropout_parameters(dropouts)),
             dropouts.start_s + dropouts.inside_s + dropouts.end_s,
         )
     if not (yield from _delayed([*pieces, quiet], places, rate)):
-        untold.append(f"{rate} Hz, {count_of(channels, 'channel')}")
+        untold.append(f"{rate} Hz, {channels} channel{'' if channels == 1 else 's'}")
     yield from _levels([pieces[0], quiet], rate)
     if channels > 1:
         yield from _between_channels(*pieces[_BOTH], rate)
     tops = [flat_top(*pieces[index]) for index in _SPEECH]
     if any(tops):
-        yield "clipping", f"samples at full scale come back cut at {max(tops):.2g}", max(tops)
+        yield "clipping", Diagnostic("piece_cut", level=max(tops)), max(tops)
     if channels == 2:
         crossed = list(_crossed(pieces))
         if (codes[0].bits or np.inf) / codes[0].duration_s >= channels * _PARAMETRIC_BPS:
@@ -176,11 +171,11 @@ def _sound(clips: Sequence[Audio], rate: int, channels: int) -> tuple[np.ndarray
     return np.concatenate(chunks, axis=1).astype(np.float32), places
 
 
-def _missing(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, str, float]]:
+def _missing(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, Diagnostic, float]]:
     """Pieces that come back as silence."""
     for number, (a, b) in enumerate(pieces):
         if _db(rms(b), rms(a)) < _SILENT_DB:
-            yield "silence", f"{_NAMES[number]} comes back as silence", float(number)
+            yield "silence", Diagnostic("piece_silent", piece=_NAMES[number]), float(number)
 
 
 _NAMES = (
@@ -190,7 +185,7 @@ _NAMES = (
 
 def _delayed(
     pieces: Sequence[tuple[np.ndarray, np.ndarray]], places: Sequence[tuple[int, int]], rate: int
-) -> Generator[tuple[str, str, float], None, bool]:
+) -> Generator[tuple[str, Diagnostic, float], None, bool]:
     """Pieces of speech that are turned over, late, or ever later; returns whether that can be told of all."""
     short = round(0.4 * rate)
     alignments = []
@@ -209,13 +204,14 @@ def _delayed(
         per_second = drift / (places[3][0] - places[0][0])
         yield (
             "clock",
-            f"the sound is {100 * per_second:+.3f} % later with time: {drift:+.1f} samples over 4 s",
+            Diagnostic("clock", percent=100 * per_second, samples=drift),
             per_second,
         )
     elif len(agreeing(alignments)) == len(alignments) and abs(np.median(lags)) >= max(
         1.0, least_delay(alignments, rate)
     ):
-        yield "hidden delay", f"{np.median(lags):+.2f} samples in all of {len(lags)} pieces", float(np.median(lags))
+        lag = float(np.median(lags))
+        yield "hidden delay", Diagnostic("pieces_late", samples=lag, pieces=len(lags)), lag
     turned = [(number, one) for number, one in enumerate(alignments) if one.correlation <= -COHERENT]
     agreed = agreeing([one for _, one in turned])
     if len(agreed) == 1:  # the two halves of the piece must say the same
@@ -226,11 +222,11 @@ def _delayed(
         agreed = agreed if len(agreeing([h for h in (one, *halves) if h.correlation < 0])) == 3 else []
     if agreed:
         worst = min(one.correlation for one in agreed)
-        yield "polarity", f"the waveform is turned over in {len(agreed)} of {len(alignments)} pieces", worst
+        yield "polarity", Diagnostic("pieces_turned", turned=len(agreed), pieces=len(alignments)), worst
     return True
 
 
-def _levels(pieces: Sequence[tuple[np.ndarray, np.ndarray]], rate: int) -> Iterator[tuple[str, str, float]]:
+def _levels(pieces: Sequence[tuple[np.ndarray, np.ndarray]], rate: int) -> Iterator[tuple[str, Diagnostic, float]]:
     """A piece at -30 dB that comes back much louder, compared with its input, than one at full scale.
 
     It may come back quieter: codebooks of absolute values take quiet frames to their smallest vector.
@@ -240,17 +236,16 @@ def _levels(pieces: Sequence[tuple[np.ndarray, np.ndarray]], rate: int) -> Itera
     loud, quiet = (level_db(a, b, rate) for a, b in pieces)
     change = quiet - loud
     if change > _LOUDER_DB:
-        levels = f"speech at {_QUIET_DB:.0f} dB comes back {quiet:+.0f} dB from its level, at full scale {loud:+.0f} dB"
-        yield "loudness of clips", levels, change
+        yield "loudness of clips", Diagnostic("quiet_louder", at_db=_QUIET_DB, quiet_db=quiet, loud_db=loud), change
 
 
-def _between_channels(a: np.ndarray, b: np.ndarray, rate: int) -> Iterator[tuple[str, str, float]]:
+def _between_channels(a: np.ndarray, b: np.ndarray, rate: int) -> Iterator[tuple[str, Diagnostic, float]]:
     """One sound in all channels that comes back with another sign, delay or level in one of them."""
     half = a.shape[1] // 2
     for channel in range(1, len(b)):
         change = _db(rms(b[channel]), rms(b[0])) - _db(rms(a[channel]), rms(a[0]))
         if abs(change) > _BALANCE_DB:
-            yield "channels", f"channel {channel + 1} comes back {change:+.1f} dB from channel 1", change
+            yield "channels", Diagnostic("channel_level", channel=channel + 1, change_db=change), change
             continue
         alignments = [
             align_waves(b[:1, section], b[channel : channel + 1, section], rate, round(_LONGEST_DELAY_S * rate))
@@ -260,11 +255,11 @@ def _between_channels(a: np.ndarray, b: np.ndarray, rate: int) -> Iterator[tuple
         if abs(lags[0] - lags[1]) > AGREE_SAMPLES or min(abs(one.correlation) for one in alignments) < TURNED_OVER:
             continue
         if all(one.correlation < 0 for one in alignments):
-            text = f"channel {channel + 1} is turned over, and channel 1 is not"
-            yield "polarity", text, float(np.mean([one.correlation for one in alignments]))
+            found = Diagnostic("channel_turned", channel=channel + 1)
+            yield "polarity", found, float(np.mean([one.correlation for one in alignments]))
         elif abs(np.mean(lags)) >= least_delay(alignments, rate):
-            text = f"channel {channel + 1} is {np.mean(lags):+.2f} samples later than channel 1"
-            yield "hidden delay", text, float(np.mean(lags))
+            lag = float(np.mean(lags))
+            yield "hidden delay", Diagnostic("channel_late", channel=channel + 1, samples=lag), lag
 
 
 def _align(a: np.ndarray, b: np.ndarray, rate: int) -> Alignment:
@@ -276,28 +271,29 @@ def _align(a: np.ndarray, b: np.ndarray, rate: int) -> Alignment:
     return wave if abs(wave.correlation) >= CORRELATED else Alignment(0.0, 0.0)
 
 
-def _crossed(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, str, float]]:
+def _crossed(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, Diagnostic, float]]:
     """Sounds of one channel that come back in the other."""
     leaks = [
         _db(rms(pieces[index][1][1 - channel]), rms(pieces[index][1][channel])) for index, channel in ((0, 0), (2, 1))
     ]
     worst = max(leaks)
     if worst > -_FOLDS_DB:
-        yield "channels", "a sound in one of two channels comes back in the other", worst
+        yield "channels", Diagnostic("crossed_over"), worst
     elif worst > _FOLDS_DB:
-        yield "channels", f"a sound in one of two channels comes back in both ({worst:+.0f} dB in the other)", worst
+        yield "channels", Diagnostic("crossed_both", level_db=worst), worst
     elif worst > _LEAKS_DB:
-        yield "channels", f"a sound in one of two channels leaks into the other at {worst:+.0f} dB", worst
+        yield "channels", Diagnostic("crossed_leak", level_db=worst), worst
 
 
-def _find_mismatches(*same: tuple[np.ndarray, np.ndarray]) -> Iterator[tuple[str, str, float]]:
+def _find_mismatches(*same: tuple[np.ndarray, np.ndarray]) -> Iterator[tuple[str, Diagnostic, float]]:
     """A sound that comes back otherwise by itself than in a longer clip, or worse at full scale than at -30 dB."""
     in_long, alone, quiet = (_snr_db(a, b) for a, b in same)
-    snr = f"signal to noise is {in_long:.0f} dB in a clip of 5 s"
     if abs(alone - in_long) > _SNR_DB:
-        yield "length of clips", f"{snr}, and {alone:.0f} dB in a clip of {_SHORT_S:g} s", alone - in_long
+        found = Diagnostic("length_matters", long_db=in_long, short_db=alone, short_s=_SHORT_S)
+        yield "length of clips", found, alone - in_long
     if quiet - alone > _SNR_DB:
-        yield "loudness of clips", f"{snr} at full scale, and {quiet:.0f} dB at {_QUIET_DB:.0f} dB", quiet - alone
+        found = Diagnostic("level_matters", long_db=in_long, quiet_db=quiet, at_db=_QUIET_DB)
+        yield "loudness of clips", found, quiet - alone
 
 
 def _snr_db(a: np.ndarray, b: np.ndarray) -> float:
@@ -333,15 +329,13 @@ def both_ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
     count, longest_s = len(clips) - 1, max(lengths) / rate
     listed = []
     if at_start:
-        text = f"a clip that begins with loud sound loses its first {1000 * at_start:.3g} ms"
-        listed.append(finding("first frame", "suspect", text, at_start))
+        listed.append(finding("first frame", "suspect", Diagnostic("start_lost", ms=1000 * at_start), at_start))
     if cut:
         length_s, worst_s = max(cut, key=lambda one: one[1])
-        text = f"{len(cut)} of {count} clips that end with loud sound lose their end, up to the last "
-        text += f"{1000 * worst_s:.3g} ms of {length_s:.3g} s"
-        return [*listed, finding("last frame", "suspect", text, worst_s)]
-    text = f"{count} clips of {hop / rate:.3g} to {longest_s:.3g} s come back to their end"
-    return [*listed, finding("last frame", "ok", text)]
+        found = Diagnostic("end_lost", cut=len(cut), clips=count, ms=1000 * worst_s, length_s=length_s)
+        return [*listed, finding("last frame", "suspect", found, worst_s)]
+    found = Diagnostic("ends_kept", clips=count, shortest_s=hop / rate, longest_s=longest_s)
+    return [*listed, finding("last frame", "ok", found)]
 
 
 def _from(clip: Audio, start: int, length: int) -> Audio:
@@ -354,7 +348,7 @@ def future(codec: Any, clip: Audio) -> dict[str, Any]:
     """Whether a codec that is declared causal changes its output before the time from which its input changes."""
     info, rate = codec.info, clip.sample_rate_hz
     if not info.causal:
-        return finding("causal label", "not applicable", "it does not declare that it is causal")
+        return finding("causal label", "not applicable", Diagnostic("not_declared_causal"))
     before = loudest(clip, 1.0).samples
     before = 0.3 * before / max(1e-6, float(np.abs(before).max()))
     change = round(0.7 * before.shape[1])
@@ -364,8 +358,6 @@ def future(codec: Any, clip: Audio) -> dict[str, Any]:
     differs = np.flatnonzero(np.abs(plain - changed).max(axis=0) > 1e-3 * float(np.abs(plain).max()))
     ahead = change - int(differs[0]) if len(differs) else 0
     allowed = (1 / info.frame_rate_hz if info.frame_rate_hz else 0.02) + (info.lookahead_s or 0.0) + 0.003
-    text = (
-        f"declared causal; a change of the input changes the output from {1000 * max(0, ahead) / rate:.1f} ms before it"
-    )
+    found = Diagnostic("change_before", ahead_ms=1000 * max(0, ahead) / rate, allowed_ms=1000 * allowed)
     state: State = "suspect" if ahead > allowed * rate else "ok"
-    return finding("causal label", state, f"{text} (allowed: {1000 * allowed:.1f} ms)", float(ahead))
+    return finding("causal label", state, found, float(ahead))

@@ -18,10 +18,10 @@ import numpy as np
 from codec_bench.codecs.adapt import decode
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import WAVE_TOLERANCE
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio, Codes, CodeStream, Latents, Sent
 
 CHECK = "decoded elsewhere"
-UNDECODED = "another process cannot decode the codes"
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -66,7 +66,7 @@ def pack(codes: Sequence[Sent], decoded: Sequence[Audio]) -> Parcel:
     return Parcel(tuple(map(to_bytes, codes)), tuple(audio.samples for audio in decoded))
 
 
-def unsent(reason: str) -> dict[str, Any]:
+def unsent(reason: Diagnostic) -> dict[str, Any]:
     """The finding of a codec that was not checked, and why."""
     return finding(CHECK, "not applicable", reason)
 
@@ -83,12 +83,8 @@ def unpack(codec: Any, parcel: Parcel) -> dict[str, Any]:
         (out,) = decode(codec, [item], [Audio(wave, item.sample_rate_hz)])
         worst = max(worst, float(np.abs(out.samples - wave).max(initial=0.0)))
     if worst > WAVE_TOLERANCE:
-        text = (
-            f"another process decodes the same codes to other sound, by up to {worst:.2g} (allowed: {WAVE_TOLERANCE:g}); "
-            "the decoder has something from the encoder that is not in the codes"
-        )
-        return finding(CHECK, "suspect", text, worst)
-    return finding(CHECK, "ok", "another process decodes the codes to the same sound", worst)
+        return finding(CHECK, "suspect", Diagnostic("decoded_otherwise", by=worst, allowed=WAVE_TOLERANCE), worst)
+    return finding(CHECK, "ok", Diagnostic("decoded_elsewhere"), worst)
 
 
 def to_bytes(codes: Sent) -> bytes:
@@ -167,8 +163,8 @@ def _array(value: Any, name: str) -> np.ndarray:
     array = np.asarray(value) if isinstance(value, np.ndarray | np.generic) else None
     if array is None or array.dtype.kind not in "biuf":
         kind = type(value).__name__ if array is None else f"array of {array.dtype}"
-        raise CannotSend(f"{name} cannot be sent as bytes: {kind}")
+        raise CannotSend(Diagnostic("cannot_send", name=name, kind=kind))
     return array
 
 
-__all__ = ["CHECK", "UNDECODED", "CannotSend", "Parcel", "from_bytes", "pack", "to_bytes", "unpack", "unsent"]
+__all__ = ["CHECK", "CannotSend", "Parcel", "from_bytes", "pack", "to_bytes", "unpack", "unsent"]

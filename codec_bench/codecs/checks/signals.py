@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.codecs.checks import finding
+from codec_bench.codecs.checks import State, finding
 from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_envelopes, align_waves, quick_size
 from codec_bench.codecs.checks.dropouts import Dropouts, find_dropouts
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 DELAY = "hidden delay"
@@ -109,97 +110,84 @@ class SignalChecks:
     def _dropouts(self) -> dict[str, Any]:
         """Sound that is lost at the start, inside or at the end of clips; all of a clip is a matter of `silence`."""
         if not self._dropout_list:
-            return finding("dropouts", "ok", "no loud part of a clip comes back as silence", 0.0)
+            return finding("dropouts", "ok", Diagnostic("no_dropouts"), 0.0)
         seconds = sum(dropouts.start_s + dropouts.inside_s + dropouts.end_s for _, dropouts in self._dropout_list)
         name, dropouts = max(self._dropout_list, key=lambda one: one[1].start_s + one[1].inside_s + one[1].end_s)
-        text = (
-            f"loud sound comes back as silence in {count_of(len(self._dropout_list), 'clip')}, {seconds:.3g} s in all"
-        )
-        return finding("dropouts", "suspect", f"{text}; '{name}' loses {describe_dropouts(dropouts)}", seconds)
+        clips = len(self._dropout_list)
+        found = Diagnostic("clips_lost", clips=clips, seconds=seconds, name=name, **dropout_parameters(dropouts))
+        return finding("dropouts", "suspect", found, seconds)
 
     def _polarity(self) -> dict[str, Any]:
         clear = [wave for wave in self._waves if abs(wave.correlation) > TURNED_OVER]
         if not clear or len(clear) < len(self._waves) / 2:
             clear = [band for band in self._bands if abs(band.correlation) >= COHERENT]
         if not clear or len(clear) < len(self._waves) / 2:
-            return finding("polarity", "not applicable", "the waveform is not kept well enough to tell its sign")
+            return finding("polarity", "not applicable", Diagnostic("sign_unknown"))
         turned = agreeing([one for one in clear if one.correlation < 0])
         median = float(np.median([one.correlation for one in clear]))
         if len(turned) > max(1, len(clear) / 2):
-            text = f"the waveform is turned over in {len(turned)} of {len(clear)} clips (correlation {median:.2f})"
-            return finding("polarity", "suspect", text, median)
+            found = Diagnostic("sign_turned", turned=len(turned), clips=len(clear), correlation=median)
+            return finding("polarity", "suspect", found, median)
         if median < 0:
-            reason = "the waveform is turned over in some clips, at no common delay"
-            return finding("polarity", "not applicable", reason, median)
-        return finding("polarity", "ok", f"the waveform has its sign (correlation {median:.2f})", median)
+            return finding("polarity", "not applicable", Diagnostic("sign_varies"), median)
+        return finding("polarity", "ok", Diagnostic("sign_kept", correlation=median), median)
 
     def _delay(self, rate: int) -> dict[str, Any]:
         waves = [wave for wave in self._waves if abs(wave.correlation) >= CORRELATED]
         bands = [band for band in self._bands if abs(band.correlation) >= COHERENT]
-        for measured, basis in ((waves, ""), (bands, ", by the bands that are kept")):
+        for measured, basis in ((waves, "waves"), (bands, "bands")):
             agreed = agreeing(measured)
             if len(agreed) < 2 or 2 * len(agreed) < len(self._waves):
                 continue
             lag = float(np.median([one.delay_samples for one in agreed]))
-            text = f"{lag:+.2f} samples ({1000 * lag / rate:+.2f} ms), the median of {len(agreed)} clips{basis}"
+            found = Diagnostic("delay", samples=lag, ms=1000 * lag / rate, clips=len(agreed), by=basis)
             late = abs(lag) >= least_delay(agreed, rate, rough=measured is bands)
-            return finding(DELAY, "suspect" if late else "ok", text, lag)
+            return finding(DELAY, "suspect" if late else "ok", found, lag)
         if len(waves) == len(self._waves) == 1:
-            return finding(DELAY, "not applicable", "one clip does not tell a delay; two must agree on it")
+            return finding(DELAY, "not applicable", Diagnostic("delay_of_one_clip"))
         clear_s = [lag for lag, peak in self._envelopes if peak >= ENVELOPES_CORRELATED]
         if _agree(clear_s, len(self._envelopes), _ENVELOPES_AGREE_S):
             lag_s = float(np.median(clear_s))
             if abs(lag_s) >= _ENVELOPE_DELAY_S:
-                text = f"{1000 * lag_s:+.0f} ms by the envelopes of {count_of(len(clear_s), 'clip')}; the waveform is not kept"
-                return finding(DELAY, "suspect", text, lag_s * rate)
-            return finding(
-                DELAY,
-                "not applicable",
-                f"cannot be told below {1000 * _ENVELOPE_DELAY_S:g} ms: the envelopes agree, and the waveform is not kept",
-            )
-        return finding(
-            DELAY,
-            "not applicable",
-            "cannot be told: neither the waveforms nor the envelopes of estimate and reference are similar enough",
-        )
+                found = Diagnostic("envelope_delay", ms=1000 * lag_s, clips=len(clear_s))
+                return finding(DELAY, "suspect", found, lag_s * rate)
+            return finding(DELAY, "not applicable", Diagnostic("delay_below", least_ms=1000 * _ENVELOPE_DELAY_S))
+        return finding(DELAY, "not applicable", Diagnostic("delay_unknown"))
 
     def _clipping(self) -> dict[str, Any]:
         share = self._clipped / max(1, self._samples)
-        text = f"{self._clipped} of {self._samples} samples reach full scale where the reference does not"
-        if self._beyond:
-            text += f"; {self._beyond} lie beyond full scale and would be cut in a file of integer samples"
+        found = Diagnostic(
+            "clipped_samples", clipped=self._clipped, samples=self._samples, beyond=self._beyond,
+            name=self._worst_clip[0], cut_at=self._cut[1], cut_in=self._cut[0],
+        )  # fmt: skip
         if self._cut[1]:
-            text += f"; '{self._cut[0]}' is cut at {self._cut[1]:.2g}, below its reference"
-            return finding("clipping", "suspect", text, self._cut[1])
-        if self._clipped:
-            text += f"; most in '{self._worst_clip[0]}'"
+            return finding("clipping", "suspect", found, self._cut[1])
         # Beside the flat tops of clipped or limited sound every lossy codec overshoots, but it does not make more of
         # them.
         suspect = share > _CLIPPED_SHARE and self._clipped > self._full
-        return finding("clipping", "suspect" if suspect else "ok", text, share)
+        return finding("clipping", "suspect" if suspect else "ok", found, share)
 
     def _silence(self) -> dict[str, Any]:
         if not self._silent:
-            return finding("silence", "ok", "no estimate of a clip with sound is silent", 0.0)
+            return finding("silence", "ok", Diagnostic("no_silent_estimate"), 0.0)
         count = len(self._silent)
-        text = f"{count} estimate{'s are' if count > 1 else ' is'} silent where the reference is not, such as '{self._silent[0]}'"
-        return finding("silence", "suspect", text, float(count))
+        return finding(
+            "silence", "suspect", Diagnostic("silent_clips", count=count, name=self._silent[0]), float(count)
+        )
 
     def _level(self) -> dict[str, Any]:
         if not self._levels:
-            return finding("level", "not applicable", "no estimate has sound")
+            return finding("level", "not applicable", Diagnostic("no_sound"))
         level = float(np.median(self._levels))
-        text = f"the level of the estimates is {level:+.1f} dB from that of their references (median)"
-        return finding("level", "suspect" if abs(level) > _LEVEL_DB else "ok", text, level)
+        state: State = "suspect" if abs(level) > _LEVEL_DB else "ok"
+        return finding("level", state, Diagnostic("level", level_db=level), level)
 
     def _constant(self) -> dict[str, Any]:
         if not self._constants:
-            return finding("constant", "not applicable", "there is no estimate")
+            return finding("constant", "not applicable", Diagnostic("nothing_decoded"))
         constant = float(np.median(self._constants))
-        text = (
-            f"the mean of the estimates is {constant:+.2g} larger than that of their references at that level (median)"
-        )
-        return finding("constant", "suspect" if constant > _CONSTANT else "ok", text, constant)
+        state: State = "suspect" if constant > _CONSTANT else "ok"
+        return finding("constant", state, Diagnostic("mean", mean=constant), constant)
 
 
 def _agree(lags: list[float], of: int, within: float) -> bool:
@@ -230,16 +218,10 @@ def least_delay(agreed: Sequence[Alignment], rate_hz: int, *, rough: bool = Fals
     return _CLEAR_DELAY_SAMPLES if clear else _DELAY_SAMPLES
 
 
-def describe_dropouts(dropouts: Dropouts) -> str:
-    """What is lost of a clip, such as `the last 20 ms`."""
-    parts = []
-    if dropouts.start_s:
-        parts.append(f"the first {1000 * dropouts.start_s:.3g} ms")
-    if dropouts.inside_s:
-        parts.append(f"{1000 * dropouts.inside_s:.3g} ms from {dropouts.at_s:.3g} s on")
-    if dropouts.end_s:
-        parts.append(f"the last {1000 * dropouts.end_s:.3g} ms")
-    return " and ".join(parts)
+def dropout_parameters(dropouts: Dropouts) -> dict[str, float]:
+    """What is lost of a clip, as parameters of a diagnostic."""
+    ms = {f"{name}_ms": 1000 * getattr(dropouts, f"{name}_s") for name in ("start", "inside", "end")}
+    return {**ms, "at_s": dropouts.at_s}
 
 
 def level_db(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
@@ -282,11 +264,6 @@ def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
     beyond = int((level > top).sum())
     is_cut = beyond >= _FLAT_SAMPLES and cut >= max(beyond / 2, _FLAT_SHARE * at_top.sum())
     return top if is_cut and top < _FLAT_BELOW * level.max(initial=0.0) else 0.0
-
-
-def count_of(count: int, noun: str) -> str:
-    """`1 clip`, `2 clips`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _envelope(samples: np.ndarray, hop: int) -> np.ndarray:

@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
-from codec_bench.codecs.adapt import CodecFault, recode, sentence
+from codec_bench.codecs.adapt import CodecFault, fault_of, recode
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import one_by_one
 from codec_bench.codecs.checks.behaviour import probe
 from codec_bench.codecs.checks.labels import LabelChecks
 from codec_bench.codecs.checks.material import Material
-from codec_bench.codecs.checks.serialised_codes import CHECK, UNDECODED, CannotSend, Parcel, pack, unpack
+from codec_bench.codecs.checks.serialised_codes import CHECK, CannotSend, Parcel, pack, unpack
 from codec_bench.codecs.checks.signals import SignalChecks
 from codec_bench.codecs.checks.streaming import check_stream
 from codec_bench.config.limits import Limits
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, from_json, of_error, to_json
 from codec_bench.process_state import preserved_torch_state
 from codec_bench.types import Audio, Latents, Sent
 
@@ -40,7 +40,15 @@ _LEAST_BATCH_S = 1.0
 
 
 class NotApplicable(Exception):
-    """A step does not apply to this codec; the message says why, in one sentence."""
+    """A step does not apply to this codec.
+
+    Args:
+        reason: why.
+    """
+
+    def __init__(self, reason: Diagnostic) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +131,14 @@ class Checking:
         self._batch_s = _BATCH_S
 
     def sections(self, name: str) -> dict[str, dict[str, Any]]:
-        """Runs a step and gives its sections as JSON values; those of a step that fails say why."""
+        """Runs a step and gives its sections as JSON values and diagnostics; those of a step that fails say why."""
         try:
             results = {section: {"state": "ok", **values} for section, values in self.step(name).items()}
         except NotApplicable as reason:
-            results = all_of(self._request, name, "not applicable", str(reason))
+            results = all_of(self._request, name, "not applicable", reason.reason)
         except Exception as error:  # own code may raise anything: its section has failed, and the other steps go on
-            results = all_of(self._request, name, "failed", sentence(error))
-        plain: dict[str, dict[str, Any]] = json.loads(json.dumps(results, default=_plain))
+            results = all_of(self._request, name, "failed", fault_of(error))
+        plain: dict[str, dict[str, Any]] = from_json(json.loads(json.dumps(to_json(results), default=_plain)))
         return plain
 
     def step(self, name: str) -> dict[str, dict[str, Any]]:
@@ -223,7 +231,7 @@ class Checking:
         try:
             self.parcel = pack([codes for codes, _ in results], [wave for _, wave in results])
         except CannotSend as reason:
-            raise NotApplicable(str(reason)) from reason
+            raise NotApplicable(of_error(reason)) from reason
         return {"sent": {"bytes": sum(map(len, self.parcel.codes))}}
 
     def _elsewhere(self) -> dict[str, dict[str, Any]]:
@@ -231,10 +239,9 @@ class Checking:
         return {"elsewhere": {"findings": [unpack(self._codec, self.parcel)]}}
 
 
-def all_of(request: Request, step: str, state: str, reason: str) -> dict[str, dict[str, Any]]:
+def all_of(request: Request, step: str, state: str, reason: Diagnostic) -> dict[str, dict[str, Any]]:
     """Every section of a step, with one state and one reason."""
-    code = {"code": reason.code} if isinstance(reason, Diagnostic) else {}
-    return {name: {"state": state, "reason": str(reason), **code} for name in request.SECTIONS[step]}
+    return {name: {"state": state, "reason": reason} for name in request.SECTIONS[step]}
 
 
 def _plain(value: Any) -> Any:
@@ -283,13 +290,14 @@ def gather_findings(sections: dict[str, Any]) -> None:
             continue
         listed += section.get("findings", [])
         if section["state"] == "failed":
-            words = section["reason"] if step != "elsewhere" else f"{UNDECODED}: {section['reason']}"
-            listed.append(finding(check, "failed", words))
+            reason = section["reason"]
+            undecoded = Diagnostic("not_decoded_elsewhere", cause=reason) if step == "elsewhere" else reason
+            listed.append(finding(check, "failed", undecoded))
         elif step == "elsewhere" and "findings" not in section:
             reason = sent["reason"] if sent["state"] in ("failed", "not applicable") else section["reason"]
             listed.append(finding(check, "failed" if sent["state"] == "failed" else "not applicable", reason))
     if any(f["check"] == "repeatable" and f["state"] == "suspect" for f in listed):
-        because = "the same input does not give the same output"
+        because = Diagnostic("same_output_needed")
         listed = [
             finding(f["check"], "not applicable", because)
             if f["check"] in (CHECK, "stream") and f["state"] == "suspect"

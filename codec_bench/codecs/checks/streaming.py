@@ -16,6 +16,7 @@ from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import WAVE_TOLERANCE
 from codec_bench.codecs.checks.dropouts import WINDOW_S, find_dropped_windows
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.process_state import end_if_forked
 from codec_bench.types import Audio, Sent
 
@@ -46,14 +47,14 @@ class Streamed:
     owed: np.ndarray = field(default_factory=lambda: np.zeros((1, 0), np.float32))
 
 
-def open_stream(codec: Any) -> AbstractContextManager[Any] | str:
+def open_stream(codec: Any) -> AbstractContextManager[Any] | Diagnostic:
     """The stream of a codec, or why there is none."""
     if not callable(getattr(codec, "streaming", None)):
-        return "it cannot stream: it has no method `streaming`"
+        return Diagnostic("no_streaming")
     try:
         stream: AbstractContextManager[Any] = codec.streaming()
     except (UserError, NotImplementedError) as error:
-        return getattr(error, "message", None) or "it cannot stream"
+        return of_error(error, with_type=False) if str(error) else Diagnostic("streaming_refused")
     return stream
 
 
@@ -90,7 +91,7 @@ def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
 def check_stream(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
     """Streams some seconds of the clips, one after the other, and compares."""
     stream = open_stream(codec)
-    if isinstance(stream, str):
+    if isinstance(stream, Diagnostic):
         return finding("stream", "not applicable", stream)
     rate = clips[0].sample_rate_hz
     with stream as running:
@@ -112,9 +113,9 @@ def compare_stream(clip: Audio, decoded: np.ndarray, streamed: Streamed) -> dict
     )
     if len(silent_steps := np.unique(silent)):
         first_s = silent_steps[0] * streamed.step_samples / rate
-        text = f"{len(silent_steps)} of {len(starts)} steps come back as silence, the first at {first_s:.3g} s"
-        return finding("stream", "suspect", text, float(len(silent_steps)))
+        found = Diagnostic("steps_silent", steps=len(silent_steps), of=len(starts), first_s=first_s)
+        return finding("stream", "suspect", found, float(len(silent_steps)))
     differs = np.maximum.reduceat(np.abs(full - decoded).max(axis=0), starts)
     steps, worst = int((differs > WAVE_TOLERANCE).sum()), float(differs.max())
-    text = f"{steps} of {len(starts)} steps differ from the whole signal, by up to {worst:.2g}"
-    return finding("stream", "suspect" if steps > _STEP_SHARE * len(starts) else "ok", text, worst)
+    found = Diagnostic("stream", steps=steps, of=len(starts), wave=worst)
+    return finding("stream", "suspect" if steps > _STEP_SHARE * len(starts) else "ok", found, worst)

@@ -63,7 +63,7 @@ def test_a_profile_tells_of_phones(profiled, odd, tmp_path):
         assert 0 < book["frames"] < stream["frames"] and 0 <= book["pnmi_chance"] < 1
     (compared,) = framed["abx"]["streams"]
     assert compared["items"] == 3 * 38 and 0.3 < compared["all_codebooks"]["within"]["error"] < 0.7
-    assert opus["abx"] == opus["phones"] == {"state": "not applicable", "reason": "it has no codes with a frame rate"}
+    assert opus["abx"] == opus["phones"] and opus["abx"]["reason_code"] == {"code": "no_frame_rate"}
     assert found.facts["how"]["alignments"] == "phones.json" and not found.faults
     (shown,) = [section for section in sections(found.facts) if section.title == "Phones"]
     cells = {row.label: [cell.text for cell in row.cells] for row in shown.rows}

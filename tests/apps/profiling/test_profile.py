@@ -71,7 +71,8 @@ def test_every_fault_is_one_sentence_and_the_others_are_finished(profiled, odd, 
     for name, (section, sentence) in BROKEN.items():
         sections = found.codecs[odd(name)]
         assert sections[section]["state"] == "failed" and sections[section]["reason"] == sentence
-        assert sections["rate"] == {"state": "not measured", "reason": sentence}
+        rate = sections["rate"]
+        assert (rate["state"], rate["reason"]) == ("not measured", sentence)
     for name, sentence in OWN.items():
         (fault,) = found.faults[own_code(name)]
         assert sentence in fault and "\n" not in fault
@@ -81,9 +82,8 @@ def test_every_fault_is_one_sentence_and_the_others_are_finished(profiled, odd, 
 
 def test_a_codec_that_hangs_is_ended_and_the_next_is_measured(profiled, odd, hanging):
     found = profiled(odd("Hangs"), odd("Pcm"), settings={"time_limit_s": 4.0})
-    assert found.codecs[odd("Hangs")]["contract"] == {
-        "state": "failed", "reason": "it did not answer for 4 s and was ended",
-    }  # fmt: skip
+    contract = found.codecs[odd("Hangs")]["contract"]
+    assert (contract["state"], contract["reason_code"]) == ("failed", {"code": "call_timed_out", "limit_s": 4.0})
     assert found.codecs[odd("Pcm")]["stability"]["state"] == "ok"
     assert set(hanging) == {4.0}
 
@@ -142,7 +142,7 @@ def test_what_is_left_out_is_not_measured_and_says_so(profiled, odd):
     )
     sections = found.codecs[odd("HangsInStreams")]
     for name in ("streaming", "latency"):
-        assert sections[name] == {"state": "not measured", "reason": "it was left out", "code": "skipped"}
+        assert (sections[name]["state"], sections[name]["reason_code"]) == ("not measured", {"code": "skipped"})
     assert (
         not found.faults
         and sections["stability"]["state"] == "ok"
