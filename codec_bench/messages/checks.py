@@ -30,7 +30,7 @@ def _differences(flips: int, frames: int, wave: float | None, allowed: float) ->
     return " and ".join(filter(None, (codes, f"by up to {wave:.2g} (allowed: {allowed:g})" if wave > allowed else "")))
 
 
-def _clips_lost(
+def _silent_parts(
     clips: int, seconds: float, name: str, start_ms: float, inside_ms: float, at_s: float, end_ms: float
 ) -> str:
     total = f"loud sound comes back as silence in {count_of(clips, 'clip')}, {seconds:.3g} s in all"
@@ -182,7 +182,7 @@ SENTENCES = {
     },
     "warning": {
         "at_format": lambda rate_hz, channels, finding: f"at {rate_hz} Hz, {count_of(channels, 'channel')}: {finding}",
-        "clips_lost": _clips_lost,
+        "clips_lost": _silent_parts,
         "sign_turned": "the waveform is turned over in {turned} of {clips} clips (correlation {correlation:.2f})",
         "envelope_delay": lambda ms, clips: (
             f"{ms:+.0f} ms by the envelopes of {count_of(clips, 'clip')}; the waveform is not kept"

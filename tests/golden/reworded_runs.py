@@ -175,8 +175,8 @@ def main(out):
     held = json.loads((measured.folder / "profile.json").read_text())
     outcomes["profile"] = {
         name: {
-            part: without_sentences(codec.get(part))
-            for part in ("findings", "faults_code", "abx", "bit_errors", "quality")
+            section: without_sentences(codec.get(section))
+            for section in ("findings", "faults_code", "abx", "bit_errors", "quality")
         }
         for name, codec in held["codecs"].items()
     }

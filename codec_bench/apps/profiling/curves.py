@@ -116,12 +116,12 @@ def order(curves_by_metric: Mapping[str, Mapping[str, Any]]) -> dict[str, list[d
                 if not worse or after["bitrate_bps"] == before["bitrate_bps"]:
                     continue
                 clear = _apart(before, after, higher)
-                found = Diagnostic(
+                diagnostic = Diagnostic(
                     "quality_falls", metric=metric, value=after["value"], bps=after["bitrate_bps"], clear=clear,
                     other_value=before["value"], other_bps=before["bitrate_bps"], other=before["codec"],
                 )  # fmt: skip
                 apart = after["value"] - before["value"]
-                drop = finding("quality rises with bitrate", "suspect" if clear else "ok", found, apart)
+                drop = finding("quality rises with bitrate", "suspect" if clear else "ok", diagnostic, apart)
                 out.setdefault(after["codec"], []).append(drop)
     return out
 

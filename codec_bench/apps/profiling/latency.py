@@ -116,10 +116,10 @@ def label(info: CodecInfo, latency: dict[str, Any]) -> dict[str, Any]:
     if info.causal is None:
         return finding("causal label", "not applicable", Diagnostic("causality_not_declared"))
     allowed = round((info.lookahead_s or 0.0) * latency["sample_rate_hz"])
-    found = Diagnostic("look_ahead", causal=info.causal, declared=allowed, beyond=beyond)
+    diagnostic = Diagnostic("look_ahead", causal=info.causal, declared=allowed, beyond=beyond)
     if info.causal and beyond > allowed + _LOOKAHEAD_SLACK_S * latency["sample_rate_hz"]:
-        return finding("causal label", "suspect", found, float(beyond))
-    return finding("causal label", "ok", found, float(beyond))
+        return finding("causal label", "suspect", diagnostic, float(beyond))
+    return finding("causal label", "ok", diagnostic, float(beyond))
 
 
 def _hop(frame_rate_hz: float | None, rate_hz: int) -> int | None:

@@ -71,9 +71,9 @@ OF_TRAINING = (
 """
 
 
-def finding(check: str, state: State, found: Diagnostic, value: float | None = None) -> dict[str, Any]:
+def finding(check: str, state: State, diagnostic: Diagnostic, value: float | None = None) -> dict[str, Any]:
     """One finding; its keys are explained at the top of this module."""
-    return {"check": check, "state": state, "found": found, "value": value}
+    return {"check": check, "state": state, "found": diagnostic, "value": value}
 
 
 def untrained(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

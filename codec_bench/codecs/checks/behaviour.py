@@ -150,10 +150,10 @@ def _lengths(codec: Any, clip: Audio) -> dict[str, Any]:
             try:
                 recode(codec, [Audio(samples, rate)])
             except Exception as error:
-                found = Diagnostic(
+                diagnostic = Diagnostic(
                     "short_input", samples=length, channels=channels, rate_hz=rate, cause=fault_of(error)
                 )
-                return finding("length", "failed", found)
+                return finding("length", "failed", diagnostic)
     return finding("length", "ok", Diagnostic("length_kept", samples=SHORT))
 
 
@@ -180,8 +180,8 @@ def _silence(codec: Any, clip: Audio) -> dict[str, Any]:
         (before,) = recode(codec, [clip])[1]
         if rms(before.samples - out.samples) < 0.01 * level:
             return finding("repeatable", "suspect", Diagnostic("kept_by_length"), float(db))
-    found = Diagnostic("silence_level", level_db=db) if level > 0 else Diagnostic("silence_kept")
-    return finding("digital silence", "suspect" if db > _QUIET_DB else "ok", found, float(db))
+    diagnostic = Diagnostic("silence_level", level_db=db) if level > 0 else Diagnostic("silence_kept")
+    return finding("digital silence", "suspect" if db > _QUIET_DB else "ok", diagnostic, float(db))
 
 
 def _check_input(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
@@ -209,14 +209,14 @@ def _repeated(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Au
     with ThreadPoolExecutor(1) as other:
         elsewhere = other.submit(differing, list(reversed(order))).result()
     if elsewhere.exact:
-        found = Diagnostic("repeated", clips=len(clips), wave=elsewhere.wave)
-        return finding("repeatable", "ok", found, elsewhere.wave)
+        diagnostic = Diagnostic("repeated", clips=len(clips), wave=elsewhere.wave)
+        return finding("repeatable", "ok", diagnostic, elsewhere.wave)
     here = differing(order)
     if here.exact:
         return finding("thread", "suspect", Diagnostic("thread_differs", **_differences(elsewhere)), elsewhere.wave)
     count = max(len(elsewhere.differing), len(here.differing))
-    found = Diagnostic("second_differs", differing=count, clips=len(clips), **_differences(here))
-    return finding("repeatable", "suspect", found, here.wave)
+    diagnostic = Diagnostic("second_differs", differing=count, clips=len(clips), **_differences(here))
+    return finding("repeatable", "suspect", diagnostic, here.wave)
 
 
 def _differences(comparison: Batched) -> dict[str, Any]:
@@ -234,15 +234,15 @@ def _batch(
         by = {"wave": comparison.wave, "allowed": WAVE_TOLERANCE, "flips": comparison.flips}
         return finding("batch", "ok", Diagnostic("batch_same", **compared, **by), comparison.wave)
     if not _is_repeated(codec, clips, comparison, alone):
-        found = Diagnostic("batch_unsteady", **compared, **_differences(comparison))
-        return finding("repeatable", "suspect", found, comparison.wave)
+        diagnostic = Diagnostic("batch_unsteady", **compared, **_differences(comparison))
+        return finding("repeatable", "suspect", diagnostic, comparison.wave)
     index = comparison.worst or 0
-    found = Diagnostic(
+    diagnostic = Diagnostic(
         "batch_differs", differing=len(comparison.differing), **compared, worst_s=clips[index].duration_s,
         **_differences(comparison),
     )  # fmt: skip
     return finding(
-        "batch", "suspect", found, comparison.wave if comparison.wave > WAVE_TOLERANCE else float(comparison.flips)
+        "batch", "suspect", diagnostic, comparison.wave if comparison.wave > WAVE_TOLERANCE else float(comparison.flips)
     )
 
 

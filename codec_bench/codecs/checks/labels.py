@@ -77,11 +77,11 @@ class LabelChecks:
         if not constant:
             return []
         stream, book, code = constant[0]
-        found = Diagnostic(
+        diagnostic = Diagnostic(
             "constant_codebooks", constant=len(constant), codebooks=len(self._codes), codebook=book + 1,
             stream=stream + 1 if any(number for number, _ in self._codes) else None, value=code,
         )  # fmt: skip
-        return [finding("constant codebook", "suspect", found, float(len(constant)))]
+        return [finding("constant codebook", "suspect", diagnostic, float(len(constant)))]
 
     def _count_frames(self, rate_hz: float, frames: int, seconds: float) -> None:
         self._rates.add(rate_hz)
@@ -107,29 +107,29 @@ class LabelChecks:
         declared = info.nominal_bitrate_bps
         nominal, sent = self._nominal / self._seconds, self._sent / self._seconds
         if declared is None:
-            found = Diagnostic("no_bitrate_declared", coded_bps=nominal, sent_bps=sent)
-            return finding("bitrate label", "not applicable", found)
+            diagnostic = Diagnostic("no_bitrate_declared", coded_bps=nominal, sent_bps=sent)
+            return finding("bitrate label", "not applicable", diagnostic)
         share = nominal / declared - 1
         allowed = (_PACKETS_SHARE if self._packets else _RATE_SHARE) + self._of_clips / (declared * self._seconds)
-        found = Diagnostic("bitrate", declared_bps=declared, coded_bps=nominal, share=share)
-        return finding("bitrate label", "suspect" if abs(share) > allowed else "ok", found, share)
+        diagnostic = Diagnostic("bitrate", declared_bps=declared, coded_bps=nominal, share=share)
+        return finding("bitrate label", "suspect" if abs(share) > allowed else "ok", diagnostic, share)
 
     def _token_rate(self, info: CodecInfo) -> list[dict[str, Any]]:
         declared, measured = info.tokens_per_s, self._tokens / self._seconds
         if declared is None or abs(measured - declared) <= _RATE_SHARE * declared:
             return []
-        found = Diagnostic("tokens", declared=declared, measured=measured)
-        return [finding("token label", "suspect", found, measured / declared - 1 if declared else None)]
+        diagnostic = Diagnostic("tokens", declared=declared, measured=measured)
+        return [finding("token label", "suspect", diagnostic, measured / declared - 1 if declared else None)]
 
     def _frame_rate(self, info: CodecInfo) -> list[dict[str, Any]]:
         out = []
         declared = info.frame_rate_hz
         if self._rates and declared and not any(abs(rate - declared) <= 1e-3 * declared for rate in self._rates):
-            found = Diagnostic("frame_rates", declared=declared, rates=sorted(self._rates))
-            out.append(finding("frame rate", "suspect", found))
+            diagnostic = Diagnostic("frame_rates", declared=declared, rates=sorted(self._rates))
+            out.append(finding("frame rate", "suspect", diagnostic))
         if abs(self._frames - self._frames_declared) > self._frames_allowed:
-            found = Diagnostic("frames", declared=self._frames_declared, frames=self._frames)
-            out.append(finding("frame rate", "suspect", found, self._frames / max(1.0, self._frames_declared)))
+            diagnostic = Diagnostic("frames", declared=self._frames_declared, frames=self._frames)
+            out.append(finding("frame rate", "suspect", diagnostic, self._frames / max(1.0, self._frames_declared)))
         return out
 
     def _uncounted(self) -> list[dict[str, Any]]:

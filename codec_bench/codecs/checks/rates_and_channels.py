@@ -75,8 +75,8 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
         first = steady and (rate, channels) == kinds[0]
         looked = _looked_at(codec, clips, rate, channels, untold, folded, alone=first)
         try:
-            for check, found, value in looked:
-                of_format = Diagnostic("at_format", **signal_format, finding=found)
+            for check, diagnostic, value in looked:
+                of_format = Diagnostic("at_format", **signal_format, finding=diagnostic)
                 by_check.setdefault(check, finding(check, "suspect", of_format, value))
         except MemoryError:
             raise
@@ -255,8 +255,8 @@ def _between_channels(a: np.ndarray, b: np.ndarray, rate: int) -> Iterator[tuple
         if abs(lags[0] - lags[1]) > AGREE_SAMPLES or min(abs(one.correlation) for one in alignments) < TURNED_OVER:
             continue
         if all(one.correlation < 0 for one in alignments):
-            found = Diagnostic("channel_turned", channel=channel + 1)
-            yield "polarity", found, float(np.mean([one.correlation for one in alignments]))
+            diagnostic = Diagnostic("channel_turned", channel=channel + 1)
+            yield "polarity", diagnostic, float(np.mean([one.correlation for one in alignments]))
         elif abs(np.mean(lags)) >= least_delay(alignments, rate):
             lag = float(np.mean(lags))
             yield "hidden delay", Diagnostic("channel_late", channel=channel + 1, samples=lag), lag
@@ -289,11 +289,11 @@ def _find_mismatches(*same: tuple[np.ndarray, np.ndarray]) -> Iterator[tuple[str
     """A sound that comes back otherwise by itself than in a longer clip, or worse at full scale than at -30 dB."""
     in_long, alone, quiet = (_snr_db(a, b) for a, b in same)
     if abs(alone - in_long) > _SNR_DB:
-        found = Diagnostic("length_matters", long_db=in_long, short_db=alone, short_s=_SHORT_S)
-        yield "length of clips", found, alone - in_long
+        diagnostic = Diagnostic("length_matters", long_db=in_long, short_db=alone, short_s=_SHORT_S)
+        yield "length of clips", diagnostic, alone - in_long
     if quiet - alone > _SNR_DB:
-        found = Diagnostic("level_matters", long_db=in_long, quiet_db=quiet, at_db=_QUIET_DB)
-        yield "loudness of clips", found, quiet - alone
+        diagnostic = Diagnostic("level_matters", long_db=in_long, quiet_db=quiet, at_db=_QUIET_DB)
+        yield "loudness of clips", diagnostic, quiet - alone
 
 
 def _snr_db(a: np.ndarray, b: np.ndarray) -> float:
@@ -332,10 +332,10 @@ def both_ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
         listed.append(finding("first frame", "suspect", Diagnostic("start_lost", ms=1000 * at_start), at_start))
     if cut:
         length_s, worst_s = max(cut, key=lambda one: one[1])
-        found = Diagnostic("end_lost", cut=len(cut), clips=count, ms=1000 * worst_s, length_s=length_s)
-        return [*listed, finding("last frame", "suspect", found, worst_s)]
-    found = Diagnostic("ends_kept", clips=count, shortest_s=hop / rate, longest_s=longest_s)
-    return [*listed, finding("last frame", "ok", found)]
+        diagnostic = Diagnostic("end_lost", cut=len(cut), clips=count, ms=1000 * worst_s, length_s=length_s)
+        return [*listed, finding("last frame", "suspect", diagnostic, worst_s)]
+    diagnostic = Diagnostic("ends_kept", clips=count, shortest_s=hop / rate, longest_s=longest_s)
+    return [*listed, finding("last frame", "ok", diagnostic)]
 
 
 def _from(clip: Audio, start: int, length: int) -> Audio:
@@ -358,6 +358,6 @@ def future(codec: Any, clip: Audio) -> dict[str, Any]:
     differs = np.flatnonzero(np.abs(plain - changed).max(axis=0) > 1e-3 * float(np.abs(plain).max()))
     ahead = change - int(differs[0]) if len(differs) else 0
     allowed = (1 / info.frame_rate_hz if info.frame_rate_hz else 0.02) + (info.lookahead_s or 0.0) + 0.003
-    found = Diagnostic("change_before", ahead_ms=1000 * max(0, ahead) / rate, allowed_ms=1000 * allowed)
+    diagnostic = Diagnostic("change_before", ahead_ms=1000 * max(0, ahead) / rate, allowed_ms=1000 * allowed)
     state: State = "suspect" if ahead > allowed * rate else "ok"
-    return finding("causal label", state, found, float(ahead))
+    return finding("causal label", state, diagnostic, float(ahead))

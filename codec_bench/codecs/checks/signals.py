@@ -114,8 +114,8 @@ class SignalChecks:
         seconds = sum(dropouts.start_s + dropouts.inside_s + dropouts.end_s for _, dropouts in self._dropout_list)
         name, dropouts = max(self._dropout_list, key=lambda one: one[1].start_s + one[1].inside_s + one[1].end_s)
         clips = len(self._dropout_list)
-        found = Diagnostic("clips_lost", clips=clips, seconds=seconds, name=name, **dropout_parameters(dropouts))
-        return finding("dropouts", "suspect", found, seconds)
+        diagnostic = Diagnostic("clips_lost", clips=clips, seconds=seconds, name=name, **dropout_parameters(dropouts))
+        return finding("dropouts", "suspect", diagnostic, seconds)
 
     def _polarity(self) -> dict[str, Any]:
         clear = [wave for wave in self._waves if abs(wave.correlation) > TURNED_OVER]
@@ -126,8 +126,8 @@ class SignalChecks:
         turned = agreeing([one for one in clear if one.correlation < 0])
         median = float(np.median([one.correlation for one in clear]))
         if len(turned) > max(1, len(clear) / 2):
-            found = Diagnostic("sign_turned", turned=len(turned), clips=len(clear), correlation=median)
-            return finding("polarity", "suspect", found, median)
+            diagnostic = Diagnostic("sign_turned", turned=len(turned), clips=len(clear), correlation=median)
+            return finding("polarity", "suspect", diagnostic, median)
         if median < 0:
             return finding("polarity", "not applicable", Diagnostic("sign_varies"), median)
         return finding("polarity", "ok", Diagnostic("sign_kept", correlation=median), median)
@@ -140,32 +140,32 @@ class SignalChecks:
             if len(agreed) < 2 or 2 * len(agreed) < len(self._waves):
                 continue
             lag = float(np.median([one.delay_samples for one in agreed]))
-            found = Diagnostic("delay", samples=lag, ms=1000 * lag / rate, clips=len(agreed), by=basis)
+            diagnostic = Diagnostic("delay", samples=lag, ms=1000 * lag / rate, clips=len(agreed), by=basis)
             late = abs(lag) >= least_delay(agreed, rate, rough=measured is bands)
-            return finding(DELAY, "suspect" if late else "ok", found, lag)
+            return finding(DELAY, "suspect" if late else "ok", diagnostic, lag)
         if len(waves) == len(self._waves) == 1:
             return finding(DELAY, "not applicable", Diagnostic("delay_of_one_clip"))
         clear_s = [lag for lag, peak in self._envelopes if peak >= ENVELOPES_CORRELATED]
         if _agree(clear_s, len(self._envelopes), _ENVELOPES_AGREE_S):
             lag_s = float(np.median(clear_s))
             if abs(lag_s) >= _ENVELOPE_DELAY_S:
-                found = Diagnostic("envelope_delay", ms=1000 * lag_s, clips=len(clear_s))
-                return finding(DELAY, "suspect", found, lag_s * rate)
+                diagnostic = Diagnostic("envelope_delay", ms=1000 * lag_s, clips=len(clear_s))
+                return finding(DELAY, "suspect", diagnostic, lag_s * rate)
             return finding(DELAY, "not applicable", Diagnostic("delay_below", least_ms=1000 * _ENVELOPE_DELAY_S))
         return finding(DELAY, "not applicable", Diagnostic("delay_unknown"))
 
     def _clipping(self) -> dict[str, Any]:
         share = self._clipped / max(1, self._samples)
-        found = Diagnostic(
+        diagnostic = Diagnostic(
             "clipped_samples", clipped=self._clipped, samples=self._samples, beyond=self._beyond,
             name=self._worst_clip[0], cut_at=self._cut[1], cut_in=self._cut[0],
         )  # fmt: skip
         if self._cut[1]:
-            return finding("clipping", "suspect", found, self._cut[1])
+            return finding("clipping", "suspect", diagnostic, self._cut[1])
         # Beside the flat tops of clipped or limited sound every lossy codec overshoots, but it does not make more of
         # them.
         suspect = share > _CLIPPED_SHARE and self._clipped > self._full
-        return finding("clipping", "suspect" if suspect else "ok", found, share)
+        return finding("clipping", "suspect" if suspect else "ok", diagnostic, share)
 
     def _silence(self) -> dict[str, Any]:
         if not self._silent:

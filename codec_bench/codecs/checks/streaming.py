@@ -113,9 +113,9 @@ def compare_stream(clip: Audio, decoded: np.ndarray, streamed: Streamed) -> dict
     )
     if len(silent_steps := np.unique(silent)):
         first_s = silent_steps[0] * streamed.step_samples / rate
-        found = Diagnostic("steps_silent", steps=len(silent_steps), of=len(starts), first_s=first_s)
-        return finding("stream", "suspect", found, float(len(silent_steps)))
+        diagnostic = Diagnostic("steps_silent", steps=len(silent_steps), of=len(starts), first_s=first_s)
+        return finding("stream", "suspect", diagnostic, float(len(silent_steps)))
     differs = np.maximum.reduceat(np.abs(full - decoded).max(axis=0), starts)
     steps, worst = int((differs > WAVE_TOLERANCE).sum()), float(differs.max())
-    found = Diagnostic("stream", steps=steps, of=len(starts), wave=worst)
-    return finding("stream", "suspect" if steps > _STEP_SHARE * len(starts) else "ok", found, worst)
+    diagnostic = Diagnostic("stream", steps=steps, of=len(starts), wave=worst)
+    return finding("stream", "suspect" if steps > _STEP_SHARE * len(starts) else "ok", diagnostic, worst)
