@@ -40,6 +40,8 @@ GIVES_BACK_FROM = 1_300_000_000
 """Bytes that a process of tests may hold before it looks for what it can give back, which takes time."""
 AND_AFTER = 100_000_000
 """Bytes that it may then take before it looks again, within a file."""
+ALL_AFTER = 300_000_000
+"""Bytes that it may take before objects of earlier files are looked at again: they may have become garbage since."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 LARGE_PIECE = 32 << 20
 """By their numbers in malloc.h: what stays at the end of the heap, and from which size on a piece of memory has pages
@@ -47,12 +49,15 @@ of its own.
 """
 HELD = pytest.StashKey[int]()
 """The least that this process has held since it last gave memory back."""
+SEARCHED = pytest.StashKey[int]()
+"""What this process held when all of its objects were last looked at."""
 PEAKS = pytest.StashKey[list[tuple[int, str]]]()
 """The most bytes that each process of tests took, and the file whose tests took them."""
 
 # The files that cost most, the costliest first, as `make test-times` measures them. `make test` begins with them, so that
 # no process still runs one when the others have ended; `make test-core` leaves them out.
 LONG_FILES = [
+    "messages/test_reworded.py",
     "gpu/test_features.py",
     "contract/test_adding.py",
     "engine/test_faults.py",
@@ -79,6 +84,15 @@ LONG_FILES = [
     "terminal/test_stopping.py",
     "features/recognisers/test_whisper_tiny_en.py",
     "engine/test_run.py",
+    "engine/test_hostile_code.py",
+    "api/test_run_repeats.py",
+    "apps/leaderboards/test_identity.py",
+    "api/test_merge_benchmark.py",
+    "engine/test_scheduler.py",
+    "bench/test_checks.py",
+    "gpu/test_models.py",
+    "text/test_cardinals.py",
+    "api/test_training_loop.py",
     "engine/test_worse_estimates.py",
     "api/test_run_controls.py",
     "codecs/neural/test_encodec_stream.py",
@@ -433,6 +447,9 @@ def give_back(config: pytest.Config, growth: int) -> None:
     holds = resident_bytes(os.getpid())
     least = min(holds, config.stash.get(HELD, holds))
     if holds > GIVES_BACK_FROM and holds >= least + growth:
+        if holds >= config.stash.get(SEARCHED, GIVES_BACK_FROM) + ALL_AFTER:
+            gc.unfreeze()
+            config.stash[SEARCHED] = holds
         gc.collect()
         if not growth:  # what is left lives on: later searches pass it by
             gc.freeze()

@@ -32,7 +32,7 @@ def call(**changes):
     """Runs; returns the run, the words on its folder, and the stages of its progress with how many items were finished."""
     words, stages = [], []
     running = Running(
-        device="cpu", workers=1, cache=False, page=False, on_folder=lambda folder, said: words.append((str(folder), said)),
+        device="cpu", workers=1, cache=False, check=False, page=False, on_folder=lambda folder, said: words.append((str(folder), said)),
         progress=lambda stage, done, *_: stages.append((stage, done)), **{k: changes.pop(k) for k in ["retry_failed"] if k in changes},
     )  # fmt: skip
     run = evaluate(**{**ASKED, **changes}, running=running)

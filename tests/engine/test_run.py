@@ -31,7 +31,8 @@ def asked():
 @pytest.fixture(scope="module")
 def undisturbed(asked, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
-    return evaluate(**asked, out=folder / "run", page=False, cache=False, save_audio="none", workers=1)
+    settings = {"page": False, "cache": False, "check": False, "save_audio": "none", "workers": 1}
+    return evaluate(**asked, out=folder / "run", **settings)
 
 
 @pytest.mark.parametrize("batch_s", [1, 100])
