@@ -13,7 +13,6 @@ import random
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -52,11 +51,11 @@ def _children(pid: int) -> list[int]:
 def service(metrics: str) -> Iterator[tuple[str, int]]:
     """The address of a service and the id of its process."""
     command = [*COMMAND, "serve", "--metrics", metrics, "--device", "cpu", "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with tempfile.NamedTemporaryFile() as log, subprocess.Popen(command, stderr=log) as process:
         try:
-            url = next(line for line in process.stderr or () if "ready: " in line).split()[-1]
-            threading.Thread(target=list, args=(process.stderr,), daemon=True).start()  # or it fills its pipe
-            yield url, process.pid
+            while "ready: " not in (text := Path(log.name).read_text()) and process.poll() is None:
+                time.sleep(0.1)
+            yield text.partition("ready: ")[2].split()[0], process.pid
         finally:
             process.terminate()
 
