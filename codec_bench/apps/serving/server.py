@@ -1,7 +1,7 @@
 """The HTTP service of a warm scorer.
 
 Every error has a status and `{"error": {"code", "message"}}`: 401 no or a wrong token, 404 an unknown place or
-reference, 413 too large, 422 an item that cannot be scored, 503 with Retry-After a full queue, 504 a time limit.
+reference, 408 a slow body, 413 too large, 422 an item that cannot be scored, 503 with Retry-After a full queue, 504 a time limit.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ AT_ONCE = 64
 """Items of one stream that are scored at a time."""
 STATUSES = {
     "unknown_reference": 404, "too_large": 413, "bad_json": 400, "too_many_references": 409, "unauthorised": 401,
+    "slow_body": 408,
 }  # fmt: skip
 
 

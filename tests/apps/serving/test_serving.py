@@ -522,6 +522,23 @@ def test_memory_of_waiting_items_and_of_bodies_is_bounded(items, monkeypatch):
         assert serve(scorer, calls) == [(503, "1"), (200, None)]
 
 
+def test_a_slow_body_may_be_sent_again(scorer, monkeypatch):
+    monkeypatch.setattr("codec_bench.apps.serving.server.BODY_S", 0.1)
+
+    async def calls(session, url):
+        is_over = asyncio.Event()
+
+        async def body():
+            yield b"{"
+            await is_over.wait()
+
+        async with session.post(f"{url}/v1/reward", data=body()) as reply:
+            is_over.set()
+            return reply.status, (await reply.json())["error"]["code"]
+
+    assert serve(scorer, calls) == (408, "slow_body")
+
+
 def test_a_client_that_goes_away_is_no_error_of_the_service(scorer, caplog):
     async def calls(session, url):
         _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
