@@ -33,6 +33,15 @@ from codec_bench.store.rows import finding_text
 
 __all__ = ["UNPROCESSED", "plain"]  # what writes numbers names the unprocessed audio too, and texts from data
 ALIKE = "≈ marks values not distinguishable from the best (paired test, Holm)"
+METHODS = {
+    "t": "Student's t with cluster-robust standard errors (CR2, Satterthwaite)",
+    "wilson": "Wilson",
+    "clopper-pearson": "Clopper-Pearson where fewer than ten items are right or wrong",
+    "bootstrap": "percentile bootstrap over units",
+    "bca": "BCa bootstrap over units",
+    "jackknife-blocks": "delete-a-group jackknife",
+}
+"""The methods of intervals, as a caption names them."""
 BOLD = f"Bold is the best value of a column. {ALIKE}"
 SUSPECT = " (suspect)"
 ARROWS = {True: "↑", False: "↓", None: ""}
@@ -309,6 +318,18 @@ def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) 
         f"{mark}{_about(where, every)}: {in_common(texts[mark, note_key])}"
         for (mark, note_key), where in places_by_note.items()
     ]
+
+
+def methods_of(entries: Iterable[tuple[str, str, MetricSummary]]) -> list[str]:
+    """The methods of the intervals of a table, by their codes."""
+    return list(dict.fromkeys(entry.method for _, _, entry in entries if entry.ci95 and entry.method))
+
+
+def legend(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
+    """One line on the methods of the intervals and on the mark of values like the best; none where there is neither."""
+    methods = ", ".join(methods_of(entries))
+    alike = ALIKE if any(is_alike(entry) for _, _, entry in entries) else ""
+    return list(filter(None, ["; ".join(filter(None, [methods and f"95 % intervals: {methods}", alike]))]))
 
 
 MOST_NOTES = 4

@@ -226,7 +226,7 @@ def _notes(
     arrows = [
         words for arrow, words in (("↑", "↑ higher is better"), ("↓", "↓ lower is better")) if arrow in "".join(heads)
     ]
-    methods = dict.fromkeys(METHODS[entry.method] for _, _, entry in entries if entry.ci95 and entry.method in METHODS)
+    methods = [numbers.METHODS.get(method, method) for method in numbers.methods_of(entries)]
     legend = [", ".join(arrows), f"95 % intervals: {', '.join(methods)}" if methods else ""]
     legend += [numbers.BOLD] if any(numbers.is_best(entry) for _, _, entry in entries) else []
     rows = ["n is the number of items of a row" + (", unless a cell says otherwise" if fewer else "")]
@@ -249,17 +249,6 @@ def _notes(
         *numbers.interval_notes(entries),
     ]
     return [f"{'. '.join(filter(None, sentence))}." for sentence in (legend, [*more, *rows]) if any(sentence)]
-
-
-METHODS = {
-    "t": "Student's t with cluster-robust standard errors (CR2, Satterthwaite)",
-    "wilson": "Wilson",
-    "clopper-pearson": "Clopper-Pearson where fewer than ten items are right or wrong",
-    "bootstrap": "percentile bootstrap over units",
-    "bca": "BCa bootstrap over units",
-    "jackknife-blocks": "delete-a-group jackknife",
-}
-"""The methods of intervals, as a caption names them."""
 
 
 def _chances(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:

@@ -68,7 +68,7 @@ def summary_notes(summary: Summary, most: int | None = numbers.MOST_NOTES) -> li
     """What to know of the numbers of `summary_table`, one sentence each; at most so many, None for all."""
     entries = summary.entries
     notes = [
-        *([numbers.ALIKE] if any(numbers.is_alike(entry) for _, _, entry in entries) else []),
+        *numbers.legend(entries),
         *control_notes(summary),
         *numbers.rows_notes(summary.rows, summary.other_data or ()),
         *numbers.system_notes(summary.systems),

@@ -143,6 +143,7 @@ def test_the_summary_stands_in_the_markup(page, demo_run):
         assert facts["protocol"] in page.text and facts["summary"] in page.text
     for word in ("Where the time went", "Example CPU @ 2.0 GHz", "1 min 32 s", "52.8 ×", "seed 7", "whole item"):
         assert word in page.text
+    assert "Satterthwaite" in page.text, "the method of its intervals"
 
 
 def test_sound_is_the_files_own_bytes_and_the_reference_is_there_once(page, demo_run):

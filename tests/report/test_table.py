@@ -238,6 +238,14 @@ def test_a_wide_table_is_spread_over_blocks_and_breaks_no_word(width):
     assert (blocks == 1) == (width >= 217)
 
 
+def test_a_table_names_the_methods_of_its_intervals(summary):
+    held = copy.deepcopy(summary)
+    held["systems"]["g722"]["metrics"]["stoi"] |= {"method": "wilson", "ci95": [0.9, 1.0]}
+    legend = summary_notes(Summary.from_dict(held))[0]
+    assert "wilson" in legend and "clopper" not in legend
+    assert numbers.methods_of([("a", "b", MetricSummary(ci95=None, method="t"))]) == []
+
+
 def test_the_notes_of_a_table_explain_its_asterisks(summary):
     marked = copy.deepcopy(summary)
     marked["systems"]["g722"]["metrics"]["stoi"]["note"] = "few"

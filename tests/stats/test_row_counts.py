@@ -58,7 +58,7 @@ def test_a_part_of_the_questions_is_told_with_the_reason(tmp_path, about, why, s
         "n": 4, "size": about.get("size", 896), "limit": about.get("limit"), "why": why
     }  # fmt: skip
     told = [said] if said else []
-    assert rows_notes(summary.rows) == told and summary_notes(summary)[: len(told)] == told
+    assert rows_notes(summary.rows) == told and summary_notes(summary)[1 : 1 + len(told)] == told
     assert (said or "no such words") in summary_markdown(summary).replace("\\", "") or not said
     assert (
         (said.partition(":")[0] in describe_parts(run)) is (why == "data")
@@ -81,7 +81,10 @@ def test_other_columns_and_other_questions_than_the_definitions_are_told(tmp_pat
     summary = summarise(run)
     assert (summary.other_data or []) == other and Summary.from_dict(summary.as_dict()) == summary
     said = [f"other data than the definition's: {', '.join(other)}"] if other else []
-    assert summary_notes(summary)[: len(said)] == said and [one for one in other if one in describe_parts(run)] == other
+    assert (
+        summary_notes(summary)[1 : 1 + len(said)] == said
+        and [one for one in other if one in describe_parts(run)] == other
+    )
     assert all(one in summary_markdown(summary).replace("\\", "") for one in said)
 
 

@@ -70,6 +70,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
             if numbers.UNPROCESSED != system.name and by_label[system.label].bitrate_bps
         ),
         "groups": _groups(systems, heads, tables.sets),
+        "methods": [numbers.METHODS.get(method, method) for method in numbers.methods_of(shown)],
         "notes": [
             *numbers.system_notes(by_label),
             *_of_questions(tables),
