@@ -68,6 +68,8 @@ def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, d
             dispatcher.add(stage, loaded["where"], loaded["batch_s"], loaded["where"] == "device", here)
             _add_check(dispatcher, stage, loaded["where"], here)
         systems.append(system)
+    # Networks are loaded while the CPU's workers read the first samples.
+    pool.preload([f.stage.key for f in plan.features.values() if f.where == "device" and not f.stage.owner])
     for feature in plan.features.values():
         first_s = first_batch_s(feature, pool.memory_bytes())
         dispatcher.add(feature.stage, feature.where, first_s, feature.where == "device")

@@ -193,6 +193,11 @@ class Pool:
         if segments:
             self._broadcast(("forget", segments))
 
+    def preload(self, keys: Sequence[str]) -> None:
+        """Has the workers of GPUs load these stages while they have no batch."""
+        if keys and self._gpus:
+            self._broadcast(("preload", list(keys)))
+
     def _broadcast(self, message: tuple[Any, ...]) -> None:
         for worker in self.workers:
             _send(worker, message)

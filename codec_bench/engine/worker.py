@@ -18,7 +18,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -121,6 +121,7 @@ def serve(pipe: MainPipe, device: ComputeDevice) -> None:
     """
     stages, segments = Stages(device, Alive(partial(pipe.send, ("began", None)))), Segments()
     started: set[str] = set()
+    preloaded_s: dict[str, float] = {}
     prepare = partial(stages.ahead, segments=segments) if device.lanes > 1 else None
     for (kind, *rest), ready in received(pipe, prepare):
         if kind == "specs":
@@ -129,6 +130,9 @@ def serve(pipe: MainPipe, device: ComputeDevice) -> None:
             segments.detach(rest[0])
         elif kind == "facts":
             pipe.send(("facts", rest[0], _facts(stages, rest[0])))
+        elif kind == "preload":
+            if device.device != "cpu":  # that of a GPU's run computes no networks
+                preloaded_s.update(_preload(stages, rest[0], device.device))
         else:
             number, key, works = rest
             began = partial(pipe.send, ("began", number))
@@ -137,11 +141,29 @@ def serve(pipe: MainPipe, device: ComputeDevice) -> None:
             with nullcontext() if key in started else _unsearched():
                 outcome, *rest = run_batch(partial(stages.load, key), works, segments, device.device, turn)
             started.add(key)
+            if loaded_s := preloaded_s.pop(key, 0.0):  # as if the first batch had loaded it
+                busy_s, cpu_s, steps, *others = rest
+                rest = [busy_s + loaded_s, cpu_s, {**steps, "load": steps.get("load", 0.0) + loaded_s}, *others]
             if isinstance(outcome, Fault) and device.is_unusable(outcome.reason, alone=len(works) == 1):
                 sys.stderr.write(f"'{device.device}' cannot be used any more: {outcome.reason}\n")
                 sys.stderr.flush()
                 os._exit(DEVICE_UNUSABLE)  # without the device, nothing can be tidied up
             pipe.send(("done", number, outcome, *rest))
+
+
+def _preload(stages: Stages, keys: Iterable[str], device: str) -> dict[str, float]:
+    """Loads stages before their first batches; the seconds by key. What fails says so with its first batch."""
+    seconds = {}
+    for key in keys:
+        start = perf_counter()
+        try:
+            with _unsearched():
+                stages.load(key)
+            seconds[key] = perf_counter() - start
+        except Exception as error:
+            if out_of_memory(error):
+                give_back(device)
+    return seconds
 
 
 @contextmanager

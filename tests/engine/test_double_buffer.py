@@ -139,6 +139,32 @@ def test_what_goes_wrong_in_one_lane_leaves_the_other_right(served, stage):
     assert sorted(stage.prepared) == ["four", "one", "three", "two", "two"]
 
 
+def test_stages_are_preloaded(served, stage, monkeypatch):
+    loads = []
+
+    def build(spec, device):
+        loads.append(spec.key)
+        if spec.key == "broken":
+            raise ValueError("no weights")
+        return stage
+
+    monkeypatch.setitem(worker.STAGES, "feature", build)
+    pipe = served(StandIn())
+    pipe.send(("specs", {key: StageSpec(key, "feature", (key,)) for key in ("broken", "t")}))
+    pipe.send(("preload", ["broken", "t"]))
+    pipe.send(("run", 1, "t", "one"))
+    pipe.send(("run", 2, "broken", "one"))
+    results = {}
+    while len(results) < 2:
+        assert pipe.poll(WAIT_S)
+        kind, number, *rest = pipe.recv()
+        if kind == "done":
+            results[number] = rest
+    assert loads == ["s", "broken", "t", "broken"], "a stage is loaded once; what failed is tried again by its batch"
+    assert results[1][0] == ["ready one"] and results[1][1] >= results[1][3]["load"] > 0
+    assert isinstance(results[2][0], Fault)
+
+
 def test_a_cpu_has_one_lane(served, stage):
     stage.compute_as = lambda works: stage.prepared.append(f"compute {works}")
     pipe = served(ComputeDevice())
