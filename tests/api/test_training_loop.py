@@ -12,14 +12,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torchmetrics.functional.audio import scale_invariant_signal_distortion_ratio
 
 from codec_bench import load_metric
 from codec_bench.errors import UserError
-from codec_bench.torchmetrics import TorchMetric
 from codec_bench.types import Audio
 
 RATE = 16_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _torchmetrics():
+    """Imports torchmetrics with the first test: every process that collects the tests would wait for it."""
+    global TorchMetric, scale_invariant_signal_distortion_ratio
+    from torchmetrics.functional.audio import scale_invariant_signal_distortion_ratio
+
+    from codec_bench.torchmetrics import TorchMetric
 
 
 def _batch(count=3, seed=0):

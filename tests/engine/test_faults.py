@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from command_line import COMMAND
 
+from codec_bench.engine import pool
 from codec_bench.report.open_run import open_run
 from codec_bench.store.record import Run
 
@@ -29,13 +30,22 @@ ASKED = [
 FEW = ("--limit", "4")
 
 
+def arguments(out, *more):
+    return [*COMMAND, "eval", *ASKED, "--out", str(out), "--save-audio", "none", *more]
+
+
+def run(out, *more):
+    """A run that nobody kills, in a fork: its exit code and what it wrote to stderr."""
+    done = pool.subprocess.run(arguments(out, *more), cwd=out.parent, timeout=300, capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
 def start(out, *more):
     # Tests that a shell runs in the background inherit an ignored SIGINT, and so would the run.
     heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
     return subprocess.Popen(
-        [*COMMAND, "eval", *ASKED, "--out", str(out), "--save-audio", "none", *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=heed,
-    )  # fmt: skip
+        arguments(out, *more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed
+    )
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +123,8 @@ def test_killed_several_times_a_run_ends_with_the_same_numbers(tmp_path, undistu
         assert now >= seen
         grew += now > seen
         seen = now
-    last = start(folder)
-    assert last.wait(300) == 0, last.stderr.read()
+    code, err = run(folder)
+    assert code == 0, err
     assert whole(open_run(folder)) == calm
     assert grew >= 2, "the run was never killed in its middle, so nothing was shown"
 
@@ -132,15 +142,13 @@ def test_a_full_disk_stops_the_run_and_room_continues_it(tmp_path):
     disk = tmp_path / "disk"
     _tmpfs(disk, "100k")
     try:
-        full = start(disk / "run", *FEW)
-        _out, err = full.communicate(timeout=300)
-        assert full.returncode == 2
+        code, err = run(disk / "run", *FEW)
+        assert code == 2
         assert "cannot be written" in err and "run the same command again" in err, err
         assert "Traceback" not in err
         subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
-        again = start(disk / "run", *FEW)
-        _out, err = again.communicate(timeout=300)
-        assert again.returncode == 0, err
+        code, err = run(disk / "run", *FEW)
+        assert code == 0, err
         whole(open_run(disk / "run"))
         assert (disk / "run" / "report.html").is_file()
     finally:
@@ -153,11 +161,10 @@ def test_two_processes_on_one_folder(tmp_path):
     while not (tmp_path / "run" / "run.sqlite").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     first.send_signal(signal.SIGSTOP)  # so that it has not ended before the other begins
-    second = start(tmp_path / "run", *FEW)
-    _out, err = second.communicate(timeout=300)
+    code, err = run(tmp_path / "run", *FEW)
     first.send_signal(signal.SIGCONT)
     assert first.wait(300) == 0, first.stderr.read()
-    assert second.returncode == 2
+    assert code == 2
     assert "is being written by another process" in err
     whole(open_run(tmp_path / "run"))
 
@@ -189,5 +196,6 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path, calm):
     kept = finished(tmp_path / "run")
     assert kept > 0 and f"stopped; {kept} of 96 items are finished and kept in {tmp_path / 'run'}" in err
     assert "continue with: codec-bench eval --codec unprocessed,opus-12k,g711-ulaw" in err
-    assert start(tmp_path / "run").wait(300) == 0
+    code, err = run(tmp_path / "run")
+    assert code == 0, err
     assert whole(open_run(tmp_path / "run")) == calm

@@ -12,6 +12,8 @@ import httpx
 import numpy as np
 import pytest
 
+# Ray is imported for a second before it says that this is missing.
+pytest.importorskip("grpc_reflection", reason="Ray Serve is not installed (the extra ray)")
 pytest.importorskip("ray.serve", reason="Ray Serve is not installed (the extra ray)", exc_type=ImportError)
 
 from starlette.requests import Request
