@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codec_bench.messages import Diagnostic
 from codec_bench.report.open_run import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
@@ -10,7 +11,7 @@ from codec_bench.types import Sample, Score
 FINDING = {
     "check": "side information",
     "state": "suspect",
-    "found": "3.22 kbit/s in 'side' are not counted",
+    "found": Diagnostic("side_uncounted", bps=3220.0),
     "value": 1.0,
 }
 SUSPECT = {"side": {"ok": ["contract"], "findings": [FINDING], "unchecked": []}}

@@ -27,6 +27,7 @@ from codec_bench.codecs.checks.signals import (
     CORRELATED,
     TURNED_OVER,
     agreeing,
+    count_wraps,
     dropout_parameters,
     flat_top,
     least_delay,
@@ -143,6 +144,8 @@ def _looked_at(
     tops = [flat_top(*pieces[index]) for index in _SPEECH]
     if any(tops):
         yield "clipping", Diagnostic("piece_cut", level=max(tops)), max(tops)
+    if jumps := sum(count_wraps(*pieces[index]) for index in _SPEECH):
+        yield "clipping", Diagnostic("wraps", samples=jumps), float(jumps)
     if channels == 2:
         crossed = list(_crossed(pieces))
         if (codes[0].bits or np.inf) / codes[0].duration_s >= channels * _PARAMETRIC_BPS:

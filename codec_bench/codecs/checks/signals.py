@@ -48,6 +48,7 @@ _CLIPPED_SHARE = 1e-3  # speech coders at a low bitrate clip a few samples of lo
 _BANDS = 24
 _FLAT, _FLAT_BELOW, _FLAT_NEAR, _FLAT_SAMPLES, _FLAT_SHARE = 0.9999, 0.97, 0.98, 6, 0.8
 _CONSTANT = 0.005
+_JUMP, _JUMP_RATIO, _JUMP_SAMPLES = 1.0, 3.0, 65
 
 
 class SignalChecks:
@@ -264,6 +265,16 @@ def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
     beyond = int((level > top).sum())
     is_cut = beyond >= _FLAT_SAMPLES and cut >= max(beyond / 2, _FLAT_SHARE * at_top.sum())
     return top if is_cut and top < _FLAT_BELOW * level.max(initial=0.0) else 0.0
+
+
+def count_wraps(reference: np.ndarray, estimate: np.ndarray) -> int:
+    """How many samples jump to the other end of the scale where the reference goes on, as integers that overflow."""
+    from scipy.ndimage import maximum_filter1d
+
+    jumps, steps = (np.abs(np.diff(signal, axis=1)) for signal in (estimate, reference))
+    if not (jumps > _JUMP).any():
+        return 0
+    return int(((jumps > _JUMP) & (jumps > _JUMP_RATIO * maximum_filter1d(steps, _JUMP_SAMPLES, axis=1))).sum())
 
 
 def _envelope(samples: np.ndarray, hop: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from codec_bench.codecs.checks.alignment import align_waves
 from codec_bench.codecs.checks.behaviour import probe
 from codec_bench.codecs.checks.labels import LabelChecks
 from codec_bench.codecs.checks.serialised_codes import from_bytes, to_bytes
-from codec_bench.codecs.checks.signals import SignalChecks, level_db
+from codec_bench.codecs.checks.signals import SignalChecks, count_wraps, level_db
 from codec_bench.data import open_source
 
 
@@ -171,3 +171,12 @@ def test_a_lossy_codec_may_overshoot_next_to_the_flat_tops_of_clipped_sound(clip
             checks.add(f"{n}", *pair)
         (results,) = [f for f in checks.findings(16000) if f["check"] == "clipping"]
         assert results["value"] > 1e-3 and results["state"] == state
+
+
+def test_samples_that_wrap_around_are_told_from_clipped_and_noisy_ones():
+    t = np.arange(16_000) / 16_000
+    speech = (0.97 * np.sin(2 * np.pi * 200 * t) * np.sin(2 * np.pi * 3 * t))[None]
+    wrapped = (1.1 * speech + 1) % 2 - 1
+    noisy = speech + np.random.default_rng(0).normal(0, 0.1, speech.shape)
+    assert count_wraps(speech, wrapped) > 20
+    assert [count_wraps(speech, other) for other in (speech, np.clip(1.1 * speech, -1, 1), -speech, noisy)] == [0] * 4
