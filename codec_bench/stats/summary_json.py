@@ -61,11 +61,16 @@ def _kinds(cls: type[SummaryPart]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    return to_json(_with_dicts(value))
+
+
+def _with_dicts(value: Any) -> Any:
+    """The value with a dictionary in the place of every part, at any depth."""
     if isinstance(value, SummaryPart):
         return value.as_dict()
     if isinstance(value, Mapping):
-        return to_json({name: _plain(one) if isinstance(one, SummaryPart) else one for name, one in value.items()})
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else to_json(value)
+        return {name: _with_dicts(one) for name, one in value.items()}
+    return [_with_dicts(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _read(kind: Any, value: Any) -> Any:
