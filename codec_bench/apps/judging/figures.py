@@ -103,8 +103,12 @@ def of_texts(
             cases[name] += [(unit, _sign(held[a], held[b])) for a, b in compared if a in held and b in held]
         biases[LONG] += [(unit, _sign(held[a], held[b])) for a, b in LENGTHS if a in held and b in held]
         if len(held) == len(KINDS):
-            placed = [_centred(value, span) for value in held.values()]
-            biases[HIGH] += [(unit, max(-1.0, min(1.0, value - usual))) for value in placed]
+            placed = [_centred(held[kind], span) for kind in KINDS]
+            if prefers:  # a tie prefers neither
+                above = [0.0 if value == 0 else value - right for value, right in zip(placed, perfect)]
+                biases[HIGH] += [(unit, max(-1.0, min(1.0, value))) for value in above]
+            else:
+                biases[HIGH] += [(unit, max(-1.0, min(1.0, value - usual))) for value in placed]
             is_middle = [abs(_centred(value, span)) < MID if value is not None else False for value in held.values()]
             biases[MIDDLE] += [(unit, (float(is_mid) - middles) / (1.0 - middles)) for is_mid in is_middle]
     biases[FIRST] = [(r.to.unit, _sign(r.first, 0.0)) for r in replies if r.first is not None]

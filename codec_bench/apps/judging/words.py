@@ -49,13 +49,15 @@ def _trust(j: Figure) -> str:
 
 
 def _biases(test_part: PartTest) -> list[str]:
-    biases = []
+    biases: dict[str, str] = {}
     for name, bias in test_part.biases.items():
         if bias.value is None or abs(bias.value) < MOST_BIAS or _may_be_0(bias):
             continue
         frequency = "nearly always" if abs(bias.value) > 0.9 else "too often"
-        biases.append(f"{_PREFERS[name][bias.value < 0]} {frequency} (bias {bias.words})")
-    return biases
+        biases[name] = f"{_PREFERS[name][bias.value < 0]} {frequency} (bias {bias.words})"
+    # How high the marks are follows from what the order or the length of the answers decides.
+    decided = biases.keys() & {FIRST, LONG}
+    return [text for name, text in biases.items() if not (decided and name in (HIGH, MIDDLE))]
 
 
 def _may_be_0(figure: Figure) -> bool:

@@ -132,12 +132,14 @@ class Accuracy(AnswerMetric):
 
 
 def _of_choices(answer: Answer) -> dict[str, Any]:
-    """What the choices of a question say of its score: how probable a right guess is, and whether the right choice
-    stands twice.
+    """What the choices or labels of a question say of its score: how probable a right guess is, and whether the right
+    choice stands twice.
     """
     chance = chance_of(answer.fields, answer.references)
     if chance is None:
-        return {}
+        labels = {tuple(words(label)) for label in labels_of(answer.fields.get("labels"))}
+        right = labels & {tuple(words(reference)) for reference in answer.references}
+        return {"chance": len(right) / len(labels)} if right else {}
     doubled = len(right_letters(answer.fields, answer.references)) > len(answer.references)
     return {"chance": chance, **({"flag": DOUBLED} if doubled else {})}
 

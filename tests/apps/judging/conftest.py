@@ -61,6 +61,7 @@ class Put:
     right: bool | None
     asked: int
     texts: tuple[str, ...] = ()
+    position: int = 0
 
     @property
     def chosen(self) -> bool:
@@ -109,8 +110,8 @@ class Judge:
 
     def marked(self, text, asked):
         texts = tuple(found[1].strip() for found in ANSWER.finditer(text) for found in [found.groups()])
-        put = Put(text, "", None, asked, texts)
-        marks = [round(1 + 4 * self.mark(put, one), 1) for one in texts]
+        puts = [Put(text, "", None, asked, texts, position) for position in range(len(texts))]
+        marks = [round(1 + 4 * self.mark(put, one), 1) for put, one in zip(puts, texts)]
         if "one word: first, second, or tie" in text:
             return ("second", "tie", "first")[1 + (marks[0] > marks[1]) - (marks[0] < marks[1])]
         if len(marks) == 2:

@@ -14,7 +14,6 @@ DEAF = ("silence", "pitch", "noise", "loudness", "word", "cut-speech", "reversed
 SEED = 0
 SMALL = {"parts": "sounds"}
 MARKS = {"parts": "texts", "rubrics": "absolute-1-5"}
-BOTH_ORDERS = {"parts": "texts", "rubrics": "air-bench-chat"}
 
 
 def tossed(*what):
@@ -43,7 +42,7 @@ def always_middle(judge):
 
 def prefers_the_first(judge):
     judge.hear = lambda put: True if put.chosen else put.right
-    judge.mark = lambda put, text: float(text == put.texts[0])
+    judge.mark = lambda put, text: float(put.position == 0)
 
 
 def prefers_the_longer(judge):
@@ -125,18 +124,19 @@ def test_a_judge_that_hears_half_is_named(few, told):
     assert "can tell count of beeps, order, and cannot tell silence, pitch" in words and 0.2 < part.j.value < 0.8
 
 
-def test_a_judge_of_texts_that_takes_the_longer_is_named(told):
-    part, words = told(prefers_the_longer, MARKS)
-    assert any(word.startswith("takes the longer nearly always") for word in words) and words[0].startswith(
-        "is no better"
-    )
-    assert part.kinds["an empty answer"].value == 1.0 and part.kinds["a paraphrase beside a wrong answer"].value == -1.0
+@pytest.mark.parametrize("rubric", ["absolute-1-5", "pair-answers"])
+def test_a_judge_of_texts_that_takes_the_longer_is_named(told, rubric):
+    part, words = told(prefers_the_longer, {"parts": "texts", "rubrics": rubric})
+    # An empty answer is the shorter one, so that kind it does tell.
+    assert named(words, "is no better than a coin", "takes the longer", "can tell an empty answer, and cannot tell")
+    assert part.kinds["an empty answer"].value == 1.0 and part.kinds["a paraphrase beside a wrong answer"].value < 0
 
 
-def test_a_judge_of_texts_that_takes_the_first_is_named(told):
-    part, words = told(prefers_the_first, BOTH_ORDERS)
-    # Where both texts are the same, there is no other one to prefer it to.
-    assert any(word.startswith("takes the first") for word in words) and part.biases["the first"].value > 0.8
+@pytest.mark.parametrize("rubric", ["air-bench-chat", "pair-answers"])
+def test_a_judge_of_texts_that_takes_the_first_is_named(told, rubric):
+    part, words = told(prefers_the_first, {"parts": "texts", "rubrics": rubric})
+    assert named(words, "is no better than a coin", "takes the first nearly always")
+    assert part.biases["the first"].value == 1.0 and part.biases["the longer"].value == 0.0
 
 
 @pytest.mark.parametrize("rubric", ["pair-answers", "absolute-1-5", "air-bench-chat"])
@@ -150,8 +150,7 @@ def test_a_perfect_judge_of_texts_is_told_nothing_bad(told, rubric):
 @pytest.mark.parametrize("rubric", ["absolute-1-5", "pair-answers"])
 def test_a_judge_that_always_gives_the_middle_is_named(told, rubric):
     part, words = told(always_middle, {"parts": "texts", "rubrics": rubric})
-    assert words[0].startswith("is no better than a coin") and any("gives the middle" in word for word in words)
-    assert part.biases["the middle"].value == 1.0 and len(words) == (2 if rubric == "absolute-1-5" else 3)
+    assert named(words, "is no better than a coin", "gives the middle") and part.biases["the middle"].value == 1.0
 
 
 @pytest.mark.parametrize(("level", "says"), [(1.0, "gives high marks"), (0.0, "gives low marks")])

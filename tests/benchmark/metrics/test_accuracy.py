@@ -127,6 +127,13 @@ def test_the_published_rule_of_air_bench_takes_the_first_of_two_equal_choices_an
     assert (first.value, second.value) == (1.0, 0.0) and first.detail["flag"] == second.detail["flag"] == DOUBLED
 
 
+def test_the_chance_level_of_labels_is_shown():
+    four = {"labels": ["happy", "sad", "angry", "neutral"]}
+    assert score("label", "sad", "happy", **four).detail["chance"] == 0.25
+    assert score("label", "no", "no", labels="yes,no").detail["chance"] == 0.5
+    assert "chance" not in score("label", "bored", "bored", **four).detail
+
+
 @pytest.mark.parametrize("choices", [3, 2.5, True, {}, [], "", "no letters", {"x": 1}, [None], [[]]])
 def test_choices_in_a_form_that_nobody_knows_break_nothing(choices):
     found = score("choice", "A", "A", choices=choices)
