@@ -14,15 +14,22 @@ from collections.abc import Iterator
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.benchmark import Benchmark
-from codec_bench.benchmark.definition.finding import Finding
+from codec_bench.benchmark.definition.finding import Finding, line_of
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.reading import load_steps
+from codec_bench.benchmark.reading.base import OFFICIAL, Chain, Parsed, Unparsed
 from codec_bench.benchmark.reading.choices import choices_of, right_letters
 from codec_bench.benchmark.reading.option import labels_of
+from codec_bench.benchmark.reading.words import plain
+from codec_bench.config import load_yaml_with_lines
 from codec_bench.decoding.table import MARK
 from codec_bench.errors import MissingExtra, UserError, first_of
 
 SHOWN = 20
 MOST_ROWS = 100_000
-NO_ROW, NO_CHOICE, EMPTY_CHOICE, OTHER_CHOICE, OTHER_LABEL = range(5)
+NO_ROW, NO_CHOICE, EMPTY_CHOICE, OTHER_CHOICE, OTHER_LABEL, SAME_CHOICE, NO_REFERENCE, NOT_RIGHT = range(8)
+Reader = tuple[str, Chain, AnswerMetric]
+"""A rule of accuracy, the steps before it, and the metric."""
 
 
 def row_findings(one: Benchmark) -> Iterator[Finding]:
@@ -36,7 +43,7 @@ def row_findings(one: Benchmark) -> Iterator[Finding]:
     if data.path is None or data.layout != "table" or not os.path.exists(path):
         return
     findings: dict[int, list[Finding]] = defaultdict(list)
-    seen: set[str] = set()
+    seen, readers = set[str](), _readers(one)
     labels, file, count = labels_of(one.spec.fields.get("labels")), str(path), 0
     lines = _lines(path) if data.expand is None else []
     try:
@@ -46,7 +53,7 @@ def row_findings(one: Benchmark) -> Iterator[Finding]:
             count += 1
             line = lines[number] if number < len(lines) else None
             at = "" if line is not None else f"row {number + 1} ('{question.id}'): "
-            for kind, message, hint in _of(question, labels, one):
+            for kind, message, hint in _of(question, labels, one, readers):
                 findings[kind].append(Finding(file, line, f"{at}{message}", hint))
             seen.update(question.references)
     except MissingExtra:
@@ -61,10 +68,43 @@ def row_findings(one: Benchmark) -> Iterator[Finding]:
     unused = [label for label in labels if label not in seen]
     if labels and seen and count >= len(labels) and unused and any(label in seen for label in labels):
         message = f"no row expects the label {first_of([repr(label) for label in unused], 5)}"
-        yield Finding(one.entry.file, None, message, "take it out of fields.labels, or correct its spelling")
+        labels_line = line_of(load_yaml_with_lines(one.entry.file)[1], ("fields", "labels"))
+        yield Finding(one.entry.file, labels_line, message, "take it out of fields.labels, or correct its spelling")
 
 
-def _of(question: Question, labels: list[str], one: Benchmark) -> Iterator[tuple[int, str, str | None]]:
+def _readers(one: Benchmark) -> list[Reader]:
+    """The rules of accuracy of a benchmark that read a text, with their steps; published rules have forms of their own."""
+    from codec_bench.benchmark.metrics import load_answer_metric
+
+    readers: list[Reader] = []
+    for name, steps in one.own_steps.items():
+        chain = load_steps(list(steps if steps is not None else one.process))
+        asks_form = (
+            chain.whole or chain.recogniser is not None or any(step.startswith("after[") for step in chain.names)
+        )
+        if name.startswith("accuracy[") and OFFICIAL not in name and not asks_form:
+            readers.append((name, chain, load_answer_metric(name)))
+    return readers
+
+
+def _of(
+    question: Question, labels: list[str], one: Benchmark, readers: list[Reader]
+) -> Iterator[tuple[int, str, str | None]]:
+    problems = list(_of_columns(question, labels, one))
+    yield from problems
+    if problems or not question.references:
+        return
+    for name, chain, metric in readers:
+        read = chain(question.references[0], question.fields)
+        text = read.text if isinstance(read, Parsed) else ""
+        (score,) = metric.compute([Answer(question.id, text, question.references, question.fields, question.language)])
+        if isinstance(read, Unparsed) or score.value != 1:
+            steps = ", ".join(chain.names) or "no step"
+            message = f"its expected answer '{question.references[0]}' would be wrong by '{name}' after {steps}"
+            yield NOT_RIGHT, message, "choose steps and a rule that fit the expected answers"
+
+
+def _of_columns(question: Question, labels: list[str], one: Benchmark) -> Iterator[tuple[int, str, str | None]]:
     if question.problem is not None:
         yield NO_ROW, question.problem, "a row that cannot be asked counts as a failure"
         return
@@ -72,6 +112,8 @@ def _of(question: Question, labels: list[str], one: Benchmark) -> Iterator[tuple
     paths = [one.source for one in clips if isinstance(one, Clip) and isinstance(one.source, str)]
     if absent := [path for path in paths if "://" not in path and MARK not in path and not os.path.exists(path)]:
         yield NO_ROW, f"there is no sound file '{absent[0]}'", "a row that cannot be asked counts as a failure"
+    if not question.references and "reference" in one.data.columns and "reference" not in one.data.optional:
+        yield NO_REFERENCE, "the row has nothing in 'reference'", "a row without an expected answer has no score"
     if labels and (other := [text for text in question.references if text not in labels]):
         yield OTHER_LABEL, f"it expects '{other[0]}', which is none of the labels", f"they are {first_of(labels, 12)}"
     if not ({"choices"} & one.data.columns.keys() or any(name.startswith("choice_") for name in one.data.columns)):
@@ -83,6 +125,8 @@ def _of(question: Question, labels: list[str], one: Benchmark) -> Iterator[tuple
         yield EMPTY_CHOICE, f"the choice {next(k for k, text in choices.items() if not text.strip())} is empty", None
     elif question.references and not right_letters(question.fields, question.references):
         yield OTHER_CHOICE, f"it expects '{question.references[0]}', which is none of its choices", None
+    elif len({plain(text) for text in choices.values()}) < len(choices):
+        yield SAME_CHOICE, "two of its choices are the same", None
 
 
 def _lines(path: str) -> list[int]:

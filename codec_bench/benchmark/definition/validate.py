@@ -227,6 +227,8 @@ def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
     names = _names(spec)
     if isinstance(spec.fields.get("labels"), str):
         yield at(("fields", "labels"), "the labels are one text; expected a list", "labels: [happy, sad]")
+    elif spec.fields.get("labels") in ([], {}):
+        yield at(("fields", "labels"), "there are no labels", "labels: [happy, sad]")
     for index, name in enumerate(spec.data.optional):
         if name not in spec.data.columns and not (name == SPEAKER and spec.data.speaker is not None):
             yield at(("data", "optional", index), f"'{name}' is none of the columns", suggest(name, spec.data.columns))

@@ -29,7 +29,7 @@ class Answer:
         fields: the data's other columns by the benchmark's names (`choices`, `question`, `instructions`, ...).
         language: language of the answer, or None.
         raw: the answer as the model gave it.
-        heard: scores of the sound of a spoken answer by the metrics that `AnswerMetric.hears` names.
+        sound_scores: scores of the sound of a spoken answer by the metrics that `AnswerMetric.sound_metrics` names.
         question_s, answer_s: how long the question's and the answer's sound are, or None; only for metrics that hear.
         turns: the words of the model's answers to the rounds before, of a question of several rounds.
     """
@@ -60,7 +60,7 @@ class AnswerMetric(ABC):
         empty_references: whether it compares with an empty expected answer. Other metrics are not given empty ones.
         compares: whether it compares with the expected answer, so that a definition must say where that stands.
         needs: names in `Answer.fields` without which the metric cannot be computed.
-        hears: the metrics of sound whose scores of a spoken answer it reads (`Answer.heard`). It must not be of a whole
+        sound_metrics: the metrics of sound whose scores of a spoken answer it reads (`Answer.sound_scores`). It must not be of a whole
         set.
         protocol: exact id of the measurement.
         paper, source: the paper that defines it, and the implementation that it agrees with (and how closely).

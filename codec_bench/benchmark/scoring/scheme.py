@@ -107,7 +107,7 @@ class Scheme:
         self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None] | None, *, gpu: bool
     ) -> Plan:
         """What the engine computes, also on a GPU or without, for spoken answers in these languages, or in any (None);
-        needed only if `hears`.
+        needed only if `reads_sound`.
         """
         settings = {name: values for name, values in options.items() if name in self.features}
         return build_plan([generated()], self._of_sound, settings, languages, gpu=gpu)

@@ -114,6 +114,11 @@ PLANTED = [
     ("a subset that is no column", defined("subsets", value={"kind": "sort"}), "benchmark.yaml", None),
     ("a field that is none", defined("metrcs", value=[]), "benchmark.yaml", None),
     ("a metric of sound", defined("metrics", value=["utmos"]), "benchmark.yaml", None),
+    ("no labels", labelled(defined("fields", "labels", value=[])), "benchmark.yaml", None),
+    ("no expected answer", row(1, answer=None), "rows.jsonl", 2),
+    ("a choice twice", row(1, choices=["cat", "Cat"]), "rows.jsonl", 2),
+    ("steps that read no expected answer", defined("postprocess", value=["number"]), "rows.jsonl", 1),
+    ("letters for a rule of labels", labelled(defined("postprocess", value=["option-letter"])), "rows.jsonl", 1),
 ]  # fmt: skip
 
 
