@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -38,6 +39,7 @@ from codec_bench.apps.serving.scorer import (
     unknown_reference,
 )
 from codec_bench.apps.serving.server import Service, run_service
+from codec_bench.config import fit, load_mapping
 from codec_bench.errors import UserError
 
 HOP_HEADERS = {"connection", "content-length", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
@@ -65,12 +67,18 @@ class Arguments(BaseModel):
     cpus: int = 1
 
 
-def deployment(arguments: Arguments) -> serve.Application:
+def deployment(options: Arguments | dict[str, Any]) -> serve.Application:
     """The application, for `serve run`, a configuration file of Ray Serve, or `serve.run` in Python.
 
     Args:
-        arguments: the options of the service.
+        options: of the service, as `Arguments` or as the texts of a command line.
+
+    Raises:
+        UserError: an option is unknown, missing or of another kind.
     """
+    arguments = options if isinstance(options, Arguments) else fit(options, Arguments, source="the deployment")
+    if isinstance(arguments.reward, str) and Path(arguments.reward).is_file():  # here, and not on the nodes
+        arguments = arguments.model_copy(update={"reward": load_mapping(Path(arguments.reward))})
     if not ray.is_initialized():
         ray.init()
     gpus = int(ray.cluster_resources().get("GPU", 0))

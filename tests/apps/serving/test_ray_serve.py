@@ -11,6 +11,7 @@ import tempfile
 import httpx
 import numpy as np
 import pytest
+import yaml
 
 # Ray is imported for a second before it says that this is missing.
 pytest.importorskip("grpc_reflection", reason="Ray Serve is not installed (the extra ray)")
@@ -20,7 +21,8 @@ from starlette.requests import Request
 
 from codec_bench import Audio, Scorer, load_metric
 from codec_bench.apps.serving.items import wav_bytes
-from codec_bench.apps.serving.ray import Arguments, References, Replica
+from codec_bench.apps.serving.ray import Arguments, References, Replica, deployment
+from codec_bench.errors import UserError
 
 RATE_HZ = 16_000
 ARGUMENTS = Arguments(metrics="si_sdr", reward="si_sdr")
@@ -105,12 +107,28 @@ def test_replicas_answer_as_one_service(pair, value, monkeypatch):
     asyncio.run(main())
 
 
+def test_a_cluster_gets_one_replica_a_gpu(tmp_path, monkeypatch):
+    """Options come as texts from `serve run`."""
+    monkeypatch.setattr("ray.is_initialized", lambda: True)
+    for gpus, options, replicas in ((3, {}, 3), (0, {}, 1), (0, {"replicas": "2", "cpus": "4"}, 2)):
+        monkeypatch.setattr("ray.cluster_resources", lambda gpus=gpus: {"CPU": 8.0, "GPU": float(gpus)})
+        found = deployment({"metrics": "si_sdr", **options})._bound_deployment
+        assert found.num_replicas == replicas
+        used = found.ray_actor_options
+        assert (used["num_gpus"], used["num_cpus"]) == (1 if gpus else 0, int(options.get("cpus", 1)))
+    terms = {"terms": {"fidelity": {"metric": "si_sdr"}}}
+    (tmp_path / "reward.yaml").write_text(yaml.safe_dump(terms))
+    found = deployment({"metrics": "si_sdr", "reward": str(tmp_path / "reward.yaml")})._bound_deployment
+    assert found.init_args[0].reward == terms
+    for options in ({}, {"metrics": "si_sdr", "replicas": "many"}, {"metrics": "si_sdr", "gpus": "1"}):
+        with pytest.raises(UserError):
+            deployment(options)
+
+
 @pytest.mark.long
 def test_a_local_cluster(pair, value, monkeypatch):
     import ray
     from ray import serve
-
-    from codec_bench.apps.serving.ray import deployment
 
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
@@ -123,7 +141,7 @@ def test_a_local_cluster(pair, value, monkeypatch):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         serve.start(http_options={"port": port, "host": "127.0.0.1"})
-        serve.run(deployment(ARGUMENTS.model_copy(update={"replicas": 2})))
+        serve.run(deployment({"metrics": "si_sdr", "reward": "si_sdr", "replicas": "2"}))
 
         def client_of(number):
             return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60)
