@@ -199,7 +199,7 @@ def _run(
     execution: Mapping[str, Any],
     timeline: Timeline,
 ) -> None:
-    """Runs the items that are not finished, and writes what was asked for and how it ran; `execution` is for the record."""
+    """Runs the items that are not finished, and records the request and the `execution`."""
     source = evaluation.source
     config = {
         **evaluation.request,

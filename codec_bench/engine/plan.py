@@ -179,7 +179,7 @@ def _with_stages(
     """The systems, each codec with the stage that runs it. Options for its row go before those for its codec.
 
     Raises:
-        UserError: a row has the name of another stage (`reserved`), or an option is for an object that is built already.
+        UserError: a row has the name of another stage (`reserved`), or an option is for an object that exists already.
     """
     out: list[System] = []
     for system in systems:

@@ -99,9 +99,9 @@ class NotLoaded(UserError):
 class Worker:
     """One process, the batches that it holds in order, and when it began the first of them.
 
-    `began` is None while it runs nothing or still loads the stage. `requested_at` is when its turn came to load or to run what
-    it was asked for, or None while it has nothing to do. `loading_s` is how long it may load a stage. `owner` is as for
-    `StageSpec`.
+    `began` is None while it runs nothing or still loads the stage. `requested_at` is when its turn came to load or to
+    run what was requested, or None while it has nothing to do. `loading_s` is how long it may load a stage. `owner` is
+    as for `StageSpec`.
     """
 
     device: str

@@ -198,8 +198,8 @@ def read_generated(generated_audio: Any) -> list[tuple[System, Any]]:
     """The systems whose audio was made elsewhere, each with its folder, manifest or samples.
 
     Args:
-        generated_audio: a folder or a manifest, `NAME=FOLDER` with commas, a list of these, a mapping of names to folders,
-            manifests or lists of samples, or one list of samples.
+        generated_audio: a folder or a manifest, `NAME=FOLDER` with commas, a list of these, a mapping of names to
+            folders, manifests or lists of samples, or one list of samples.
 
     Raises:
         UserError: it is none of these, or two entries have one name or are one folder.

@@ -127,8 +127,8 @@ def judging_of(scores: Scores, facts: Mapping[str, Any], tests: Mapping[str, Any
         served.update(calls.get("served", ()))
     cost, unsure = (usage.pop(name, 0.0) for name in ("cost_usd", "cost_unsure_usd"))
     return Judging(
-        judge=facts["judge"], rubric=facts.get("rubric"), asked=requests, failed=failed, share=failed / requests if requests else 0.0,
-        calls=sums["n"], cached=sums["cached"], usage=dict(usage), served=sorted(served),
+        judge=facts["judge"], rubric=facts.get("rubric"), asked=requests, failed=failed,
+        share=failed / requests if requests else 0.0, calls=sums["n"], cached=sums["cached"], usage=dict(usage), served=sorted(served),
         **cost_of(None if sums["unpriced"] else cost, unsure),
         tested=judge_words(facts["judge"], facts.get("protocol", ""), bool(facts.get("hears")), sorted(served), tests),
     )  # fmt: skip

@@ -29,8 +29,8 @@ def effective_units(sizes: np.ndarray) -> float:
 def has_dominant_unit(residuals: np.ndarray, sizes: np.ndarray) -> bool:
     """Whether one unit carries more than half of the variance, by its size or as an outlier.
 
-    Among few units the largest square often is half of their sum by chance. So the unit's mean must be an outlier too, by
-    Grubbs' test at 1 %.
+    Among few units the largest square often is half of their sum by chance. So the unit's mean must be an outlier too,
+    by Grubbs' test at 1 %.
 
     Args:
         residuals: the units' sums less what the value expects of them, `(units,)`. sizes: of the units.

@@ -203,10 +203,11 @@ def _compared(uncontrolled: Run, under: Run, metric: str, facts: dict[str, Any])
     test = comparison.test
     chances = [s.detail["chance"] for s in under.scores(same, metric) if s.value is not None and "chance" in s.detail]
     return {
-        "unit": comparison.unit, "higher_is_better": comparison.higher_is_better, "given": comparison.value_a, "value": comparison.value_b,
-        "n": comparison.pairs, "dropped": comparison.dropped, "difference": test.difference,
-        "ci95": None if test.low is None or test.high is None else (test.low, test.high), "p": test.p, "units": test.units,
-        "note": test.note, "detectable": test.detectable, **_right(sides),
+        "unit": comparison.unit, "higher_is_better": comparison.higher_is_better,
+        "given": comparison.value_a, "value": comparison.value_b, "n": comparison.pairs, "dropped": comparison.dropped,
+        "difference": test.difference,
+        "ci95": None if test.low is None or test.high is None else (test.low, test.high), "p": test.p,
+        "units": test.units, "note": test.note, "detectable": test.detectable, **_right(sides),
         **({"chance": fmean(chances)} if chances else {}),
     }  # fmt: skip
 

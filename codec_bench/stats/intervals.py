@@ -222,16 +222,9 @@ def _exact_sums(table: np.ndarray) -> np.ndarray:
 
 
 def interval_of(
-    fold: Fold,
-    table: np.ndarray,
-    codes: np.ndarray | None,
-    level: float = LEVEL,
-    *,
-    share: bool = False,
-    bounds: Bounds | None = None,
-    method: str | None = None,
-    seed: int = 0,
-) -> Interval:
+    fold: Fold, table: np.ndarray, codes: np.ndarray | None, level: float = LEVEL, *, share: bool = False,
+    bounds: Bounds | None = None, method: str | None = None, seed: int = 0,
+) -> Interval:  # fmt: skip
     """As `interval`, for a value that a fold makes from summed parts.
 
     Args:

@@ -65,7 +65,7 @@ class KernelSample:
         rests = [np.arange(BLOCKS) != block for block in np.flatnonzero(counts)]
         each = [_value(table[np.ix_(rest, rest)].sum(), counts[rest].sum()) for rest in rests]
         note = None if self.seen <= items else Note("chosen_items", items=items, seen=self.seen)
-        interval = jackknife_interval(value, list(filter(math.isfinite, each)), level)
+        interval = jackknife_interval(value, [one for one in each if math.isfinite(one)], level)
         return SetValue(value, interval, items, None, note)
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:

@@ -153,15 +153,9 @@ def paired_test(
 
 
 def paired_parts(
-    fold: Fold,
-    a: np.ndarray,
-    b: np.ndarray,
-    codes: np.ndarray | None,
-    *,
-    seed: int,
-    level: float = LEVEL,
+    fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | None, *, seed: int, level: float = LEVEL,
     bounds: Bounds | None = None,
-) -> PairedTest:
+) -> PairedTest:  # fmt: skip
     """As `paired_test`, for values that a fold makes from items' parts `(items, k)` in units `codes`."""
     check_level(level)
     value_a, value_b = folded(fold, a), folded(fold, b)

@@ -3,7 +3,7 @@
 A win rate is the mean of 1, 0.5 for a tie and 0. Strengths are those of Bradley and Terry with Davidson's ties, by
 maximum likelihood: A wins with odds p(A), B with p(B), and they tie with nu sqrt(p(A) p(B)). Intervals are percentiles
 over draws of items (clusters where they are known). Strengths are finite only where any two groups of systems won
-against each other or tied (Ford 1957); with more than `MAX_INFINITE_DRAWS` of the draws without finite ones, the intervals are
+against each other or tied (Ford 1957); with more than `MAX_INFINITE_DRAWS` of the draws without finite ones, intervals are
 missing. A strength is in points of the Elo scale: 400 points are odds of 10 to 1, and the mean is 0.
 
 References: Davidson 1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison experiments";
@@ -69,7 +69,7 @@ class Strengths:
     tie: float
     duels: int
     units: int
-    note: Note | None = None
+    note: str | None = None
 
 
 def win_rate(scores: Sequence[float], clusters: Sequence[Hashable | None] | None = None) -> WinRate:
@@ -129,15 +129,16 @@ def _pair(duel: Duel) -> tuple[str, str]:
 
 
 def _check_connected(duels: Sequence[Duel], names: Sequence[str]) -> None:
+    from scipy.sparse.csgraph import connected_components
+
     if not duels:
         raise UserError("there is no comparison of two systems")
-    group = {name: name for name in names}
-    for a, b in (duel[:2] for duel in duels):
-        if group[a] != group[b]:
-            group = {name: group[a] if of == group[b] else of for name, of in group.items()}
-    groups = [[name for name in names if group[name] == of] for of in dict.fromkeys(group.values())]
-    if len(groups) > 1:
-        groups_text = " and ".join(", ".join(held) for held in groups)
+    met = np.zeros((len(names), len(names)))
+    for duel in duels:
+        met[names.index(duel.a), names.index(duel.b)] = 1
+    count, group = connected_components(met, directed=False)
+    if count > 1:
+        groups_text = " and ".join(", ".join(np.asarray(names)[group == one]) for one in range(count))
         raise UserError(
             f"the comparisons fall into groups that were never compared with each other: {groups_text}",
             hint="compare one system of each group, or take the groups one by one",

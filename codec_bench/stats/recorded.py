@@ -50,8 +50,8 @@ class Items:
     """The finished items of one system, by the numbers of their samples.
 
     Args:
-        unscored: those without an estimate, with status and reason. silent, partial, dissimilar, clipped, same: counts, as in
-            `SystemSummary`. several: channel count, seconds and bits of items with several channels.
+        unscored: those without an estimate, with status and reason.
+        silent, partial, dissimilar, clipped, same: counts, as in `SystemSummary`. several: channel count, seconds and bits of items with several channels.
         noted: in which ways answers are none. tally: where data and metrics meet badly.
     """
 

@@ -1,7 +1,8 @@
 """Which systems are the best in one metric, and which are not compared: for every table, page, board and figure.
 
 The unprocessed audio is no rival. A system is not compared if its checks found something, if it has values for fewer
-than `MIN_SHARE` of the samples of the fullest, or if more than 1 - `MIN_SHARE` of its values are of estimates without speech.
+than `MIN_SHARE` of the samples of the fullest, or if more than 1 - `MIN_SHARE` of its values are of estimates without
+speech.
 The best has the best value over the common samples. Another one is not distinguishable from it if their paired test,
 with p adjusted for all comparisons with the best (Holm), finds no difference; with fewer than `FEWEST_TO_COMPARE` units
 only a note stands. Values of whole sets are compared by their intervals. Nobody is the best where fewer than two systems
