@@ -114,9 +114,12 @@ def _most_bytes(packed: int) -> float:
     """How many bytes an archive of a size may unpack to."""
     given = os.environ.get(LIMIT_VARIABLE, "")
     try:
-        return float(given) * 2**30 if given else max(_LEAST_LIMIT_BYTES, _MOST_RATIO * packed)
-    except ValueError as error:
-        raise UserError(f"{LIMIT_VARIABLE} is '{given}'; expected a number of GiB") from error
+        limit = float(given) * 2**30 if given else max(_LEAST_LIMIT_BYTES, _MOST_RATIO * packed)
+    except ValueError:
+        limit = 0.0
+    if not limit > 0:  # also "nan"
+        raise UserError(f"{LIMIT_VARIABLE} is '{given}'; expected a number of GiB above 0")
+    return limit
 
 
 def _write(folder: Path, name: str, file: IO[bytes], most: float) -> int:

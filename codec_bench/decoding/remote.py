@@ -36,6 +36,7 @@ _WEB = ("http", "https")
 _REFUSED = (401, 403)
 _GONE = (404, 410)
 _PASSES = (408, 425, 429)
+_CHECKSUMS = ("ETag", "etag", "Content-MD5", "content_md5", "Digest", "md5Hash", "crc32c")
 _Got = TypeVar("_Got")
 _lock = threading.Lock()
 _pause = time.sleep
@@ -128,6 +129,17 @@ def read_remote(url: str, begin: int = 0, end: int | None = None) -> bytes:
         return data
 
     return tried(url, read)
+
+
+def remote_state(url: str) -> str | None:
+    """The checksums that a server states of a file, such as its `ETag`; None if it states none.
+
+    Raises:
+        RemoteError, UserError: as `read_remote`.
+    """
+    facts = tried(url, lambda: filesystem(url).info(url))
+    checksums = [f"{name}={facts[name]}" for name in _CHECKSUMS if facts.get(name)]
+    return f"{facts.get('size')} {' '.join(checksums)}" if checksums else None
 
 
 def tried(url: str, act: Callable[[], _Got]) -> _Got:

@@ -1,8 +1,10 @@
 """Whether the files of a run that is continued are those that its finished items were computed from.
 
 Conventions
-    The record holds a hash of the samples of every reference and every estimate that was read from a file, and one hash
-    of the states of all files. While the states are as they were, no file is read again.
+    The record holds a hash of the samples of every reference and every estimate that was read from a file or URL, and
+    one hash of the states of all of them. While the states are as they were, none is read again. The state of a URL is
+    the checksum that its server states (`ETag`). It is asked for when a run is continued, and where there is none, the
+    sounds of finished items are read again.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.config.file_content import file_state
 from codec_bench.data.source import Source
 from codec_bench.decoding.read import file_of
-from codec_bench.decoding.remote import is_url, shown
+from codec_bench.decoding.remote import is_url, remote_state, shown
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.run import SOUND_DIGITS
 from codec_bench.engine.running import Progress
@@ -35,8 +37,8 @@ def check_sounds(writer: RunWriter, plan: Plan, source: Source, progress: Progre
     Raises:
         RunMismatch: a file holds another sound, or cannot be read any more.
     """
-    now = _states(plan, source)
     references, estimates = writer.sounds()
+    now = _states(plan, source, ask_servers=bool(references or estimates))
     if (references or estimates) and (now is None or now != writer.meta(_FILES)):
         recorded = {(None, number): sound for number, sound in references.items()} | estimates
         changed = [(recorded[key], id, path) for key, id, path in _paths(plan, source) if key in recorded]
@@ -60,31 +62,42 @@ def _changed(writer: RunWriter, id: str, path: str, sound: str | None) -> RunMis
 
 
 def _paths(plan: Plan, source: Source) -> Iterator[tuple[tuple[int | None, int], str, str]]:
-    """The files of the references and estimates on this machine: the numbers of system (None for the reference) and
-    sample, the sample's id, and the path.
+    """The files and URLs of the references and estimates: the numbers of system (None for the reference) and sample,
+    the sample's id, and the path.
     """
     files = [(index, system) for index, system in enumerate(plan.systems) if system.kind == "files"]
     for number, sample in zip(source.numbers, source.samples, strict=True):
         paths = [(None, sample.audio), *((index, system.sample(number, sample).estimate) for index, system in files)]
         for system_number, path in paths:
-            if path is not None and not is_url(path):
+            if path is not None:
                 yield (system_number, number), sample.id, path
 
 
-def _states(plan: Plan, source: Source) -> str | None:
-    """A hash of the states of all files; None if one was changed a moment ago."""
-    digest, known = hashlib.blake2b(digest_size=20), dict[str, str | None]()
-    for key, _, path in _paths(plan, source):
-        file = file_of(path)
-        if file not in known:
-            try:
-                known[file] = file_state(file)
-            except (OSError, ValueError):
-                known[file] = "missing"
-        if (state := known[file]) is None:
-            return None
-        digest.update(f"{key}:{state}\n".encode())
+def _states(plan: Plan, source: Source, *, ask_servers: bool) -> str | None:
+    """A hash of the states of all files and URLs; None if one was changed a moment ago or has none."""
+    entries = [(key, file_of(path)) for key, _, path in _paths(plan, source)]
+    files = list(dict.fromkeys(file for _, file in entries))
+    urls = [file for file in files if is_url(file)]
+    if urls and not ask_servers:
+        return None
+    known = {file: _state(file) for file in files if not is_url(file)}
+    if None in known.values():
+        return None
+    with ThreadPoolExecutor(_THREADS) as pool:
+        known |= dict(zip(urls, pool.map(_state, urls), strict=True))
+    if None in known.values():
+        return None
+    digest = hashlib.blake2b(digest_size=20)
+    for key, file in entries:
+        digest.update(f"{key}:{known[file]}\n".encode())
     return digest.hexdigest()
+
+
+def _state(file: str) -> str | None:
+    try:
+        return remote_state(file) if is_url(file) else file_state(file)
+    except (OSError, ValueError, UserError):
+        return "missing"
 
 
 def _sound(entry: tuple[str, str, str]) -> str | None:

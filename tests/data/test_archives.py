@@ -134,5 +134,9 @@ def test_what_an_archive_unpacks_to_is_limited(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"a\.zip.*0\.01 GiB"):
         unpacked(str(path))
     assert list((tmp_path / "cache" / "unpacked").iterdir()) == []
+    for wrong in ("nan", "-1", "0", "much"):
+        monkeypatch.setenv(LIMIT_VARIABLE, wrong)
+        with pytest.raises(UserError, match=LIMIT_VARIABLE):
+            unpacked(str(path))
     monkeypatch.setenv(LIMIT_VARIABLE, "1")
     assert (unpacked(str(path)) / "1.wav").stat().st_size == 40 << 20

@@ -21,7 +21,8 @@ import pytest
 from codec_bench import evaluate
 from codec_bench.data import data_name, open_source
 from codec_bench.decoding import remote
-from codec_bench.errors import UserError
+from codec_bench.engine import recorded_sounds
+from codec_bench.errors import RunMismatch, UserError
 
 CLIPS = [Path(sample.audio) for sample in open_source("embedded", limit=4)]
 OPTIONS = {
@@ -89,6 +90,27 @@ def test_a_run_over_urls_is_that_over_files_and_counts_what_is_missing(folders, 
     (failed,) = [item for item in run.items() if item.status != "ok"]
     assert "'memory://set/none.flac' is not there" in failed.reason
     assert run.meta["config"]["data"] == "memory://set/m.jsonl"
+
+
+@pytest.mark.parametrize("state", [None, "unchanged"])
+def test_a_continued_run_reads_urls_again_unless_their_server_states_a_checksum(folders, tmp_path, monkeypatch, state):
+    names = [f"{n}.flac" for n in range(2)]
+    for name, clip in zip(names, CLIPS):
+        folders.pipe(f"/set/{name}", clip.read_bytes())
+    folders.pipe("/set/m.jsonl", manifest(names))
+    monkeypatch.setattr(recorded_sounds, "remote_state", lambda url: state)
+    again = lambda: evaluate(**OPTIONS, data="memory://set/m.jsonl", out=tmp_path / "run")  # noqa: E731
+    assert again().counts() == again().counts()
+    for name, clip in zip(names, reversed(CLIPS[:2])):
+        folders.pipe(f"/set/{name}", clip.read_bytes())
+    if state is None:
+        with pytest.raises(RunMismatch, match=r"0\.flac"):
+            again()
+    else:
+        again()
+    monkeypatch.setattr(recorded_sounds, "remote_state", lambda url: "changed")
+    with pytest.raises(RunMismatch, match=r"0\.flac"):
+        again()
 
 
 def test_the_record_holds_no_signature(tmp_path, folders):
