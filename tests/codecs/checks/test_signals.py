@@ -173,7 +173,7 @@ def test_a_lossy_codec_may_overshoot_next_to_the_flat_tops_of_clipped_sound(clip
         assert results["value"] > 1e-3 and results["state"] == state
 
 
-def test_samples_that_wrap_around_are_told_from_clipped_and_noisy_ones():
+def test_samples_that_wrap_around_differ_from_clipped_and_noisy_ones():
     t = np.arange(16_000) / 16_000
     speech = (0.97 * np.sin(2 * np.pi * 200 * t) * np.sin(2 * np.pi * 3 * t))[None]
     wrapped = (1.1 * speech + 1) % 2 - 1
