@@ -15,7 +15,7 @@ from codec_bench.store.answers import exchanges
 from codec_bench.store.draws import ORDER
 
 MODEL = '''
-from asked_models import Logged
+from scripted_models import Logged
 
 from codec_bench.models.base import ModelInfo
 from codec_bench.types import Response

@@ -16,7 +16,7 @@ from codec_bench.stats.summary_types import Summary
 from codec_bench.store.answers import exchanges
 
 MODEL = '''
-from asked_models import Logged
+from scripted_models import Logged
 
 from codec_bench.models.base import ModelInfo
 from codec_bench.types import Response

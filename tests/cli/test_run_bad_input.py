@@ -53,8 +53,8 @@ class Handler(Connection):
 
     def do_POST(self):  # the name that the base class calls
         body = json.loads(self.body())
-        self.server.asked += 1
-        if self.server.hold is not None and self.server.asked > 2:
+        self.server.requested += 1
+        if self.server.hold is not None and self.server.requested > 2:
             self.server.waiting.set()
             self.server.hold.wait(30)
         content = body["messages"][-1]["content"]
@@ -225,11 +225,11 @@ def test_failed_questions_are_sent_again_where_that_is_wished(server, mirror, co
     server.reply = lambda words: (502, "text/html", b"no")
     command(*asking(server, mirror))
     server.reply = lambda words: spoken("Paris")
-    requested = server.asked
+    requested = server.requested
     _, same, _ = command(*asking(server, mirror))
-    assert (server.asked, primary(same)["n"]) == (requested, 0)
+    assert (server.requested, primary(same)["n"]) == (requested, 0)
     code, out, _ = command(*asking(server, mirror), "--retry-failed")
-    assert (code, server.asked) == (3, requested + 5)
+    assert (code, server.requested) == (3, requested + 5)
     assert (primary(out)["n"], primary(out)["value"]) == (4, 0.25)
 
 
@@ -280,13 +280,13 @@ def test_a_judge_that_writes_prose_is_named_on_its_row(server, mirror, command):
 
 def test_a_changed_prompt_is_refused_with_the_difference(server, mirror, command):
     _, before, _ = command(*asking(server, mirror))
-    requested = server.asked
+    requested = server.requested
     changed = command(*asking(server, mirror), "--set", f"{NAME}.prompt=question")
     complains(changed, "asked.prompt.name was spoken-question, now question", "--out")
     complains(
         command(*asking(server, mirror), "--limit", "3"), "was begun with all questions and cannot be limited to 3"
     )
-    assert server.asked == requested
+    assert server.requested == requested
     _, after, _ = command(*asking(server, mirror))
     assert after == before
 
@@ -294,7 +294,7 @@ def test_a_changed_prompt_is_refused_with_the_difference(server, mirror, command
 def test_scores_are_created_elsewhere_without_the_model_and_again(server, mirror, command):
     code, out, _ = command(*asking(server, mirror), "--phase", "answers")
     assert (code, primary(out)["n"]) == (3, 0)  # two rows cannot be asked
-    requested = server.asked
+    requested = server.requested
     shutil.copytree("run", "copied")
     shutil.rmtree("run")
     there = ["run", NAME, "--model", "openai-chat", "--out", "copied", "--phase", "scores", "--json"]
@@ -305,17 +305,17 @@ def test_scores_are_created_elsewhere_without_the_model_and_again(server, mirror
     complains(command(*there, *other), "scored.metrics", "was begun differently")
     code, other_out, _ = command(*there, *other, "--rescore")
     assert (code, primary(other_out)["value"]) == (3, 0.25)
-    assert server.asked == requested
+    assert server.requested == requested
 
 
 def test_a_run_is_repeated_from_its_record(server, mirror, command):
     other = ["--set", f"{NAME}.metrics=accuracy[contains]", "--set", f"{NAME}.primary=accuracy[contains]"]
     _, first, _ = command(*asking(server, mirror), "--limit", "4", *other)
-    requested = server.asked
+    requested = server.requested
     record = f"run/{NAME}/openai-chat/run.json"
     _, again, err = command("run", "--config", record, "--out", "again", "--json")
     assert json.loads(again)["benchmarks"][0]["metrics"] == json.loads(first)["benchmarks"][0]["metrics"], err
-    assert server.asked == 2 * requested > 0, "the cache was off, and is off again"
+    assert server.requested == 2 * requested > 0, "the cache was off, and is off again"
     complains(command("eval", "--config", record), "this is a request for 'run', and the command is 'eval'")
 
 
@@ -334,10 +334,10 @@ def test_a_run_that_was_interrupted_goes_on(server, mirror, command, tmp_path):
     assert f"stopped; {len(before)} answers are kept in run\ncontinue with: codec-bench run {NAME} --model" in err
     left = {f"test/{row}" for row in range(6)} - before - {"test/4"}
     assert 0 < len(left) < 5
-    server.asked = 0
+    server.requested = 0
     code, out, _ = command(*options)
     assert (code, primary(out)["n"], primary(out)["value"]) == (3, 4, 0.25)
-    assert server.asked == len(left) + len(before - {"test/4"}), "what was answered is asked again as canaries"
+    assert server.requested == len(left) + len(before - {"test/4"}), "what was answered is asked again as canaries"
 
 
 def test_a_full_disk_is_reported_and_the_same_command_goes_on(server, mirror, cli, tmp_path):

@@ -114,8 +114,8 @@ class Handler(Connection):
         server = self.server
         body = json.loads(self.body())
         with server.lock:
-            server.asked.append(body["model"])
-            late = server.stop_after is not None and len(server.asked) > server.stop_after
+            server.requests.append(body["model"])
+            late = server.stop_after is not None and len(server.requests) > server.stop_after
         if late:
             server.stopped.set()
             server.go_on.wait(60)
@@ -186,7 +186,7 @@ def test_a_suite_is_queried_over_http_and_then_answered_by_the_cache(which, mirr
     assert code == 3, err  # every split has a row without sound
     rows = {row["benchmark"]: row for row in json.loads(out)["benchmarks"]}
     assert sorted(rows) == sorted(names)
-    assert server.asked.count("answers") == len(server.table)
+    assert server.requests.count("answers") == len(server.table)
     for name in names:
         benchmark = load_benchmark(name)
         entry = rows[name]["metrics"][benchmark.primary]
@@ -196,9 +196,9 @@ def test_a_suite_is_queried_over_http_and_then_answered_by_the_cache(which, mirr
         assert text[WRONG_ROW] <= {"worse", "unparsed"}, name
         unsent = {"undefined", "unparsed"} if "reference" in benchmark.data.columns else {"best"}
         assert text[miniature.NO_REFERENCE] <= unsent | ({"best"} if "rating" in benchmark.primary else set()), name
-    requested = len(server.asked)
+    requested = len(server.requests)
     _, again, _ = command(*arguments(which, mirror, server, "second", "--reuse-answers"))
-    assert len(server.asked) == requested
+    assert len(server.requests) == requested
     assert numbers(again) == numbers(out)
 
 
@@ -207,8 +207,8 @@ def test_a_suite_that_was_killed_goes_on_where_it_was(mirror, server, command, t
     server.learn(suite(which), mirror)
     options = [str(item) for item in arguments(which, mirror, server, "killed", "--no-cache")]
     _, complete, _ = command(*arguments(which, mirror, server, "whole", "--no-cache"))
-    all_of_it = len(server.asked)
-    server.asked.clear()
+    all_of_it = len(server.requests)
+    server.requests.clear()
     server.stop_after = all_of_it // 2
     stopped = subprocess.Popen([*COMMAND, *options], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     assert server.stopped.wait(60)
@@ -216,10 +216,10 @@ def test_a_suite_that_was_killed_goes_on_where_it_was(mirror, server, command, t
     assert stopped.wait(30) == -signal.SIGKILL
     server.stop_after = None
     server.go_on.set()
-    server.asked.clear()
+    server.requests.clear()
     code, out, err = command(*options)
     assert code == 3, err
-    assert 0 < len(server.asked) < all_of_it  # questions that are in the record are not asked again
+    assert 0 < len(server.requests) < all_of_it  # questions that are in the record are not asked again
     assert numbers(out) == numbers(complete)
 
 

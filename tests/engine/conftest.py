@@ -10,13 +10,13 @@ import pytest
 from codec_bench.api.evaluate import evaluate
 from codec_bench.engine import pool
 
-OWN = Path(__file__).parent / "assets" / "own_code.py"
+CUSTOM_CODE = Path(__file__).parent / "assets" / "own_code.py"
 
 
 @pytest.fixture
-def own():
+def custom_file():
     """The name of one of the codecs or metrics of the assets."""
-    return lambda name: f"{OWN}:{name}"
+    return lambda name: f"{CUSTOM_CODE}:{name}"
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from codec_bench.engine.arena import Arena, Region, Segments
 
 @pytest.fixture
 def arena():
-    made = Arena(segment_bytes=1 << 16)
-    yield made
-    made.close()
+    built = Arena(segment_bytes=1 << 16)
+    yield built
+    built.close()
 
 
 def put(arena: Arena, samples: np.ndarray) -> Region:
@@ -57,7 +57,7 @@ def test_freed_memory_is_used_again(arena):
     assert arena.allocate((10_000,)).segment == region.segment
 
 
-def test_an_oversized_segment_is_given_back_and_its_name_never_comes_again(arena):
+def test_an_oversized_segment_is_returned_and_its_name_never_comes_again(arena):
     big = put(arena, np.ones(50_000, np.float32))
     arena.free(big)
     assert arena.trim() == [big.segment]
@@ -90,8 +90,8 @@ def test_what_is_left_of_a_region_is_free_again(arena):
     arena.shrink(room, 448 + 400)
     behind = put(arena, np.full(8_000, 3, np.float32))
     assert behind.segment == room.segment and behind.offset < room.offset + 40_000
-    for number, part in enumerate(parts):
-        arena.view(part)[...] = number
+    for number, item in enumerate(parts):
+        arena.view(item)[...] = number
     assert (arena.view(behind) == 3).all() and [arena.view(p)[99] for p in parts] == [0, 1]
     for region in (*parts, behind):
         arena.free(region)

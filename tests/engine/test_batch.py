@@ -14,10 +14,10 @@ from codec_bench.networks.batch_shapes import items_of, rows_of, rung_s
 
 
 def stage(*lengths, budget_s=100.0, pads=True, alone=(), on_ladder=False):
-    made = Stage(StageSpec("s", "feature", ("s",)), "device", budget_s, pads, growing=True, on_ladder=on_ladder)
+    built = Stage(StageSpec("s", "feature", ("s",)), "device", budget_s, pads, growing=True, on_ladder=on_ladder)
     for order, length in enumerate(lengths):
-        made.waiting.put(Work(order, length, lambda result: None, order, alone=order in alone))
-    return made
+        built.waiting.put(Work(order, length, lambda result: None, order, alone=order in alone))
+    return built
 
 
 def pool(device="cpu"):
@@ -41,9 +41,9 @@ def test_a_batch_larger_than_the_first_ones_takes_no_item_that_is_mostly_padded(
     lengths = [10.0] * 10 + [5.0] * 10
     small, large = stage(*lengths, budget_s=200.0), stage(*lengths, budget_s=100.0)
     assert len(small.take(200.0)) == 20, "it is a batch of the first size, in which padding is allowed"
-    taken = large.take(1000.0)
-    padded, audio = 10.0 * len(taken), sum(work.length_s for work in taken)
-    assert 10 < len(taken) < 20 and padded <= MOST_PADDED * audio
+    parameters = large.take(1000.0)
+    padded, audio = 10.0 * len(parameters), sum(work.length_s for work in parameters)
+    assert 10 < len(parameters) < 20 and padded <= MOST_PADDED * audio
     assert len(stage(*lengths, budget_s=100.0, pads=False).take(1000.0)) == 20, "nothing is padded"
 
 
@@ -55,7 +55,7 @@ def test_items_that_go_alone_go_alone_and_count_as_a_full_batch():
     assert not waiting.is_full(0.0) and waiting.waiting.alone == 0
 
 
-def test_what_is_given_back_comes_first_again():
+def test_what_is_returned_comes_first_again():
     waiting = stage(1.0, 2.0, 3.0, 4.0, budget_s=2.0)
     held = waiting.take(2.0)
     assert numbers(held) == [0] and waiting.waiting.total_s == 9.0
@@ -63,7 +63,7 @@ def test_what_is_given_back_comes_first_again():
     assert waiting.waiting.total_s == 10.0 and numbers(waiting.take(2.0)) == [0]
 
 
-def test_a_batch_of_the_cpu_that_does_not_fit_is_halved_however_unlike_its_lengths_are():
+def test_a_batch_of_the_cpu_that_does_not_fit_is_halved_however_mismatched_its_lengths_are():
     """Its budget counts no padding: three items of 4 s in all are within one of 4 s, though the longest is 2 s."""
     dispatcher = Dispatcher(pool(), 1000.0, None, "", None)
     dispatcher.add(StageSpec("s", "codec", ("s",)), "cpu", 1000.0, False)
@@ -88,7 +88,7 @@ def failing(outcomes, device="cuda:0"):
     return dispatcher.stages["s"].refusal, results
 
 
-def test_after_failures_of_items_alone_unlike_lengths_are_tried_before_a_stage_is_given_up():
+def test_after_failures_of_items_alone_mismatched_lengths_are_tried_before_a_stage_is_abandoned():
     dispatcher, results = Dispatcher(pool(), 1000.0, None, "", None), []
     dispatcher.add(StageSpec("s", "feature", ("s",)), "device", 1000.0, True)
     for length in (2.0, 2.0, 2.0, 9.0, 1.0, 5.0):

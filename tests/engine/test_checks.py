@@ -36,33 +36,33 @@ def samples():
     return list(open_source("embedded"))[:2]
 
 
-def test_findings_stand_beside_the_row_and_change_no_score(run_it, same, samples):
-    asked = {"codec": CODECS, "data": samples, "metrics": "si_sdr,bitrate"}
-    checked = run_it(**asked, workers=1)  # whose only worker is started anew, to decode what it has encoded
-    plain = run_it(**asked, out="plain", check=False)
+def test_findings_stand_next_to_the_row_and_change_no_score(run_it, same, samples):
+    requested = {"codec": CODECS, "data": samples, "metrics": "si_sdr,bitrate"}
+    checked = run_it(**requested, workers=1)  # whose only worker is started anew, to decode what it has encoded
+    plain = run_it(**requested, out="plain", check=False)
     same(checked, plain)
     assert checked.meta["fingerprint"] == plain.meta["fingerprint"]
     summary = json.loads((checked.folder / "summary.json").read_text("utf-8"))["systems"]
-    found = {name: [f["check"] for f in system["checks"]["findings"]] for name, system in summary.items()}
-    assert found == {"TurnedOver": ["polarity"], "PassesAside": ["decoded elsewhere"], "Right": []}
+    by_name = {name: [f["check"] for f in system["checks"]["findings"]] for name, system in summary.items()}
+    assert by_name == {"TurnedOver": ["polarity"], "PassesAside": ["decoded elsewhere"], "Right": []}
     typed = {name: SystemSummary.from_dict(system) for name, system in summary.items()}
     assert remarks(typed["TurnedOver"]) == ["suspect: polarity"]
     assert any("PassesAside: decoded elsewhere failed: " in note for note in system_notes(typed))
     assert all(system["checks"] is None for system in plain.summary()["systems"].values())
     # A run that goes on has its checks; what was not checked before is.
-    assert run_it(**asked, workers=1).meta["checks"] == checked.meta["checks"]
-    assert set(run_it(**asked, out="plain").meta["checks"]) == set(found)
+    assert run_it(**requested, workers=1).meta["checks"] == checked.meta["checks"]
+    assert set(run_it(**requested, out="plain").meta["checks"]) == set(by_name)
 
 
-def test_a_value_of_a_codec_whose_delay_cannot_be_told_says_so_in_its_row(run_it, samples, tmp_path):
-    asked = {
+def test_a_value_of_a_codec_whose_delay_is_unknown_says_so_in_its_row(run_it, samples, tmp_path):
+    requested = {
         "codec": [f"{WRONG}:LevelAlone", f"{WRONG}:FourKbps", CODECS[2]],
         "data": samples,
         "metrics": "si_sdr,snr,bitrate",
     }
-    run = run_it(**asked)
-    told = [one["reason"] for one in run.meta["checks"]["LevelAlone"]["unchecked"] if one["check"] == "hidden delay"]
-    assert told and told[0].startswith("cannot be told")
+    run = run_it(**requested)
+    details = [one["reason"] for one in run.meta["checks"]["LevelAlone"]["unchecked"] if one["check"] == "hidden delay"]
+    assert details and details[0].startswith("cannot be told")
     flagged = {
         (row.system, row.metric)
         for row in run.rows()
@@ -71,7 +71,7 @@ def test_a_value_of_a_codec_whose_delay_cannot_be_told_says_so_in_its_row(run_it
     assert flagged == {("LevelAlone", "si_sdr"), ("LevelAlone", "snr")}
     assert {r["metric"] for r in run.summary()["failures"]["reasons"] if r["status"] == "flagged"} == {"si_sdr", "snr"}
     assert all(check.is_intact for check in verify_record(run.folder))
-    again = run_it(**asked)  # nothing is flagged twice
+    again = run_it(**requested)  # nothing is flagged twice
     assert list(map(tuple, again.rows())) == list(map(tuple, run.rows()))
 
 
@@ -93,7 +93,7 @@ def test_a_codec_that_ends_its_process_is_named_once(run_it, samples):
     assert run.counts()["failed_items"] == 2 and not run.meta["checks"]["Right"]["findings"]
 
 
-def test_the_bitrate_of_several_channels_is_said_per_channel(run_it, tmp_path):
+def test_the_bitrate_of_several_channels_is_reported_per_channel(run_it, tmp_path):
     rng = np.random.default_rng(0)
     soundfile.write(tmp_path / "stereo.wav", 0.1 * rng.standard_normal((16000, 2)), 16000)
     run = run_it(codec=CODECS[2], data=tmp_path, metrics="bitrate", check=False)
@@ -107,24 +107,24 @@ def test_the_bitrate_of_several_channels_is_said_per_channel(run_it, tmp_path):
 
 @pytest.mark.parametrize("checked", [(True, False), (True, True)], ids=["the first part alone", "both parts"])
 def test_merged_parts_carry_the_flags_of_one_machine(run_it, samples, checked):
-    asked = {
+    requested = {
         "codec": [f"{WRONG}:LevelAlone", CODECS[2]],
         "data": [*samples, *list(open_source("embedded"))[2:4]],
         "metrics": "si_sdr,bitrate",
     }
-    whole = run_it(**asked, out="whole")
-    assert any("alignment_unknown" in row.detail for row in whole.rows())
-    parts = [run_it(**asked, out=f"part{k}", shard=f"{k}/2", check=check) for k, check in enumerate(checked, 1)]
-    assert not any("alignment_unknown" in row.detail for part in parts for row in part.rows())
-    out = whole.folder.parent / "merged"
+    complete = run_it(**requested, out="whole")
+    assert any("alignment_unknown" in row.detail for row in complete.rows())
+    parts = [run_it(**requested, out=f"part{k}", shard=f"{k}/2", check=check) for k, check in enumerate(checked, 1)]
+    assert not any("alignment_unknown" in row.detail for item in parts for row in item.rows())
+    out = complete.folder.parent / "merged"
     merge_records([parts[0].folder], out, partial=True)
-    merge_records([part.folder for part in parts], out)
+    merge_records([item.folder for item in parts], out)
     with closing(Run(out)) as merged:
-        assert list(map(tuple, merged.rows())) == list(map(tuple, whole.rows()))
+        assert list(map(tuple, merged.rows())) == list(map(tuple, complete.rows()))
     assert all(check.is_intact for check in verify_record(out))
 
 
-def test_a_part_that_could_tell_more_than_the_first_clips_changes_no_flag(run_it, tmp_path):
+def test_a_part_that_could_report_more_than_the_first_clips_changes_no_flag(run_it, tmp_path):
     """One machine checks a codec with the first four sounds.
 
     Here these are silent, so that no delay can be told from them.
@@ -132,12 +132,12 @@ def test_a_part_that_could_tell_more_than_the_first_clips_changes_no_flag(run_it
     quiet = [Sample(f"q{n}", str(tmp_path / f"q{n}.wav")) for n in range(4)]
     for sample in quiet:
         soundfile.write(sample.audio, np.zeros(16000), 16000)
-    asked = {"codec": CODECS[2], "data": [*quiet, *list(open_source("embedded"))[:4]], "metrics": "si_sdr"}
-    whole = run_it(**asked, out="whole")
-    assert any("alignment_unknown" in row.detail for row in whole.rows())
-    parts = [run_it(**asked, out=f"part{k}", shard=f"{k}/3") for k in (1, 2, 3)]
-    out = whole.folder.parent / "merged"
-    merge_records([part.folder for part in parts], out)
+    requests = {"codec": CODECS[2], "data": [*quiet, *list(open_source("embedded"))[:4]], "metrics": "si_sdr"}
+    complete = run_it(**requests, out="whole")
+    assert any("alignment_unknown" in row.detail for row in complete.rows())
+    parts = [run_it(**requests, out=f"part{k}", shard=f"{k}/3") for k in (1, 2, 3)]
+    out = complete.folder.parent / "merged"
+    merge_records([item.folder for item in parts], out)
     with closing(Run(out)) as merged:
-        assert list(map(tuple, merged.rows())) == list(map(tuple, whole.rows()))
-        assert merged.meta["checks"]["Right"]["unchecked"] == whole.meta["checks"]["Right"]["unchecked"]
+        assert list(map(tuple, merged.rows())) == list(map(tuple, complete.rows()))
+        assert merged.meta["checks"]["Right"]["unchecked"] == complete.meta["checks"]["Right"]["unchecked"]

@@ -61,9 +61,9 @@ class Steps:
 
 @pytest.fixture
 def stage(monkeypatch):
-    made = Steps()
-    monkeypatch.setitem(worker.STAGES, "feature", lambda spec, device: made)
-    return made
+    built = Steps()
+    monkeypatch.setitem(worker.STAGES, "feature", lambda spec, device: built)
+    return built
 
 
 @pytest.fixture
@@ -71,9 +71,9 @@ def served(stage):
     """A worker in a thread of this process that has loaded the stage: sends it batches, and takes what it answers."""
     ends = []
 
-    def start(place):
+    def start(position):
         ours, theirs = Pipe()
-        thread = Thread(target=worker.serve, args=(theirs, place), daemon=True)
+        thread = Thread(target=worker.serve, args=(theirs, position), daemon=True)
         thread.start()
         ends.append((ours, thread))
         ours.send(("specs", {"s": StageSpec("s", "feature", ("s",))}))
@@ -94,7 +94,7 @@ def answer(pipe):
     return (kind, number, *rest[:1])
 
 
-def test_the_second_batch_is_made_ready_while_the_first_computes(served, stage):
+def test_the_second_batch_is_prepared_while_the_first_computes(served, stage):
     second_is_ready, waited = Event(), []
     stage.prepare_as = lambda works: works == "two" and second_is_ready.set()
     stage.compute_as = lambda works: works == "one" and waited.append(second_is_ready.wait(WAIT_S))
@@ -132,8 +132,8 @@ def test_what_goes_wrong_in_one_lane_leaves_the_other_right(served, stage):
     stage.compute_as = broken("three", MemoryError())
     for number, works in enumerate(("one", "two", "three", "four")):
         pipe.send(("run", number, "s", works))
-    found = [answer(pipe) for _ in range(8)]
-    assert [outcome for kind, _, *rest in found if kind == "done" for outcome in rest] == [
+    results = [answer(pipe) for _ in range(8)]
+    assert [outcome for kind, _, *rest in results if kind == "done" for outcome in rest] == [
         ["ready one"], Fault("ValueError: no"), "oom", ["ready four"],
     ]  # fmt: skip
     assert sorted(stage.prepared) == ["four", "one", "three", "two", "two"]
@@ -188,10 +188,10 @@ class FewWorkers(Pool):
     def held(self):
         return [[work.payload for work in batch.works] for batch in self.workers[0].batches.values()]
 
-    def died(self, *, lost=False):
+    def died(self, *, dropped=False):
         held = list(self.workers[0].batches.values())
         self.workers[0] = self._start("cuda:0")
-        return Died("killed by signal 9", held[0], held[1:], is_device_unusable=lost)
+        return Died("killed by signal 9", held[0], held[1:], is_device_unusable=dropped)
 
     def done(self, outcome, **more):
         number = next(iter(self.workers[0].batches))
@@ -220,27 +220,27 @@ def follow(queue, event):
     return queue.pool.held
 
 
-def test_a_device_that_fails_again_and_again_ends_the_run_with_everything_kept(queue):
+def test_a_device_that_fails_again_and_again_ends_the_run_with_everything_stored(queue):
     queue.put("abcdefgh")
-    follow(queue, queue.pool.died(lost=True))
+    follow(queue, queue.pool.died(dropped=True))
     assert follow(queue, queue.pool.done(["A"])) == [["b"]], "it works again"
     for _ in range(3):
-        follow(queue, queue.pool.died(lost=True))
+        follow(queue, queue.pool.died(dropped=True))
     with pytest.raises(UserError, match=r"'cuda:0' failed 4 times in a row.*what is computed is kept") as stopped:
-        follow(queue, queue.pool.died(lost=True))
+        follow(queue, queue.pool.died(dropped=True))
     assert "--device cpu" in stopped.value.hint
     assert queue.results.keys() == {"a", "b"}, "items are not used up by a device that does not work"
 
 
-def test_a_run_goes_on_without_a_device_that_is_lost(queue):
+def test_a_run_goes_on_without_a_device_that_is_gone(queue):
     other = queue.pool._start("cuda:1")
     queue.pool.workers.append(other)
     queue.pool._gpus.append("cuda:1")
     queue.put("abcdefgh")
     for _ in range(3):
-        follow(queue, queue.pool.died(lost=True))
+        follow(queue, queue.pool.died(dropped=True))
     with pytest.warns(UserWarning, match="goes on without it"):
-        queue.dispatcher.follow(queue.pool.died(lost=True))
+        queue.dispatcher.follow(queue.pool.died(dropped=True))
     assert [worker.device for worker in queue.pool.workers] == ["cuda:1"]
     waiting = len(queue.dispatcher.stages["s"].waiting) + sum(len(b.works) for b in other.batches.values())
     assert waiting + len(queue.results) == 8
@@ -251,13 +251,13 @@ def test_a_gpu_that_another_program_fills_ends_the_run_and_uses_up_no_item(queue
     full = DeviceFull("'s'", "cuda:0", "0.2 of 140 GiB are free")
     with pytest.raises(
         UserError, match=r"^'cuda:0' has no room for 's': 0.2 of 140 GiB are free; what is computed is kept"
-    ) as said:
+    ) as caught:
         follow(queue, queue.pool.done(full))
-    assert "nvidia-smi" in said.value.hint and not queue.results
+    assert "nvidia-smi" in caught.value.hint and not queue.results
     assert len(queue.dispatcher.stages["s"].waiting) == 8
 
 
-def test_a_run_goes_on_beside_a_gpu_that_another_program_fills(queue):
+def test_a_run_goes_on_next_to_a_gpu_that_another_program_fills(queue):
     other = queue.pool._start("cuda:1")
     queue.pool.workers.append(other)
     queue.pool._gpus.append("cuda:1")
@@ -280,7 +280,7 @@ def test_a_death_with_two_batches_in_work_runs_both_again_and_lone_items_by_them
     assert {name: queue.results[name] for name in "acdef"} == {name: name.upper() for name in "acdef"}
 
 
-def test_an_item_is_not_blamed_for_a_death_while_another_batch_was_made_ready(queue):
+def test_an_item_is_not_blamed_for_a_death_while_another_batch_was_prepared(queue):
     queue.dispatcher.stages["s"].budget_s = 1.0
     queue.put("ab")
     assert queue.pool.held == [["a"], ["b"]]
@@ -347,7 +347,7 @@ def test_a_run_with_two_lanes_in_which_everything_goes_wrong(run_it, tmp_path, m
         assert score.value == pytest.approx(expected[name], rel=1e-6), name
 
 
-def test_a_gpu_that_computes_no_more_is_lost_whatever_the_error_says():
+def test_a_gpu_that_computes_no_more_is_gone_whatever_the_error_says():
     gpu, unknown = Gpu("cuda:0", 1), "ValueError: the device answers nothing"
     assert gpu.is_unusable("RuntimeError: CUDA error: an illegal memory access was encountered", alone=False)
     assert gpu.is_unusable(unknown, alone=True), "there is no GPU, so the test of it fails"

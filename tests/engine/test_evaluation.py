@@ -20,7 +20,7 @@ from codec_bench.errors import RunMismatch
 from codec_bench.store.folders import STARTED, started_fingerprint
 from codec_bench.store.writer import RunWriter
 
-ASKED = {"codec": "unprocessed,g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2}
+REQUESTED = {"codec": "unprocessed,g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2}
 
 
 @pytest.fixture(autouse=True)
@@ -32,10 +32,10 @@ def call(**changes):
     """Runs; returns the run, the words on its folder, and the stages of its progress with how many items were finished."""
     words, stages = [], []
     running = Running(
-        device="cpu", workers=1, cache=False, check=False, page=False, on_folder=lambda folder, said: words.append((str(folder), said)),
+        device="cpu", workers=1, cache=False, check=False, page=False, on_folder=lambda folder, message: words.append((str(folder), message)),
         progress=lambda stage, done, *_: stages.append((stage, done)), **{k: changes.pop(k) for k in ["retry_failed"] if k in changes},
     )  # fmt: skip
-    run = evaluate(**{**ASKED, **changes}, running=running)
+    run = evaluate(**{**REQUESTED, **changes}, running=running)
     return run, words, stages
 
 
@@ -83,12 +83,12 @@ def as_table(tmp_path):
 def test_a_limit_can_be_raised_in_the_folder_of_a_run(kind, as_table):
     data = {"data": "embedded" if kind == "folder" else as_table, "codec": "unprocessed", "metrics": "mel_distance"}
     small, _, _ = call(out="grows", **data, limit=2)
-    kept = scores_of(small)
+    retained = scores_of(small)
     small.close()
     larger, _, _ = call(out="grows", **data, limit=5)
     assert larger.meta["timings"]["continued_after_items"] == 2, "the first two samples are not run again"
-    whole, _, _ = call(out="at-once", **data, limit=5)
-    assert scores_of(larger) == scores_of(whole) and kept.items() <= scores_of(larger).items()
+    complete, _, _ = call(out="at-once", **data, limit=5)
+    assert scores_of(larger) == scores_of(complete) and retained.items() <= scores_of(larger).items()
     assert larger.meta["data"]["samples"] == 5 == larger.meta["fingerprint"]["samples"]
     larger.close()
     if kind == "table":
@@ -107,26 +107,26 @@ def test_a_limit_can_be_raised_in_the_folder_of_a_run(kind, as_table):
         call(out="grows", **data, limit=4)
 
 
-def test_the_limit_of_made_audio_can_be_raised_too(tmp_path):
+def test_the_limit_of_created_audio_can_be_raised_too(tmp_path):
     for name in ("soft", "loud"):
         (tmp_path / name).mkdir()
         for sample in list(open_source("embedded")):
             shutil.copy(sample.audio, tmp_path / name)
-    asked = {
+    requested = {
         "generated": f"soft={tmp_path / 'soft'},loud={tmp_path / 'loud'}",
         "data": "embedded",
         "metrics": "mel_distance",
     }
-    how = {"workers": 1, "page": False, "cache": False, "allow_same": True}
-    score(out="grows", limit=2, **asked, **how).close()
-    larger = score(out="grows", limit=4, **asked, **how)
-    assert scores_of(larger) == scores_of(score(out="at-once", limit=4, **asked, **how))
+    options = {"workers": 1, "page": False, "cache": False, "allow_same": True}
+    score(out="grows", limit=2, **requested, **options).close()
+    larger = score(out="grows", limit=4, **requested, **options)
+    assert scores_of(larger) == scores_of(score(out="at-once", limit=4, **requested, **options))
     assert len(scores_of(larger)) == 8
     larger.close()
     held = next(iter(open_source("embedded", limit=4, seed=0)))
     (tmp_path / "loud" / Path(held.audio).name).write_bytes(b"no sound")
     with pytest.raises(RunMismatch, match="audio"):
-        score(out="grows", limit=6, **asked, **how)
+        score(out="grows", limit=6, **requested, **options)
 
 
 def test_a_run_of_something_else_by_the_same_name_is_not_continued():
@@ -144,15 +144,15 @@ def test_a_run_of_something_else_by_the_same_name_is_not_continued():
 
 def test_the_phase_names_what_is_loaded():
     plan = build_plan(["opus-12k", "g722"], ["wer[pocketsphinx]", "sim[ge2e]", "dnsmos", "stoi"], {}, {"en"})
-    said = lambda loading, waiting=True, finished=0, failed=0: phase_of(plan, loading, waiting, finished, failed)  # noqa: E731
-    assert said(["pocketsphinx", "pocketsphinx"]) == "loading the recogniser pocketsphinx"
-    assert said(["ge2e", "dnsmos"]) == "loading the speaker encoder ge2e, the model dnsmos"
-    assert said(["opus-12k", "g722", "signal metrics"]) == "loading the codecs opus-12k, g722"
-    assert said(["signal metrics"]) == said([]) == "first batch"
-    assert said([], waiting=False) == "reading the first samples"
-    assert said(["pocketsphinx"], finished=1) == said([], finished=2, failed=2) == "running"
+    text = lambda loading, waiting=True, finished=0, failed=0: phase_of(plan, loading, waiting, finished, failed)  # noqa: E731
+    assert text(["pocketsphinx", "pocketsphinx"]) == "loading the recogniser pocketsphinx"
+    assert text(["ge2e", "dnsmos"]) == "loading the speaker encoder ge2e, the model dnsmos"
+    assert text(["opus-12k", "g722", "signal metrics"]) == "loading the codecs opus-12k, g722"
+    assert text(["signal metrics"]) == text([]) == "first batch"
+    assert text([], waiting=False) == "reading the first samples"
+    assert text(["pocketsphinx"], finished=1) == text([], finished=2, failed=2) == "running"
     # Files that are missing have failed already, and the recogniser still loads.
-    assert said(["pocketsphinx"], finished=2, failed=2) == "loading the recogniser pocketsphinx"
+    assert text(["pocketsphinx"], finished=2, failed=2) == "loading the recogniser pocketsphinx"
 
 
 def test_timeline():

@@ -17,7 +17,7 @@ from codec_bench.engine import pool
 from codec_bench.report.open_run import open_run
 from codec_bench.store.record import Run
 
-ASKED = [
+REQUESTS = [
     "--codec",
     "unprocessed,opus-12k,g711-ulaw",
     "--data",
@@ -27,11 +27,11 @@ ASKED = [
     "--no-cache",
     "--no-check",
 ]
-FEW = ("--limit", "4")
+SMALL = ("--limit", "4")
 
 
 def arguments(out, *more):
-    return [*COMMAND, "eval", *ASKED, "--out", str(out), "--save-audio", "none", *more]
+    return [*COMMAND, "eval", *REQUESTS, "--out", str(out), "--save-audio", "none", *more]
 
 
 def run(out, *more):
@@ -55,9 +55,9 @@ def undisturbed(tmp_path_factory) -> tuple[dict, float]:
     process = start(folder)
     while process.poll() is None and not finished(folder):
         time.sleep(0.05)
-    begun = time.monotonic()
+    started = time.monotonic()
     assert process.wait(300) == 0, process.stderr.read()
-    return whole(open_run(folder)), time.monotonic() - begun
+    return complete(open_run(folder)), time.monotonic() - started
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def finished(folder) -> int:
         return 0
 
 
-def whole(run: Run) -> dict:
+def complete(run: Run) -> dict:
     db = sqlite3.connect(run.folder / "run.sqlite")
     assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     rows = [(s.system, s.id, s.metric, s.value, s.status) for s in run.scores()]
@@ -107,9 +107,9 @@ def test_killed_several_times_a_run_ends_with_the_same_numbers(tmp_path, undistu
     for attempt in range(kills):
         # Alternately the whole run and one of its workers is killed, at a moment nobody chose.
         process = start(folder, "--workers", "2")
-        begun = time.monotonic()
+        started = time.monotonic()
         pause = rng.uniform(0.0, min(0.8, takes_s / 5))  # on a fast machine too, there is something left to do
-        while process.poll() is None and finished(folder) <= seen and time.monotonic() - begun < 300:
+        while process.poll() is None and finished(folder) <= seen and time.monotonic() - started < 300:
             time.sleep(0.05)
         time.sleep(pause)
         if attempt % 3 == 2:
@@ -125,7 +125,7 @@ def test_killed_several_times_a_run_ends_with_the_same_numbers(tmp_path, undistu
         seen = now
     code, err = run(folder)
     assert code == 0, err
-    assert whole(open_run(folder)) == calm
+    assert complete(open_run(folder)) == calm
     assert grew >= 2, "the run was never killed in its middle, so nothing was shown"
 
 
@@ -142,31 +142,31 @@ def test_a_full_disk_stops_the_run_and_room_continues_it(tmp_path):
     disk = tmp_path / "disk"
     _tmpfs(disk, "100k")
     try:
-        code, err = run(disk / "run", *FEW)
+        code, err = run(disk / "run", *SMALL)
         assert code == 2
         assert "cannot be written" in err and "run the same command again" in err, err
         assert "Traceback" not in err
         subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
-        code, err = run(disk / "run", *FEW)
+        code, err = run(disk / "run", *SMALL)
         assert code == 0, err
-        whole(open_run(disk / "run"))
+        complete(open_run(disk / "run"))
         assert (disk / "run" / "report.html").is_file()
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
 def test_two_processes_on_one_folder(tmp_path):
-    first = start(tmp_path / "run", *FEW)
+    first = start(tmp_path / "run", *SMALL)
     deadline = time.monotonic() + 300
     while not (tmp_path / "run" / "run.sqlite").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     first.send_signal(signal.SIGSTOP)  # so that it has not ended before the other begins
-    code, err = run(tmp_path / "run", *FEW)
+    code, err = run(tmp_path / "run", *SMALL)
     first.send_signal(signal.SIGCONT)
     assert first.wait(300) == 0, first.stderr.read()
     assert code == 2
     assert "is being written by another process" in err
-    whole(open_run(tmp_path / "run"))
+    complete(open_run(tmp_path / "run"))
 
 
 def test_nothing_is_left_behind_when_the_main_process_is_killed(tmp_path):
@@ -193,9 +193,9 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path, calm):
     _out, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Traceback" not in err
-    kept = finished(tmp_path / "run")
-    assert kept > 0 and f"stopped; {kept} of 96 items are finished and kept in {tmp_path / 'run'}" in err
+    retained = finished(tmp_path / "run")
+    assert retained > 0 and f"stopped; {retained} of 96 items are finished and kept in {tmp_path / 'run'}" in err
     assert "continue with: codec-bench eval --codec unprocessed,opus-12k,g711-ulaw" in err
     code, err = run(tmp_path / "run")
     assert code == 0, err
-    assert whole(open_run(tmp_path / "run")) == calm
+    assert complete(open_run(tmp_path / "run")) == calm

@@ -35,20 +35,20 @@ def driver(fails=""):
     """A driver of two GPUs of 80 and 24 GiB, one of whose functions fails."""
     gibs = {10: 80, 11: 24}
 
-    def said(name, call):
-        return lambda *given: 1 if name == fails else call(*given) or 0
+    def spoken(name, call):
+        return lambda *options: 1 if name == fails else call(*options) or 0
 
-    def place(place, number):
-        place._obj.value = 10 + number
+    def position(position, number):
+        position._obj.value = 10 + number
         return 0 if 10 + number in gibs else 101
 
     calls = {
         "cuInit": lambda flags: 0,
         "cuDeviceGetCount": lambda count: setattr(count._obj, "value", 2),
-        "cuDeviceGet": place,
-        "cuDeviceTotalMem_v2": lambda found, place: setattr(found._obj, "value", gibs[place.value] * GIB),
+        "cuDeviceGet": position,
+        "cuDeviceTotalMem_v2": lambda result, position: setattr(result._obj, "value", gibs[position.value] * GIB),
     }
-    return SimpleNamespace(**{name: said(name, call) for name, call in calls.items()})
+    return SimpleNamespace(**{name: spoken(name, call) for name, call in calls.items()})
 
 
 def test_the_driver_says_how_much_memory_a_device_has(monkeypatch):

@@ -49,15 +49,15 @@ def test_codecs_that_change_their_process_change_no_other_row(clips, alone, tmp_
         if key[0] in BUILT_IN:
             assert scores[key] == value, key
     for name in names:
-        own = {key[1:]: value for key, value in scores.items() if key[0] == name}
-        assert len(own) == 4 * len(clips)
+        actual = {key[1:]: value for key, value in scores.items() if key[0] == name}
+        assert len(actual) == 4 * len(clips)
         if name in RIGHT:
-            assert own == {key[1:]: value for key, value in alone.items() if key[0] == "Quantiser"}, name
+            assert actual == {key[1:]: value for key, value in alone.items() if key[0] == "Quantiser"}, name
         elif name in FAILS:
-            assert {status for _, status, _ in own.values()} == {"failed"}, name
-            assert all(FAILS[name] in reason or "given up" in reason for _, _, reason in own.values()), own
+            assert {status for _, status, _ in actual.values()} == {"failed"}, name
+            assert all(FAILS[name] in reason or "given up" in reason for _, _, reason in actual.values()), actual
         else:
-            assert all(reason for value, _, reason in own.values() if value is None), name
+            assert all(reason for value, _, reason in actual.values() if value is None), name
 
 
 def test_metrics_that_change_their_process_change_no_other_score(clips, alone, tmp_path):
@@ -68,12 +68,12 @@ def test_metrics_that_change_their_process_change_no_other_score(clips, alone, t
             assert scores[key] == value, key
     known = {key[2] for key in alone}
     for name in METRICS:
-        own = [value for key, value in scores.items() if key[2] not in known and key[2].endswith(f"Metric{name}")]
-        assert len(own) == 2 * len(clips), sorted({key[2] for key in scores})
+        actual = [value for key, value in scores.items() if key[2] not in known and key[2].endswith(f"Metric{name}")]
+        assert len(actual) == 2 * len(clips), sorted({key[2] for key in scores})
         assert all(
             (status == "ok") == (name not in ("ClosesFiles", "Ends")) and (reason or status == "ok")
-            for _, status, reason in own
-        ), own
+            for _, status, reason in actual
+        ), actual
 
 
 def test_two_codecs_of_ones_own_share_no_process(clips, tmp_path):

@@ -10,8 +10,8 @@ import pytest
 
 from codec_bench.data import open_source
 
-OWN = Path(__file__).parent / "assets" / "own_recogniser.py"
-LISTENER = f"{OWN}:Listener"
+CUSTOM_CODE = Path(__file__).parent / "assets" / "own_recogniser.py"
+LISTENER = f"{CUSTOM_CODE}:Listener"
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def spoken(languages, text="in de"):
     return [replace(s, language=language, text=text) for s, language in zip(open_source("embedded"), languages)]
 
 
-def test_a_feature_is_told_the_base_code_and_foreign_items_are_never_heard(run_it, marks):
+def test_a_feature_gets_the_base_code_and_foreign_items_are_never_recognised(run_it, marks):
     run = run_it(codec="unprocessed", data=spoken(["de-AT", "English", "zh", None]), metrics=f"wer[{LISTENER}]")
     scores = sorted(run.scores(), key=lambda s: s.id)
     by_status = Counter(s.status for s in scores)
@@ -37,13 +37,13 @@ def test_a_feature_is_told_the_base_code_and_foreign_items_are_never_heard(run_i
     assert sorted(s.value for s in scores if s.status == "ok") == [0.0, 0.5, 0.5]
 
 
-def test_items_without_a_transcript_are_never_heard(run_it, marks):
+def test_items_without_a_transcript_are_never_recognised(run_it, marks):
     run = run_it(codec="unprocessed", data=spoken(["de", "de"], text=None), metrics=f"wer[{LISTENER}]")
     assert Counter(s.status for s in run.scores()) == {"refused": 2}
     assert not marks()
 
 
-def test_dwer_hears_both_sides_once(run_it, marks):
+def test_dwer_reads_both_sides_once(run_it, marks):
     run = run_it(codec="unprocessed,opus-12k", data=spoken(["de", "en"], text=None), metrics=f"dwer[{LISTENER}]")
     assert {s.value for s in run.scores()} == {0.0}
     # The reference, which `unprocessed` shares, and one estimate, of two samples.
@@ -58,7 +58,7 @@ def test_another_language_is_another_entry_of_the_cache(run_it, marks, monkeypat
 
 
 def test_weights_that_do_not_fit_fail_every_item_and_are_read_once_per_worker(run_it, marks):
-    run = run_it(codec="unprocessed", data=spoken(["de"] * 6), metrics=f"wer[{OWN}:Broken],stoi", workers=2)
+    run = run_it(codec="unprocessed", data=spoken(["de"] * 6), metrics=f"wer[{CUSTOM_CODE}:Broken],stoi", workers=2)
     scores = list(run.scores())
     broken = [s for s in scores if s.metric != "stoi"]
     assert {s.status for s in broken} == {"failed"} and "encoder.layers.0.fc1.weight" in broken[0].reason

@@ -16,7 +16,7 @@ from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 from codec_bench.registry import load_attribute
 
-OWN = Path(__file__).parent / "assets" / "own_writers.py"
+CUSTOM_CODE = Path(__file__).parent / "assets" / "own_writers.py"
 METRICS = "si_sdr,stoi,pesq_wb,sim[ge2e],dnsmos_sig"
 INNOCENT = ("g722", "unprocessed", "opus-12k")
 
@@ -50,28 +50,28 @@ def same_scores(scores):
 
 @pytest.mark.parametrize("here", [False, True], ids=["in a worker", "in this process"])
 def test_a_codec_that_writes_into_its_input_changes_no_other_row(run_it, samples, clean, here):
-    writer = load_codec(f"{OWN}:Writer") if here else f"{OWN}:Writer"
-    asked = {"data": samples, "metrics": METRICS, "workers": 1, "cache": False, "check": True}
-    beside = run_it(codec=[writer, *INNOCENT], out="beside", **asked)
-    assert scores_of(beside, INNOCENT) == same_scores(scores_of(clean, INNOCENT))
-    findings = beside.meta["checks"]["writer"]["findings"]
+    writer = load_codec(f"{CUSTOM_CODE}:Writer") if here else f"{CUSTOM_CODE}:Writer"
+    requested = {"data": samples, "metrics": METRICS, "workers": 1, "cache": False, "check": True}
+    extra = run_it(codec=[writer, *INNOCENT], out="beside", **requested)
+    assert scores_of(extra, INNOCENT) == same_scores(scores_of(clean, INNOCENT))
+    findings = extra.meta["checks"]["writer"]["findings"]
     assert [f["check"] for f in findings] == ["input"] and "writes into the audio" in findings[0]["found"]
-    alone = run_it(codec=[writer], out="alone", **asked)
-    assert scores_of(alone, {"writer"}) == same_scores(scores_of(beside, {"writer"}))
+    alone = run_it(codec=[writer], out="alone", **requested)
+    assert scores_of(alone, {"writer"}) == same_scores(scores_of(extra, {"writer"}))
 
 
 def test_metrics_that_write_into_their_input_change_no_other_score(run_it, samples, clean):
-    asked = {"codec": ["g722", "unprocessed"], "data": samples, "workers": 1, "cache": False}
-    own = f"{OWN}:WritingMetric,{OWN}:WritesIntoFeatures"
-    beside = run_it(metrics=f"{own},{METRICS}", out="beside", **asked)
-    assert scores_of(beside, {"g722", "unprocessed"}) == same_scores(scores_of(clean, {"g722", "unprocessed"}))
-    assert beside.counts()["failed_scores"] == 0
+    requests = {"codec": ["g722", "unprocessed"], "data": samples, "workers": 1, "cache": False}
+    actual = f"{CUSTOM_CODE}:WritingMetric,{CUSTOM_CODE}:WritesIntoFeatures"
+    extra = run_it(metrics=f"{actual},{METRICS}", out="beside", **requests)
+    assert scores_of(extra, {"g722", "unprocessed"}) == same_scores(scores_of(clean, {"g722", "unprocessed"}))
+    assert extra.counts()["failed_scores"] == 0
 
 
 def test_a_feature_that_writes_gets_copies():
     signals = [np.linspace(-0.5, 0.5, 1600, dtype=np.float32)]
     before = signals[0].copy()
-    feature = load_attribute(f"{OWN}:WritingFeature")()
+    feature = load_attribute(f"{CUSTOM_CODE}:WritingFeature")()
     of_signals(feature, feature.compute, signals, [None])
     assert np.array_equal(signals[0], before)
 

@@ -21,7 +21,7 @@ FILE = "utmos22_strong_step7459_v1.pt"
 def placed(monkeypatch, tmp_path):
     """Writes a file where the checkpoint of UTMOS is looked for, and says where."""
 
-    def place(folder, content, time=1_700_000_000):
+    def position(folder, content, time=1_700_000_000):
         file = tmp_path / folder / "utmos22-strong" / FILE
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
@@ -30,7 +30,7 @@ def placed(monkeypatch, tmp_path):
         return file
 
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    return place
+    return position
 
 
 def cache_id(options=None, languages=None):
@@ -67,29 +67,29 @@ def test_a_feature_that_no_language_needs_is_not_looked_for(placed, monkeypatch,
 
 
 def test_all_weights_that_are_missing_are_named_with_one_command_and_their_size(monkeypatch, tmp_path):
-    for place in ("CODEC_BENCH_WEIGHTS", "CODEC_BENCH_CACHE", "HF_HUB_CACHE", "MODELSCOPE_CACHE"):
-        monkeypatch.setenv(place, str(tmp_path))
-    with pytest.raises(WeightsError) as told:
+    for index in ("CODEC_BENCH_WEIGHTS", "CODEC_BENCH_CACHE", "HF_HUB_CACHE", "MODELSCOPE_CACHE"):
+        monkeypatch.setenv(index, str(tmp_path))
+    with pytest.raises(WeightsError) as caught:
         build_plan(["unprocessed"], read_config("preset", "seed-tts")["metrics"], {}, ["en", "zh"])
-    wanted = ["whisper-large-v3", "seaco-paraformer-zh", "wavlm-large-sv"]
-    assert all(f"'{name}'" in told.value.message for name in wanted)
-    assert f"codec-bench weights fetch {' '.join(wanted)};" in told.value.hint
-    assert f"{sum(checkpoint(name).size for name in wanted) / 1e9:.3g} GB in all" in told.value.hint
+    expected = ["whisper-large-v3", "seaco-paraformer-zh", "wavlm-large-sv"]
+    assert all(f"'{name}'" in caught.value.message for name in expected)
+    assert f"codec-bench weights fetch {' '.join(expected)};" in caught.value.hint
+    assert f"{sum(checkpoint(name).size for name in expected) / 1e9:.3g} GB in all" in caught.value.hint
 
 
 @pytest.mark.parametrize("preset", sorted(config_names("preset")))
 def test_every_preset_says_how_large_the_weights_are_that_it_lacks(preset, monkeypatch, tmp_path):
-    for place in ("CODEC_BENCH_WEIGHTS", "CODEC_BENCH_CACHE", "HF_HUB_CACHE", "MODELSCOPE_CACHE"):
-        monkeypatch.setenv(place, str(tmp_path))
+    for index in ("CODEC_BENCH_WEIGHTS", "CODEC_BENCH_CACHE", "HF_HUB_CACHE", "MODELSCOPE_CACHE"):
+        monkeypatch.setenv(index, str(tmp_path))
     try:
         build_plan(["unprocessed"], read_config("preset", preset)["metrics"], {}, ["en", "zh"])
-    except WeightsMissing as told:
-        sizes = [checkpoint(name).size or checkpoint(name).about for name in told.names]
+    except WeightsMissing as details:
+        sizes = [checkpoint(name).size or checkpoint(name).about for name in details.names]
         large = f"{sum(sizes) / 1e9:.3g} GB" if sum(sizes) >= 1e9 else f"{sum(sizes) / 1e6:.3g} MB"
-        assert large in told.hint and "only the download tells" not in told.hint
+        assert large in details.hint and "only the download tells" not in details.hint
 
 
-def test_what_is_said_of_sizes_that_nobody_states_is_the_size_of_float32_weights():
+def test_what_is_reported_of_sizes_that_nobody_states_is_the_size_of_float32_weights():
     torch = pytest.importorskip("torch")
     from codec_bench.networks.scoreq import ScoreqNet
     from codec_bench.networks.speech_config import WAV2VEC2_BASE
@@ -103,7 +103,7 @@ def test_what_is_said_of_sizes_that_nobody_states_is_the_size_of_float32_weights
 
 
 @pytest.mark.parametrize(
-    ("made", "wanted"),
+    ("built", "expected"),
     [
         (lambda: load_codec("spark-bicodec"), ["spark-bicodec", "spark-wav2vec2-xlsr-53"]),
         (
@@ -113,11 +113,13 @@ def test_what_is_said_of_sizes_that_nobody_states_is_the_size_of_float32_weights
     ],
     ids=["a codec with two", "a feature with two, and codecs"],
 )
-def test_the_weights_of_codecs_and_features_are_named_together_if_all_are_missing(made, wanted, monkeypatch, tmp_path):
-    for place in ("CODEC_BENCH_WEIGHTS", "CODEC_BENCH_CACHE", "HF_HUB_CACHE", "MODELSCOPE_CACHE"):
-        monkeypatch.setenv(place, str(tmp_path))
-    with pytest.raises(WeightsError, match="codec-bench weights fetch " + " ".join(wanted)):
-        made()
+def test_the_weights_of_codecs_and_features_are_named_together_if_all_are_missing(
+    built, expected, monkeypatch, tmp_path
+):
+    for index in ("CODEC_BENCH_WEIGHTS", "CODEC_BENCH_CACHE", "HF_HUB_CACHE", "MODELSCOPE_CACHE"):
+        monkeypatch.setenv(index, str(tmp_path))
+    with pytest.raises(WeightsError, match="codec-bench weights fetch " + " ".join(expected)):
+        built()
 
 
 def test_precisions_share_no_results_and_no_record(placed, tmp_path):

@@ -105,19 +105,19 @@ def test_the_workers_of_the_cpu_make_room_for_those_of_a_gpu():
     for devices, cpus in ((("cpu",), 0), (("cuda:0", "cuda:0"), NICENESS_WITH_GPU)):
         with closing(Pool(devices, 1, subprocess.DEVNULL)) as pool:  # no stage is loaded, so no GPU is needed
             nice = {w.process.pid: os.getpriority(os.PRIO_PROCESS, w.process.pid) for w in pool.workers}
-            own = os.getpriority(os.PRIO_PROCESS, 0)
-            assert {nice[w.process.pid] for w in pool.workers if w.device == "cpu"} == {max(own, cpus)}
-            assert {nice[w.process.pid] - own for w in pool.workers if w.device != "cpu"} <= {0}
+            actual = os.getpriority(os.PRIO_PROCESS, 0)
+            assert {nice[w.process.pid] for w in pool.workers if w.device == "cpu"} == {max(actual, cpus)}
+            assert {nice[w.process.pid] - actual for w in pool.workers if w.device != "cpu"} <= {0}
 
 
 def test_several_workers_share_a_gpu(monkeypatch, tmp_path):
-    asked = []
+    requests = []
     monkeypatch.setattr(running, "resolve_devices", lambda device: ["cuda:0", "cuda:1"])
-    monkeypatch.setattr(running, "Engine", lambda *given: None)
-    monkeypatch.setattr(running, "Pool", lambda *given: asked.append(given) or Pool((), 0, subprocess.DEVNULL))
+    monkeypatch.setattr(running, "Engine", lambda *options: None)
+    monkeypatch.setattr(running, "Pool", lambda *options: requests.append(options) or Pool((), 0, subprocess.DEVNULL))
     with running.working_engine(None, running.Running(per_gpu=2, cache=False), tmp_path):
         pass
-    assert asked[0][0] == ["cuda:0", "cuda:0", "cuda:1", "cuda:1"]
+    assert requests[0][0] == ["cuda:0", "cuda:0", "cuda:1", "cuda:1"]
 
 
 HANGS = """

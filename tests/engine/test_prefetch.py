@@ -23,7 +23,7 @@ def entries(*paths):
 
 def all_of(held):
     """Every entry, with its file's content or the reason, in the order in which they come."""
-    found = {}
+    by_name = {}
     end = time.monotonic() + 30
     while not held.ended:
         entry = held.next()
@@ -34,16 +34,16 @@ def all_of(held):
         number, sample, _ = entry
         one = held.file(number, sample.audio)
         if one.path is None or one.path == sample.audio:
-            found[sample.id] = one.path or one.reason
+            by_name[sample.id] = one.path or one.reason
         else:
-            found[sample.id] = Path(one.path).read_bytes()
+            by_name[sample.id] = Path(one.path).read_bytes()
         held.drop(number)
     held.close()
-    return found
+    return by_name
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def fetches(monkeypatch):
     calls = []
 
     def read(url, begin=0, end=None):
@@ -56,27 +56,29 @@ def asked(monkeypatch):
     return calls
 
 
-def test_members_of_one_tar_file_are_fetched_together(asked):
+def test_members_of_one_tar_file_are_fetched_together(fetches):
     places = [(512, 100), (1536, 50), (2048, 10)]
     members = [str(Member("s3://b/a.tar", begin, size, f"{n}.flac")) for n, (begin, size) in enumerate(places)]
     far = str(Member("s3://b/a.tar", 12_000_000, 5, "far.flac"))
-    found = all_of(SamplePrefetch(iter(entries(*members, far, "s3://b/other.flac"))))
-    whole = bytes(range(256)) * 64
-    assert [found[f"u{n}"] for n in range(3)] == [whole[begin : begin + size] for begin, size in places]
-    assert sorted(asked, key=lambda call: call[:2]) == [
+    result = all_of(SamplePrefetch(iter(entries(*members, far, "s3://b/other.flac"))))
+    complete = bytes(range(256)) * 64
+    assert [result[f"u{n}"] for n in range(3)] == [complete[begin : begin + size] for begin, size in places]
+    assert sorted(fetches, key=lambda call: call[:2]) == [
         ("s3://b/a.tar", 512, 2058),
         ("s3://b/a.tar", 12_000_000, 12_000_005),
         ("s3://b/other.flac", 0, None),
     ]
 
 
-def test_what_is_here_passes_and_what_cannot_be_fetched_is_a_reason(asked):
-    found = all_of(SamplePrefetch(iter(entries("/here/a.flac", "s3://b/bad.flac", "s3://b/good.flac", "/here/b.flac"))))
-    assert found["u0"] == "/here/a.flac" and found["u3"] == "/here/b.flac"
-    assert found["u1"] == "'s3://b/bad.flac' is not there" and len(found["u2"]) == 256 * 64
+def test_what_is_here_passes_and_what_cannot_be_fetched_is_a_reason(fetches):
+    result = all_of(
+        SamplePrefetch(iter(entries("/here/a.flac", "s3://b/bad.flac", "s3://b/good.flac", "/here/b.flac")))
+    )
+    assert result["u0"] == "/here/a.flac" and result["u3"] == "/here/b.flac"
+    assert result["u1"] == "'s3://b/bad.flac' is not there" and len(result["u2"]) == 256 * 64
 
 
-def test_what_is_held_is_bounded_and_removed(asked, monkeypatch):
+def test_what_is_held_is_bounded_and_removed(fetches, monkeypatch):
     monkeypatch.setattr(prefetch, "SAMPLES", 5)
     held = SamplePrefetch(iter(entries(*(f"s3://b/{n}.flac" for n in range(50)))))
     held.next()
@@ -84,7 +86,7 @@ def test_what_is_held_is_bounded_and_removed(asked, monkeypatch):
     while held.waits and time.monotonic() < end:
         held._collect()
         time.sleep(0.001)
-    assert len(asked) == 5 and len(os.listdir(held._folder)) == 5
+    assert len(fetches) == 5 and len(os.listdir(held._folder)) == 5
     assert len(all_of(held)) == 50 and not os.path.exists(held._folder)
     monkeypatch.setattr(prefetch, "HELD_BYTES", 1)
     assert len(all_of(SamplePrefetch(iter(entries(*(f"s3://b/{n}.flac" for n in range(20))))))) == 20

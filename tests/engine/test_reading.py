@@ -26,8 +26,8 @@ RATES = {"reference": frozenset({0, 16000}), "estimate": frozenset({16000}), "wi
 
 @pytest.fixture
 def arena():
-    with closing(Arena()) as made:
-        yield made
+    with closing(Arena()) as built:
+        yield built
 
 
 @pytest.fixture
@@ -47,24 +47,24 @@ def read(arena, work):
 
 
 def test_what_is_read_is_what_the_files_hold(arena, wave, tmp_path):
-    path, made = wave("a.wav"), wave("b.wav", rate=24000, channels=1, seed=1)
+    path, built = wave("a.wav"), wave("b.wav", rate=24000, channels=1, seed=1)
     keep = tmp_path / "kept" / "a.flac"
     work = ReadWork(
         FileRequest(path, str(keep)),
-        {"tts": FileRequest(made), "none": FileRequest("no.wav")},
+        {"tts": FileRequest(built), "none": FileRequest("no.wav")},
         arena.allocate_bytes(1 << 20),
     )
     result = read(arena, work)
-    audio, heard = Audio.read(path), result.reference
-    assert (heard.sample_rate_hz, heard.num_samples, heard.channels) == (22050, 11025, 2)
-    assert heard.content_hash == content_hash(audio.samples, 22050)
-    assert (arena.view(heard.audio) == audio.samples).all()
+    audio, output = Audio.read(path), result.reference
+    assert (output.sample_rate_hz, output.num_samples, output.channels) == (22050, 11025, 2)
+    assert output.content_hash == content_hash(audio.samples, 22050)
+    assert (arena.view(output.audio) == audio.samples).all()
     for rate in (22050, 16000):
-        assert (arena.view(heard.rates[rate]) == to_signal(audio, rate)).all()
-    assert (arena.view(result.estimates["tts"].rates[16000]) == to_signal(Audio.read(made), 16000)).all()
+        assert (arena.view(output.rates[rate]) == to_signal(audio, rate)).all()
+    assert (arena.view(result.estimates["tts"].rates[16000]) == to_signal(Audio.read(built), 16000)).all()
     assert "no.wav" in result.estimates["none"] and keep.is_file() and result.needs == 0
     arena.shrink(work.room, result.used)
-    for region in (*heard.rates.values(), heard.audio, *result.estimates["tts"].rates.values()):
+    for region in (*output.rates.values(), output.audio, *result.estimates["tts"].rates.values()):
         arena.free(region)
     assert used_bytes(arena) == 0
 
@@ -92,11 +92,11 @@ def test_a_large_file_is_not_decoded_before_there_is_room_for_it(arena, wave, mo
 
 
 def test_samples_that_are_read_twice_have_the_same_numbers(run_it, same, monkeypatch):
-    asked = {"codec": "unprocessed,g711-ulaw", "data": "embedded", "metrics": "si_sdr,stoi,bitrate", "limit": 5}
-    whole = run_it(out="whole", **asked)
+    requested = {"codec": "unprocessed,g711-ulaw", "data": "embedded", "metrics": "si_sdr,stoi,bitrate", "limit": 5}
+    complete = run_it(out="whole", **requested)
     monkeypatch.setattr(feed, "LEAST_ROOM", 1000)
     monkeypatch.setattr(feed, "MOST_ROOM", 1000)
-    same(run_it(out="twice", **asked), whole)
+    same(run_it(out="twice", **requested), complete)
 
 
 def test_a_file_that_ends_its_reader_fails_alone(run_it, wave, tmp_path, monkeypatch):
@@ -130,8 +130,8 @@ def test_large_files_are_read_before_others_but_one_among_many(monkeypatch):
     monkeypatch.setattr(feed, "AMONG", 4)
     monkeypatch.setattr(feed, "file_bytes", lambda sample: feed.LARGE_BYTES if sample in large else 5)
     large = {7, 8, 15}
-    found = [number for number, _, _ in feed.large_first((k, k, []) for k in range(20))]
-    assert found == [7, 0, 1, 2, 8, 3, 4, 5, 15, 6, *[k for k in range(9, 20) if k != 15]]
+    results = [number for number, _, _ in feed.large_first((k, k, []) for k in range(20))]
+    assert results == [7, 0, 1, 2, 8, 3, 4, 5, 15, 6, *[k for k in range(9, 20) if k != 15]]
     large.clear()
     assert [number for number, _, _ in feed.large_first((k, k, []) for k in range(20))] == list(range(20))
     large.update(range(20))

@@ -23,37 +23,39 @@ METRICS = "stoi,si_sdr,mel_distance,bitrate"
 
 
 @pytest.fixture(scope="module")
-def asked():
+def requested():
     """Three systems and every fifth clip of the embedded speech: all voices, 2 to 5 s."""
     return {"codec": "unprocessed,opus-12k,g711-ulaw", "data": list(open_source("embedded"))[::5], "metrics": METRICS}
 
 
 @pytest.fixture(scope="module")
-def undisturbed(asked, tmp_path_factory):
+def undisturbed(requested, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
     settings = {"page": False, "cache": False, "check": False, "save_audio": "none", "workers": 1}
-    return evaluate(**asked, out=folder / "run", **settings)
+    return evaluate(**requested, out=folder / "run", **settings)
 
 
 @pytest.mark.parametrize("batch_s", [1, 100])
-def test_the_batch_budget_changes_no_number(run_it, asked, undisturbed, same, batch_s):
-    same(undisturbed, run_it(**asked, batch_s=batch_s))
+def test_the_batch_budget_changes_no_number(run_it, requested, undisturbed, same, batch_s):
+    same(undisturbed, run_it(**requested, batch_s=batch_s))
 
 
-def test_the_number_of_workers_changes_no_number(run_it, asked, undisturbed, same):
+def test_the_number_of_workers_changes_no_number(run_it, requested, undisturbed, same):
     # One worker gets the threads of two, and a matrix product over two threads may round its last bit otherwise.
-    same(undisturbed, run_it(**asked, workers=2), relative=1e-12)
+    same(undisturbed, run_it(**requested, workers=2), relative=1e-12)
 
 
 @pytest.mark.usefixtures("fresh")
-def test_a_worker_that_tests_fork_gives_the_numbers_of_one_that_the_product_starts(run_it, asked, undisturbed, same):
-    same(undisturbed, run_it(**asked))
+def test_a_worker_that_tests_fork_gives_the_numbers_of_one_that_the_product_starts(
+    run_it, requested, undisturbed, same
+):
+    same(undisturbed, run_it(**requested))
 
 
-def test_the_order_of_the_data_changes_no_number(run_it, asked, undisturbed, same):
-    samples = list(asked["data"])
+def test_the_order_of_the_data_changes_no_number(run_it, requested, undisturbed, same):
+    samples = list(requested["data"])
     random.Random(3).shuffle(samples)
-    run = run_it(**{**asked, "data": samples})
+    run = run_it(**{**requested, "data": samples})
     same(undisturbed, run)
     # ... and no interval either: its units are the same.
     from codec_bench.stats.summary import summarise
@@ -88,9 +90,9 @@ def test_metrics_come_out_as_the_reference_implementation_has_them(undisturbed):
     codes = codec.encode([audio])
     estimate = codec.decode(codes)[0]
     expected = pystoi.stoi(prepare(audio, 16000), prepare(estimate, 16000), 16000)
-    found = {s.metric: s.value for s in undisturbed.scores("opus-12k") if s.id == sample.id}
-    assert found["stoi"] == pytest.approx(expected, abs=1e-6)
-    assert found["bitrate"] == pytest.approx(codes[0].bits / audio.duration_s)
+    by_name = {s.metric: s.value for s in undisturbed.scores("opus-12k") if s.id == sample.id}
+    assert by_name["stoi"] == pytest.approx(expected, abs=1e-6)
+    assert by_name["bitrate"] == pytest.approx(codes[0].bits / audio.duration_s)
 
 
 def test_only_a_metric_that_leaves_out_the_scale_reads_beyond_full_scale(tmp_path, run_it):
@@ -109,14 +111,14 @@ def test_only_a_metric_that_leaves_out_the_scale_reads_beyond_full_scale(tmp_pat
         generated=tmp_path / "made", data=tmp_path / "data", metrics="si_sdr,mel_distance,stoi", out=tmp_path / "run",
         page=False, cache=False, workers=1,
     )  # fmt: skip
-    found = {row.metric: row.value for row in run.scores()}
+    by_name = {row.metric: row.value for row in run.scores()}
     r, e = audio.samples[0].astype(float), coded[0].astype(float)
     target = r * (r @ e) / (r @ r)
-    assert found["si_sdr"] == pytest.approx(10 * np.log10((target**2).sum() / ((target - e) ** 2).sum()), abs=1e-6)
+    assert by_name["si_sdr"] == pytest.approx(10 * np.log10((target**2).sum() / ((target - e) ** 2).sum()), abs=1e-6)
     cut = Audio(np.clip(loud, -1, 1), audio.sample_rate_hz)
     for name in ("mel_distance", "stoi"):
         (expected,) = load_metric(name)(reference=[cut], estimate=[Audio(coded, audio.sample_rate_hz)])
-        assert found[name] == pytest.approx(expected[name].value, rel=1e-9)
+        assert by_name[name] == pytest.approx(expected[name].value, rel=1e-9)
     beyond = int((np.abs(loud) > 1).sum())
     assert beyond > 100
     assert [list(item.notes) for item in run.items()] == [
@@ -139,20 +141,20 @@ def test_running_it_again_does_nothing_and_keeps_the_numbers(run_it, same):
     assert (first.folder / "summary.json").read_bytes() == written
 
 
-def test_a_codec_and_a_metric_of_ones_own(run_it, own):
-    run = run_it(codec=own("Quantiser"), data="embedded", metrics=["si_sdr", own("Loudness")], limit=5)
+def test_a_codec_and_a_metric_of_ones_own(run_it, custom_file):
+    run = run_it(codec=custom_file("Quantiser"), data="embedded", metrics=["si_sdr", custom_file("Loudness")], limit=5)
     scores = list(run.scores())
     assert len(scores) == 10
     assert all(s.status == "ok" for s in scores)
-    assert {s.metric for s in scores} == {"si_sdr", own("Loudness")}
+    assert {s.metric for s in scores} == {"si_sdr", custom_file("Loudness")}
     assert all(i.bits == pytest.approx(4 * round(s.duration_s * 16000)) for i, s in zip(run.items(), run.samples()))
 
 
-def test_a_batch_too_large_for_memory_is_halved_until_it_fits(run_it, own, same):
-    roomy = run_it(out="roomy", codec=own("Quantiser"), data="embedded", metrics="si_sdr", batch_s=1000)
-    tight = run_it(out="tight", codec=own("OutOfMemory"), data="embedded", metrics="si_sdr", batch_s=1000)
+def test_a_batch_too_large_for_memory_is_halved_until_it_fits(run_it, custom_file, same):
+    roomy = run_it(out="roomy", codec=custom_file("Quantiser"), data="embedded", metrics="si_sdr", batch_s=1000)
+    tight = run_it(out="tight", codec=custom_file("OutOfMemory"), data="embedded", metrics="si_sdr", batch_s=1000)
     assert [s.value for s in roomy.scores()] == [s.value for s in tight.scores()]
-    none = run_it(out="none", codec=own("Narrow"), data="embedded", metrics="si_sdr", batch_s=1000)
+    none = run_it(out="none", codec=custom_file("Narrow"), data="embedded", metrics="si_sdr", batch_s=1000)
     assert {(s.status, s.reason) for s in none.scores()} == {("failed", "out of memory with a batch of one")}
 
 
@@ -163,9 +165,9 @@ def test_a_batch_too_large_for_memory_is_halved_until_it_fits(run_it, own, same)
         ("KillsItsWorker", 30, 3.5, r".*worker process died 2 times \(exit code 9\).*"),
     ],
 )
-def test_one_items_fault_is_its_own_and_the_rest_goes_on(run_it, own, name, batch_s, longest_s, says):
+def test_one_items_fault_is_its_own_and_the_rest_goes_on(run_it, custom_file, name, batch_s, longest_s, says):
     samples = sorted(open_source("embedded"), key=lambda s: Audio.read(s.audio).duration_s)
-    run = run_it(codec=own(name), data=[*samples[:6], *samples[-2:]], metrics="si_sdr", batch_s=batch_s)
+    run = run_it(codec=custom_file(name), data=[*samples[:6], *samples[-2:]], metrics="si_sdr", batch_s=batch_s)
     lengths = {s.id: s.duration_s for s in run.samples()}
     assert any(d > longest_s for d in lengths.values()) and any(d <= longest_s for d in lengths.values())
     for score in run.scores():
@@ -174,8 +176,8 @@ def test_one_items_fault_is_its_own_and_the_rest_goes_on(run_it, own, name, batc
             assert re.fullmatch(says.format(re.escape(f"{lengths[score.id]:.2f}")), score.reason)
 
 
-def test_a_metric_that_raises_fails_its_item_only(run_it, own):
-    run = run_it(codec="unprocessed", data="embedded", metrics=own("RaisesForQuiet"), batch_s=1000)
+def test_a_metric_that_raises_fails_its_item_only(run_it, custom_file):
+    run = run_it(codec="unprocessed", data="embedded", metrics=custom_file("RaisesForQuiet"), batch_s=1000)
     by_status = {}
     for score in run.scores():
         peak = np.abs(Audio.read(next(s.audio for s in run.samples() if s.id == score.id)).samples).max()
@@ -194,17 +196,17 @@ def test_a_metric_that_raises_fails_its_item_only(run_it, own):
         ("LosesItems", r"0 items for a batch of 1"),
     ],
 )
-def test_a_codec_that_breaks_its_contract_is_told_so(run_it, own, name, says):
-    run = run_it(codec=own(name), data="embedded", metrics="si_sdr", limit=3)
+def test_a_codec_that_breaks_its_contract_is_reported(run_it, custom_file, name, says):
+    run = run_it(codec=custom_file(name), data="embedded", metrics="si_sdr", limit=3)
     for score in run.scores():
         assert score.status == "failed"
         assert says in score.reason
 
 
-def test_a_worker_that_dies_once_costs_nothing(run_it, own, same, tmp_path, monkeypatch):
+def test_a_worker_that_dies_once_costs_nothing(run_it, custom_file, same, tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_TEST_MARKER", str(tmp_path / "marker"))
-    run = run_it(out="a", codec=own("DiesOnce"), data="embedded", metrics="si_sdr")
-    calm = run_it(out="b", codec=own("Quantiser"), data="embedded", metrics="si_sdr", workers=1)
+    run = run_it(out="a", codec=custom_file("DiesOnce"), data="embedded", metrics="si_sdr")
+    calm = run_it(out="b", codec=custom_file("Quantiser"), data="embedded", metrics="si_sdr", workers=1)
     assert (tmp_path / "marker").exists()
     assert [s.value for s in run.scores()] == [s.value for s in calm.scores()]
 
@@ -236,11 +238,11 @@ def test_the_time_of_a_batch_counts_from_its_beginning(monkeypatch):
     assert worker.time_left_s == -1.5
 
 
-def test_an_item_that_hangs_fails_in_time_and_the_rest_goes_on(run_it, own, own_clock):
+def test_an_item_that_hangs_fails_in_time_and_the_rest_goes_on(run_it, custom_file, own_clock):
     samples = sorted(open_source("embedded"), key=lambda s: Audio.read(s.audio).duration_s)
-    asked = {"data": [*samples[:5], *samples[-2:]], "metrics": "si_sdr,bitrate", "batch_s": 30}
-    calm = run_it(out="calm", codec=own("Quantiser"), **asked)
-    run = run_it(out="hangs", codec=f"g711-ulaw,{own('HangsForLong')}", time_limit_s=2, **asked)
+    requests = {"data": [*samples[:5], *samples[-2:]], "metrics": "si_sdr,bitrate", "batch_s": 30}
+    calm = run_it(out="calm", codec=custom_file("Quantiser"), **requests)
+    run = run_it(out="hangs", codec=f"g711-ulaw,{custom_file('HangsForLong')}", time_limit_s=2, **requests)
     lengths = {s.id: s.duration_s for s in run.samples()}
     assert any(d > 3.5 for d in lengths.values()) and any(d <= 3.5 for d in lengths.values())
     expected = {(s.id, s.metric): s.value for s in calm.scores()}
@@ -256,11 +258,13 @@ def test_an_item_that_hangs_fails_in_time_and_the_rest_goes_on(run_it, own, own_
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
-def test_the_program_that_a_late_codec_waits_for_is_ended_too(run_it, own, monkeypatch):
+def test_the_program_that_a_late_codec_waits_for_is_ended_too(run_it, custom_file, monkeypatch):
     seconds = f"3600.{os.getpid()}"  # recognised by its argument
     monkeypatch.setenv("CODEC_BENCH_TEST_SLEEP", seconds)
     long = max(open_source("embedded"), key=lambda s: Audio.read(s.audio).duration_s)
-    run = run_it(codec=own("HangsForLong"), data=[long], metrics="bitrate", time_limit_s=0.5)  # seconds that pass
+    run = run_it(
+        codec=custom_file("HangsForLong"), data=[long], metrics="bitrate", time_limit_s=0.5
+    )  # seconds that pass
     assert [s.status for s in run.scores()] == ["failed"]
     left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if seconds.encode() in _read(p)]
     assert not left
@@ -273,9 +277,9 @@ def _read(path):
         return b""
 
 
-def test_a_codec_of_which_nothing_comes_back_is_given_up(run_it, own, own_clock):
+def test_a_codec_of_which_nothing_comes_back_is_abandoned(run_it, custom_file, own_clock):
     run = run_it(
-        codec=f"g711-ulaw,{own('HangsAlways')}", data="embedded", metrics="bitrate", time_limit_s=0.5, workers=2
+        codec=f"g711-ulaw,{custom_file('HangsAlways')}", data="embedded", metrics="bitrate", time_limit_s=0.5, workers=2
     )
     reasons = [s.reason for s in run.scores("quantiser")]
     assert len(reasons) == run.counts()["samples"] > 8
@@ -286,23 +290,25 @@ def test_a_codec_of_which_nothing_comes_back_is_given_up(run_it, own, own_clock)
     assert {s.status for s in run.scores("g711-ulaw")} == {"ok"}
 
 
-def test_a_metric_that_hangs_fails_its_item_only(run_it, own, monkeypatch, own_clock):
+def test_a_metric_that_hangs_fails_its_item_only(run_it, custom_file, monkeypatch, own_clock):
     samples = list(open_source("embedded"))[:4]
     monkeypatch.setenv("CODEC_BENCH_TEST_ITEM", samples[1].id)
-    hanging = own("HangsForOne")
+    hanging = custom_file("HangsForOne")
     run = run_it(codec="unprocessed", data=samples, metrics=["mel_distance", hanging], time_limit_s=2, batch_s=30)
-    found = {(s.id, s.metric): (s.status, s.value, s.reason) for s in run.scores()}
+    by_name = {(s.id, s.metric): (s.status, s.value, s.reason) for s in run.scores()}
     for sample in samples:
         if sample.id == samples[1].id:
             late = ("failed", None, f"{hanging} took longer than its limit of 2 s, twice")
-            assert found[sample.id, hanging] == late
+            assert by_name[sample.id, hanging] == late
         else:
-            assert found[sample.id, hanging] == ("ok", pytest.approx(0, abs=1e-9), None)
-        assert found[sample.id, "mel_distance"] == ("ok", 0.0, None)
+            assert by_name[sample.id, hanging] == ("ok", pytest.approx(0, abs=1e-9), None)
+        assert by_name[sample.id, "mel_distance"] == ("ok", 0.0, None)
 
 
-def test_loading_does_not_count_against_the_limit(run_it, own, own_clock):
-    run = run_it(codec="unprocessed", data="embedded", metrics=own("SlowToLoad"), limit=4, time_limit_s=0.7, workers=2)
+def test_loading_does_not_count_against_the_limit(run_it, custom_file, own_clock):
+    run = run_it(
+        codec="unprocessed", data="embedded", metrics=custom_file("SlowToLoad"), limit=4, time_limit_s=0.7, workers=2
+    )
     assert [s.status for s in run.scores()] == ["ok"] * 4
 
 
@@ -341,8 +347,8 @@ def test_a_second_process_is_refused(tmp_path):
 
 
 def test_another_configuration_is_refused_and_the_difference_named(run_it):
-    asked = {"codec": "g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2}
-    run_it(**asked)
+    requested = {"codec": "g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2}
+    run_it(**requested)
     for change, says in (
         ({"metrics": "stoi"}, "metrics.si_sdr was si_sdr"),
         ({"codec": "opus-24k"}, "systems.g711-ulaw"),
@@ -350,11 +356,11 @@ def test_another_configuration_is_refused_and_the_difference_named(run_it):
         ({"limit": 1}, "begun with 2 samples and cannot be limited to 1"),
     ):
         with pytest.raises(RunMismatch, match=says):
-            run_it(**{**asked, **change})
+            run_it(**{**requested, **change})
 
 
 @pytest.mark.parametrize(
-    "asked, error, says",
+    "requested, error, says",
     [
         ({"metrics": "stio"}, UnknownName, "did you mean.*stoi"),
         ({"codec": "opsu-12k"}, UnknownName, "did you mean.*opus-12k"),
@@ -367,21 +373,21 @@ def test_another_configuration_is_refused_and_the_difference_named(run_it):
         ({"save_audio": "some"}, UserError, "expected all, none or a number"),
     ],
 )
-def test_what_cannot_be_run_is_refused_before_anything_runs(run_it, tmp_path, asked, error, says):
+def test_what_cannot_be_run_is_refused_before_anything_runs(run_it, tmp_path, requested, error, says):
     with pytest.raises(error, match=f"(?s){says}"):
-        run_it(**{"codec": "g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2, **asked})
+        run_it(**{"codec": "g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2, **requested})
     assert not (tmp_path / "run" / "run.sqlite").exists()
 
 
-def test_a_codec_without_facts_is_refused_before_anything_runs(run_it, own, tmp_path):
+def test_a_codec_without_facts_is_refused_before_anything_runs(run_it, custom_file, tmp_path):
     with pytest.raises(UserError, match="info"):
-        run_it(codec=own("NoInfo"), data="embedded", metrics="si_sdr", limit=2)
+        run_it(codec=custom_file("NoInfo"), data="embedded", metrics="si_sdr", limit=2)
     assert not (tmp_path / "run" / "run.sqlite").exists()
 
 
-def test_features_are_computed_once_and_found_again(tmp_path, monkeypatch):
+def test_features_are_computed_once_and_reused(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    asked = {
+    requested = {
         "codec": "unprocessed,g711-ulaw",
         "data": "embedded",
         "metrics": "sim[ge2e]",
@@ -389,22 +395,27 @@ def test_features_are_computed_once_and_found_again(tmp_path, monkeypatch):
         "page": False,
         "workers": 2,
     }
-    first = evaluate(out=tmp_path / "a", **asked)  # two workers, which must not both compute one
+    first = evaluate(out=tmp_path / "a", **requested)  # two workers, which must not both compute one
     # The unprocessed row and every reference share one embedding each: 4 references and 4 estimates, not 16.
     assert first.meta["timings"]["cache"] == {"hits": 0, "misses": 8}
-    second = evaluate(out=tmp_path / "b", **{**asked, "workers": 1})
+    second = evaluate(out=tmp_path / "b", **{**requested, "workers": 1})
     assert second.meta["timings"]["cache"] == {"hits": 8, "misses": 0}
     assert [s.value for s in first.scores()] == [s.value for s in second.scores()]
 
 
-def test_failed_items_can_be_run_again(run_it, own, tmp_path, monkeypatch):
+def test_failed_items_can_be_run_again(run_it, custom_file, tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_TEST_MARKER", str(tmp_path / "marker"))
-    asked = {"codec": f"unprocessed,{own('NeedsMarker')}", "data": "embedded", "metrics": "mel_distance", "limit": 3}
-    first = run_it(**asked)
+    requested = {
+        "codec": f"unprocessed,{custom_file('NeedsMarker')}",
+        "data": "embedded",
+        "metrics": "mel_distance",
+        "limit": 3,
+    }
+    first = run_it(**requested)
     assert [s.status for s in first.scores()] == ["ok"] * 3 + ["failed"] * 3
     (tmp_path / "marker").touch()
-    assert [s.status for s in run_it(**asked).scores()] == ["ok"] * 3 + ["failed"] * 3, "only when asked for"
-    again = run_it(**asked, retry_failed=True)
+    assert [s.status for s in run_it(**requested).scores()] == ["ok"] * 3 + ["failed"] * 3, "only when asked for"
+    again = run_it(**requested, retry_failed=True)
     assert [s.status for s in again.scores()] == ["ok"] * 6
     assert again.meta["timings"]["items"] == 3
 

@@ -34,10 +34,10 @@ def _silence(monkeypatch):
     ],
 )
 def test_a_device_is_busy(precision, least, count, faults):
-    found = simulate(Run(count, precision, faults=faults))
-    assert (found.items, found.failed) == (count, 0)
-    assert least <= found.busy <= 1 and found.main_s < found.wall_s
-    for (length_s, items), audio_s in (batch for of_stage in found.shapes.values() for batch in of_stage):
+    result = simulate(Run(count, precision, faults=faults))
+    assert (result.items, result.failed) == (count, 0)
+    assert least <= result.busy <= 1 and result.main_s < result.wall_s
+    for (length_s, items), audio_s in (batch for of_stage in result.shapes.values() for batch in of_stage):
         assert audio_s <= length_s * items * (1 + 1e-6), "no batch holds more audio than its shape"
 
 
@@ -61,10 +61,10 @@ def test_a_second_lane_hides_what_makes_a_batch_ready(monkeypatch):
 
 def test_a_stage_has_few_shapes_and_little_padding(monkeypatch):
     monkeypatch.setattr(simulated_device.VirtualPool, "_tick", lambda self: None)
-    found = simulate(Run(3000, "half", faults=("long",)))
-    assert found.busy >= 0.85
+    result = simulate(Run(3000, "half", faults=("long",)))
+    assert result.busy >= 0.85
     padded_s = audio_s = 0.0
-    for stage, batches in found.shapes.items():
+    for stage, batches in result.shapes.items():
         assert len({shape for shape, _ in batches}) <= 40, stage
         padded_s += sum(length_s * items for (length_s, items), _ in batches)
         audio_s += sum(seconds for _, seconds in batches)

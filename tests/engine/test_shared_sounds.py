@@ -48,7 +48,7 @@ def entry(run):
     return summarise(run).systems["g711-ulaw"].metrics["snr"]
 
 
-def told_of(run):
+def reported_of(run):
     return warned_notes(summarise(run).systems)
 
 
@@ -61,58 +61,58 @@ def test_copies_of_a_sound_make_no_interval_shorter(run_it, tmp_path, sounds, en
     one, five = entry(once), entry(often)
     assert (one.units, five.units, five.n) == (6, 6, 30)
     assert five.value == pytest.approx(one.value) and five.ci95 == pytest.approx(one.ci95)
-    told = "all 30 items have the sound of another item, sample by sample (different sounds: 6)"
-    assert any(told in note for note in told_of(often))
-    assert not any("of another item" in note for note in told_of(once))
+    details = "all 30 items have the sound of another item, sample by sample (different sounds: 6)"
+    assert any(details in note for note in reported_of(often))
+    assert not any("of another item" in note for note in reported_of(once))
 
 
 def test_known_speakers_stay_the_units(run_it, tmp_path, sounds):
     data = written(tmp_path / "often", [*sounds, sounds[0]], speakers=[*"aabbccd"])
     run = run_it(codec="g711-ulaw", data=str(data), metrics="snr")
     assert entry(run).units == 4
-    assert any("2 of 7 items have the sound of another item" in note for note in told_of(run))
+    assert any("2 of 7 items have the sound of another item" in note for note in reported_of(run))
 
 
 def test_a_copy_is_seen_across_shards(run_it, tmp_path, sounds):
     """What each shard heard is in its record, so that the merged run knows the copies."""
-    asked = {"codec": "g711-ulaw", "data": str(written(tmp_path / "often", sounds * 2)), "metrics": "snr"}
-    shards = [run_it(**asked, out=f"shard{k}", shard=f"{k}/2").folder for k in (1, 2)]
-    merged, whole = merge(parts=shards, out=tmp_path / "merged"), run_it(**asked, out="whole")
-    assert (entry(merged).units, entry(merged).n) == (entry(whole).units, entry(whole).n) == (6, 12)
-    assert entry(merged).ci95 == pytest.approx(entry(whole).ci95)
+    requested = {"codec": "g711-ulaw", "data": str(written(tmp_path / "often", sounds * 2)), "metrics": "snr"}
+    shards = [run_it(**requested, out=f"shard{k}", shard=f"{k}/2").folder for k in (1, 2)]
+    merged, complete = merge(parts=shards, out=tmp_path / "merged"), run_it(**requested, out="whole")
+    assert (entry(merged).units, entry(merged).n) == (entry(complete).units, entry(complete).n) == (6, 12)
+    assert entry(merged).ci95 == pytest.approx(entry(complete).ci95)
 
 
 def test_other_sounds_under_the_same_names_and_sizes_are_other_data(run_it, tmp_path, sounds):
     """Half as loud, in files of the same names, sizes and times: no table, board or comparison takes them for the same
     data.
     """
-    asked = {"codec": ["g711-ulaw", "g722"], "metrics": "snr"}
+    requests = {"codec": ["g711-ulaw", "g722"], "metrics": "snr"}
     data = written(tmp_path / "data", sounds)
-    first, same = (run_it(**asked, data=str(data), out=out) for out in ("a", "same"))
+    first, same = (run_it(**requests, data=str(data), out=out) for out in ("a", "same"))
     for file in data.parent.glob("*.wav"):
         held, (samples, rate_hz) = file.stat(), soundfile.read(file)
         soundfile.write(file, samples / 2, rate_hz, subtype="PCM_16")
         os.utime(file, ns=(held.st_atime_ns, held.st_mtime_ns))
-    other = run_it(**asked, data=str(data), out="b")
+    other = run_it(**requests, data=str(data), out="b")
     assert first.meta["data"]["fingerprint"] == other.meta["data"]["fingerprint"]
     # Two runs of one second are two runs of a site, since their beginnings are told to the millisecond.
     assert any(datetime.fromisoformat(run.meta["started"]).microsecond for run in (first, same, other))
     one, two, three = data_sets([first, same, other])
     assert one == two != three and three.endswith("(other sounds)")
     assert data_sets([first, same]) == ["", ""]
-    own = [table for table in codec_board([first.folder, other.folder, same.folder]).tables if table.points[0].run]
-    assert [(table.data.endswith("(other sounds)"), len(table.points)) for table in own] == [(False, 2), (True, 2)]
+    actual = [table for table in codec_board([first.folder, other.folder, same.folder]).tables if table.points[0].run]
+    assert [(table.data.endswith("(other sounds)"), len(table.points)) for table in actual] == [(False, 2), (True, 2)]
     assert {pair.other_sounds for pair in compare(runs=[first, other])} == {(6, 6)}
     assert {pair.other_sounds for pair in compare(runs=[first, same])} == {(0, 6)}
-    made = site([first.folder], out=tmp_path / "site")
-    made = site([other.folder, same.folder], out=tmp_path / "site")
-    boards = SiteFolder(made.folder).read_data("index")["boards"]
+    built = site([first.folder], out=tmp_path / "site")
+    built = site([other.folder, same.folder], out=tmp_path / "site")
+    boards = SiteFolder(built.folder).read_data("index")["boards"]
     assert sorted((board["title"].endswith("(other sounds)"), board["runs"]) for board in boards) == [
         (False, 2),
         (True, 1),
     ]
-    assert not made.contradictions  # the values differ, and so do the data
-    site([made.folder], out=tmp_path / "copy")
+    assert not built.contradictions  # the values differ, and so do the data
+    site([built.folder], out=tmp_path / "copy")
     assert [board["key"] for board in SiteFolder(tmp_path / "copy").read_data("index")["boards"]] == [
         board["key"] for board in boards
     ]
@@ -121,8 +121,8 @@ def test_other_sounds_under_the_same_names_and_sizes_are_other_data(run_it, tmp_
 def test_a_run_with_sounds_that_could_not_be_read_or_are_not_there_yet_finds_its_place():
     ids = {f"{n:03d}": f"sound {n}" for n in range(10)}
     entries = [
-        {"key": key, "board": {"key": "0123456789", "title": "data", "sounds": {"all": whole, "some": some}}}
-        for key, whole, some in (
+        {"key": key, "board": {"key": "0123456789", "title": "data", "sounds": {"all": complete, "some": some}}}
+        for key, complete, some in (
             ("whole", "a", ids), ("part", None, dict(list(ids.items())[3:])), ("other", "b", {**ids, "004": "another"}),
             ("empty", None, {}), ("other part", None, {"004": "another"}),
         )

@@ -18,8 +18,8 @@ from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, flagged
 from codec_bench.store.rows import NO_SPEECH
 from codec_bench.types import Score
 
-SEVERAL = f"pocketsphinx+{Path(__file__).parent / 'assets' / 'own_code.py'}:HearsOneWord"
-NOT_HEARD = ["bitrate"]
+SEVERAL = f"pocketsphinx+{Path(__file__).parent / 'assets' / 'own_code.py'}:OneWordReader"
+NOT_READ = ["bitrate"]
 """It does not rest on the sound."""
 FLAGGED = ["dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"]
 """They have a value, since their reference implementation does, and it says nothing."""
@@ -90,7 +90,7 @@ def test_a_silent_estimate_is_a_failure_and_no_absence(silent_run):
     assert system["silent"] == 1, "the row says how many estimates are silent"
     for name, value in MEANT.items():
         assert scores[name].status == "ok", name
-        assert scores[name].detail.get("flag") == (None if name in NOT_HEARD else SILENT_ESTIMATE), name
+        assert scores[name].detail.get("flag") == (None if name in NOT_READ else SILENT_ESTIMATE), name
         assert value is None or scores[name].value == pytest.approx(value, abs=1e-9), name
     for name in FLAGGED:
         assert (scores[name].status, scores[name].detail["flag"]) == ("ok", SILENT_ESTIMATE), name
@@ -109,10 +109,10 @@ def test_a_silent_estimate_is_a_failure_and_no_absence(silent_run):
     assert system["metrics"][REFUSED[0]]["counting_failures"] == {"value": None, "n": 0, "uncounted": 0}
 
 
-def test_the_summary_names_the_values_that_say_nothing(silent_run):
+def test_the_summary_names_the_values_that_state_nothing(silent_run):
     run, silent = silent_run
     reasons = [row for row in run.summary()["failures"]["reasons"] if row["status"] == "flagged"]
-    flagged_metrics = {*FLAGGED, *MEANT} - {*NOT_HEARD}
+    flagged_metrics = {*FLAGGED, *MEANT} - {*NOT_READ}
     assert {row["metric"]: (row["reason"], row["count"], row["example"]) for row in reasons} == {
         name: (SILENT_ESTIMATE, 1, silent) for name in flagged_metrics
     }
@@ -151,7 +151,7 @@ def test_a_metric_that_is_called_says_so_too():
         ("bitrate", True, False, None),
     ],
 )
-def test_what_is_in_doubt(name, estimate, reference, flag):
+def test_uncertain_scores(name, estimate, reference, flag):
     metric = build_metric(name)
     doubted = lambda score: flagged(metric, score, estimate_silent=estimate, reference_silent=reference)  # noqa: E731
     assert doubted(Score.ok(1.0, "p", detail={"frames": 3})).detail == {"frames": 3, **({"flag": flag} if flag else {})}
@@ -159,7 +159,7 @@ def test_what_is_in_doubt(name, estimate, reference, flag):
     assert doubted(Score.ok(1.0, "p", detail={"flag": "other"})).detail == {"flag": "other"}
 
 
-def test_audio_made_elsewhere_that_lacks_speech_is_flagged_too(tmp_path):
+def test_audio_created_elsewhere_that_lacks_speech_is_flagged_too(tmp_path):
     """Also in metrics that hear the estimate alone, and of another length; what says the text at another speed is not
     flagged.
     """
@@ -181,8 +181,8 @@ def test_audio_made_elsewhere_that_lacks_speech_is_flagged_too(tmp_path):
     for name, make in makers.items():
         (tmp_path / name).mkdir()
         for id, sound in sounds.items():
-            made = make(sound.samples[0]).astype(np.float32)
-            write_flac(tmp_path / name / f"{id}.flac", Audio(made, sound.sample_rate_hz))
+            values = make(sound.samples[0]).astype(np.float32)
+            write_flac(tmp_path / name / f"{id}.flac", Audio(values, sound.sample_rate_hz))
     generated = {name: tmp_path / name for name in makers}
     run = score(
         generated=generated,
@@ -193,22 +193,22 @@ def test_audio_made_elsewhere_that_lacks_speech_is_flagged_too(tmp_path):
         cache=False,
         workers=1,
     )
-    found = {row.system: row.detail.get("flag") for row in run.scores()}
+    by_name = {row.system: row.detail.get("flag") for row in run.scores()}
     lacks = NO_SPEECH["lacking"]
-    assert found == {"half": lacks, "padded": lacks, "faint": SILENT_ESTIMATE, "slower": None}
+    assert by_name == {"half": lacks, "padded": lacks, "faint": SILENT_ESTIMATE, "slower": None}
     reference = sounds[samples[0].id]
-    heard = {name: Audio.read(tmp_path / name / f"{samples[0].id}.flac") for name in makers}
+    signal = {name: Audio.read(tmp_path / name / f"{samples[0].id}.flac") for name in makers}
     noise = np.random.default_rng(0).normal(0, 0.1, reference.samples.shape).astype(np.float32)
-    heard["noise"] = Audio(noise, reference.sample_rate_hz)
-    wanted = {
-        "dnsmos_sig": found | {"noise": None},
+    signal["noise"] = Audio(noise, reference.sample_rate_hz)
+    expected = {
+        "dnsmos_sig": by_name | {"noise": None},
         # It compares samples, and refuses two lengths.
         "stft_distance": {"half": NO_SPEECH["partial"], "faint": SILENT_ESTIMATE, "noise": NO_SPEECH["unlike"]},
     }
-    for metric, flags in wanted.items():
-        scores = load_metric(metric)(estimate=list(heard.values()), reference=[reference] * len(heard))
-        told = {name: of[metric] for name, of in zip(heard, scores)}
-        assert {name: of.detail.get("flag") for name, of in told.items() if of.status == "ok"} == flags
+    for metric, flags in expected.items():
+        scores = load_metric(metric)(estimate=list(signal.values()), reference=[reference] * len(signal))
+        options = {name: of[metric] for name, of in zip(signal, scores)}
+        assert {name: of.detail.get("flag") for name, of in options.items() if of.status == "ok"} == flags
     systems = run.summary()["systems"]
     assert {name: (of["silent"], of["partial"], of["unlike"]) for name, of in systems.items()} == {
         "half": (0, 2, 0), "padded": (0, 2, 0), "faint": (2, 0, 0), "slower": (0, 0, 0),
@@ -217,7 +217,7 @@ def test_audio_made_elsewhere_that_lacks_speech_is_flagged_too(tmp_path):
     assert standing == {"half": False, "padded": False, "faint": False, "slower": True}
 
 
-def test_estimates_without_speech_are_counted_for_each_system_also_where_no_metric_hears_the_reference(tmp_path):
+def test_estimates_without_speech_are_counted_for_each_system_also_where_no_metric_reads_the_reference(tmp_path):
     """Table, page, summary and the summary as a CSV say it; the samples are chosen so that nothing but the codec is
     silent.
     """
@@ -225,21 +225,21 @@ def test_estimates_without_speech_are_counted_for_each_system_also_where_no_metr
     from codec_bench.report.paper import COLUMNS, summary_markdown, summary_rows
     from codec_bench.stats.summary import summarise
 
-    own = Path(__file__).parent / "assets" / "worse_estimates.py"
+    actual = Path(__file__).parent / "assets" / "worse_estimates.py"
     samples = sorted(open_source("embedded"), key=lambda s: -Path(s.audio).stat().st_size)[1:3]
     run = evaluate(
-        codec=["opus-6k", *(f"{own}:{name}" for name in ("Faint", "Half", "Noise"))], data=samples, metrics=["speech_share"], check=False,
+        codec=["opus-6k", *(f"{actual}:{name}" for name in ("Faint", "Half", "Noise"))], data=samples, metrics=["speech_share"], check=False,
         cache=False, workers=1, out=tmp_path / "run",
     )  # fmt: skip
     summary = run.summary()
-    found = {
+    by_name = {
         name: (
             *(system[kind] for kind in ("silent", "partial", "unlike")),
             system["metrics"]["speech_share"].get("flagged", 0),
         )
         for name, system in summary["systems"].items()
     }
-    assert found == {"opus-6k": (0, 0, 0, 0), "faint": (2, 0, 0, 2), "half": (0, 2, 0, 2), "noise": (0, 0, 2, 2)}
+    assert by_name == {"opus-6k": (0, 0, 0, 0), "faint": (2, 0, 0, 2), "half": (0, 2, 0, 2), "noise": (0, 0, 2, 2)}
     flags = {(row.system, row.detail.get("flag")) for row in run.scores()}
     assert flags == {
         ("opus-6k", None), ("faint", SILENT_ESTIMATE), ("half", NO_SPEECH["partial"]), ("noise", NO_SPEECH["unlike"]),
@@ -247,17 +247,17 @@ def test_estimates_without_speech_are_counted_for_each_system_also_where_no_metr
     assert f"more than {MISSING_SHARE:.0%} of" in NO_SPEECH["partial"]
     assert f"less than {LEAST_SHARE:.0%} of" in NO_SPEECH["lacking"]
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
-    for said in (
+    for text in (
         "2 silent",
         "2 partial",
         "2 unlike",
         "half: 2 estimates are without much of the reference&#39;s sound",
     ):
-        assert said in page, said
-    told = summarise(run)
-    rows = [dict(zip(COLUMNS, row)) for row in summary_rows(told)]
+        assert text in page, text
+    details = summarise(run)
+    rows = [dict(zip(COLUMNS, row)) for row in summary_rows(details)]
     assert {row["system"]: row["flagged"] for row in rows} == {"opus-6k": 0, "faint": 2, "half": 2, "noise": 2}
     assert (
         "noise: 2 estimates are unlike the reference in the course of its levels; the scores are flagged"
-        in summary_markdown(told)
+        in summary_markdown(details)
     )

@@ -17,12 +17,12 @@ from codec_bench.engine.systems import check_name, named, read_generated, read_s
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.registry import code_hash, source_hash
 
-OWN = Path(__file__).parent / "assets" / "own_code.py"
+CUSTOM_CODE = Path(__file__).parent / "assets" / "own_code.py"
 
 
 def load_own(name="own_code_of_the_caller"):
     """The module of the assets as a script imports it: under its own name, from a file."""
-    spec = importlib.util.spec_from_file_location(name, OWN)
+    spec = importlib.util.spec_from_file_location(name, CUSTOM_CODE)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -37,19 +37,19 @@ def mine():
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def target(tmp_path, monkeypatch):
     """A folder with the assets as `codecs/mine.py`, from which the test runs."""
     (tmp_path / "codecs").mkdir()
-    shutil.copy(OWN, tmp_path / "codecs" / "mine.py")
+    shutil.copy(CUSTOM_CODE, tmp_path / "codecs" / "mine.py")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-ASKED = {"data": "embedded", "metrics": "si_sdr,bitrate", "limit": 3}
+REQUESTED = {"data": "embedded", "metrics": "si_sdr,bitrate", "limit": 3}
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "what"),
+    ("text", "name", "kind"),
     [
         ("opus-12k", None, "opus-12k"),
         ("mine=./x.py:C", "mine", "./x.py:C"),
@@ -61,10 +61,10 @@ ASKED = {"data": "embedded", "metrics": "si_sdr,bitrate", "limit": 3}
         ("here=1.py:C=2", "here", "1.py:C=2"),
     ],
 )
-def test_a_name_stands_before_the_first_equals_sign_unless_it_is_part_of_a_path(text, name, what, place):
+def test_a_name_stands_before_the_first_equals_sign_unless_it_is_part_of_a_path(text, name, kind, target):
     for file in ("here=1.py", "here=1.yaml"):
         Path(file).touch()
-    assert split_name(text) == (name, what)
+    assert split_name(text) == (name, kind)
 
 
 @pytest.mark.parametrize("text", ["=opus-12k", "mine="])
@@ -82,7 +82,7 @@ def test_what_cannot_be_the_name_of_a_row(name):
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"),
+    ("requested", "says"),
     [
         (3, "the codec is 3 .int.; expected a name, a class, an object"),
         ([None], "the codec is None .NoneType.; expected a name"),
@@ -97,13 +97,13 @@ def test_what_cannot_be_the_name_of_a_row(name):
         ("unprocessed=opus-24k", "is called 'unprocessed', which is the name of the unchanged audio"),
     ],
 )
-def test_what_is_no_codec_is_said_in_a_sentence(asked, says):
+def test_what_is_no_codec_is_reported_in_a_sentence(requested, says):
     with pytest.raises(UserError, match=says):
-        read_systems(asked)
+        read_systems(requested)
 
 
 @pytest.mark.parametrize(
-    ("asked", "both"),
+    ("requested", "both"),
     [
         ("opus-12k,opus-12k", ["'opus-12k'"]),
         ("opus-12k,opus@12", ["'opus-12k'", "'opus@12'"]),
@@ -116,10 +116,10 @@ def test_what_is_no_codec_is_said_in_a_sentence(asked, says):
         ("./a.yaml@16,a.yaml@16", ["'./a.yaml@16'", "'a.yaml@16'"]),
     ],
 )
-def test_one_codec_under_two_names_is_refused_with_both(asked, both, place):
+def test_one_codec_under_two_names_is_refused_with_both(requested, both, target):
     os.symlink("codecs/mine.py", "link.py")
     with pytest.raises(UserError, match="the same codec is named twice") as caught:
-        build_plan(asked, ["stoi"], {})
+        build_plan(requested, ["stoi"], {})
     for name in both:
         assert name in caught.value.message
 
@@ -131,7 +131,7 @@ def test_one_object_twice_is_refused_and_two_objects_of_a_class_are_not(mine):
     assert len(build_plan({"a": one, "b": mine.Quantiser()}, ["stoi"], {}).systems) == 2
 
 
-def test_one_codec_with_other_options_is_another_row(place):
+def test_one_codec_with_other_options_is_another_row(target):
     path = "./codecs/mine.py:Quantiser"
     options = {path: {"a": 1, "b": 1}, "fine": {"b": 2}, "codecs/mine.py:Quantiser": {"c": 3}}
     rows = build_plan(f"coarse={path},fine={path}", ["stoi"], options).systems
@@ -155,8 +155,10 @@ def test_every_row_keeps_its_audio_in_a_folder_of_its_own():
 # ---- what a codec of one's own is called ----
 
 
-def test_a_codec_of_ones_own_has_the_name_that_it_gives_itself(run_it, place):
-    run = run_it(codec="unprocessed,./codecs/mine.py:Quantiser,coarse=codecs/mine.py:LeaksItsBatch,o=opus-12k", **ASKED)
+def test_a_codec_of_ones_own_has_the_name_that_it_gives_itself(run_it, target):
+    run = run_it(
+        codec="unprocessed,./codecs/mine.py:Quantiser,coarse=codecs/mine.py:LeaksItsBatch,o=opus-12k", **REQUESTED
+    )
     assert list(run.systems) == ["unprocessed", "quantiser", "coarse", "o"]
     assert run.meta["config"]["codecs"] == {
         "quantiser": "./codecs/mine.py:Quantiser", "coarse": "codecs/mine.py:LeaksItsBatch", "o": "opus-12k",
@@ -164,45 +166,49 @@ def test_a_codec_of_ones_own_has_the_name_that_it_gives_itself(run_it, place):
     assert {stage["stage"] for stage in run.meta["timings"]["stages"]} >= {"quantiser", "coarse", "o"}
     # By another path of the same file the run goes on; under another name it is another run.
     again = run_it(
-        codec=f"unprocessed,{place}/codecs/mine.py:Quantiser,coarse=./codecs/../codecs/mine.py:LeaksItsBatch,o=opus-12k",
-        **ASKED,
+        codec=f"unprocessed,{target}/codecs/mine.py:Quantiser,coarse=./codecs/../codecs/mine.py:LeaksItsBatch,o=opus-12k",
+        **REQUESTED,
     )
     assert again.meta["timings"]["items"] == run.meta["timings"]["items"] == 12
     with pytest.raises(RunMismatch, match=r"systems.quantiser was .*now absent"):
-        run_it(codec="unprocessed,q=./codecs/mine.py:Quantiser,coarse=codecs/mine.py:LeaksItsBatch,o=opus-12k", **ASKED)
+        run_it(
+            codec="unprocessed,q=./codecs/mine.py:Quantiser,coarse=codecs/mine.py:LeaksItsBatch,o=opus-12k", **REQUESTED
+        )
 
 
-def test_two_codecs_that_give_themselves_one_name_are_refused_with_both(run_it, place, tmp_path):
+def test_two_codecs_that_give_themselves_one_name_are_refused_with_both(run_it, target, tmp_path):
     both = "./codecs/mine.py:Quantiser,./codecs/mine.py:LeaksItsBatch"
     says = (
         r"'quantiser' would be the name of two rows: './codecs/mine.py:Quantiser' and './codecs/mine.py:LeaksItsBatch'"
     )
     with pytest.raises(UserError, match=says):
-        run_it(codec=both, **ASKED)
+        run_it(codec=both, **REQUESTED)
     with pytest.raises(UserError, match="'g722' would be the name of two rows: 'g722' and 'Calls'"):
-        run_it(codec=["g722", named_codec("g722")], **ASKED)
-    for name, what in (
+        run_it(codec=["g722", named_codec("g722")], **REQUESTED)
+    for name, kind in (
         ("a,b", "without commas"),
         ("unprocessed", "name of the unchanged audio"),
         (5, "is 5; expected a text"),
     ):
-        with pytest.raises(UserError, match=what):
-            run_it(codec=named_codec(name), **ASKED)
+        with pytest.raises(UserError, match=kind):
+            run_it(codec=named_codec(name), **REQUESTED)
     assert not (tmp_path / "run" / "run.sqlite").exists()
 
 
 def named_codec(name):
     """A codec that gives itself a name."""
     # Its module has a name of its own: another module under the name of `mine` would hide the classes of `mine`.
-    own = load_own("own_code_with_a_name")
-    return type("Calls", (own.Quantiser,), {"info": CodecInfo(name, (16000,))})()
+    actual = load_own("own_code_with_a_name")
+    return type("Calls", (actual.Quantiser,), {"info": CodecInfo(name, (16000,))})()
 
 
 # ---- classes and objects ----
 
 
 def test_a_class_an_object_and_a_path_give_the_same_numbers(run_it, mine, same):
-    by_path = run_it(out="path", codec=f"{OWN}:RaisesForLong", data="embedded", metrics="si_sdr,bitrate,stoi", limit=8)
+    by_path = run_it(
+        out="path", codec=f"{CUSTOM_CODE}:RaisesForLong", data="embedded", metrics="si_sdr,bitrate,stoi", limit=8
+    )
     by_class = run_it(out="class", codec=mine.RaisesForLong, data="embedded", metrics="si_sdr,bitrate,stoi", limit=8)
     by_object = run_it(
         out="object",
@@ -218,7 +224,7 @@ def test_a_class_an_object_and_a_path_give_the_same_numbers(run_it, mine, same):
     assert [i.bits for i in by_path.items()] == [i.bits for i in by_object.items()]
     # What a file holds is the same code by its path and as a class; the run can be continued either way.
     prints = [r.meta["fingerprint"]["systems"]["quantiser"]["code"] for r in (by_path, by_class, by_object)]
-    assert prints[0] == prints[1] == code_hash(f"{OWN}:RaisesForLong") != prints[2]
+    assert prints[0] == prints[1] == code_hash(f"{CUSTOM_CODE}:RaisesForLong") != prints[2]
     assert run_it(
         out="path", codec=mine.RaisesForLong, data="embedded", metrics="si_sdr,bitrate,stoi", limit=8
     ).counts()
@@ -237,8 +243,8 @@ def test_what_a_codec_of_this_process_does_wrong_fails_its_items(run_it, mine, n
     def leave(self, batch):
         sys.exit(7)
 
-    made = type("Leaves", (mine.Quantiser,), {"encode": leave}) if name == "Leaves" else getattr(mine, name)
-    run = run_it(codec=["g711-ulaw", made()], data="embedded", metrics="si_sdr", limit=2)
+    built = type("Leaves", (mine.Quantiser,), {"encode": leave}) if name == "Leaves" else getattr(mine, name)
+    run = run_it(codec=["g711-ulaw", built()], data="embedded", metrics="si_sdr", limit=2)
     assert [s.status for s in run.scores("g711-ulaw")] == ["ok"] * 2
     assert all(says in s.reason for s in run.scores("quantiser"))
     assert [s.status for s in run.scores("quantiser")] == ["failed"] * 2
@@ -258,7 +264,7 @@ def test_an_interrupt_in_a_codec_of_this_process_is_the_callers(run_it, mine):
         run_it(codec=stopped(), data="embedded", metrics="bitrate", batch_s=0.1)
 
 
-def test_what_is_no_codec_is_told_before_anything_runs(run_it, mine, tmp_path):
+def test_what_is_no_codec_is_reported_before_anything_runs(run_it, mine, tmp_path):
     class NeedsMore(mine.Quantiser):
         def __init__(self, levels):
             self.levels = levels
@@ -275,9 +281,9 @@ def test_what_is_no_codec_is_told_before_anything_runs(run_it, mine, tmp_path):
         (int, "the codec is <class 'int'> .int.; expected a name, a class"),
     ):
         with pytest.raises(UserError, match=says):
-            run_it(codec=codec, **ASKED)
+            run_it(codec=codec, **REQUESTED)
     with pytest.raises(UserError, match="the option 'levels' is for 'Quantiser', an object that is built already"):
-        run_it(codec=mine.Quantiser(), options={"Quantiser": {"levels": 3}}, **ASKED)
+        run_it(codec=mine.Quantiser(), options={"Quantiser": {"levels": 3}}, **REQUESTED)
     assert not (tmp_path / "run" / "run.sqlite").exists()
 
 
@@ -286,20 +292,20 @@ def test_a_class_takes_options_and_needs_no_file(run_it, mine):
         def __init__(self, levels=4):
             self.info = CodecInfo(f"levels@{levels}", (16000,), frame_rate_hz=np.float32(16000))
 
-    run = run_it(codec=[Levelled], options={"Levelled": {"levels": 9}}, **ASKED)
+    run = run_it(codec=[Levelled], options={"Levelled": {"levels": 9}}, **REQUESTED)
     assert list(run.systems) == ["levels@9"] and run.counts()["failed_items"] == 0
 
 
 def test_a_class_that_only_this_process_can_import_runs_in_it(run_it, tmp_path, monkeypatch):
     (tmp_path / "beside").mkdir()
     (tmp_path / "beside" / "levels_of_mine.py").write_text("LEVELS = 16\n")
-    text = OWN.read_text().replace("import os\n", "import os\nfrom levels_of_mine import LEVELS\n", 1)
+    text = CUSTOM_CODE.read_text().replace("import os\n", "import os\nfrom levels_of_mine import LEVELS\n", 1)
     text = text.replace("values, 16, 16000", "values, LEVELS, 16000")
     (tmp_path / "beside" / "codec_of_mine.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path / "beside")
     from codec_of_mine import Quantiser
 
-    run = run_it(codec=Quantiser, **ASKED)
+    run = run_it(codec=Quantiser, **REQUESTED)
     assert run.counts()["failed_items"] == 0 and list(run.systems) == ["quantiser"]
 
 
@@ -309,8 +315,8 @@ def test_a_run_goes_on_only_with_the_class_that_began_it(run_it, mine):
             return [Audio(a.samples * 0.5, a.sample_rate_hz) for a in super().decode(codes)]
 
     first = Stepped
-    run_it(codec=Stepped(), **ASKED)
-    assert run_it(codec=Stepped(), **ASKED).counts()["finished"] == 3
+    run_it(codec=Stepped(), **REQUESTED)
+    assert run_it(codec=Stepped(), **REQUESTED).counts()["finished"] == 3
 
     class Stepped(mine.Quantiser):
         def decode(self, codes):
@@ -318,17 +324,17 @@ def test_a_run_goes_on_only_with_the_class_that_began_it(run_it, mine):
 
     assert source_hash(first) != source_hash(Stepped)
     with pytest.raises(RunMismatch, match=r"systems.quantiser.code was"):
-        run_it(codec=Stepped(), **ASKED)
+        run_it(codec=Stepped(), **REQUESTED)
 
 
 def test_without_its_source_a_class_can_run_but_a_run_cannot_be_continued(run_it, mine):
     space = {"Quantiser": mine.Quantiser}
     exec("class Typed(Quantiser):\n    def encode(self, batch): return super().encode(batch)\n", space)
     assert source_hash(space["Typed"]) is None
-    run = run_it(codec=space["Typed"](), **ASKED)
+    run = run_it(codec=space["Typed"](), **REQUESTED)
     assert run.counts()["failed_items"] == 0
     with pytest.raises(UserError, match="cannot be continued: the source of the class of 'quantiser' cannot be read"):
-        run_it(codec=space["Typed"](), **ASKED)
+        run_it(codec=space["Typed"](), **REQUESTED)
 
 
 def test_a_preset_names_metrics(run_it, monkeypatch):
@@ -347,8 +353,8 @@ def test_what_cannot_be_generated_audio(tmp_path):
         (tmp_path / name).mkdir()
     here = str(tmp_path)
 
-    def rows(asked):
-        return [(system.name, what) for system, what in read_generated(asked)]
+    def rows(requested):
+        return [(system.name, kind) for system, kind in read_generated(requested)]
 
     assert rows(f"{here}/a") == [("generated", f"{here}/a")]
     assert rows(f"{here}/a,b") == [("generated", f"{here}/a,b")], "the folder is called so"
@@ -357,7 +363,7 @@ def test_what_cannot_be_generated_audio(tmp_path):
         == rows({"x": f"{here}/a", "y": f"{here}/b"})
         == [("x", f"{here}/a"), ("y", f"{here}/b")]
     )
-    for asked, says in (
+    for requested, says in (
         (f"{here}/a,{here}/b", "'generated' would be the name of two rows"),
         (f"x={here}/a,x={here}/b", "'x' would be the name of two rows"),
         (f"x={here}/a,y={here}/./a", "the same audio is named twice"),
@@ -367,4 +373,4 @@ def test_what_cannot_be_generated_audio(tmp_path):
         ({}, "no generated audio was named"),
     ):
         with pytest.raises(UserError, match=says):
-            read_generated(asked)
+            read_generated(requested)

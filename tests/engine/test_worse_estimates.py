@@ -11,7 +11,7 @@ import pytest
 from codec_bench.data import open_source
 from codec_bench.metrics import build_metric
 
-OWN = Path(__file__).parent / "assets" / "worse_estimates.py"
+CUSTOM_CODE = Path(__file__).parent / "assets" / "worse_estimates.py"
 PAGE = Path(__file__).parents[2] / "docs" / "silence.md"
 WORSE = ("Silence", "Faint", "Constant", "Half", "Noise", "Foreign")
 CODED = "opus-6k"
@@ -29,7 +29,7 @@ def scores(tmp_path_factory):
 
     longest = sorted(open_source("embedded"), key=lambda s: -Path(s.audio).stat().st_size)[1:3]
     run = evaluate(
-        codec=[CODED, *(f"{OWN}:{name}" for name in WORSE)], data=longest, metrics=list(METRICS), check=False, page=False,
+        codec=[CODED, *(f"{CUSTOM_CODE}:{name}" for name in WORSE)], data=longest, metrics=list(METRICS), check=False, page=False,
         cache=False, workers=1, out=tmp_path_factory.mktemp("worse") / "run",
     )  # fmt: skip
     return {(row.system, row.id, row.metric): row for row in run.scores()}, [s.id for s in longest]
@@ -53,8 +53,8 @@ def table(scores):
     for metric in METRICS:
         better, cells = build_metric(metric).higher_is_better, []
         for name in WORSE:
-            found = {verdict(rows[CODED, id, metric], rows[name.lower(), id, metric], better) for id in ids}
-            cells.append(" or ".join(sorted(found)))
+            by_name = {verdict(rows[CODED, id, metric], rows[name.lower(), id, metric], better) for id in ids}
+            cells.append(" or ".join(sorted(by_name)))
         lines.append(f"| {metric} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

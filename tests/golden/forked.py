@@ -204,7 +204,7 @@ def prepare() -> None:
     while not (threads := other_threads()) <= FORK_SAFE:  # a thread that has just started has no name yet
         assert time.monotonic() < until, threads
         time.sleep(0.01)
-    forget_exit()
+    unregister_exit()
     gc.collect()
     gc.freeze()  # a search for garbage would write to the memory that the workers share
     use_huge_pages()
@@ -212,7 +212,7 @@ def prepare() -> None:
     gc.enable()
 
 
-def forget_exit() -> None:
+def unregister_exit() -> None:
     """Leaves out what libraries do at exit for the server's objects: each fork would do it, over 50 MB of pages."""
     for finalizer in list(weakref.finalize._registry):
         finalizer.atexit = False

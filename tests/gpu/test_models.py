@@ -83,13 +83,13 @@ def test_whisper_answers_as_on_the_cpu(tmp_path, request):
         json.dumps(json.loads(file.read_text()) | more | {key: ids[token] for key, token in special.items()})
     )
     info = ModelInfo("tiny", inputs=("audio",), reads="fields", window_s=30.0)
-    asked = [Request(str(k), fields={"audio": clip(0.4, k), "language": "en"}) for k in range(3)]
-    expected = model_in(tmp_path, "cpu", info).answer(asked)
+    requests = [Request(str(k), fields={"audio": clip(0.4, k), "language": "en"}) for k in range(3)]
+    expected = model_in(tmp_path, "cpu", info).answer(requests)
     there, within_limits = request.getfixturevalue("there"), request.getfixturevalue("within_limits")
     model = model_in(tmp_path, "cuda:0", info)
     model.load()
     there.reset()
-    assert spoken(model.answer(asked)) == spoken(expected)
+    assert spoken(model.answer(requests)) == spoken(expected)
     within_limits(more_waits=WAITS_A_TOKEN * TOKENS, more_uploads=MORE_UPLOADS, blocking=MORE_UPLOADS)
 
 

@@ -7,7 +7,7 @@ import textwrap
 import numpy as np
 import pytest
 import tiny_audio_models
-from asked_models import ask
+from scripted_models import ask
 
 from codec_bench.audio.clip import Clip, SharedSounds
 from codec_bench.audio.resample import prepare

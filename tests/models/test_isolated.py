@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from asked_models import ask
+from scripted_models import ask
 
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import UnknownName, UserError

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from asked_models import ask
 from safetensors.torch import save_file
+from scripted_models import ask
 
 from codec_bench.audio.clip import Clip
 from codec_bench.config import read_config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from asked_models import ask
+from scripted_models import ask
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import prepare

@@ -38,7 +38,7 @@ def broken_down(column, parts):
     return MetricSummary(subsets={column: parts})
 
 
-def test_rows_say_what_the_summary_says():
+def test_rows_state_what_the_summary_says():
     parts = {"a\u202eb": entry(0.5, ends=[0.4, 0.6]), "": entry(None, 0, 2, "there is no value")}
     entries = [
         broken_down("room", parts),
@@ -46,20 +46,20 @@ def test_rows_say_what_the_summary_says():
         broken_down("room", {"a\u202eb": entry(0.25, 2, 1, "few", [0.2, 0.3])}),
     ]
     assert columns_of(entries) == ["room"]
-    found = break_down("room", entries, 10.0)
-    assert [(row.name, row.samples) for row in found.rows] == [("a�b", 3), (WITHOUT, 2)]
-    first, missing, last = found.rows[0].cells
+    result = break_down("room", entries, 10.0)
+    assert [(row.name, row.samples) for row in result.rows] == [("a�b", 3), (WITHOUT, 2)]
+    first, missing, last = result.rows[0].cells
     assert (first.value, first.spread, first.n) == ("5.00", "±1.00", 3) and missing is None
     assert (last.value, last.spread, last.n, last.failed) == ("2.50", "±0.50*", 2, 1)
-    assert found.rows[1].cells[0].value == "–" and found.rows[1].cells[2] is None
-    assert found.notes == ["* interval (a�b): few"], "a group without any value needs no note"
+    assert result.rows[1].cells[0].value == "–" and result.rows[1].cells[2] is None
+    assert result.notes == ["* interval (a�b): few"], "a group without any value needs no note"
 
 
 def test_a_long_column_is_cut_and_says_so():
     parts = {f"spk{n:03d}": entry(0.5, 1, note="one unit") for n in range(MOST_ROWS + 7)}
-    found = break_down("speaker", [broken_down("speaker", parts)], 1.0)
-    assert (len(found.rows), found.hidden_rows) == (MOST_ROWS, 7)
-    assert found.notes == ["interval missing: one unit"]
+    result = break_down("speaker", [broken_down("speaker", parts)], 1.0)
+    assert (len(result.rows), result.hidden_rows) == (MOST_ROWS, 7)
+    assert result.notes == ["interval missing: one unit"]
 
 
 def test_every_table_is_on_the_page_without_the_script(path, run):

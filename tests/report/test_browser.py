@@ -53,8 +53,8 @@ def test_it_opens_from_disk_without_a_word_and_asks_nobody(page, path):
     click(page, "#sample-table .open")
     until(lambda: page.execute_script("return document.getElementById('detail').dataset.ready"))
     requests = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
-    asked = [r["params"]["request"]["url"] for r in requests if r["method"] == "Network.requestWillBeSent"]
-    assert asked and set(asked) <= {path.as_uri(), "data:,"}
+    questions = [r["params"]["request"]["url"] for r in requests if r["method"] == "Network.requestWillBeSent"]
+    assert questions and set(questions) <= {path.as_uri(), "data:,"}
 
 
 def test_hostile_text_is_shown_and_does_nothing(page, demo_run):
@@ -125,12 +125,12 @@ def test_no_column_is_cut_on_paper(page):
 @pytest.mark.parametrize("width", [390, 1400])
 def test_a_long_text_leaves_room_for_its_sample(browser, tmp_path, width):
     """It stood in the head, which stays in sight and took the whole screen of a phone; a long word widened the dialog."""
-    said = "W" * 3000
-    detail = {"hits": 0, "substitutions": 1, "deletions": 0, "insertions": 0, "reference": said, "hypothesis": "table"}
+    text = "W" * 3000
+    detail = {"hits": 0, "substitutions": 1, "deletions": 0, "insertions": 0, "reference": text, "hypothesis": "table"}
     score = Score.ok(1.0, "e", numerator=1.0, denominator=1.0, detail={**detail, "unit": "word"})
     writer = RunWriter(tmp_path / "run", {})
     facts = {"error": {"protocol": "e", "higher_is_better": False, "aggregate": "ratio"}}
-    writer.begin({"mine": {}}, facts, [Sample("clip", None, said)])
+    writer.begin({"mine": {}}, facts, [Sample("clip", None, text)])
     writer.write([(0, ItemRecord("mine", "clip", "ok", None, {"error": score}, duration_s=1.0))])
     writer.close()
     write_page([Run(tmp_path / "run")], tmp_path / "page.html")
@@ -140,7 +140,7 @@ def test_a_long_text_leaves_room_for_its_sample(browser, tmp_path, width):
     read = "const e = document.querySelector(arguments[0]); return [e.offsetHeight, e.scrollWidth - e.clientWidth]"
     assert page.execute_script(read, ".detail-head")[0] < 200
     assert page.execute_script(read, "#detail")[1] == 0
-    assert said in texts(page, "#detail .detail-body")[0] and texts(page, ".words .pair del") == [said]
+    assert text in texts(page, "#detail .detail-body")[0] and texts(page, ".words .pair del") == [text]
     assert complaints(page) == []
 
 
@@ -255,15 +255,15 @@ def test_play_and_the_switch_keep_the_position(browser, make_run, tmp_path):
     page = open_page(browser, tmp_path / "report.html")
     open_sample(page, "")
     position = lambda: float(page.execute_script("return document.getElementById('position').value"))  # noqa: E731
-    heard = lambda: texts(page, ".track.heard strong")  # noqa: E731
+    output = lambda: texts(page, ".track.heard strong")  # noqa: E731
     # What the sound card is given, not only what the page says: every track begins at the one position.
     page.execute_script(
         """window.begun = [];
         const start = AudioBufferSourceNode.prototype.start;
         AudioBufferSourceNode.prototype.start = function (when, offset) { window.begun.push(offset); start.call(this, when, offset); }"""
     )
-    begun = lambda: page.execute_script("return window.begun.splice(0)")  # noqa: E731
-    before = heard()
+    start = lambda: page.execute_script("return window.begun.splice(0)")  # noqa: E731
+    before = output()
     assert before in (["opus-6k"], ["opus-24k"])
     page.execute_script(
         "const e = document.getElementById('position'); e.value = 10; e.dispatchEvent(new Event('input'))"
@@ -271,28 +271,28 @@ def test_play_and_the_switch_keep_the_position(browser, make_run, tmp_path):
     assert position() == 10
     click(page, "#play")
     until(lambda: position() > 10.3)
-    assert begun() == [10, 10, 10]
+    assert start() == [10, 10, 10]
     since, at = time.monotonic(), position()
     click(page, "#hear-a")
-    assert heard() == ["reference"]
+    assert output() == ["reference"]
     assert at <= position() <= at + (time.monotonic() - since) + 0.5  # it went on: it neither stopped nor began again
     page.find_element("id", "detail").send_keys("x")
-    assert heard() == before
+    assert output() == before
     until(lambda: position() > at + 0.2)
     click(page, "#play")
     stopped = position()
     time.sleep(0.2)
     assert position() == stopped > at
-    assert begun() == []  # changing the track began nothing anew
+    assert start() == []  # changing the track began nothing anew
     # Another track's own button goes on from there too.
     click(page, ".track:nth-child(3) .listen")
-    assert heard() == texts(page, ".track:nth-child(3) strong") != before
+    assert output() == texts(page, ".track:nth-child(3) strong") != before
     until(lambda: texts(page, "#play") == ["Pause"])
-    assert begun() == pytest.approx([stopped] * 3, abs=2e-3)
+    assert start() == pytest.approx([stopped] * 3, abs=2e-3)
     assert position() >= stopped
     # A click on a spectrogram goes there.
     click(page, ".track .picture")
-    assert heard() == ["reference"]
+    assert output() == ["reference"]
     assert position() == pytest.approx(41.6 / 2, abs=4)
     assert complaints(page) == []
 
@@ -388,7 +388,7 @@ def test_it_fits_narrow_screens(page, width):
 
 def test_text_can_be_read_in_light_and_in_dark(page):
     def luminance(colour):
-        channels = np.array([int(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]) / 255
+        channels = np.array([int(item) for item in colour[colour.index("(") + 1 : -1].split(",")[:3]]) / 255
         linear = np.where(channels <= 0.03928, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
         return float(linear @ [0.2126, 0.7152, 0.0722])
 

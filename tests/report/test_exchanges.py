@@ -54,25 +54,25 @@ def sound(folder, name, hz, seconds=1.0):
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory):
+def text_answers(tmp_path_factory):
     """Questions that are answered in text: one hostile throughout, one unparsed, one failed, one very long."""
     fields = {"question": f"Which town? {HOSTILE}", "choices": ["Rome", "Paris"], "subject": "towns"}
 
     def question(number, **more):
-        given = {
+        options = {
             "fields": fields,
             "expected": ("Paris", "Lutetia"),
             "subsets": {"subject": "towns"},
             "prompt": "user: <audio>",
             **more,
         }
-        return QuestionRecord(number, f"q/{number}", language="en", **given)
+        return QuestionRecord(number, f"q/{number}", language="en", **options)
 
     def scores(exact, *replies):
         rated = Score.ok(5.0, RATING["protocol"], detail={"replies": list(replies), "verdicts": [5.0] * len(replies)})
         return {"accuracy[exact]": exact, "rating[voicebench-open]": rated}
 
-    right, lost = Score.ok(1.0, EXACT["protocol"]), Score.failed("it was cut off", EXACT["protocol"])
+    right, dropped = Score.ok(1.0, EXACT["protocol"]), Score.failed("it was cut off", EXACT["protocol"])
     unparsed = Score(None, "unparsed", f"there is no option in {HOSTILE}", EXACT["protocol"])
     folder = tmp_path_factory.mktemp("runs") / "asked"
     rows = [
@@ -83,7 +83,7 @@ def asked(tmp_path_factory):
             scores(right, HOSTILE, "[[5]]"),
         ),
         (question(1), AnswerRecord("ok", text="I cannot say"), Reading(None, None, unparsed.reason), scores(unparsed, "4")),
-        (question(2), AnswerRecord("failed", "it was cut off"), Reading(None, None, "it was cut off"), scores(lost)),
+        (question(2), AnswerRecord("failed", "it was cut off"), Reading(None, None, "it was cut off"), scores(dropped)),
         (question(3), AnswerRecord("ok", text="x" * 100_000, cached=True), Reading(None, "x" * 100_000), scores(right, "5")),
     ]  # fmt: skip
     return build(folder, f"model {HOSTILE}", {"accuracy[exact]": EXACT, "rating[voicebench-open]": RATING}, rows)
@@ -93,21 +93,21 @@ def asked(tmp_path_factory):
 def spoken(tmp_path_factory):
     """A cloned voice: the sound of the prompt and of the answer, and no text at all."""
     folder = tmp_path_factory.mktemp("runs") / "spoken"
-    kept = sound(folder, "audio/questions/0000000.flac", 220)
+    retained = sound(folder, "audio/questions/0000000.flac", 220)
     answer = AnswerRecord("ok", audio=sound(folder, "audio/answers/0000000.flac", 330), latency_s=0.5)
     fields = {"text": "say this please", "prompt_text": "as I said"}
     prompt = "text: say this please\n\nprompt_audio: <audio>\n\nprompt_text: as I said"
-    question = QuestionRecord(0, "s/0", fields, ("say this please",), prompt=prompt, audio=kept, duration_s=1.0, sample_rate_hz=RATE, channels=1)  # fmt: skip
+    question = QuestionRecord(0, "s/0", fields, ("say this please",), prompt=prompt, audio=retained, duration_s=1.0, sample_rate_hz=RATE, channels=1)  # fmt: skip
     scores = {"sim[ge2e]": Score.ok(0.7, SIM["protocol"])}
     return build(folder, "voice", {"sim[ge2e]": SIM}, [(question, answer, Reading(None, None, "the model gave no text"), scores)])  # fmt: skip
 
 
-def answered(folder, name, said, *, benchmark="made up", aloud=(), number=0, metrics=("accuracy[exact]",)):
-    """A run of one model that answers in text; `said` are (answer, its value), `aloud` says whose sound was kept."""
+def answered(folder, name, message, *, benchmark="made up", aloud=(), number=0, metrics=("accuracy[exact]",)):
+    """A run of one model that answers in text; `message` are (answer, its value), `aloud` says whose sound was kept."""
     protocol, rows = EXACT["protocol"], []
-    for n, (text, value) in enumerate(said, number):
-        kept = sound(folder, f"audio/questions/{n:07d}.flac", 220) if n in aloud else None
-        about = {"audio": kept, "duration_s": 1.0, "sample_rate_hz": RATE, "channels": 1} if kept else {}
+    for n, (text, value) in enumerate(message, number):
+        retained = sound(folder, f"audio/questions/{n:07d}.flac", 220) if n in aloud else None
+        about = {"audio": retained, "duration_s": 1.0, "sample_rate_hz": RATE, "channels": 1} if retained else {}
         question = QuestionRecord(n, f"test/{n}", {}, ("Paris",), prompt="user: <audio>", **about)
         if text is None:
             answer, score = AnswerRecord("failed", "it was cut off"), Score.failed("it was cut off", protocol)
@@ -143,12 +143,12 @@ def runs(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def pages(asked, spoken, runs, tmp_path_factory):
+def pages(text_answers, spoken, runs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     write_page(runs[:1], folder / "one.html")
     write_page(runs[:2], folder / "models.html")
     write_page(runs, folder / "benchmarks.html")
-    write_page([asked], folder / "asked.html")
+    write_page([text_answers], folder / "asked.html")
     write_page([spoken], folder / "spoken.html")
     return folder
 
@@ -160,27 +160,27 @@ def opened(browser, path, id, rows=1, column=0):
     browser.get_log("browser")
     browser.get(path.as_uri())
     until(lambda: browser.execute_script("return document.documentElement.dataset.ready"))
-    for place, event, value in (("by-metric", "change", column), ("by-text", "input", id)):
+    for index, event, value in (("by-metric", "change", column), ("by-text", "input", id)):
         browser.execute_script(
             "const e = document.getElementById(arguments[0]); e.value = arguments[2]; e.dispatchEvent(new Event(arguments[1]))",
-            place, event, value,
+            index, event, value,
         )  # fmt: skip
     until(lambda: len(browser.find_elements("css selector", "#sample-table .open")) == rows)
     browser.execute_script("document.querySelector('#sample-table .open').click()")
     until(lambda: browser.execute_script("return document.getElementById('detail').open"))
-    told = browser.execute_script(
+    details = browser.execute_script(
         "return [...document.querySelectorAll('#detail .exchange')].map((block) => "
         "[...block.querySelectorAll('.told')].map((e) => [e.children[0].textContent, e.children[1].textContent]))"
     )
     assert browser.get_log("browser") == []
-    return told
+    return details
 
 
 def heading(browser):
     return browser.execute_script("return document.querySelector('#detail .exchange h4').textContent")
 
 
-def test_everything_hostile_is_told_as_text(browser, pages):
+def test_everything_hostile_is_reported_as_text(browser, pages):
     question, answer = opened(browser, pages / "asked.html", "q/0")
     assert question == [["asked", f"user: <audio> {HOSTILE}"], ["expected", HOSTILE]]
     assert answer == [
@@ -194,12 +194,12 @@ def test_everything_hostile_is_told_as_text(browser, pages):
     assert browser.title != "owned"
 
 
-def test_a_spoken_question_is_told_by_its_columns_and_an_answer_that_was_not_read_by_the_reason(browser, pages):
+def test_a_spoken_question_is_reported_by_its_columns_and_an_answer_that_was_not_read_by_the_reason(browser, pages):
     question, answer = opened(browser, pages / "asked.html", "q/1")
-    told = dict(question)
+    details = dict(question)
     # Only columns that are shown nowhere else: the subset has its own line.
-    assert told["about it"] == f'question: Which town? {HOSTILE}\nchoices: ["Rome", "Paris"]'
-    assert told["expected"] == "Paris\nLutetia"
+    assert details["about it"] == f'question: Which town? {HOSTILE}\nchoices: ["Rome", "Paris"]'
+    assert details["expected"] == "Paris\nLutetia"
     assert answer == [
         ["answered", "I cannot say"],
         ["unparsed", f"there is no option in {HOSTILE}"],
@@ -209,21 +209,21 @@ def test_a_spoken_question_is_told_by_its_columns_and_an_answer_that_was_not_rea
     assert subsets == "subject: towns"
 
 
-def test_a_failure_is_told_once(browser, pages):
+def test_a_failure_is_reported_once(browser, pages):
     _, answer = opened(browser, pages / "asked.html", "q/2")
     assert answer == [["failed", "it was cut off"]]
 
 
 def test_a_very_long_answer_is_cut_and_says_so(browser, pages):
     _, answer = opened(browser, pages / "asked.html", "q/3")
-    told = dict(answer)
-    assert told["answered"] == f"{'x' * CHARACTERS} … ({100_000 - CHARACTERS:,} more characters are in the record)"
-    assert "read as" not in told
+    details = dict(answer)
+    assert details["answered"] == f"{'x' * CHARACTERS} … ({100_000 - CHARACTERS:,} more characters are in the record)"
+    assert "read as" not in details
     assert heading(browser).endswith("from the cache")
     assert (pages / "asked.html").stat().st_size < 400_000
 
 
-def test_a_spoken_answer_is_heard_beside_its_prompt_and_owes_no_text(browser, pages):
+def test_a_spoken_answer_is_recognised_next_to_its_prompt_and_owes_no_text(browser, pages):
     question, answer = opened(browser, pages / "spoken.html", "s/0")
     assert dict(question)["asked"].startswith("text: say this please")
     assert answer == []
@@ -241,7 +241,7 @@ def texts(browser, selector):
     )
 
 
-def test_a_question_that_was_answered_in_text_is_heard_with_nothing_to_compare(browser, pages):
+def test_a_question_that_was_answered_in_text_is_recognised_with_nothing_to_compare(browser, pages):
     opened(browser, pages / "one.html", "test/1")
     until(lambda: browser.execute_script("return document.getElementById('detail').dataset.ready"))
     assert texts(browser, "#detail .track strong") == ["question"]  # and none of the model, which answers in text
@@ -259,19 +259,19 @@ def test_a_question_that_was_answered_in_text_is_heard_with_nothing_to_compare(b
 
 
 def test_two_models_of_one_benchmark_answer_side_by_side(browser, pages):
-    for id, said in (
+    for id, text in (
         ("test/0", {"Rome says ear", "Paris says mouth"}),
         ("test/1", {"Paris says ear", "Oslo says mouth"}),
     ):
         _, *answers = opened(browser, pages / "models.html", id, rows=2)
-        assert {dict(answer)["answered"] for answer in answers} == said
+        assert {dict(answer)["answered"] for answer in answers} == text
     tops = browser.execute_script(
         "return [...document.querySelectorAll('#detail .answers > *')].map((e) => e.getBoundingClientRect().top)"
     )
     assert len(tops) == 2 and tops[0] == tops[1]
 
 
-def test_two_benchmarks_on_a_page_are_kept_apart(browser, pages):
+def test_two_benchmarks_on_a_page_are_separated(browser, pages):
     _, *answers = opened(browser, pages / "benchmarks.html", "rivers: test/0", column=1)
     assert [dict(answer)["answered"] for answer in answers] == ["Seine says ear"]
     assert texts(browser, "#detail-title") == ["rivers: test/0"]
@@ -293,12 +293,12 @@ def test_models_compete_within_one_benchmark(tmp_path):
     """The better value on another benchmark does not compete, and two models that cannot be told apart are both the
     best.
     """
-    said = lambda right: [("said", float(n < right)) for n in range(30)]  # noqa: E731
-    found = [
-        answered(tmp_path / benchmark / name, name, said(right), benchmark=benchmark)
+    text = lambda right: [("said", float(n < right)) for n in range(30)]  # noqa: E731
+    results = [
+        answered(tmp_path / benchmark / name, name, text(right), benchmark=benchmark)
         for benchmark, name, right in (("towns", "a", 20), ("towns", "b", 19), ("towns", "c", 2), ("rivers", "d", 30))
     ]
-    page = collect(found, None, audio_bytes=0, max_rows=100, folder=tmp_path).page
+    page = collect(results, None, audio_bytes=0, max_rows=100, folder=tmp_path).page
     assert {row["label"] for row in page["table"] if any(c and c["best"] for c in row["cells"])} == {"a"}
 
 
@@ -312,7 +312,7 @@ def test_a_page_of_answers_does_not_speak_of_codecs(browser, pages):
         assert lengths == ([] if name == "asked" else ["Question’s length"])
 
 
-def test_a_run_that_was_not_asked_to_its_end_has_its_values_in_their_places(tmp_path):
+def test_a_run_that_was_stopped_has_its_values_in_their_places(tmp_path):
     run = answered(tmp_path / "part", "ear", [("Rome", 0.25), ("Paris", 0.75)], number=5)
     data = collect([run], None, audio_bytes=0, max_rows=100, folder=tmp_path).data
     assert [sample[0] for sample in data["samples"]] == ["test/5", "test/6"]

@@ -127,10 +127,10 @@ def figure(run, kind, stem_ends="", by=None):
     plot = next(p for p in plots_of([run], [summarise(run, by)]) if p.kind == kind and p.stem.endswith(stem_ends))
     drawing = Drawing()
     with drawing.styled():
-        made = figure_of(plot)
-        made.draw_without_rendering()
-        renderer = made.canvas.get_renderer()
-        (axes,) = made.axes
+        built = figure_of(plot)
+        built.draw_without_rendering()
+        renderer = built.canvas.get_renderer()
+        (axes,) = built.axes
         texts = [*axes.texts, *axes.get_yticklabels(), *axes.get_xticklabels(), axes.xaxis.label, axes.yaxis.label]
         if axes.get_legend() is not None:
             texts += axes.get_legend().get_texts()
@@ -161,7 +161,7 @@ def test_no_text_lies_over_another(nine, forty, kind, metric, by, count):
                 assert not any(box.contains(*at) for at in marks.values()), name
 
 
-def test_every_system_can_be_told_from_the_plot(forty):
+def test_every_system_can_be_distinguished_from_the_plot(forty):
     plot, axes, boxes = figure(forty, "rate")
     texts = [text for text, _ in boxes]
     legend = [" ".join(text.get_text().split()) for text in axes.get_legend().get_texts()]
@@ -226,8 +226,8 @@ def test_runs_side_by_side_keep_their_data_apart(make_run, tmp_path):
         )
         for seed, name in ((1, "one"), (2, "two"))
     ]
-    made = write_figures(runs, tmp_path / "figures")
-    assert [path.stem for path in made.files[::3]] == [
+    built = write_figures(runs, tmp_path / "figures")
+    assert [path.stem for path in built.files[::3]] == [
         "systems-bitrate",
         "systems-bitrate-2",
         "rate-stoi",
@@ -247,8 +247,8 @@ def test_names_are_texts_and_no_formulas(tmp_path):
     points = [Point(name, ("", -1), None, 1.0, None, "one unit", 3) for name in names]
     drawing = Drawing()
     svg, *_ = drawing.write(partial(figure_of, Plot("systems", "odd", "stoi", points, (), ())), tmp_path, "odd", (), ())
-    told = re.findall(r"<!-- (.*?) -->", svg.read_text("utf-8"))
-    assert names[0] in told and names[1] in told and f"{'x' * 24}…{'x' * 24}" in told
+    details = re.findall(r"<!-- (.*?) -->", svg.read_text("utf-8"))
+    assert names[0] in details and names[1] in details and f"{'x' * 24}…{'x' * 24}" in details
     # Where no font of the machine has Chinese letters, this is said; a machine with such a font has nothing to say.
     assert drawing.notes == [] or "no font" in drawing.notes[0]
 

@@ -90,23 +90,23 @@ def test_every_frame_says_where_more_of_its_table_is(page, width):
         })"""
     )
     assert {"Summary table", "Table of samples", "Metrics"} <= {label for label, *_ in frames}
-    for label, wider, said_wider, higher, said_higher, stop in frames:
-        assert (said_wider, said_higher, stop) == (wider, higher, wider or higher), label
+    for label, wider, reported_wider, higher, reported_higher, stop in frames:
+        assert (reported_wider, reported_higher, stop) == (wider, higher, wider or higher), label
 
 
 def test_the_shadow_moves_with_the_scrolling_and_the_first_column_stays(page):
     resize(page, 1400)
     until(lambda: frame_of(page, SUMMARY)["shade"] == [1, 1])
     assert frame_of(page, SUMMARY)["said"] == ["right", "below"]
-    place = lambda: page.execute_script(  # noqa: E731
+    position = lambda: page.execute_script(  # noqa: E731
         """const box = (e) => e.getBoundingClientRect().left;
         const row = document.querySelector("#summary-table tbody tr");
         return [box(row.cells[0]), box(row.cells[1])]"""
     )
-    name, value = place()
+    name, value = position()
     scroll_to(page, SUMMARY, 150)
     assert frame_of(page, SUMMARY)["said"] == ["left", "right", "below"]
-    assert place() == [name, value - 150]
+    assert position() == [name, value - 150]
     edge = "return Number(getComputedStyle(document.querySelector('#summary-table td, #summary-table th'), '::after').opacity)"
     until(lambda: page.execute_script(edge) == 1)
     scroll_to(page, SUMMARY, 10_000)

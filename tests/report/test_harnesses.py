@@ -91,9 +91,9 @@ def test_what_was_exported_is_imported_as_it_was(command, run, tmp_path, form):
             for name in ("stoi", "pesq")
         }
         if form == "inspect":  # the other forms hold the values of the whole alone
-            given = {name: [(s.id, s.value, s.status, s.reason) for s in before.scores("a", name)] for name in held}
+            options = {name: [(s.id, s.value, s.status, s.reason) for s in before.scores("a", name)] for name in held}
             assert {name: sorted(rows) for name, rows in held.items()} == {
-                name: sorted(rows) for name, rows in given.items()
+                name: sorted(rows) for name, rows in options.items()
             }
         else:
             assert [rows[0][1] for rows in held.values()] == [pytest.approx(VALUES.mean(), abs=1e-15), 2.0]
@@ -113,7 +113,7 @@ def test_hugging_face_through_the_command_line(command, run, tmp_path):
     assert {result.metric_name: result.metric_value for result in results}["stoi"] == pytest.approx(VALUES.mean())
 
 
-def test_what_cannot_be_written_is_said(command, run, tmp_path):
+def test_what_cannot_be_written_is_reported(command, run, tmp_path):
     code, _, err = command("export", run, "--format", "lm-eval")
     assert code == 2 and "--system" in err
     code, _, err = command("export", run, "--format", "inspect", "--system", "a", "--out", tmp_path / "r.log")
@@ -152,11 +152,13 @@ def test_the_tool_itself_opens_it(command, run, tmp_path, form):
     uv = [sys.executable, "-m", "uv"]
     subprocess.run([*uv, "venv", "--python", sys.executable, tmp_path / "env"], check=True, capture_output=True)
     python = tmp_path / "env" / "bin" / "python"
-    whole = form == "inspect"  # the other two need few of the packages that they name to read a file
-    for wanted, alone in (([packages[0]], not whole), (packages[1:], False)):
-        if wanted:
+    complete = form == "inspect"  # the other two need few of the packages that they name to read a file
+    for expected, alone in (([packages[0]], not complete), (packages[1:], False)):
+        if expected:
             more = ["--no-deps"] if alone else []
-            subprocess.run([*uv, "pip", "install", "--python", python, *more, *wanted], check=True, capture_output=True)
+            subprocess.run(
+                [*uv, "pip", "install", "--python", python, *more, *expected], check=True, capture_output=True
+            )
     environment = {**os.environ, "PYTHONPATH": "", "HOME": str(tmp_path)}
     command_line = [python, "-c", program, tmp_path / "r.json"]
     done = subprocess.run(command_line, capture_output=True, text=True, env=environment, cwd=tmp_path)

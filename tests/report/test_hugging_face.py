@@ -20,15 +20,17 @@ from codec_bench.types import Sample, Score
 COMMIT = "5503434ddd753f426f4b38109466949a1217c2bb"
 PRIMARY = "wer[answer]@by-language"
 FACTS = {"kind": "pair", "unit": "", "higher_is_better": True, "aggregate": "mean"}
-ASKED = {"repository": "TwinkStart/librispeech", "config": "clean", "split": "test"}
+REQUESTED = {"repository": "TwinkStart/librispeech", "config": "clean", "split": "test"}
 BENCHMARK = {"name": "librispeech-clean", "category": "ASR", "kind": "understanding", "primary": PRIMARY}
 
 
 @pytest.fixture
-def made(tmp_path):
+def build(tmp_path):
     """Makes a run of the given systems with two metrics, and a third (`pesq`) that never has a value."""
 
-    def make(systems=("whisper",), *, state="finished", benchmark=BENCHMARK, data=ASKED, named="x", **config) -> Run:
+    def make(
+        systems=("whisper",), *, state="finished", benchmark=BENCHMARK, data=REQUESTED, named="x", **config
+    ) -> Run:
         folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
         fingerprint = {"asked": {"data": data}, "scored": {}}
         metrics = {name: {**FACTS, "protocol": f"{name}/1"} for name in (PRIMARY, "stoi", "pesq")}
@@ -59,21 +61,21 @@ def written(run, form, tmp_path, **chosen):
     return yaml.safe_load(out.read_text("utf-8")), left
 
 
-def test_eval_results_are_read_back_by_the_hubs_own_reader(made, tmp_path):
-    run = made()
+def test_eval_results_are_read_back_by_the_hubs_own_reader(build, tmp_path):
+    run = build()
     (entry,) = parse_eval_result_entries(written(run, "hf-eval-results", tmp_path)[0])
-    told = summarise(run).as_dict()["systems"]["whisper"]["metrics"][PRIMARY]
+    details = summarise(run).as_dict()["systems"]["whisper"]["metrics"][PRIMARY]
     assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("TwinkStart/librispeech", "clean", None)
-    pinned = made(data={**ASKED, "revision": COMMIT})
+    pinned = build(data={**REQUESTED, "revision": COMMIT})
     assert parse_eval_result_entries(written(pinned, "hf-eval-results", tmp_path)[0])[0].dataset_revision == COMMIT
-    assert entry.value == told["value"] == pytest.approx(0.3125)
+    assert entry.value == details["value"] == pytest.approx(0.3125)
     assert entry.date == "2026-11-22T22:23:40+00:00"
-    assert PRIMARY in entry.notes and str(told["ci95"][0]) in entry.notes and "n 6" in entry.notes
+    assert PRIMARY in entry.notes and str(details["ci95"][0]) in entry.notes and "n 6" in entry.notes
     assert "limited" not in entry.notes
 
 
-def test_a_model_index_is_read_back_with_every_metric_that_has_a_value(made, tmp_path):
-    run = made(limit=6)
+def test_a_model_index_is_read_back_with_every_metric_that_has_a_value(build, tmp_path):
+    run = build(limit=6)
     index, left = written(run, "model-index", tmp_path)
     name, results = model_index_to_eval_results(index["model-index"])
     entries = summarise(run).as_dict()["systems"]["whisper"]["metrics"]
@@ -88,22 +90,22 @@ def test_a_model_index_is_read_back_with_every_metric_that_has_a_value(made, tmp
     assert (wer.metric_args["failed"], wer.metric_args["part"]) == (0, "limited to 6 items")
 
 
-def test_a_limited_run_and_a_mirror_are_marked(made, tmp_path):
-    mirrored = made(limit=6, mirror="/data", data={**ASKED, "revision": COMMIT})
+def test_a_limited_run_and_a_mirror_are_marked(build, tmp_path):
+    mirrored = build(limit=6, mirror="/data", data={**REQUESTED, "revision": COMMIT})
     (entry,) = parse_eval_result_entries(written(mirrored, "hf-eval-results", tmp_path)[0])
     assert "limited to 6 items" in entry.notes and "mirror" in entry.notes
     assert entry.dataset_revision is None
 
 
-def test_a_codec_run_has_the_name_of_its_data(made, tmp_path):
-    local = made(("unprocessed", "opus-12k"), benchmark=None, named="/data/vctk")
+def test_a_codec_run_has_the_name_of_its_data(build, tmp_path):
+    local = build(("unprocessed", "opus-12k"), benchmark=None, named="/data/vctk")
     index, _ = written(local, "model-index", tmp_path)
     name, results = model_index_to_eval_results(index["model-index"])
     assert "/data" not in yaml.safe_dump(index)  # the paths of this machine are nobody's business
     assert name == "opus-12k" and {(r.task_type, r.dataset_type) for r in results} == {("audio-to-audio", "vctk")}
     with pytest.raises(UserError, match="not a data set of the Hugging Face hub"):
         export_hugging_face(local, "hf-eval-results", None, metric="stoi")
-    hub = made(("unprocessed", "opus-12k"), benchmark=None, named=f"hf:owner/set@{COMMIT}:en:test")
+    hub = build(("unprocessed", "opus-12k"), benchmark=None, named=f"hf:owner/set@{COMMIT}:en:test")
     (entry,) = parse_eval_result_entries(written(hub, "hf-eval-results", tmp_path, metric="stoi")[0])
     assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("owner/set", "en", COMMIT)
     with pytest.raises(UserError, match="holds one value, and the run has 3 metrics"):
@@ -121,7 +123,7 @@ def test_a_codec_run_has_the_name_of_its_data(made, tmp_path):
         ({"data": {"path": "rows.jsonl"}}, {}, UserError, "not a data set of the Hugging Face hub"),
     ],
 )
-def test_what_the_format_cannot_say_is_refused(made, tmp_path, of, chosen, error, says):
+def test_what_the_format_cannot_hold_is_refused(build, tmp_path, of, chosen, error, says):
     with pytest.raises(error, match=says):
-        export_hugging_face(made(**of), "hf-eval-results", tmp_path / "out.yaml", **chosen)
+        export_hugging_face(build(**of), "hf-eval-results", tmp_path / "out.yaml", **chosen)
     assert not (tmp_path / "out.yaml").exists()

@@ -43,10 +43,10 @@ def hard(tmp_path, rng):
     writer.begin({name: {} for name in scores}, {"m": facts}, [Sample(f"s{n:03}", None) for n in range(ITEMS)])
     for name, values in scores.items():
         for n, value in enumerate(values):
-            lost = fails[name][n]
+            dropped = fails[name][n]
             score = (
                 Score.failed("it gave up", "m/1").counting_wrong(Score.ok(0.0, "m/1"))
-                if lost
+                if dropped
                 else Score.ok(float(value), "m/1")
             )
             writer.write(
@@ -54,7 +54,11 @@ def hard(tmp_path, rng):
                     (
                         n,
                         ItemRecord(
-                            name, f"s{n:03}", "failed" if lost else "ok", "it gave up" if lost else None, {"m": score}
+                            name,
+                            f"s{n:03}",
+                            "failed" if dropped else "ok",
+                            "it gave up" if dropped else None,
+                            {"m": score},
                         ),
                     )
                 ]
@@ -70,7 +74,7 @@ def hard(tmp_path, rng):
 
 
 def test_the_truth_lies_between_the_own_value_and_that_with_failures_as_the_worst(hard):
-    run, truth, kept, scores = hard
+    run, truth, retained, scores = hard
     steady, fragile, broken = (of.metrics["m"] for of in summarise(run).systems.values())
     # Its own interval does not hold what it would have over all samples: what fails is not missing by chance.
     assert broken.ci95[0] > truth["broken"] and not broken.standing.compared
@@ -78,35 +82,35 @@ def test_the_truth_lies_between_the_own_value_and_that_with_failures_as_the_wors
         assert entry.counting_failures.of_all < truth[name] < entry.value and entry.counting_failures.n == ITEMS
     assert steady.counting_failures.value == steady.value
     # Over the samples that both have, the two are as far apart as they are over all.
-    assert steady.common.n == kept.sum() and fragile.common is None
-    assert steady.common.value == pytest.approx(scores["steady"][kept].mean())
+    assert steady.common.n == retained.sum() and fragile.common is None
+    assert steady.common.value == pytest.approx(scores["steady"][retained].mean())
     assert abs(steady.common.value - fragile.value) < 0.01 < abs(steady.value - fragile.value)
 
 
-def test_terminal_paper_page_and_export_tell_the_same(hard, tmp_path):
-    run, _, kept, _ = hard
+def test_terminal_paper_page_and_export_report_the_same(hard, tmp_path):
+    run, _, retained, _ = hard
     summary = summarise(run)
     steady, fragile, broken = (of.metrics["m"] for of in summary.systems.values())
-    told = (
-        f"m: systems lack values for different samples; over the {kept.sum()} that all have: steady {steady.common.value:.3f}, "
+    details = (
+        f"m: systems lack values for different samples; over the {retained.sum()} that all have: steady {steady.common.value:.3f}, "
         f"fragile {fragile.value:.3f}; with failures as the worst value: steady {steady.value:.3f}, "
         f"fragile {fragile.counting_failures.value:.3f}, broken {broken.counting_failures.value:.3f}"
     )
-    assert told in summary_notes(summary)
-    assert told in summary_markdown(summary) and told in summary_latex(summary)
+    assert details in summary_notes(summary)
+    assert details in summary_markdown(summary) and details in summary_latex(summary)
     write_page([run], tmp_path / "page.html")
-    assert told in (tmp_path / "page.html").read_text("utf-8")
+    assert details in (tmp_path / "page.html").read_text("utf-8")
     out = io.StringIO()
     export_summary(run, "csv", out)
     rows = {row["system"]: row for row in csv.DictReader(io.StringIO(out.getvalue()))}
-    assert float(rows["steady"]["common"]) == steady.common.value and rows["steady"]["common_n"] == str(kept.sum())
+    assert float(rows["steady"]["common"]) == steady.common.value and rows["steady"]["common_n"] == str(retained.sum())
     assert (
         float(rows["fragile"]["counting_failures"]) == fragile.counting_failures.value
         and rows["fragile"]["common"] == ""
     )
 
 
-def test_nothing_is_told_where_all_systems_have_the_same_samples(hard, tmp_path):
+def test_nothing_is_reported_where_all_systems_have_the_same_samples(hard, tmp_path):
     writer = RunWriter(tmp_path / "whole", {})
     facts = {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": True, "aggregate": "mean"}
     writer.begin({"a": {}, "b": {}}, {"m": facts}, [Sample(f"s{n}", None) for n in range(5)])
@@ -121,5 +125,5 @@ def test_where_nobody_is_compared_the_samples_that_all_have_are_not_spoken_of(ha
         (name, "m", replace(of.metrics["m"], standing=Standing(best=False, compared=False)))
         for name, of in summarise(hard[0]).systems.items()
     ]
-    (told,) = missing_notes(entries)
-    assert told.startswith("m: systems lack values for different samples; with failures as the worst value: steady")
+    (details,) = missing_notes(entries)
+    assert details.startswith("m: systems lack values for different samples; with failures as the worst value: steady")

@@ -72,14 +72,14 @@ def test_an_interval_that_is_not_symmetric_shows_its_ends():
 
 def test_the_notes_of_intervals_name_their_metrics():
     noted = lambda note, low=None: replace(entry(0.5, low, low and 0.6), note=note)  # noqa: E731
-    few, short = Diagnostic("few_of", units=2, of="items", needed=3), Diagnostic("dominant_unit")
-    all_few = [("a", "wer", noted(few)), ("a", "stoi", noted(few))]
-    assert numbers.interval_notes(all_few) == [f"–: {few}"]
+    small, short = Diagnostic("few_of", units=2, of="items", needed=3), Diagnostic("dominant_unit")
+    all_few = [("a", "wer", noted(small)), ("a", "stoi", noted(small))]
+    assert numbers.interval_notes(all_few) == [f"–: {small}"]
     fine = entry(0.5, 0.4, 0.6)
     one_metric = [(s, m, noted(short, 0.4) if m == "wer" else fine) for s in "ab" for m in ("wer", "stoi")]
     assert numbers.interval_notes(one_metric) == [f"* (wer): {short}"]
-    one_system = [(s, m, noted(few) if s == "b" else fine) for s in "ab" for m in ("wer", "stoi")]
-    assert numbers.interval_notes(one_system) == [f"– (all metrics of b): {few}"]
+    one_system = [(s, m, noted(small) if s == "b" else fine) for s in "ab" for m in ("wer", "stoi")]
+    assert numbers.interval_notes(one_system) == [f"– (all metrics of b): {small}"]
     marked = {("a", "wer"), ("b", "wer"), ("c", "stoi"), ("c", "cer")}
     metrics, systems = ("wer", "cer", "stoi"), ("a", "b", "c")
     apart = [(s, m, noted(short, 0.4) if (s, m) in marked else fine) for s in systems for m in metrics]
@@ -95,7 +95,7 @@ def test_durations(seconds, text):
     assert numbers.duration(seconds) == text
 
 
-def test_text_that_steers_a_terminal_is_made_harmless():
+def test_text_that_steers_a_terminal_is_neutralised():
     assert numbers.plain("a\x1b[31mb\u202ec\n") == "a�[31mb�c�"
     assert numbers.plain("Größe 语音 👍") == "Größe 语音 👍"
 
@@ -127,11 +127,11 @@ def test_a_metric_s_name_stands_apart_from_how_it_is_measured(metric, parts):
     assert numbers.split_name(metric) == parts
 
 
-def test_names_that_form_no_curve_are_told_with_names_that_do():
-    found = numbers.uncurved(
+def test_names_that_form_no_curve_are_reported_with_names_that_do():
+    result = numbers.uncurved(
         ["rvq2", "rvq4", "rvq16", "opus-6k", "opus@12", "g711", "g722", "mp3", "codec2", "lyra6k", "lyra9.2k"]
     )
-    assert found == [
+    assert result == [
         "rvq2, rvq4, rvq16 are on no common curve: if they are operating points of one codec, name them rvq@2, rvq@4, rvq@16, by the "
         "name in `info` or as NAME=CODEC",
         "lyra6k, lyra9.2k are on no common curve: if they are operating points of one codec, name them lyra@6k, lyra@9.2k, by the "
@@ -139,7 +139,7 @@ def test_names_that_form_no_curve_are_told_with_names_that_do():
     ]
     named = [
         name.strip()
-        for sentence in found
+        for sentence in result
         for name in sentence.partition("name them ")[2].partition(", by")[0].split(",")
     ]
     assert numbers.uncurved(named) == [] and {numbers.family(name) for name in named} == {"rvq", "lyra"}

@@ -149,14 +149,14 @@ def test_the_summary_stands_in_the_markup(page, demo_run):
 def test_sound_is_the_files_own_bytes_and_the_reference_is_there_once(page, demo_run):
     data, sounds = page.data, page.sounds
     assert len(sounds) == len(set(sounds))
-    kept = {(item.system, item.id): item.audio for item in demo_run.items() if item.audio}
-    heard = set()
+    retained = {(item.system, item.id): item.audio for item in demo_run.items() if item.audio}
+    output = set()
     for sample, system, n in data["clips"]:
         id = data["samples"][sample][0]
-        path = demo_run.reference_audio(id) if system < 0 else kept[data["systems"][system]["label"], id]
+        path = demo_run.reference_audio(id) if system < 0 else retained[data["systems"][system]["label"], id]
         assert sounds[n] == path.read_bytes()
-        heard.add((sample, system))
-    assert len(heard) == len(data["clips"])
+        output.add((sample, system))
+    assert len(output) == len(data["clips"])
     reference, unprocessed = (dict(((s, y), n) for s, y, n in data["clips"])[0, y] for y in (-1, 0))
     assert data["systems"][0]["unprocessed"] and reference == unprocessed
 
@@ -170,25 +170,25 @@ def test_the_sound_keeps_to_its_budget_in_whole_samples(demo_run, tmp_path, audi
     clips = page.data["clips"]
     for sample in {sample for sample, _, _ in clips}:
         id = page.data["samples"][sample][0]
-        kept = [item for item in demo_run.items() if item.id == id and item.audio]
-        assert sum(s == sample for s, _, _ in clips) == 1 + len(kept)
-    heard = len({sample for sample, _, _ in clips})
+        retained = [item for item in demo_run.items() if item.id == id and item.audio]
+        assert sum(s == sample for s, _, _ in clips) == 1 + len(retained)
+    output = len({sample for sample, _, _ in clips})
     if audio_mb:
-        assert heard and spent > 0.3e6
-        assert f"sound of {heard} of 30 samples" in page.text
+        assert output and spent > 0.3e6
+        assert f"sound of {output} of 30 samples" in page.text
     else:
         assert not clips and "This file holds no sound" in page.text
     # Audio that is not embedded is named, with a link only if the run folder is below the page's folder.
-    assert len({s for s, _, _ in page.data["kept"]}) == 30 - heard
+    assert len({s for s, _, _ in page.data["kept"]}) == 30 - output
     assert all(link is None for *_, link in page.data["kept"])
 
 
-def test_links_to_kept_sound_are_relative_and_escaped(make_run):
+def test_links_to_stored_sound_are_relative_and_escaped(make_run):
     run = make_run("run", samples=3, hostile=False, systems=["opus-6k"])
     write_page([run], run.folder / "report.html", audio_mb=0)
-    kept = Reader(run.folder / "report.html").data["kept"]
-    assert len(kept) == 6
-    for sample, system, link in kept:
+    retained = Reader(run.folder / "report.html").data["kept"]
+    assert len(retained) == 6
+    for sample, system, link in retained:
         assert link == f"./audio/{'reference' if system < 0 else 'opus-6k'}/{sample:07d}.flac"
         assert (run.folder / link).is_file()
 
@@ -199,9 +199,9 @@ def test_only_sound_is_ever_embedded(tmp_path, make_run):
     assert not is_sound(secret) and not is_sound(tmp_path / "nowhere.flac")
     writer = RunWriter(tmp_path / "run", {})
     writer.begin({"codec": {}}, {"stoi": {"protocol": "p"}}, [Sample("a", str(secret))])
-    kept = tmp_path / "run" / "audio" / "codec"
-    kept.mkdir(parents=True)
-    (kept / "0000000.flac").write_text("the key is 1234")
+    retained = tmp_path / "run" / "audio" / "codec"
+    retained.mkdir(parents=True)
+    (retained / "0000000.flac").write_text("the key is 1234")
     scores = {"stoi": Score.ok(0.5, "p")}
     writer.write([(0, ItemRecord("codec", "a", "ok", None, scores, audio="audio/codec/0000000.flac"))])
     writer.close()
@@ -247,7 +247,7 @@ def test_a_capped_page_keeps_failures_and_worst_cases_and_says_so(make_run):
     assert 60 < spread.mean() < 240
 
 
-def test_runs_stand_side_by_side_under_names_that_tell_them_apart(make_run, tmp_path):
+def test_runs_stand_side_by_side_under_names_that_distinguish_them(make_run, tmp_path):
     one = make_run("one", samples=5, systems=["unprocessed", "opus-6k"], hostile=False)
     two = make_run("two", samples=5, systems=["unprocessed", "opus-12k"], hostile=False)
     write_page([one, two], tmp_path / "report.html")
@@ -362,13 +362,13 @@ def test_systems_that_failed_are_compared_over_common_samples(demo_run, page, tm
     assert views[:2] == ["Each system over its own samples", "Common samples"]
 
 
-def test_a_list_that_is_cut_says_how_much_is_left_out():
+def test_a_list_that_is_cut_says_how_much_is_excluded():
     from codec_bench.report.page.collect import _detail
     from codec_bench.report.page.exchanges import _cut
 
-    whole = {f"entry {k}": k for k in range(16)}
-    assert _detail(whole) == whole
-    told = _detail({**whole, "one": 1, "words": ["a"] * 4000})
-    assert len(told) == 17 and told["further entries in the record"] == 2
+    complete = {f"entry {k}": k for k in range(16)}
+    assert _detail(complete) == complete
+    options = _detail({**complete, "one": 1, "words": ["a"] * 4000})
+    assert len(options) == 17 and options["further entries in the record"] == 2
     assert _detail({"words": ["ab"] * 4000})["words"].endswith(" … (7,999 more characters are in the record)")
     assert _cut(["a"] * 20) == ["a"] * 20 and _cut(["a"] * 23) == [*["a"] * 20, "and 3 more"]

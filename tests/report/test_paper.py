@@ -164,8 +164,8 @@ def test_markdown_has_values_intervals_units_directions_and_protocols():
 def test_bold_is_what_the_summary_says_is_the_best():
     standing = lambda best: {"standing": {"best": best, "compared": True, "why": None}}  # noqa: E731
     column = {"a": entry(0.8) | standing(False), "b": entry(0.9) | standing(True), "c": entry(0.9) | standing(True), "d": entry(0.95)}  # fmt: skip
-    made = Summary.from_dict(summary(m=column))
-    for pattern, text in ((r" \*\*(.*?)\*\* ", summary_markdown(made)), (r"\\textbf\{(.*?)\}", summary_latex(made)), (r"<b>(.*?)</b>", summary_html(made))):  # fmt: skip
+    built = Summary.from_dict(summary(m=column))
+    for pattern, text in ((r" \*\*(.*?)\*\* ", summary_markdown(built)), (r"\\textbf\{(.*?)\}", summary_latex(built)), (r"<b>(.*?)</b>", summary_html(built))):  # fmt: skip
         assert re.findall(pattern, text) == ["0.900", "0.900"]
         assert "Bold" in text
 
@@ -179,18 +179,18 @@ def test_what_is_not_finite_is_a_dash():
         "d": entry(2.0, [1.0, inf]),
         "e": entry(None),
     }
-    made = summary(m=column)
-    assert [row[2] for row in markdown_rows(summary_markdown(Summary.from_dict(made)))[2:]] == [
+    built = summary(m=column)
+    assert [row[2] for row in markdown_rows(summary_markdown(Summary.from_dict(built)))[2:]] == [
         "–",
         "–",
         "–",
         "2.00",
         "–",
     ]
-    assert summary_latex(Summary.from_dict(made)).count(r"\textendash{}") == 4 and "inf" not in summary_latex(
-        Summary.from_dict(made)
+    assert summary_latex(Summary.from_dict(built)).count(r"\textendash{}") == 4 and "inf" not in summary_latex(
+        Summary.from_dict(built)
     )
-    assert [row[2:5] for row in summary_rows(Summary.from_dict(made))] == [[None] * 3] * 3 + [
+    assert [row[2:5] for row in summary_rows(Summary.from_dict(built))] == [[None] * 3] * 3 + [
         [2.0, None, None],
         [None] * 3,
     ]
@@ -285,14 +285,14 @@ def test_a_run_without_items_has_a_table_of_dashes(make_run, tmp_path):
 
 @pytest.mark.parametrize("form", ["markdown", "latex"])
 def test_a_run_that_is_not_finished_says_so_below_its_table(make_run, demo_run, tmp_path, form):
-    part = make_run("part", samples=4, systems=["opus-6k"], metrics=["stoi"], audio=False, finish=False, stop_after=3)
-    for run, said in ((part, True), (demo_run, False)):
+    item = make_run("part", samples=4, systems=["opus-6k"], metrics=["stoi"], audio=False, finish=False, stop_after=3)
+    for run, texts in ((item, True), (demo_run, False)):
         export_summary(run, form, tmp_path / "table")
         text = (tmp_path / "table").read_text("utf-8")
-        assert ("the run is not finished: 3 of 4 items so far" in text) == said == ("not finished" in text)
+        assert ("the run is not finished: 3 of 4 items so far" in text) == texts == ("not finished" in text)
 
 
-def test_formulas_are_made_harmless_in_the_csv_alone(make_run, tmp_path, monkeypatch):
+def test_formulas_are_neutralised_in_the_csv_alone(make_run, tmp_path, monkeypatch):
     from codec_bench.report import paper
 
     monkeypatch.setattr(paper, "summarise", lambda run: Summary.from_dict(summary(m={"=HYPERLINK(1)": entry(-0.5)})))
@@ -300,8 +300,8 @@ def test_formulas_are_made_harmless_in_the_csv_alone(make_run, tmp_path, monkeyp
     export_summary(run, "csv", tmp_path / "x.csv")
     row = list(csv.reader(open(tmp_path / "x.csv", encoding="utf-8")))[1]
     assert row[0] == "'=HYPERLINK(1)" and row[2] == "-0.5"
-    told = Summary.from_dict(summary(m={"=HYPERLINK(1)": entry(-0.5)}))
-    assert "'=HYPER" not in summary_latex(told) + summary_markdown(told)
+    options = Summary.from_dict(summary(m={"=HYPERLINK(1)": entry(-0.5)}))
+    assert "'=HYPER" not in summary_latex(options) + summary_markdown(options)
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "xml"])
@@ -317,5 +317,5 @@ def test_a_folder_that_is_not_there_is_named(demo_run, tmp_path):
 
 def test_the_mark_of_an_interval_is_explained_below_the_table():
     noted = Summary.from_dict(summary(m={"a": entry(0.5, [0.25, 0.75], note="resting on 3 speakers")}))
-    for made in (summary_markdown(noted), summary_latex(noted)):
-        assert "0.250" in made and "*" in made and "resting on 3 speakers" in made, made
+    for built in (summary_markdown(noted), summary_latex(noted)):
+        assert "0.250" in built and "*" in built and "resting on 3 speakers" in built, built

@@ -20,8 +20,8 @@ def run_it(tmp_path):
 
     def run(**more):
         manifest.write_text("".join(json.dumps({**row, **more}) + "\n" for row in rows))
-        how = {"workers": 1, "check": False, "cache": False, "save_audio": "none"}
-        return evaluate(codec="g711-ulaw", data=manifest, metrics="si_sdr", out=tmp_path / "run", **how)
+        options = {"workers": 1, "check": False, "cache": False, "save_audio": "none"}
+        return evaluate(codec="g711-ulaw", data=manifest, metrics="si_sdr", out=tmp_path / "run", **options)
 
     return run
 
@@ -37,7 +37,7 @@ def is_marked(run):
     return (run.folder / PAGE).read_text().endswith(MARK)
 
 
-def test_files_stand_if_nothing_was_left_and_are_written_if_the_data_say_more(run_it):
+def test_files_stand_if_nothing_was_left_and_are_written_if_the_data_state_more(run_it):
     run = marked(run_it())
     assert results_stand(run) and json.loads((run.folder / RUN_JSON).read_text())["state"] == "finished"
     assert is_marked(run_it())
@@ -48,15 +48,19 @@ def test_files_stand_if_nothing_was_left_and_are_written_if_the_data_say_more(ru
 def test_files_that_are_missing_damaged_or_of_an_unfinished_command_do_not_stand(run_it):
     run = run_it()
     for name in FILES:
-        whole = (run.folder / name).read_bytes()
+        complete = (run.folder / name).read_bytes()
         (run.folder / name).unlink()
         assert not results_stand(run)
-        (run.folder / name).write_bytes(whole)
+        (run.folder / name).write_bytes(complete)
     assert results_stand(run)
     (run.folder / PAGE).unlink()
     assert results_stand(run, page=False)
-    made = json.loads((run.folder / RUN_JSON).read_text())
-    for other in (b"{", json.dumps({**made, "state": "running"}).encode(), json.dumps({**made, "config": {}}).encode()):
+    built = json.loads((run.folder / RUN_JSON).read_text())
+    for other in (
+        b"{",
+        json.dumps({**built, "state": "running"}).encode(),
+        json.dumps({**built, "config": {}}).encode(),
+    ):
         (run.folder / RUN_JSON).write_bytes(other)
         assert not results_stand(run, page=False)
     write_results(run)

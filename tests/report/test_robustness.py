@@ -48,17 +48,17 @@ def test_every_way_has_its_words():
 @pytest.mark.parametrize("higher", [True, False])
 def test_what_stands_out(higher):
     values = [0.5, 0.2, 0.5, 0.8, None]
-    found = robustness_of(
+    result = robustness_of(
         {name: MetricSummary.from_dict(held) for name, held in {"accuracy": entry(values, higher)}.items()},
         Answers.from_dict(wordings(0, 0, 3, 1, 0)),
     )
-    marks = {row.name: [cell.stands_out for cell in row.cells] for row in found.rows}
+    marks = {row.name: [cell.stands_out for cell in row.cells] for row in result.rows}
     worse = "02" if higher else "04"
     assert [name for name, cells in marks.items() if cells[0]] == [worse, "05"], "05 has no value at all"
-    assert [row.name for row in found.rows if row.stands_out] == sorted({worse, "03", "05"})
-    assert found.rows[2].none == "3 of 20 (phonemes 3)" and found.rows[3].none == "1 of 20 (phonemes 1)"
-    assert found.rows[4].cells[0].value == "–" and found.rows[1].cells[0].filled == pytest.approx(25)
-    (sentence, none) = found.sentences
+    assert [row.name for row in result.rows if row.stands_out] == sorted({worse, "03", "05"})
+    assert result.rows[2].none == "3 of 20 (phonemes 3)" and result.rows[3].none == "1 of 20 (phonemes 1)"
+    assert result.rows[4].cells[0].value == "–" and result.rows[1].cells[0].filled == pytest.approx(25)
+    (sentence, none) = result.sentences
     assert "worst 0.250" in sentence and "in wording 02" in sentence and "by chance alone 0.013" in sentence
     assert sentence.endswith("no value in wording 05") and "over 4 wordings, failures as wrong:" in sentence
     assert none == "answers that are none: in wording 03 3 of 20 (phonemes 3)"
@@ -81,11 +81,11 @@ def test_without_wordings_there_is_nothing():
 
 
 def test_hostile_wordings_are_plain():
-    found = robustness_of(
+    result = robustness_of(
         {name: MetricSummary.from_dict(held) for name, held in {"accuracy": entry([0.5, 0.2])}.items()},
         Answers.from_dict(wordings(0, 0, text="a\x1b[31m\u202eb")),
     )
-    assert found.rows[0].text == "a�[31m�b"
+    assert result.rows[0].text == "a�[31m�b"
 
 
 CHOICES = {
@@ -99,13 +99,13 @@ CHOICES = {
 
 
 def test_orders_in_words_and_rows():
-    told = choice_notes(CHOICES)
+    details = choice_notes(CHOICES)
     assert (
-        told[0]
+        details[0]
         == "the same option is named in all rotations of 0.400 ±0.200 of 9 questions, without 1 that lack an answer"
     )
-    assert "A 75.0 % (without a preference 50.0 %), B 25.0 %" in told[1] and told[2].endswith("A 1.000")
-    assert told[3].startswith("3 answers (10 %)") and told[4].startswith("2 questions kept")
+    assert "A 75.0 % (without a preference 50.0 %), B 25.0 %" in details[1] and details[2].endswith("A 1.000")
+    assert details[3].startswith("3 answers (10 %)") and details[4].startswith("2 questions kept")
     assert [row["right"] for row in place_rows(CHOICES)] == ["100.0", "–"] and place_rows(CHOICES)[0][
         "named_spread"
     ] == "±5.0"
@@ -113,7 +113,7 @@ def test_orders_in_words_and_rows():
     assert choice_notes(None) == [] and len(choice_notes({**CHOICES, "consistent": None})) == 4
 
 
-def test_the_share_that_was_not_heard_and_answers_that_are_none_stand_below_the_score():
+def test_the_share_that_was_not_recognised_and_answers_that_are_none_stand_below_the_score():
     answers = {
         "asked": 40, "failed": {"failed": 10}, "cut": {"n": 5, "share": 0.125, "s": 9.0, "unheard": 0.25}, "no_answer": 3,
         "ways": {"empty": 1, "language": 2},

@@ -45,12 +45,12 @@ def record(folder, systems, failing=(), half=(), data="speech", samples=4) -> Ru
 
 def test_what_runs_share_stands_once_and_what_differs_in_a_table(tmp_path):
     runs = [record(tmp_path / "one", ["a"]), record(tmp_path / "two", ["a", "b"], failing=["b"])]
-    told = run_facts([describe(run, name, summarise(run)) for run, name in zip(runs, ("one", "two"))])
-    assert {head: fact.text for head, fact in told["facts"].items()} == {
+    details = run_facts([describe(run, name, summarise(run)) for run, name in zip(runs, ("one", "two"))])
+    assert {head: fact.text for head, fact in details["facts"].items()} == {
         "Data": "speech", "Finished": "20 Nov 2026, 18:41 UTC", "Machine": "A processor",
     }  # fmt: skip
-    assert told["run_heads"] == ["Measured", "Failed", "Systems"]
-    assert [[row["name"], *(cell.text for cell in row["cells"])] for row in told["run_rows"]] == [
+    assert details["run_heads"] == ["Measured", "Failed", "Systems"]
+    assert [[row["name"], *(cell.text for cell in row["cells"])] for row in details["run_rows"]] == [
         ["one", "1 system", "nothing", "a"],
         ["two", "2 systems", "4 items, 0 scores", "a, b"],
     ]
@@ -60,8 +60,8 @@ def test_what_runs_share_stands_once_and_what_differs_in_a_table(tmp_path):
 
 def test_many_systems_of_a_run_are_counted(tmp_path):
     run = record(tmp_path / "run", [f"codec-{n}" for n in range(6)], samples=1)
-    told = run_facts([describe(run, name, summarise(run)) for name in ("one", "two")])
-    assert [row["cells"][-1].text for row in told["run_rows"]] == ["codec-0, codec-1, codec-2 and 3 more"] * 2
+    details = run_facts([describe(run, name, summarise(run)) for name in ("one", "two")])
+    assert [row["cells"][-1].text for row in details["run_rows"]] == ["codec-0, codec-1, codec-2 and 3 more"] * 2
 
 
 def test_a_system_of_which_items_failed_has_no_speed(browser, tmp_path):

@@ -30,7 +30,7 @@ class Speaker(Model):
 """
 
 
-def asked(tmp_path, monkeypatch, *, size=6, name="mmau-test", down="", **more):
+def send(tmp_path, monkeypatch, *, size=6, name="mmau-test", down="", **more):
     pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
     mirror = miniature.build(name, tmp_path / "mirror")
     (tmp_path / "model.py").write_text(MODEL)
@@ -43,7 +43,7 @@ def asked(tmp_path, monkeypatch, *, size=6, name="mmau-test", down="", **more):
 
 
 def test_the_file_is_complete_and_in_order(tmp_path, monkeypatch):
-    run = asked(tmp_path, monkeypatch)
+    run = send(tmp_path, monkeypatch)
     scores = list(run.scores("speaker", "withheld"))
     assert {(s.value, s.status) for s in scores} <= {(None, "refused"), (None, "failed")}
     assert "--format submission" in next(s.reason for s in scores if s.status == "refused")
@@ -53,8 +53,8 @@ def test_the_file_is_complete_and_in_order(tmp_path, monkeypatch):
     assert [entry["id"] for entry in entries] == ids == [f"row-{index}" for index in range(6)]
     first = entries[0]
     # The miniature has no column `split`; a field without a value is left out.
-    told = "id question choices dataset task category sub-category difficulty audio_id model_prediction"
-    assert list(first) == told.split()
+    details = "id question choices dataset task category sub-category difficulty audio_id model_prediction"
+    assert list(first) == details.split()
     assert first["model_prediction"] == "It is Two violins, says row-0."
     assert first["audio_id"] == "./test-audios/row-0.wav" and first["choices"] == list(miniature.OPTIONS)
     # The fifth row has no sound, so that nothing could be asked: its answer is empty, and the file is complete all the
@@ -63,17 +63,17 @@ def test_the_file_is_complete_and_in_order(tmp_path, monkeypatch):
 
 
 def test_a_part_of_the_questions_and_a_failed_answer_are_no_file(tmp_path, monkeypatch):
-    run = asked(tmp_path, monkeypatch, size=9000)
+    run = send(tmp_path, monkeypatch, size=9000)
     with pytest.raises(UserError, match="the run holds 6 of 9,000 questions, and the file must hold all"):
         export(run, form="submission")
     (tmp_path / "again").mkdir()
-    run = asked(tmp_path / "again", monkeypatch, down="row-2")
+    run = send(tmp_path / "again", monkeypatch, down="row-2")
     with pytest.raises(UserError, match="1 of 6 questions have no answer, first 'row-2': the line was down"):
         export(run, form="submission")
 
 
 def test_a_benchmark_with_published_answers_has_no_such_file(tmp_path, monkeypatch):
-    run = asked(tmp_path, monkeypatch, name="mmar")
+    run = send(tmp_path, monkeypatch, name="mmar")
     with pytest.raises(UserError, match="'mmar' is no benchmark whose answers are sent to a service"):
         export(run, form="submission")
     with pytest.raises(UserError, match="--system and --metric are for"):

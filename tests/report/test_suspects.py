@@ -27,7 +27,7 @@ from codec_bench.stats.summary import summarise
 from codec_bench.store.rows import SILENT_ESTIMATE
 
 GOOD = np.linspace(0.5, 0.9, 19)
-FOUND = f"side information is suspect: {FINDING['found']}"
+RESULT = f"side information is suspect: {FINDING['found']}"
 
 
 @pytest.fixture
@@ -42,34 +42,34 @@ def run(tmp_path):
     )
 
 
-def test_figures_mark_it_and_say_what_was_found(run, tmp_path):
+def test_figures_mark_it_and_state_what_was_detected(run, tmp_path):
     pytest.importorskip("matplotlib")
     plots = [plot for plot in plots_of([run], [summarise(run)]) if plot.kind in ("rate", "systems")]
     assert len(plots) == 3
     for plot in plots:
         assert [point.label for point in plot.points] == ["side (suspect)", "plain", "worse"]
-        assert f"side (suspect): {FOUND}" in " ".join(_footnotes(plot)).replace("\n", " ")
-    made = write_figures(run, tmp_path / "figures")
-    for file in (file for file in made.files if file.suffix == ".csv"):
+        assert f"side (suspect): {RESULT}" in " ".join(_footnotes(plot)).replace("\n", " ")
+    built = write_figures(run, tmp_path / "figures")
+    for file in (file for file in built.files if file.suffix == ".csv"):
         with file.open(newline="") as opened:
             rows = {row["system"]: row["suspect"] for row in csv.DictReader(opened)}
-        assert rows == {"side": FOUND, "plain": "", "worse": ""}
+        assert rows == {"side": RESULT, "plain": "", "worse": ""}
 
 
-def test_trackers_are_told_of_it(run):
+def test_trackers_show_it(run):
     material = collect_material(run, summarise(run), set())
-    assert {row[0]: row[-1] for row in material.rows} == {"side": FOUND, "plain": None, "worse": None}
+    assert {row[0]: row[-1] for row in material.rows} == {"side": RESULT, "plain": None, "worse": None}
     assert material.values["suspect/side"] == 1 and "suspect/plain" not in material.values
 
 
 def test_the_page_marks_it_in_the_table_and_in_the_plots(run, tmp_path):
     page = collect([run], None, audio_bytes=0, max_rows=100, folder=tmp_path)
     rows = {row["label"]: row for row in page.page["table"]}
-    place = [head["name"] for head in page.page["heads"]].index("m")
-    assert [(name, row["cells"][place]["best"]) for name, row in rows.items()] == [("side (suspect)", False), ("plain", True), ("worse", False)]  # fmt: skip
+    position = [head["name"] for head in page.page["heads"]].index("m")
+    assert [(name, row["cells"][position]["best"]) for name, row in rows.items()] == [("side (suspect)", False), ("plain", True), ("worse", False)]  # fmt: skip
     assert (
         "suspect: side information" in rows["side (suspect)"]["remarks"]
-        and f"side (suspect): {FOUND}" in page.page["notes"]
+        and f"side (suspect): {RESULT}" in page.page["notes"]
     )
     assert [system["label"] for system in page.data["systems"]] == ["side (suspect)", "plain", "worse"]
 
@@ -82,8 +82,8 @@ def test_systems_of_several_runs_are_compared_with_each_other(tmp_path):
     second = recorded(
         tmp_path / "second", {"c": GOOD + 0.1, "d": GOOD + 0.1 + 0.001 * np.cos(np.arange(19)), "e": GOOD}
     )
-    part = recorded(tmp_path / "part", {"f": [*(GOOD + 0.5)[:6], *[None] * 13]})
-    page = collect([first, second, part], None, audio_bytes=0, max_rows=100, folder=tmp_path).page
+    item = recorded(tmp_path / "part", {"f": [*(GOOD + 0.5)[:6], *[None] * 13]})
+    page = collect([first, second, item], None, audio_bytes=0, max_rows=100, folder=tmp_path).page
     best = {row["label"] for row in page["table"] if any(cell and cell["best"] for cell in row["cells"])}
     assert len(best) == 1 and best < {"c", "d"}
     assert {row["label"] for row in page["table"] if any(cell and cell["alike"] for cell in row["cells"])} == {
@@ -111,7 +111,7 @@ def test_the_page_says_which_names_form_no_curve(tmp_path):
 
 def test_compare_counts_no_win_for_it_nor_against_it(run, command):
     pairs = {frozenset((pair.a, pair.b)): pair for pair in compare(runs=[run])}
-    assert [pair.suspect for names, pair in pairs.items() if "side" in names] == [{"side": FOUND}] * 2
+    assert [pair.suspect for names, pair in pairs.items() if "side" in names] == [{"side": RESULT}] * 2
     assert not pairs[frozenset(("plain", "worse"))].suspect
     code, out, _ = command("compare", run.folder, "--json")
     for pair in json.loads(out):
@@ -119,7 +119,7 @@ def test_compare_counts_no_win_for_it_nor_against_it(run, command):
         assert code == 0 and (counts == {None}) == ("side" in (pair["a"], pair["b"])) == bool(pair["suspect"])
     _, out, _ = command("compare", run.folder, "--systems", "side,plain", "--metrics", "m")
     assert (
-        f"side is suspect, so that neither is the better one: {FOUND}" in " ".join(out.split()) and "19 : 0" not in out
+        f"side is suspect, so that neither is the better one: {RESULT}" in " ".join(out.split()) and "19 : 0" not in out
     )
     _, out, _ = command("compare", run.folder, "--systems", "plain,worse", "--metrics", "m")
     assert "suspect" not in out and "19 : 0 : 0" in out
@@ -142,19 +142,19 @@ def test_compare_counts_no_win_for_a_system_without_speech(tmp_path, command):
 
 
 @pytest.mark.parametrize("form", ["hf-eval-results", "model-index", "lm-eval", "lmms-eval", "inspect"])
-def test_exports_for_other_programs_say_it_with_what_was_found(command, tmp_path, form):
+def test_exports_for_other_programs_state_it_with_what_was_detected(command, tmp_path, form):
     """The mark stands in the name that such a program shows, where there is one, and the finding beside the value."""
     run = recorded(
         tmp_path / "run", {"side": GOOD + 0.2, "plain": GOOD}, checks=SUSPECT, config={"data": "hf:org/data"}
     )
-    told = {}
+    options = {}
     for system in ("side", "plain"):
         file = tmp_path / f"{system}.json"
         code, _, err = command("export", run.folder, "--format", form, "--system", system, "--out", file)
         assert code == 0, err
-        told[system] = file.read_text("utf-8")
-    held = json.dumps(yaml.safe_load(told["side"]))
-    assert FOUND in held and ("suspect)" in held or form == "hf-eval-results") and "suspect" not in told["plain"]
+        options[system] = file.read_text("utf-8")
+    held = json.dumps(yaml.safe_load(options["side"]))
+    assert RESULT in held and ("suspect)" in held or form == "hf-eval-results") and "suspect" not in options["plain"]
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
@@ -163,21 +163,21 @@ def test_every_exported_row_says_it(run, tmp_path, form):
     export(run, form=form, out=file)
     read = {"csv": pandas.read_csv, "jsonl": lambda f: pandas.read_json(f, lines=True), "parquet": pandas.read_parquet}
     rows = read[form](file).groupby("system").suspect
-    assert {name: set(found.dropna()) for name, found in rows} == {"side": {FOUND}, "plain": set(), "worse": set()}
+    assert {name: set(by_name.dropna()) for name, by_name in rows} == {"side": {RESULT}, "plain": set(), "worse": set()}
 
 
 @pytest.mark.parametrize("form", ["lm-eval", "lmms-eval", "inspect"])
 def test_what_is_imported_again_keeps_it(run, tmp_path, form):
-    for system, found in (("side", FOUND), ("plain", None)):
+    for system, result in (("side", RESULT), ("plain", None)):
         export(run, form=form, out=tmp_path / f"{system}.json", system=system)
         again = import_results(tmp_path / f"{system}.json", toolkit=form, out=tmp_path / f"{system}-again")
-        assert doubts_in(again, system) == found
+        assert doubts_in(again, system) == result
 
 
 def test_a_foreign_word_in_its_place_is_a_finding_too(run, tmp_path):
     export(run, form="inspect", out=tmp_path / "a.json", system="plain")
-    told = json.loads((tmp_path / "a.json").read_text("utf-8"))
-    told["results"]["scores"][0]["metadata"]["suspect"] = "somebody doubts it"
-    (tmp_path / "a.json").write_text(json.dumps(told))
+    details = json.loads((tmp_path / "a.json").read_text("utf-8"))
+    details["results"]["scores"][0]["metadata"]["suspect"] = "somebody doubts it"
+    (tmp_path / "a.json").write_text(json.dumps(details))
     again = import_results(tmp_path / "a.json", toolkit="inspect", out=tmp_path / "again")
     assert doubts_in(again, "a") == "export is suspect: somebody doubts it"

@@ -90,8 +90,8 @@ def test_the_best_is_bold_and_the_unprocessed_audio_and_bitrates_do_not_compete(
 
 
 def test_few_systems_and_many_metrics_are_turned(summary):
-    few = {**summary, "systems": {k: summary["systems"][k] for k in ("opus-6k", "g722")}}
-    text = render(summary_table(Summary.from_dict(few), width=80), 80)
+    small = {**summary, "systems": {k: summary["systems"][k] for k in ("opus-6k", "g722")}}
+    text = render(summary_table(Summary.from_dict(small), width=80), 80)
     heads = next(line for line in text.splitlines() if "g722" in line)
     assert "opus-6k" in heads
     assert [line.split()[0] for line in text.splitlines() if " ↑" in line or " ↓" in line][:2] == [
@@ -100,13 +100,13 @@ def test_few_systems_and_many_metrics_are_turned(summary):
     ]
 
 
-def test_the_width_of_the_terminal_is_asked_where_none_is_given(summary, monkeypatch):
+def test_the_width_of_the_terminal_is_queried_where_none_is_passed(summary, monkeypatch):
     monkeypatch.setenv("COLUMNS", "72")
     monkeypatch.setattr("rich._console", None)
     assert max(map(len, render(summary_table(Summary.from_dict(summary)), 72).splitlines())) <= 72
 
 
-def test_failures_are_told_with_their_reasons(summary):
+def test_failures_are_reported_with_their_reasons(summary):
     text = render(failures_table(Summary.from_dict(summary).failures.reasons, len(summary["systems"]), width=160), 160)
     for row in summary["failures"]["reasons"]:
         assert row["reason"].split()[0][:8] in text
@@ -119,9 +119,9 @@ def test_a_narrow_terminal_breaks_no_word_of_a_failure(width):
     """The reason of a failure had no column at all at 40 columns, and one of seven characters at 60."""
     reason = "the estimate is a scaled copy of the reference; SI-SDR is unbounded"
     row = {"system": "unprocessed", "metric": "si_sdr", "status": "undefined", "reason": reason, "count": 8}
-    lost = {"system": "opus-12k", "metric": None, "status": "failed", "reason": "'a.wav' is empty", "count": 2}
+    dropped = {"system": "opus-12k", "metric": None, "status": "failed", "reason": "'a.wav' is empty", "count": 2}
     summary = Summary.from_dict(
-        {"systems": {}, "failures": {"reasons": [r | {"example": "awb_02"} for r in (row, lost)]}}
+        {"systems": {}, "failures": {"reasons": [r | {"example": "awb_02"} for r in (row, dropped)]}}
     )
     text = render(failures_table(summary.failures.reasons, 2, width=width), width)
     assert max(map(len, text.splitlines())) <= width
@@ -133,11 +133,11 @@ def test_a_narrow_terminal_breaks_no_word_of_a_failure(width):
 @pytest.mark.parametrize("width", [40, 60, 100])
 def test_a_long_name_is_broken_before_a_number_is_cut(summary, width):
     long = "L" * 95
-    own = Summary.from_dict({**summary, "systems": {long: summary["systems"]["g722"]}})
-    text = render(summary_table(own, width=width), width)
+    actual = Summary.from_dict({**summary, "systems": {long: summary["systems"]["g722"]}})
+    text = render(summary_table(actual, width=width), width)
     assert max(map(len, text.splitlines())) <= width
     assert text.count("L") % 95 == 0 and text.count("L") > 0
-    wide = render(summary_table(own, width=400), 400)
+    wide = render(summary_table(actual, width=400), 400)
     for shown in re.findall(r"[−\d.]+ (?:\[[−\d., ]+\]|±[\d.]+)", wide):
         assert shown in text
 
@@ -145,8 +145,8 @@ def test_a_long_name_is_broken_before_a_number_is_cut(summary, width):
 def test_a_comparison_is_whole_in_forty_columns():
     """`better : worse : same` was cut by two columns, and so were its counts."""
     items = [[ItemParts(f"s{n}", v, (v, 1.0)) for n, v in enumerate(values)] for values in ([0.5] * 8, [0.2] * 8)]
-    found = compare_items(*items, metric="wer[pocketsphinx]", higher_is_better=False, seed=0)
-    text = render(comparison_table([found], width=40), 40)
+    result = compare_items(*items, metric="wer[pocketsphinx]", higher_is_better=False, seed=0)
+    text = render(comparison_table([result], width=40), 40)
     assert "better : worse : same" in text and "0 : 8 : 0" in text
 
 
@@ -197,10 +197,10 @@ def test_a_comparison_names_units_and_the_adjusted_p():
     items = [
         [ItemParts(f"s{n}", v, (v, 1.0)) for n, v in enumerate(values)] for values in ([6000.0] * 8, [12000.0] * 8)
     ]
-    found = compare_items(*items, metric="bitrate", unit="bit/s", higher_is_better=False, seed=0)
-    text = render(comparison_table([replace(found, p_holm=0.25)], adjusted=True, width=160), 160)
+    result = compare_items(*items, metric="bitrate", unit="bit/s", higher_is_better=False, seed=0)
+    text = render(comparison_table([replace(result, p_holm=0.25)], adjusted=True, width=160), 160)
     assert "bitrate kbps" in text and "−6.00" in text and "0.250" in text and "p (Holm)" in text
-    assert "p (Holm)" not in render(comparison_table([found], width=160), 160)
+    assert "p (Holm)" not in render(comparison_table([result], width=160), 160)
 
 
 def paired(a, b, metric="stoi"):
@@ -217,9 +217,9 @@ def test_equal_systems_have_a_difference_of_zero(rng):
 
 
 def test_an_asterisk_and_its_note_come_together():
-    few = paired([0.1, 0.2, 0.3, 0.4], [0.2, 0.1, 0.4, 0.3])
-    assert "*" in render(comparison_table([few], width=140), 140)
-    assert comparison_notes([few]) == [f"* {Note('few_units', units=4)}"]
+    small = paired([0.1, 0.2, 0.3, 0.4], [0.2, 0.1, 0.4, 0.3])
+    assert "*" in render(comparison_table([small], width=140), 140)
+    assert comparison_notes([small]) == [f"* {Note('few_units', units=4)}"]
     calm = paired([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], [0.2, 0.1, 0.4, 0.3, 0.6, 0.5, 0.7])
     assert "*" not in render(comparison_table([calm], width=140), 140) and not comparison_notes([calm])
 

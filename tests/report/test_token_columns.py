@@ -22,7 +22,7 @@ SYSTEMS = {
     "packets": {"tokens_per_s": None, "nominal_bitrate_bps": 12000.0},
     "older": {"nominal_bitrate_bps": 12000.0},  # a record of a version that did not ask
 }
-SAID = {
+TEXT = {
     "codes": ("1,200", "10"),
     "latent": ("not discrete", "not discrete"),
     "packets": ("–", "–"),
@@ -32,7 +32,7 @@ SAID = {
 
 @pytest.fixture
 def folder(tmp_path):
-    def made(systems):
+    def build(systems):
         where = tmp_path / "-".join(systems)
         facts = {"si_sdr": {"protocol": "s/1", "unit": "dB", "higher_is_better": True, "aggregate": "mean"}}
         samples = [Sample(f"s{n}", None) for n in range(3)]
@@ -47,7 +47,7 @@ def folder(tmp_path):
             writer.set_meta(config={}, state="finished", data={"name": "speech", "samples": 3, "fingerprint": "d"})
         return where
 
-    return made
+    return build
 
 
 def drawn(summary):
@@ -63,12 +63,12 @@ def test_they_stand_in_every_table(folder):
         summary = summarise(run)
         assert Summary.from_dict(summary.as_dict()).systems == summary.systems
         rows = {row[0]: tuple(row[1:3]) for row in drawn(summary)}
-        assert rows["system"] == ("tokens/s", "bits/token") and {name: rows[name] for name in SYSTEMS} == SAID
+        assert rows["system"] == ("tokens/s", "bits/token") and {name: rows[name] for name in SYSTEMS} == TEXT
         lines = [
             line.strip("| ").split(" | ") for line in summary_markdown(summary).splitlines() if line.startswith("|")
         ]
         assert lines[0][:4] == ["system", "n", "tokens/s", "bits/token"]
-        assert {line[0]: tuple(line[2:4]) for line in lines[2:]} == SAID
+        assert {line[0]: tuple(line[2:4]) for line in lines[2:]} == TEXT
         assert "<th>tokens/s</th>" in summary_html(summary)
         rows = [dict(zip(COLUMNS, row, strict=True)) for row in summary_rows(summary)]
         assert {row["system"]: (row["tokens_per_s"], row["bits_per_token"]) for row in rows} == {

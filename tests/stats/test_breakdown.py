@@ -46,7 +46,7 @@ def write_run(folder, rows, aggregate="mean", order=None, subsets=None, language
     return Run(folder)
 
 
-def lost(wrong, status="unparsed") -> Score:
+def dropped(wrong, status="unparsed") -> Score:
     detail = {} if wrong is None else {"wrong": wrong}
     return Score(None, status, "because", "p", detail=detail)
 
@@ -59,7 +59,7 @@ def rates(rng):
         words = int(rng.integers(1, 30))
         errors = int(rng.integers(0, words + 3))
         ok = Score.ok(errors / words, "p", numerator=errors, denominator=words)
-        rows[f"q{n:02d}"] = lost([words, words]) if n % 4 == 0 else ok
+        rows[f"q{n:02d}"] = dropped([words, words]) if n % 4 == 0 else ok
     return rows
 
 
@@ -69,30 +69,30 @@ def sentences(rng):
     pairs = []
     for _ in range(60):
         reference = [WORDS[k] for k in rng.integers(0, len(WORDS), int(rng.integers(5, 20)))]
-        said = [w if rng.random() < 0.8 else WORDS[int(rng.integers(len(WORDS)))] for w in reference]
-        pairs.append((" ".join(said[: int(rng.integers(4, 20))]), " ".join(reference)))
+        text = [w if rng.random() < 0.8 else WORDS[int(rng.integers(len(WORDS)))] for w in reference]
+        pairs.append((" ".join(text[: int(rng.integers(4, 20))]), " ".join(reference)))
     return pairs
 
 
 def bleu_rows(sentences):
     metric = load_answer_metric("bleu[13a]")
-    scores = metric.compute([Answer(f"q{n:02d}", said, (ref,)) for n, (said, ref) in enumerate(sentences)])
+    scores = metric.compute([Answer(f"q{n:02d}", text, (ref,)) for n, (text, ref) in enumerate(sentences)])
     return {f"q{n:02d}": score for n, score in enumerate(scores)}
 
 
 @pytest.mark.parametrize("aggregate", ["ratio", "bleu"])
 def test_parts_that_are_merged_equal_the_whole(tmp_path, rates, sentences, aggregate):
     rows = rates if aggregate == "ratio" else bleu_rows(sentences)
-    whole = parts_of(write_run(tmp_path / "whole", rows, aggregate), "model", "m", aggregate)
+    complete = parts_of(write_run(tmp_path / "whole", rows, aggregate), "model", "m", aggregate)
     names = list(rows)
     split = [
         parts_of(write_run(tmp_path / str(k), {n: rows[n] for n in names[k::3]}, aggregate), "model", "m", aggregate)
         for k in range(3)
     ]
-    merged = np.concatenate([part.sums for part in split])
-    assert folded(whole.fold, merged) == whole.value, "sums are of whole numbers, so to the last bit"
-    assert sum(len(part.numbers) for part in split) == len(whole.numbers)
-    assert sum(sum(part.missing.values()) for part in split) == sum(whole.missing.values())
+    merged = np.concatenate([item.sums for item in split])
+    assert folded(complete.fold, merged) == complete.value, "sums are of whole numbers, so to the last bit"
+    assert sum(len(item.numbers) for item in split) == len(complete.numbers)
+    assert sum(sum(item.missing.values()) for item in split) == sum(complete.missing.values())
 
 
 def test_a_ratio_is_the_sum_of_errors_over_the_sum_of_words(tmp_path, rates):
@@ -112,16 +112,16 @@ def test_a_ratio_is_the_sum_of_errors_over_the_sum_of_words(tmp_path, rates):
 )
 def test_failures_counted_are_as_good_as_wrong_answers(tmp_path, sentences, metric, aggregate):
     """A run with n failures, failures counted, has the value of the run in which those n answered nothing."""
-    made = load_answer_metric(metric)
-    assert made.aggregate == aggregate
-    answers = [Answer(f"q{n:02d}", said, (ref,), language="en") for n, (said, ref) in enumerate(sentences)]
+    built = load_answer_metric(metric)
+    assert built.aggregate == aggregate
+    answers = [Answer(f"q{n:02d}", text, (ref,), language="en") for n, (text, ref) in enumerate(sentences)]
     silent = [Answer(a.id, "" if n % 5 == 0 else a.text, a.references, language="en") for n, a in enumerate(answers)]
-    as_wrong = dict(zip([a.id for a in answers], made.compute(silent)))
+    as_wrong = dict(zip([a.id for a in answers], built.compute(silent)))
     failing = {}
     for n, answer in enumerate(answers):
-        worst = made.worst(answer)
+        worst = built.worst(answer)
         counts = worst.detail.get("counts") or [worst.numerator, worst.denominator]
-        failing[answer.id] = lost(counts) if n % 5 == 0 else as_wrong[answer.id]
+        failing[answer.id] = dropped(counts) if n % 5 == 0 else as_wrong[answer.id]
     expected = parts_of(write_run(tmp_path / "wrong", as_wrong, aggregate), "model", "m", aggregate)
     parts = parts_of(write_run(tmp_path / "failing", failing, aggregate), "model", "m", aggregate)
     counting = parts.counting_failures().as_dict()
@@ -129,14 +129,19 @@ def test_failures_counted_are_as_good_as_wrong_answers(tmp_path, sentences, metr
     assert len(parts.numbers) == 48 and parts.missing == {"unparsed": 12}
 
 
-def test_failures_whose_worst_nobody_knows_are_told(tmp_path):
-    rows = {"a": Score.ok(1.0, "p"), "b": lost([0.0, 1.0]), "c": lost(None, "failed"), "d": lost(None, "undefined")}
+def test_failures_whose_worst_nobody_knows_are_reported(tmp_path):
+    rows = {
+        "a": Score.ok(1.0, "p"),
+        "b": dropped([0.0, 1.0]),
+        "c": dropped(None, "failed"),
+        "d": dropped(None, "undefined"),
+    }
     counting = parts_of(write_run(tmp_path, rows), "model", "m", "mean").counting_failures().as_dict()
     assert counting == {"value": 0.5, "n": 2, "uncounted": 1}, "an undefined score is no failure"
 
 
 def test_where_everything_failed_the_value_is_the_worst(tmp_path):
-    rows = {"a": lost([0.0, 1.0]), "b": lost([0.0, 1.0], "failed")}
+    rows = {"a": dropped([0.0, 1.0]), "b": dropped([0.0, 1.0], "failed")}
     parts = parts_of(write_run(tmp_path, rows), "model", "m", "mean")
     assert parts.value is None and parts.interval.ends is None
     assert parts.counting_failures().as_dict() == {"value": 0.0, "n": 2, "uncounted": 0}
@@ -144,14 +149,14 @@ def test_where_everything_failed_the_value_is_the_worst(tmp_path):
 
 @pytest.mark.parametrize("aggregate", ["mean", "ratio", "bleu"])
 def test_a_run_in_which_nothing_can_count_has_no_value(tmp_path, aggregate):
-    parts = parts_of(write_run(tmp_path, {"a": lost(None), "b": lost(None)}, aggregate), "model", "m", aggregate)
+    parts = parts_of(write_run(tmp_path, {"a": dropped(None), "b": dropped(None)}, aggregate), "model", "m", aggregate)
     assert parts.value is None and parts.interval.ends is None
     assert parts.counting_failures().as_dict() == {"value": None, "n": 0, "uncounted": 2}
 
 
 def test_every_answer_of_a_corpus_metric_failed(tmp_path):
     wrong = [0, 7, 0, 0, 0, 0, 0, 0, 0, 0]
-    parts = parts_of(write_run(tmp_path, {"a": lost(wrong), "b": lost(wrong)}, "bleu"), "model", "m", "bleu")
+    parts = parts_of(write_run(tmp_path, {"a": dropped(wrong), "b": dropped(wrong)}, "bleu"), "model", "m", "bleu")
     assert parts.value is None
     assert parts.counting_failures().as_dict() == {"value": 0.0, "n": 2, "uncounted": 0}
 
@@ -160,19 +165,19 @@ def test_bleu_is_sacrebleus_and_its_interval_a_bootstrap_of_sentences(tmp_path, 
     import sacrebleu
 
     parts = parts_of(write_run(tmp_path, bleu_rows(sentences), "bleu"), "model", "m", "bleu")
-    said, expected = [s for s, _ in sentences], [r for _, r in sentences]
-    value = sacrebleu.corpus_bleu(said, [expected]).score
+    text, expected = [s for s, _ in sentences], [r for _, r in sentences]
+    value = sacrebleu.corpus_bleu(text, [expected]).score
     assert parts.value == pytest.approx(value, rel=1e-12)
 
     # An independent bootstrap: sacreBLEU itself scores the corpus of each draw.
     draw, drawn = np.random.default_rng(9), []
     for _ in range(600):
         places = draw.integers(60, size=60).tolist()
-        drawn.append(sacrebleu.corpus_bleu([said[k] for k in places], [[expected[k] for k in places]]).score)
+        drawn.append(sacrebleu.corpus_bleu([text[k] for k in places], [[expected[k] for k in places]]).score)
     low, high = np.quantile(drawn, [0.025, 0.975])
-    found = parts.interval
-    assert found.units == 60
-    assert found.ends == pytest.approx([low, high], abs=0.12 * (high - low)) and found.method == "bootstrap"
+    result = parts.interval
+    assert result.units == 60
+    assert result.ends == pytest.approx([low, high], abs=0.12 * (high - low)) and result.method == "bootstrap"
 
 
 def test_a_mean_has_the_interval_of_scipy(tmp_path, rng):
@@ -181,8 +186,8 @@ def test_a_mean_has_the_interval_of_scipy(tmp_path, rng):
     values = rng.normal(3, 1, 200)
     rows = {f"q{n:03d}": Score.ok(v, "p") for n, v in enumerate(values)}
     theirs = scipy.stats.ttest_1samp(values, 0).confidence_interval()
-    found = parts_of(write_run(tmp_path, rows), "model", "m", "mean").interval
-    assert found.ends == pytest.approx([theirs.low, theirs.high], rel=1e-12)
+    result = parts_of(write_run(tmp_path, rows), "model", "m", "mean").interval
+    assert result.ends == pytest.approx([theirs.low, theirs.high], rel=1e-12)
 
 
 @pytest.mark.parametrize("aggregate", ["ratio", "bleu"])
@@ -225,14 +230,14 @@ def test_a_question_without_a_value_of_a_column_is_in_no_subset_of_it(tmp_path):
 
 
 def test_languages_are_subsets_where_there_are_several(tmp_path):
-    rows = {"a": Score.ok(1.0, "p"), "b": Score.ok(3.0, "p"), "c": lost([0.0, 1.0])}
+    rows = {"a": Score.ok(1.0, "p"), "b": Score.ok(3.0, "p"), "c": dropped([0.0, 1.0])}
     run = write_run(tmp_path, rows, languages={"a": "en", "b": "zh", "c": "zh"})
     entry = summarise(run).as_dict()["systems"]["model"]["metrics"]["m"]
     note = too_few(1, 3, "an interval")
-    few = {"note": note, "note_code": note.as_dict()}
+    small = {"note": note, "note_code": note.as_dict()}
     assert entry["subsets"]["language"] == {
-        "en": {"value": 1.0, "ci95": None, **few, "n": 1, "failed": 0},
-        "zh": {"value": 3.0, "ci95": None, **few, "n": 1, "failed": 1},
+        "en": {"value": 1.0, "ci95": None, **small, "n": 1, "failed": 0},
+        "zh": {"value": 3.0, "ci95": None, **small, "n": 1, "failed": 1},
     }
     assert entry["counting_failures"] == {"value": pytest.approx(4 / 3), "n": 3, "uncounted": 0}
     assert (entry["value"], entry["n"], entry["failed"], entry["missing"]) == (2.0, 2, 1, {"unparsed": 1})
@@ -264,11 +269,15 @@ def answered(folder, *answers):
 
 def test_what_answering_took(tmp_path):
     seconds = [0.5, 1.5, 9.0]
-    asked = [AnswerRecord("ok", text="x", usage={"output_tokens": 10, "cost_usd": 0.25}, latency_s=s) for s in seconds]
-    asked.append(AnswerRecord("ok", text="x", usage={"output_tokens": 5, "cost_usd": 9.0}, latency_s=None, cached=True))
-    asked.append(AnswerRecord("ok", text="x", usage={"output_tokens": 1, "cost_usd": 0.0}, first_s=0.25, cut_s=2.5))
-    asked += [AnswerRecord("failed", "down"), AnswerRecord("refused", "no"), AnswerRecord("failed", "down")]
-    took = answered(tmp_path, *asked)
+    requests = [
+        AnswerRecord("ok", text="x", usage={"output_tokens": 10, "cost_usd": 0.25}, latency_s=s) for s in seconds
+    ]
+    requests.append(
+        AnswerRecord("ok", text="x", usage={"output_tokens": 5, "cost_usd": 9.0}, latency_s=None, cached=True)
+    )
+    requests.append(AnswerRecord("ok", text="x", usage={"output_tokens": 1, "cost_usd": 0.0}, first_s=0.25, cut_s=2.5))
+    requests += [AnswerRecord("failed", "down"), AnswerRecord("refused", "no"), AnswerRecord("failed", "down")]
+    took = answered(tmp_path, *requests)
     p50, p95 = np.percentile(seconds, [50, 95])
     assert took == {
         "asked": 8, "failed": {"failed": 2, "refused": 1}, "cached": 1, "cut": {"n": 1, "share": 1 / 8, "s": 2.5, "unheard": None},
@@ -279,7 +288,7 @@ def test_what_answering_took(tmp_path):
     }  # fmt: skip
 
 
-def test_answers_that_still_hold_their_reasoning_are_counted_and_told(tmp_path):
+def test_answers_that_still_hold_their_reasoning_are_counted_and_reported(tmp_path):
     with_it, without = AnswerRecord("ok", text="<think>one or two</think>two"), AnswerRecord("ok", text="I think two")
     took = answered(tmp_path, with_it, without, AnswerRecord("failed", "down"))
     assert took["with_reasoning"] == {"n": 1, "share": 1 / 3}
@@ -295,6 +304,8 @@ def test_a_cost_that_is_not_known_of_all_is_not_known(tmp_path):
     assert (took["cost_usd"], took["cost_range_usd"], took["usage"]) == (None, [0.75, 1.0], {})
     assert answered(tmp_path / "b", priced, AnswerRecord("failed", "down"))["cost_usd"] == 0.5
     assert answered(tmp_path / "c")["cut"] == {"n": 0, "share": 0.0, "s": 0.0, "unheard": None}
-    told = [AnswerRecord("ok", text="x", sound_s=s, cut_s=cut) for s, cut in ((40.0, 10.0), (20.0, 0.0), (20.0, 10.0))]
+    details = [
+        AnswerRecord("ok", text="x", sound_s=s, cut_s=cut) for s, cut in ((40.0, 10.0), (20.0, 0.0), (20.0, 10.0))
+    ]
     unknown = AnswerRecord("ok", text="x", cut_s=7.0)
-    assert answered(tmp_path / "d", *told, unknown)["cut"]["unheard"] == 20 / 80
+    assert answered(tmp_path / "d", *details, unknown)["cut"]["unheard"] == 20 / 80

@@ -23,8 +23,8 @@ def recorded(folder, metric, scores, *, kind, subsets=None, failures=None):
     writer = AnswerWriter(folder, {"asked": {}, "scored": {}})
     facts = {"protocol": "p", "unit": "", "higher_is_better": True, "kind": kind, "aggregate": "mean", "range": [0, 1]}
     writer.begin({"m": {}}, {metric: facts}, ())
-    asked = [QuestionRecord(n, f"q{n}", subsets=(subsets or {}).get(n, {})) for n in range(len(scores))]
-    writer.write_answers([(question, AnswerRecord("ok", None, "x")) for question in asked])
+    requests = [QuestionRecord(n, f"q{n}", subsets=(subsets or {}).get(n, {})) for n in range(len(scores))]
+    writer.write_answers([(question, AnswerRecord("ok", None, "x")) for question in requests])
     writer.write_marked([(n, ItemRecord("m", f"q{n}", "ok", None, {metric: s})) for n, s in enumerate(scores)], {})
     writer.set_meta(benchmark={"name": "mine", **({"failures": failures} if failures else {})}, state="finished")
     writer.close()
@@ -52,48 +52,48 @@ def test_the_chance_level_is_that_of_the_questions_that_were_scored(tmp_path):
 
 def test_win_rate_and_position_bias_have_intervals(tmp_path, rng):
     bias = rng.normal(0.4, 1.0, 60)
-    own, reference = rng.integers(1, 11, 60), rng.integers(1, 11, 60)
+    actual, reference = rng.integers(1, 11, 60), rng.integers(1, 11, 60)
     scores = [
         Score.ok(
             float(a),
             "p",
             detail={"of_reference": float(r), "won": float(a > r), "tied": float(a == r), "first_minus_second": b},
         )
-        for a, r, b in zip(own, reference, bias.tolist())
+        for a, r, b in zip(actual, reference, bias.tolist())
     ]
-    found = recorded(tmp_path, "rating[air-bench-chat]", scores, kind="rating")["compared"]
-    assert found["win_rate"]["value"] == pytest.approx((own > reference).mean()) and found["win_rate"]["n"] == 60
-    assert found["ties"] == pytest.approx((own == reference).mean()) and found["reference"] == pytest.approx(
+    result = recorded(tmp_path, "rating[air-bench-chat]", scores, kind="rating")["compared"]
+    assert result["win_rate"]["value"] == pytest.approx((actual > reference).mean()) and result["win_rate"]["n"] == 60
+    assert result["ties"] == pytest.approx((actual == reference).mean()) and result["reference"] == pytest.approx(
         reference.mean()
     )
     within = stats.ttest_1samp(bias, 0).confidence_interval()
-    assert found["position_bias"]["value"] == pytest.approx(bias.mean())
-    assert found["position_bias"]["ci95"] == pytest.approx([within.low, within.high])
-    low, high = found["win_rate"]["ci95"]
-    assert 0 < low < found["win_rate"]["value"] < high < 1
+    assert result["position_bias"]["value"] == pytest.approx(bias.mean())
+    assert result["position_bias"]["ci95"] == pytest.approx([within.low, within.high])
+    low, high = result["win_rate"]["ci95"]
+    assert 0 < low < result["win_rate"]["value"] < high < 1
     wins, level = metric_notes(
         [
             (system, name, MetricSummary.from_dict(held))
-            for system, name, held in [("m", "rating[air-bench-chat]", {"compared": found, "unit": ""})]
+            for system, name, held in [("m", "rating[air-bench-chat]", {"compared": result, "unit": ""})]
         ]
     )
     assert "rated above the reference in" in wins and "position bias: the answer that stands first gets +" in level
 
 
-def test_the_rule_of_the_toolkit_stands_beside_both_others(tmp_path):
+def test_the_rule_of_the_toolkit_stands_next_to_both_others(tmp_path):
     worst = Score.ok(0.0, "p")
     scores = [Score.ok(1.0, "p"), Score.ok(0.0, "p"), Score(None, "unparsed", "?", "p").counting_wrong(worst)]
     for counts, expected in (("left-out", 1 / 2), ("as-wrong", 1 / 3)):
         failures = {"toolkit": "AudioBench", "counts": counts}
         entry = recorded(tmp_path / counts, "accuracy[choice]", scores, kind="answer", failures=failures)
-        found = entry["policies"]
-        assert (found["left_out"], found["as_wrong"]) == (1 / 2, pytest.approx(1 / 3))
-        assert found["official"] == {"toolkit": "AudioBench", "counts": counts, "value": pytest.approx(expected)}
-        (said,) = metric_notes(
+        result = entry["policies"]
+        assert (result["left_out"], result["as_wrong"]) == (1 / 2, pytest.approx(1 / 3))
+        assert result["official"] == {"toolkit": "AudioBench", "counts": counts, "value": pytest.approx(expected)}
+        (text,) = metric_notes(
             [(system, name, MetricSummary.from_dict(held)) for system, name, held in [("m", "accuracy[choice]", entry)]]
         )
-        assert said.startswith("m with failures left out and as wrong: accuracy[choice] 0.500 and 0.333; ")
-        assert said.endswith(
+        assert text.startswith("m with failures left out and as wrong: accuracy[choice] 0.500 and 0.333; ")
+        assert text.endswith(
             "AudioBench counts them as wrong" if counts == "as-wrong" else "AudioBench leaves them out"
         )
     same = policies(0.5, CountingFailures(0.5, 2), failures).as_dict()

@@ -16,9 +16,9 @@ def test_a_fold_works_on_any_leading_axes(name):
     counts = np.concatenate([draw.integers(1, 90, (3, 5, 2)), draw.binomial(total, 0.3), total], axis=-1)
     values = FOLDS[name](counts)
     assert values.shape == (3, 5) and values.dtype == np.float64
-    for place in np.ndindex(3, 5):
+    for index in np.ndindex(3, 5):
         # NumPy multiplies four numbers in another order than columns of them.
-        assert float(FOLDS[name](counts[place])) == pytest.approx(values[place], rel=1e-14)
+        assert float(FOLDS[name](counts[index])) == pytest.approx(values[index], rel=1e-14)
 
 
 @pytest.mark.parametrize("name", FOLDS)
@@ -47,8 +47,8 @@ def test_no_match_at_all_is_smoothed_in_the_older_form_only():
 @pytest.mark.parametrize("name", ["bleu", "coco-bleu-4", "coco-bleu-2"])
 def test_an_interval_of_a_bleu_lies_within_its_ends(name):
     item = np.array([12, 12, 8, 5, 3, 1, 12, 11, 10, 9], float)
-    whole = np.array([12, 12, 12, 11, 10, 9, 12, 11, 10, 9], float)
-    rows = np.stack([whole] * 30 + [item] * 2)
-    found = interval_of(FOLDS[name], rows, None)
+    complete = np.array([12, 12, 12, 11, 10, 9, 12, 11, 10, 9], float)
+    rows = np.stack([complete] * 30 + [item] * 2)
+    result = interval_of(FOLDS[name], rows, None)
     best = 100.0 if name == "bleu" else 1.0
-    assert found.low < float(FOLDS[name](rows.sum(0))) < found.high <= best * (1 + 1e-9)
+    assert result.low < float(FOLDS[name](rows.sum(0))) < result.high <= best * (1 + 1e-9)

@@ -33,9 +33,9 @@ def test_intervals_of_the_fewest_rows_hold_the_truth(truth):
         x = rng.standard_normal(FEWEST_ROWS)
         y = truth * x + np.sqrt(1 - truth**2) * rng.standard_normal(FEWEST_ROWS)
         (pair,) = correlations(np.stack([x, y], axis=1))
-        for found, right, of in ((pair.spearman, rho, held["rho"]), (pair.kendall, tau, held["tau"])):
-            if found.low is not None:
-                of.append(found.low <= right <= found.high)
+        for result, right, of in ((pair.spearman, rho, held["rho"]), (pair.kendall, tau, held["tau"])):
+            if result.low is not None:
+                of.append(result.low <= right <= result.high)
     for name, of in held.items():
         assert len(of) > 450 and np.mean(of) > 0.92, (name, np.mean(of))
 
@@ -53,13 +53,17 @@ def test_intervals_of_columns_with_ties_hold_the_truth(truth):
         return np.clip(np.round(0.7 * np.stack([x, y], axis=1) + 1.6), 1, 3)
 
     right = kendalltau(*draw(60_000).T).statistic
-    found = [correlations(draw(50))[0].kendall for _ in range(600)]
-    assert np.mean([one.low <= right <= one.high for one in found]) > 0.925
+    results = [correlations(draw(50))[0].kendall for _ in range(600)]
+    assert np.mean([one.low <= right <= one.high for one in results]) > 0.925
 
 
-def test_what_cannot_be_said_is_said():
-    few = correlations(np.asarray([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0]]))[0]
-    assert few.spearman.value == pytest.approx(0.5) and few.spearman.low is None and "at least 10" in few.spearman.note
+def test_what_cannot_be_reported_is_reported():
+    small = correlations(np.asarray([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0]]))[0]
+    assert (
+        small.spearman.value == pytest.approx(0.5)
+        and small.spearman.low is None
+        and "at least 10" in small.spearman.note
+    )
     two = correlations(np.asarray([[1.0, 2.0], [2.0, 1.0]]))[0]
     assert two.spearman.value is None and "2 rows" in two.kendall.note
     flat = correlations(np.stack([np.arange(12.0), np.ones(12)], axis=1))[0]

@@ -23,11 +23,11 @@ def parts_of(right, *, speakers=None, wrong=None, missing=()):
     scored = [number for number in where if number not in missing]
     sums = np.stack([right.ravel()[scored].astype(float), np.ones(len(scored))], axis=1)
     units = [(speakers or {}).get(where[n][0], where[n][0]) for n in scored]
-    lost = {n: np.asarray([0.0, 1.0]) for n in (wrong or ())}
-    return Parts(scored, sums, units, lost, ratios, {}, True, len(lost), draws), where
+    dropped = {n: np.asarray([0.0, 1.0]) for n in (wrong or ())}
+    return Parts(scored, sums, units, dropped, ratios, {}, True, len(dropped), draws), where
 
 
-def test_intervals_hold_the_truth_and_would_not_if_draws_were_taken_for_questions():
+def test_intervals_hold_the_truth_and_would_not_if_draws_were_used_for_questions():
     """Questions are right with a probability from Beta(1/2, 1/2), so that draws of one question resemble each other."""
     rng = np.random.default_rng(7)
     moment = float(np.prod([(0.5 + k) / (1 + k) for k in range(DRAWS)]))  # of the distribution: E[p^5]
@@ -36,12 +36,12 @@ def test_intervals_hold_the_truth_and_would_not_if_draws_were_taken_for_question
     for _ in range(times):
         p = rng.beta(0.5, 0.5, QUESTIONS)
         parts, where = parts_of(rng.random((QUESTIONS, DRAWS)) < p[:, None])
-        found = by_draw(parts, where).as_dict()
-        ends = {"mean": parts.interval.ends, **{rule: found["passes"][rule]["ci95"] for rule in RULES}}
+        result = by_draw(parts, where).as_dict()
+        ends = {"mean": parts.interval.ends, **{rule: result["passes"][rule]["ci95"] for rule in RULES}}
         held.update(name for name, (low, high) in ends.items() if low <= truth[name] <= high)
         low, high = interval_of(ratios, parts.sums, None, share=True).ends
         held["naive"] += low <= 0.5 <= high
-        spreads.append((found["spread"] ** 2, float((p * (1 - p)).mean()) / QUESTIONS))
+        spreads.append((result["spread"] ** 2, float((p * (1 - p)).mean()) / QUESTIONS))
     coverage = {name: held[name] / times for name in (*truth, "naive")}
     assert all(coverage[name] >= 0.91 for name in truth), coverage
     assert coverage["naive"] < 0.82, "draws are no questions, and the simulation sees it"
@@ -52,12 +52,12 @@ def test_intervals_hold_the_truth_and_would_not_if_draws_were_taken_for_question
 def test_rules_and_failures_by_hand():
     right = np.array([[1, 1, 1, 1], [1, 1, 0, 1], [1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 0]], bool)
     parts, where = parts_of(right, missing={7, 19}, wrong={7})  # a failure, and a draw that is undefined
-    found = by_draw(parts, where).as_dict()
-    assert (found["n"], found["questions"], found["values"]) == (4, 5, pytest.approx([4 / 5, 4 / 5, 2 / 5, 1 / 3]))
+    result = by_draw(parts, where).as_dict()
+    assert (result["n"], result["questions"], result["values"]) == (4, 5, pytest.approx([4 / 5, 4 / 5, 2 / 5, 1 / 3]))
     expected = {"all": [1, 0, 0], "any": [1, 1, 0], "majority": [1, 0, 0]}
     counting = {"all": [1, 0, 0, 0], "any": [1, 1, 1, 0], "majority": [1, 0, 0, 0]}
     for rule in RULES:
-        one = found["passes"][rule]
+        one = result["passes"][rule]
         assert (one["n"], one["failed"], one["value"]) == (3, 2, pytest.approx(np.mean(expected[rule]))), rule
         assert one["counting_failures"] == {"value": pytest.approx(np.mean(counting[rule])), "n": 4}, rule
 
@@ -66,10 +66,10 @@ def test_questions_of_one_speaker_are_one_unit():
     right = np.random.default_rng(1).random((12, 3)) < 0.6
     speakers = {f"q{q}": f"s{q // 3}" for q in range(12)}
     parts, where = parts_of(right, speakers=speakers)
-    found = by_draw(parts, where, ["any"]).as_dict()["passes"]["any"]
+    result = by_draw(parts, where, ["any"]).as_dict()["passes"]["any"]
     clusters = [speakers[question] for question in sorted(speakers)]
     passed = [right[int(question[1:])].any() for question in sorted(speakers)]
-    assert found["units"] == parts.interval.units == 4 and found["ci95"] == interval(passed, clusters=clusters).ends
+    assert result["units"] == parts.interval.units == 4 and result["ci95"] == interval(passed, clusters=clusters).ends
 
 
 def test_a_value_from_which_an_answer_passes_holds_in_the_direction_of_the_metric():

@@ -17,8 +17,8 @@ def by_scikit_learn(same, other):
     from sklearn.metrics import roc_curve
 
     labels = np.concatenate([np.ones(len(same)), np.zeros(len(other))])
-    accepted, found, _ = roc_curve(labels, np.concatenate([same, other]))
-    return brentq(lambda x: 1 - x - interp1d(accepted, found)(x), 0, 1)
+    accepted, result, _ = roc_curve(labels, np.concatenate([same, other]))
+    return brentq(lambda x: 1 - x - interp1d(accepted, result)(x), 0, 1)
 
 
 @pytest.mark.parametrize("digits", [8, 1])
@@ -35,11 +35,11 @@ def test_extremes():
     assert equal_error_rate(np.array([0.5]), np.array([0.5])) == 0.5
 
 
-def test_the_rate_of_known_distributions_is_found():
+def test_the_rate_of_known_distributions_is_detected():
     """Scores of two normal distributions of one deviation, d apart, have the rate at -d / 2."""
     rng = np.random.default_rng(0)
-    found = equal_error_rate(rng.normal(2, 1, 200_000), rng.normal(0, 1, 200_000))
-    assert found == pytest.approx(norm.cdf(-1), abs=3e-3)
+    result = equal_error_rate(rng.normal(2, 1, 200_000), rng.normal(0, 1, 200_000))
+    assert result == pytest.approx(norm.cdf(-1), abs=3e-3)
 
 
 def voices(rng, speakers=16, each=4, spread=1.6):
@@ -60,10 +60,10 @@ def test_the_trials_are_every_estimate_with_every_other_reference():
             if i != j:
                 score = estimate @ reference / math.sqrt((estimate @ estimate) * (reference @ reference))
                 (same if units[i] == units[j] else other).append(score)
-    found = equal_error_rates(pairs, names, units)
-    assert 0.05 < found.value < 0.45
-    assert found.value == pytest.approx(by_scikit_learn(np.array(same), np.array(other)), abs=1e-9)
-    assert found.interval.low < found.value < found.interval.high and found.items == 64 and found.note is None
+    result = equal_error_rates(pairs, names, units)
+    assert 0.05 < result.value < 0.45
+    assert result.value == pytest.approx(by_scikit_learn(np.array(same), np.array(other)), abs=1e-9)
+    assert result.interval.low < result.value < result.interval.high and result.items == 64 and result.note is None
 
 
 def test_the_interval_holds_the_true_rate():
@@ -77,8 +77,8 @@ def test_the_interval_holds_the_true_rate():
 
 def test_a_set_without_trials_says_why():
     pairs, names, units = voices(np.random.default_rng(1), speakers=2, each=2)
-    few = equal_error_rates(pairs, names, units)
-    assert few.value is not None and few.note == "it rests on 4 trials of one speaker"
+    small = equal_error_rates(pairs, names, units)
+    assert small.value is not None and small.note == "it rests on 4 trials of one speaker"
     assert "no speaker has 2 items" in equal_error_rates(pairs, names, names).note
     assert "all items are of one speaker" in equal_error_rates(pairs, names, ["a"] * 4).note
     assert equal_error_rates(pairs[:1], names[:1], units[:1]).value is None
@@ -94,20 +94,20 @@ def test_the_rate_over_listed_trials_is_scikit_learns():
     for (i, j), (_, _, is_same) in zip(drawn, trials):
         one, other = pairs[i, 0].astype(float), pairs[j, 1].astype(float)
         scores[is_same].append(one @ other / math.sqrt((one @ one) * (other @ other)))
-    found = listed_error_rates(pairs, names, units, trials=trials)
-    assert found.value == pytest.approx(by_scikit_learn(np.array(scores[True]), np.array(scores[False])), abs=1e-9)
-    assert found.interval.low < found.value < found.interval.high and found.note is None
+    result = listed_error_rates(pairs, names, units, trials=trials)
+    assert result.value == pytest.approx(by_scikit_learn(np.array(scores[True]), np.array(scores[False])), abs=1e-9)
+    assert result.interval.low < result.value < result.interval.high and result.note is None
     every = [(a, b, u == v) for a, u in zip(names, units) for b, v in zip(names, units) if a != b]
     assert listed_error_rates(pairs, names, units, trials=every).value == pytest.approx(
         equal_error_rates(pairs, names, units).value, abs=1e-12
     )
 
 
-def test_listed_trials_that_say_nothing_say_so():
+def test_listed_trials_that_state_nothing_state_so():
     pairs, names, units = voices(np.random.default_rng(1), speakers=2, each=2)
     assert listed_error_rates(pairs, names, units).note == "no trials were listed (--trials)"
-    lost = listed_error_rates(pairs, names, units, trials=[("x", names[0], True)])
-    assert lost.value is None and lost.note == "none of 1 listed trials is about two items with a value"
+    dropped = listed_error_rates(pairs, names, units, trials=[("x", names[0], True)])
+    assert dropped.value is None and dropped.note == "none of 1 listed trials is about two items with a value"
     alike = listed_error_rates(pairs, names, units, trials=[(names[0], names[1], True)])
     assert alike.value is None and "all listed trials are of one speaker" in alike.note
     some = [(names[0], names[1], True), (names[0], names[2], False), ("x", names[1], False)]

@@ -40,13 +40,13 @@ def test_far_fewer_items_than_dimensions(rng):
     The product's trace comes from the small matrix of inner products of the centred sets.
     """
     pairs, names = drawn(rng, 9, 60)
-    a, b = (side - side.mean(axis=0) for side in pairs.astype(np.float64).transpose(1, 0, 2))
+    a, b = (role - role.mean(axis=0) for role in pairs.astype(np.float64).transpose(1, 0, 2))
     apart = (pairs[:, 0] - pairs[:, 1]).mean(axis=0, dtype=np.float64)
     common = np.linalg.svd(a @ b.T, compute_uv=False).sum()
     expected = apart @ apart + ((a**2).sum() + (b**2).sum() - 2 * common) / 8
-    found = FrechetSums.of(pairs, names).estimate()
-    assert found.value == pytest.approx(expected, rel=1e-6)
-    assert found.extrapolated is None and "9 items are few for 60 dimensions" in found.note and "244" in found.note
+    result = FrechetSums.of(pairs, names).estimate()
+    assert result.value == pytest.approx(expected, rel=1e-6)
+    assert result.extrapolated is None and "9 items are few for 60 dimensions" in result.note and "244" in result.note
 
 
 def test_known_gaussians():
@@ -72,33 +72,33 @@ def test_laws(rng):
 @pytest.mark.parametrize("parts", [2, 7])
 def test_states_of_parts_add_up_to_the_whole(rng, parts):
     pairs, names = drawn(rng, 300, 10)
-    whole = FrechetSums.of(pairs, names)
+    complete = FrechetSums.of(pairs, names)
     cut = np.array_split(rng.permutation(300), parts)
     merged = sum((FrechetSums.of(pairs[c], [names[i] for i in c]) for c in cut), FrechetSums.zero(10))
-    one, other = merged.estimate(), whole.estimate()
+    one, other = merged.estimate(), complete.estimate()
     assert (one.value, one.extrapolated) == pytest.approx((other.value, other.extrapolated), rel=1e-9)
     assert (one.interval.low, one.interval.high) == pytest.approx((other.interval.low, other.interval.high), rel=1e-9)
     with pytest.raises(ValueError, match="10 and 3 dimensions"):
-        whole + FrechetSums.zero(3)
+        complete + FrechetSums.zero(3)
 
 
 def test_one_item_has_no_value(rng):
     pairs, names = drawn(rng, 1, 4)
-    for found in (FrechetSums.of(pairs, names).estimate(), FrechetSums.zero(4).estimate()):
-        assert found.value is None and found.interval.ends is None and "at least 2 items" in found.note
+    for result in (FrechetSums.of(pairs, names).estimate(), FrechetSums.zero(4).estimate()):
+        assert result.value is None and result.interval.ends is None and "at least 2 items" in result.note
     pairs, names = drawn(rng, 2, 4)
     assert FrechetSums.of(pairs, names).estimate().value > 0
 
 
 def test_extrapolation_takes_most_of_the_bias(rng):
     """Both sides from one Gaussian: the true distance is 0, and what is found is bias."""
-    found = []
+    results = []
     for _ in range(12):
         pairs = rng.standard_normal((320, 2, 16)).astype(np.float32)
-        found.append(FrechetSums.of(pairs, [f"item {n}" for n in range(320)]).estimate())
-    bias = np.mean([one.value for one in found])
+        results.append(FrechetSums.of(pairs, [f"item {n}" for n in range(320)]).estimate())
+    bias = np.mean([one.value for one in results])
     assert bias > 0.2
-    assert abs(np.mean([one.extrapolated for one in found])) < 0.15 * bias
+    assert abs(np.mean([one.extrapolated for one in results])) < 0.15 * bias
 
 
 def test_the_interval_is_as_wide_as_samples_differ(rng):
@@ -110,12 +110,12 @@ def test_the_interval_is_as_wide_as_samples_differ(rng):
     values, widths = [], []
     for _ in range(60):
         pairs = rng.standard_normal((400, 2, 4)) + np.array([0.0, 0.7])[:, None]
-        found = FrechetSums.of(pairs.astype(np.float32), [f"item {n}" for n in range(400)]).estimate()
-        values.append(found.value)
-        widths.append(found.interval.high - found.interval.low)
+        result = FrechetSums.of(pairs.astype(np.float32), [f"item {n}" for n in range(400)]).estimate()
+        values.append(result.value)
+        widths.append(result.interval.high - result.interval.low)
     expected = 2 * stats.t.ppf(0.975, BLOCKS - 1) * np.std(values, ddof=1)
     assert 0.75 < np.mean(widths) / expected < 1.35
-    assert (found.interval.method, found.interval.units) == (METHOD, 8)
+    assert (result.interval.method, result.interval.units) == (METHOD, 8)
 
 
 def test_few_blocks_give_no_interval():

@@ -88,8 +88,8 @@ def test_the_error_and_its_degrees_of_freedom_are_those_of_cr2(rng, sizes):
     error, freedom = cr2_by_matrices(values, codes)
     assert degrees_of_freedom(np.asarray(sizes, float)) == pytest.approx(freedom, rel=1e-9)
     table = unit_sums(np.stack([values, np.ones(len(values))], axis=1), codes)
-    left_out = ratios(table.sum(axis=0) - table)
-    assert jackknife_error(left_out, values.mean(), table[:, 1]) == pytest.approx(error, rel=1e-9)
+    excluded = ratios(table.sum(axis=0) - table)
+    assert jackknife_error(excluded, values.mean(), table[:, 1]) == pytest.approx(error, rel=1e-9)
     ours = interval(values, clusters=codes.tolist())
     assert ours.high - ours.low == pytest.approx(2 * stats.t.ppf(0.975, freedom) * error, rel=1e-9)
 
@@ -125,8 +125,8 @@ def test_the_error_is_that_of_statsmodels():
         (unit_sums(mean, np.repeat(np.arange(4), 3)), 0.07978559),
         (np.stack([errors, words], axis=1), 0.042872),
     ):
-        whole = units.sum(axis=0)
-        ours = jackknife_error(ratios(whole - units), float(ratios(whole)), units[:, 1])
+        complete = units.sum(axis=0)
+        ours = jackknife_error(ratios(complete - units), float(ratios(complete)), units[:, 1])
         assert ours == pytest.approx(theirs, abs=5e-9)
 
 
@@ -134,11 +134,11 @@ def test_clusters_are_sums_and_their_order_does_not_matter(rng):
     errors, words = rng.gamma(2.0, size=300), rng.integers(3, 41, 300).astype(float)
     speakers = np.repeat(np.arange(50), 6)
     sums = interval(errors.reshape(50, 6).sum(1), denominators=words.reshape(50, 6).sum(1))
-    whole = interval(errors, denominators=words, clusters=speakers)
-    assert (whole.low, whole.high, whole.units) == pytest.approx((sums.low, sums.high, 50), rel=1e-12)
+    complete = interval(errors, denominators=words, clusters=speakers)
+    assert (complete.low, complete.high, complete.units) == pytest.approx((sums.low, sums.high, 50), rel=1e-12)
     order = rng.permutation(300)
     mixed = interval(errors[order], denominators=words[order], clusters=speakers[order])
-    assert (mixed.low, mixed.high) == pytest.approx((whole.low, whole.high), rel=1e-12)
+    assert (mixed.low, mixed.high) == pytest.approx((complete.low, complete.high), rel=1e-12)
 
 
 def test_items_without_words_add_their_errors(rng):
@@ -161,8 +161,8 @@ def test_items_without_words_add_their_errors(rng):
 
 
 def test_a_rate_over_no_words_at_all_is_undefined_and_says_so():
-    found = interval([3.0, 1.0, 0.0, 2.0], denominators=[0.0] * 4)
-    assert (found.low, found.high, found.note.code) == (None, None, "zero_denominator")
+    result = interval([3.0, 1.0, 0.0, 2.0], denominators=[0.0] * 4)
+    assert (result.low, result.high, result.note.code) == (None, None, "zero_denominator")
     test = paired_test([3.0, 1.0, 2.0], [0.0, 0.0, 1.0], denominators=[0.0] * 3)
     assert (test.difference, test.p, test.note.code) == (None, None, "zero_denominator")
 
@@ -250,7 +250,7 @@ def test_what_is_of_another_kind_is_named_in_one_sentence(arguments, message):
             paired_test([1, 2, 4], [2, 2, 3], **arguments)
 
 
-def test_labels_of_a_tensor_or_a_column_are_compared_by_what_they_say():
+def test_labels_of_a_tensor_or_a_column_are_compared_by_what_they_state():
     torch = pytest.importorskip("torch")
     values = [1.0, 2.0, 3.0, 5.0, 8.0]
     expected = interval(values, clusters=[0, 0, 1, 1, 2])
@@ -289,8 +289,8 @@ def test_a_share_over_speakers_has_as_many_items_as_cr2_says(rng):
     items = min(180, share * (1 - share) / error**2 * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, freedom)) ** 2)
     assert items < 120
     assert interval(right, clusters=codes.tolist()).ends == pytest.approx(list(wilson(share, items, 0.95)))
-    whole = interval(np.ones(180), clusters=codes.tolist())
-    assert whole.ends == pytest.approx(list(clopper_pearson(1.0, 12, 0.95))) and whole.note.code == "all_equal"
+    complete = interval(np.ones(180), clusters=codes.tolist())
+    assert complete.ends == pytest.approx(list(clopper_pearson(1.0, 12, 0.95))) and complete.note.code == "all_equal"
 
 
 def test_the_bootstrap_is_scipys_bca(rng):
@@ -341,9 +341,9 @@ def test_a_value_of_a_corpus_has_percentiles_of_draws(rng):
     ],
 )
 def test_notes_are_codes(values, options, code):
-    found = interval(values, **options)
-    assert (found.note and found.note.code) == code
-    assert (found.low is None) == (code == "too_few_units")
+    result = interval(values, **options)
+    assert (result.note and result.note.code) == code
+    assert (result.low is None) == (code == "too_few_units")
 
 
 @pytest.mark.parametrize(("count", "critical"), [(6, 1.973), (8, 2.274), (10, 2.482), (12, 2.636), (20, 3.001)])

@@ -24,8 +24,8 @@ FACTS = {"protocol": "rating/mine-0/gpt", "kind": "rating", "judge": "gpt", "rub
 def judging_of(run, system, metric):
     """What the judge of a metric did, as the summary writes it."""
     recorded = Recorded(run)
-    found = judging.judging_of(recorded.scores(system, metric), recorded.metrics[metric])
-    return None if found is None else found.as_dict()
+    result = judging.judging_of(recorded.scores(system, metric), recorded.metrics[metric])
+    return None if result is None else result.as_dict()
 
 
 def judged(folder, calls, failed=(), unasked=0, facts=FACTS):
@@ -73,13 +73,13 @@ def test_a_cost_of_which_a_part_is_unknown_is_not_known(tmp_path):
         assert judging_of(run, "m", NAME)["cost_usd"] is None
 
 
-@pytest.mark.parametrize(("count", "said"), [(5, False), (6, True)])
-def test_a_judge_that_fails_on_more_than_5_percent_says_so(tmp_path, count, said):
+@pytest.mark.parametrize(("count", "message"), [(5, False), (6, True)])
+def test_a_judge_that_fails_on_more_than_5_percent_says_so(tmp_path, count, message):
     call = {"n": 1, "cached": 0, "unpriced": 0}
     with closing(judged(tmp_path, [call] * 100, failed=set(range(count)))) as run:
         entry = summarise(run).as_dict()["systems"]["m"]["metrics"][NAME]
-    assert (failing(Judging.from_dict(entry["judging"])) is not None) is said
-    assert ("gave no verdict on 6 of 100 answers (6.0 %)" in (entry["note"] or "")) is said
+    assert (failing(Judging.from_dict(entry["judging"])) is not None) is message
+    assert ("gave no verdict on 6 of 100 answers (6.0 %)" in (entry["note"] or "")) is message
 
 
 def test_a_metric_without_a_judge_has_no_judging(tmp_path):

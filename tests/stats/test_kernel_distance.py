@@ -13,7 +13,7 @@ def names_of(items):
     return [f"item {n}" for n in range(items)]
 
 
-def found_of(pairs):
+def detected_of(pairs):
     return KernelSample.of(np.asarray(pairs, np.float32), names_of(len(pairs)), names_of(len(pairs))).estimate()
 
 
@@ -35,7 +35,7 @@ def by_loops(pairs):
 @pytest.mark.parametrize(("items", "dimensions"), [(2, 3), (25, 8), (60, 2)])
 def test_it_is_the_loop(rng, items, dimensions):
     pairs = rng.standard_normal((items, 2, dimensions)) * [[[1.0], [1.5]]] + [[[0.0], [0.4]]]
-    assert found_of(pairs).value == pytest.approx(by_loops(pairs), rel=1e-6, abs=1e-9)
+    assert detected_of(pairs).value == pytest.approx(by_loops(pairs), rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.compares("kad", weights="none")
@@ -51,19 +51,21 @@ def test_it_is_kadtks_formula_but_for_partners(rng):
     n = 80
     kadtk = 100 * ((xx.sum() - n) / (n * (n - 1)) + (yy.sum() - n) / (n * (n - 1)) - 2 * xy.mean())
     partners = 100 * 2 * (xy.mean() - (xy.sum() - np.trace(xy)) / (n * (n - 1)))
-    assert found_of(pairs).value == pytest.approx(kadtk + partners, rel=1e-6)
+    assert detected_of(pairs).value == pytest.approx(kadtk + partners, rel=1e-6)
 
 
 def test_a_copy_has_nothing_and_more_is_worse(rng):
     reference = rng.standard_normal((60, 6))
     noise = rng.standard_normal((60, 6))
-    values = [found_of(np.stack([reference, reference + level * noise], axis=1)).value for level in (0, 0.5, 1.0, 2.0)]
+    values = [
+        detected_of(np.stack([reference, reference + level * noise], axis=1)).value for level in (0, 0.5, 1.0, 2.0)
+    ]
     assert values[0] == 0 and values == sorted(values)
 
 
 def test_the_size_of_the_set_does_not_matter(rng):
     """Both sides from one Gaussian: the mean over samples is 0, with few items too, and values fall on both sides."""
-    values = [found_of(rng.standard_normal((12, 2, 3))).value for _ in range(400)]
+    values = [detected_of(rng.standard_normal((12, 2, 3))).value for _ in range(400)]
     assert abs(np.mean(values)) < 3 * np.std(values) / np.sqrt(400)
     assert min(values) < 0 < max(values)
 
@@ -73,7 +75,7 @@ def test_states_of_parts_give_the_value_of_the_whole(rng, monkeypatch, most):
     monkeypatch.setattr(kernel_distance, "MOST_ITEMS", most)
     pairs = rng.standard_normal((70, 2, 4)).astype(np.float32)
     names = names_of(70)
-    whole = KernelSample.of(pairs, names, names)
+    complete = KernelSample.of(pairs, names, names)
     states = [
         KernelSample.of(pairs[c], [names[i] for i in c], [names[i] for i in c])
         for c in np.array_split(rng.permutation(70), 5)
@@ -81,16 +83,16 @@ def test_states_of_parts_give_the_value_of_the_whole(rng, monkeypatch, most):
     merged = states[0]
     for state in states[1:]:
         merged = merged + state
-    assert merged.estimate() == whole.estimate() and merged.seen == 70
-    np.testing.assert_array_equal(merged.pairs, whole.pairs)
-    note = whole.estimate().note
+    assert merged.estimate() == complete.estimate() and merged.seen == 70
+    np.testing.assert_array_equal(merged.pairs, complete.pairs)
+    note = complete.estimate().note
     assert note is None if most > 70 else note == "over 20 of 70 items, chosen by a hash of their names"
 
 
 def test_one_item_has_no_value(rng):
-    found = found_of(rng.standard_normal((1, 2, 4)))
-    assert found.value is None and "at least 2 items; there are 1" in found.note
-    assert found_of(rng.standard_normal((2, 2, 4))).interval.ends is None
+    result = detected_of(rng.standard_normal((1, 2, 4)))
+    assert result.value is None and "at least 2 items; there are 1" in result.note
+    assert detected_of(rng.standard_normal((2, 2, 4))).interval.ends is None
 
 
 def test_the_interval_is_as_wide_as_samples_differ(rng):
@@ -98,8 +100,8 @@ def test_the_interval_is_as_wide_as_samples_differ(rng):
 
     values, widths = [], []
     for _ in range(60):
-        found = found_of(rng.standard_normal((160, 2, 3)) + np.array([[0.0], [0.8]]))
-        values.append(found.value)
-        widths.append(found.interval.high - found.interval.low)
+        result = detected_of(rng.standard_normal((160, 2, 3)) + np.array([[0.0], [0.8]]))
+        values.append(result.value)
+        widths.append(result.interval.high - result.interval.low)
     expected = 2 * stats.t.ppf(0.975, 7) * np.std(values, ddof=1)
     assert 0.75 < np.mean(widths) / expected < 1.35

@@ -43,20 +43,20 @@ def test_shares_have_mcnemars_mid_p(only_a, only_b, p):
     """The exact conditional p less the point probability (Fagerland, Lydersen and Laake 2013)."""
     a = [1.0] * only_a + [0.0] * only_b + [1.0] * 20 + [0.0] * 8
     b = [0.0] * only_a + [1.0] * only_b + [1.0] * 20 + [0.0] * 8
-    found = paired_test(a, b)
-    assert found.method == "mcnemar" and found.p == pytest.approx(p, abs=5e-5)
+    result = paired_test(a, b)
+    assert result.method == "mcnemar" and result.p == pytest.approx(p, abs=5e-5)
     exact = stats.binomtest(min(only_a, only_b), only_a + only_b).pvalue
     if only_a != only_b:
         point = stats.binom.pmf(min(only_a, only_b), only_a + only_b, 0.5)
-        assert found.p == pytest.approx(exact - point)
+        assert result.p == pytest.approx(exact - point)
 
 
 def test_shares_have_newcombes_interval():
     """Newcombe 1998, table II: 36, 12, 2 and 0 pairs have the difference 0.2 with 0.0569 to 0.3404 by method 10."""
     a = [1.0] * 36 + [1.0] * 12 + [0.0] * 2
     b = [1.0] * 36 + [0.0] * 12 + [1.0] * 2
-    found = paired_test(a, b)
-    assert (found.difference, found.low, found.high) == pytest.approx((0.2, 0.0569, 0.3404), abs=5e-5)
+    result = paired_test(a, b)
+    assert (result.difference, result.low, result.high) == pytest.approx((0.2, 0.0569, 0.3404), abs=5e-5)
 
 
 def test_a_corpus_has_sacrebleus_paired_bootstrap(rng):
@@ -79,7 +79,7 @@ def test_a_corpus_has_sacrebleus_paired_bootstrap(rng):
 
 
 @pytest.mark.parametrize(("items", "right"), [(30, 0.8), (100, 0.8), (200, 0.9)])
-def test_the_detectable_difference_of_shares_is_found_in_four_of_five(rng, items, right):
+def test_the_detectable_difference_of_shares_is_detected_in_four_of_five(rng, items, right):
     """Studies whose true difference is what a pilot says that it would find."""
 
     def study(down):
@@ -87,15 +87,15 @@ def test_the_detectable_difference_of_shares_is_found_in_four_of_five(rng, items
         b = np.where(rng.random(items) < 0.8, a, rng.random(items) < right) & ~(a & (rng.random(items) < down / right))
         return paired_test(a.astype(float), b.astype(float))
 
-    wanted = np.median([found for _ in range(200) if (found := study(0.0).detectable) is not None])
-    power = np.mean([study(wanted).p <= 0.05 for _ in range(600)])
+    expected = np.median([result for _ in range(200) if (result := study(0.0).detectable) is not None])
+    power = np.mean([study(expected).p <= 0.05 for _ in range(600)])
     assert 0.76 <= power <= 0.95
 
 
 @pytest.mark.parametrize("units", [2, 3, 5])
 def test_few_units_are_noted_and_two_are_refused(units):
-    found = paired_test([1.0, 2.0, 4.0, 3.0, 5.0][:units], [0.5, 1.7, 3.1, 2.9, 4.0][:units])
-    assert (found.p is None) == (units < 3) and found.note.code == ("too_few_units" if units < 3 else "few_units")
+    result = paired_test([1.0, 2.0, 4.0, 3.0, 5.0][:units], [0.5, 1.7, 3.1, 2.9, 4.0][:units])
+    assert (result.p is None) == (units < 3) and result.note.code == ("too_few_units" if units < 3 else "few_units")
 
 
 def test_pairing_sees_what_separate_intervals_do_not(rng):
@@ -139,25 +139,25 @@ def test_clusters_make_it_less_sure(rng):
 
 def test_the_interval_excludes_0_exactly_where_p_is_small(rng):
     """Speakers of very unequal size, and every level of difference: the two never disagree."""
-    said = 0
+    text = 0
     for _ in range(150):
         sizes = rng.geometric(0.1, 9)
         codes = np.repeat(np.arange(9), sizes)
         a, b = rng.normal(size=(2, len(codes))) + rng.normal(0, 1, (2, 9))[:, codes]
         result = paired_test(a + rng.uniform(0, 2), b, clusters=codes.tolist())
         assert (result.low > 0 or result.high < 0) == (result.p <= 0.05)
-        said += result.p <= 0.05
-    assert 20 < said < 130
+        text += result.p <= 0.05
+    assert 20 < text < 130
 
 
-def test_the_detectable_difference_is_found_in_four_of_five(rng):
+def test_the_detectable_difference_is_detected_in_four_of_five(rng):
     pilots = [paired_test(rng.normal(0, 1, 40), rng.normal(0, 1, 40)).detectable for _ in range(100)]
-    wanted, found = np.mean(pilots), 0
+    expected, actual = np.mean(pilots), 0
     for _ in range(400):
         a, b = rng.normal(0, 1, 40), rng.normal(0, 1, 40)
-        result = paired_test(a + wanted, b)
-        found += result.low > 0
-    assert abs(found / 400 - 0.8) < 4 * np.sqrt(0.8 * 0.2 / 400)
+        result = paired_test(a + expected, b)
+        actual += result.low > 0
+    assert abs(actual / 400 - 0.8) < 4 * np.sqrt(0.8 * 0.2 / 400)
 
 
 @pytest.mark.parametrize(
@@ -209,13 +209,13 @@ def test_an_adjusted_p_is_a_probability():
 
 @pytest.mark.parametrize(("better", "wins", "losses"), [(True, 3, 2), (False, 2, 3), (None, 3, 2)])
 def test_every_pair_is_better_worse_or_the_same(better, wins, losses):
-    def side(values):
+    def role(values):
         return [ItemParts(str(n), value, (value, 1.0), None) for n, value in enumerate(values)]
 
-    found = compare_items(
-        side([3.0, 2.0, 1.0, 0.0, 0.0, 7.0]), side([1.0, 1.0, 0.0, 1.0, 2.0, 7.0]), metric="m", higher_is_better=better, seed=0
+    result = compare_items(
+        role([3.0, 2.0, 1.0, 0.0, 0.0, 7.0]), role([1.0, 1.0, 0.0, 1.0, 2.0, 7.0]), metric="m", higher_is_better=better, seed=0
     )  # fmt: skip
-    assert (found.wins, found.losses, found.ties, found.pairs) == (wins, losses, 1, 6)
+    assert (result.wins, result.losses, result.ties, result.pairs) == (wins, losses, 1, 6)
 
 
 def test_only_items_with_both_numbers_are_compared():

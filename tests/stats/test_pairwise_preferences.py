@@ -37,34 +37,34 @@ def by_optimiser(duels):
     """The strengths in points by scipy's BFGS over Davidson's likelihood, one comparison at a time."""
     names = sorted({name for duel in duels for name in duel[:2]})
 
-    def loss(given):
-        theta = dict(zip(names, given)) | {"nu": given[-1]}
+    def loss(options):
+        theta = dict(zip(names, options)) | {"nu": options[-1]}
         total = 0.0
         for duel in duels:
             a, b = theta[duel.a], theta[duel.b]
             tie = theta["nu"] + (a + b) / 2
             total -= {1.0: a, 0.0: b, 0.5: tie}[duel.score] - np.logaddexp(np.logaddexp(a, b), tie)
-        return total + 1e-3 * sum(given[:-1]) ** 2
+        return total + 1e-3 * sum(options[:-1]) ** 2
 
-    found = minimize(loss, np.zeros(len(names) + 1), method="BFGS", options={"gtol": 1e-8})
-    theta = found.x[:-1] - found.x[:-1].mean()
-    return dict(zip(names, POINTS * theta)), np.exp(found.x[-1])
+    result = minimize(loss, np.zeros(len(names) + 1), method="BFGS", options={"gtol": 1e-8})
+    theta = result.x[:-1] - result.x[:-1].mean()
+    return dict(zip(names, POINTS * theta)), np.exp(result.x[-1])
 
 
 def test_strengths_are_those_of_a_general_optimiser():
     duels = drawn(np.random.default_rng(3), 40)
     expected, nu = by_optimiser(duels)
-    found = strengths(duels, draws=50)
-    assert {one.system: one.points for one in found.systems} == pytest.approx(expected, abs=0.01)
-    assert found.tie == pytest.approx(nu, rel=1e-4)
-    assert [one.system for one in found.systems] == sorted(expected, key=expected.get, reverse=True)
+    result = strengths(duels, draws=50)
+    assert {one.system: one.points for one in result.systems} == pytest.approx(expected, abs=0.01)
+    assert result.tie == pytest.approx(nu, rel=1e-4)
+    assert [one.system for one in result.systems] == sorted(expected, key=expected.get, reverse=True)
 
 
 def test_two_systems_have_the_odds_of_their_wins():
     """In Davidson's model of two systems the strengths are the log of wins over losses, whatever the ties."""
     duels = [Duel("a", "b", score, n) for n, score in enumerate([1.0] * 30 + [0.0] * 10 + [0.5] * 20)]
-    found = {one.system: one.points for one in strengths(duels).systems}
-    assert found["a"] - found["b"] == pytest.approx(POINTS * np.log(3), abs=1e-6)
+    by_name = {one.system: one.points for one in strengths(duels).systems}
+    assert by_name["a"] - by_name["b"] == pytest.approx(POINTS * np.log(3), abs=1e-6)
     assert strengths(duels).tie == pytest.approx(20 / np.sqrt(30 * 10), rel=1e-6)
 
 
@@ -72,9 +72,9 @@ def test_without_a_tie_it_is_bradley_and_terry():
     """Zermelo's condition: the wins of each system are those that its strength expects."""
     draw = np.random.default_rng(5)
     duels = [duel for duel in drawn(draw, 60) if duel.score != 0.5]
-    found = strengths(duels, draws=20)
-    points = {one.system: one.points for one in found.systems}
-    assert found.tie == 0
+    result = strengths(duels, draws=20)
+    points = {one.system: one.points for one in result.systems}
+    assert result.tie == 0
     for name in NAMES:
         wins = sum((duel.score if duel.a == name else 1 - duel.score) for duel in duels if name in duel[:2])
         expected = sum(
@@ -87,7 +87,7 @@ def test_without_a_tie_it_is_bradley_and_terry():
 def test_neither_the_order_nor_the_side_matters_to_strengths():
     duels = drawn(np.random.default_rng(7), 30)
     turned = [Duel(duel.b, duel.a, 1 - duel.score, duel.unit) for duel in reversed(duels)]
-    one, other = (strengths(given, draws=20).systems for given in (duels, turned))
+    one, other = (strengths(options, draws=20).systems for options in (duels, turned))
     assert [s.points for s in one] == pytest.approx([s.points for s in other], abs=1e-6)
 
 
@@ -100,14 +100,14 @@ def test_a_graph_that_is_not_connected_is_one_sentence():
 
 
 def test_who_always_wins_has_no_finite_strength():
-    found = strengths([Duel("a", "b", 1.0, n) for n in range(20)] + [Duel("b", "c", n % 2, n) for n in range(20)])
-    assert all(one.points is None for one in found.systems) and "no finite strength" in found.note
+    result = strengths([Duel("a", "b", 1.0, n) for n in range(20)] + [Duel("b", "c", n % 2, n) for n in range(20)])
+    assert all(one.points is None for one in result.systems) and "no finite strength" in result.note
 
 
 def test_wins_and_ties_alone_have_no_finite_strength():
     """Of 11 wins and a tie the likelihood grows with the strength, if nu grows with it."""
-    found = strengths([Duel("a", "b", 1.0, n) for n in range(11)] + [Duel("a", "b", 0.5, 11)])
-    assert all(one.points is None for one in found.systems) and "ties aside" in found.note
+    result = strengths([Duel("a", "b", 1.0, n) for n in range(11)] + [Duel("a", "b", 0.5, 11)])
+    assert all(one.points is None for one in result.systems) and "ties aside" in result.note
     likelihood = []
     for half in (1.0, 2.0, 4.0, 8.0):  # of the difference; nu so that a tie has 1 of 12
         parts = np.array([np.exp(half), np.exp(-half), np.exp(half) / 11])
@@ -139,37 +139,37 @@ def test_strengths_are_finite_exactly_where_no_direction_raises_the_likelihood()
 
 
 def test_few_units_and_draws_without_a_strength_have_no_interval():
-    few = strengths([Duel("a", "b", n % 2, n // 20) for n in range(40)])
-    assert few.units == 2 and few.systems[0].low is None and "an interval" in few.note
+    small = strengths([Duel("a", "b", n % 2, n // 20) for n in range(40)])
+    assert small.units == 2 and small.systems[0].low is None and "an interval" in small.note
     rare = strengths([Duel("a", "b", float(n > 0), n) for n in range(20)])
     assert rare.systems[0].points is not None and rare.systems[0].low is None and "draws of items" in rare.note
 
 
 def test_a_win_rate_is_the_mean_with_the_interval_of_clusters():
     scores, clusters = [1, 0, 0.5, 1, 1, 0.5, 0, 1] * 3, [n // 2 for n in range(24)]
-    found = win_rate(scores, clusters)
-    assert found.value == np.mean(scores) and (found.wins, found.ties, found.losses) == (12, 6, 6)
-    assert found.interval == interval(scores, clusters=clusters, bounds=(0, 1))
+    result = win_rate(scores, clusters)
+    assert result.value == np.mean(scores) and (result.wins, result.ties, result.losses) == (12, 6, 6)
+    assert result.interval == interval(scores, clusters=clusters, bounds=(0, 1))
 
 
 def covered(repetitions, items):
-    draw, inside, asked = np.random.default_rng(11), 0, 0
+    draw, inside, requested = np.random.default_rng(11), 0, 0
     true = POINTS * (TRUE - TRUE.mean())
     for _ in range(repetitions):
-        found = {one.system: one for one in strengths(drawn(draw, items), draws=300, seed=1).systems}
+        by_name = {one.system: one for one in strengths(drawn(draw, items), draws=300, seed=1).systems}
         for name, value in zip(NAMES, true):
-            if found[name].low is not None:
-                asked += 1
-                inside += found[name].low <= value <= found[name].high
-    return inside / asked, asked / (repetitions * len(NAMES))
+            if by_name[name].low is not None:
+                requested += 1
+                inside += by_name[name].low <= value <= by_name[name].high
+    return inside / requested, requested / (repetitions * len(NAMES))
 
 
 def test_intervals_hold_the_strengths_that_are_known():
-    coverage, kept = covered(25, 50)
-    assert coverage >= 0.88 and kept == 1
+    coverage, retained = covered(25, 50)
+    assert coverage >= 0.88 and retained == 1
 
 
 @pytest.mark.long
 def test_intervals_hold_the_strengths_that_are_known_in_a_thousand_repetitions():
-    coverage, kept = covered(1000, 50)
-    assert coverage >= 0.92 and kept >= 0.99
+    coverage, retained = covered(1000, 50)
+    assert coverage >= 0.92 and retained >= 0.99

@@ -32,7 +32,7 @@ def test_without_speakers_it_is_the_textbook_number_of_pairs():
     assert twice.utterances == pytest.approx(((stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) / 0.05) ** 2, rel=0.01)
 
 
-def test_the_variances_of_a_simulated_pilot_are_found(rng):
+def test_the_variances_of_a_simulated_pilot_are_detected(rng):
     speakers = np.repeat(np.arange(400), 8)
     differences = rng.normal(0, 0.5, 400)[speakers] + rng.normal(0, 1.0, len(speakers))
     spread = spread_of(differences, unit_codes(speakers, len(speakers)))
@@ -45,12 +45,12 @@ def test_the_variances_of_a_simulated_pilot_are_found(rng):
 
 def test_the_planned_study_finds_the_difference_in_four_of_five(rng):
     plan = next(p for p in plans_for(Spread(0.0, 0.25, 1.0, 30, 300), 0.3) if p.utterances_per_speaker == 5)
-    found, studies = 0, 300
+    result, studies = 0, 300
     speakers = np.repeat(np.arange(plan.speakers), 5)
     for _ in range(studies):
         differences = 0.3 + rng.normal(0, 0.5, plan.speakers)[speakers] + rng.normal(0, 1.0, len(speakers))
-        found += paired_test(differences, np.zeros(len(speakers)), clusters=speakers).low > 0
-    assert abs(found / studies - 0.8) < 4 * np.sqrt(0.8 * 0.2 / studies)
+        result += paired_test(differences, np.zeros(len(speakers)), clusters=speakers).low > 0
+    assert abs(result / studies - 0.8) < 4 * np.sqrt(0.8 * 0.2 / studies)
 
 
 def test_more_utterances_of_a_speaker_help_only_so_far():

@@ -38,7 +38,7 @@ def run_of(folder, n, *, draws=1, size=896, state="finished", about=None, **conf
 
 
 @pytest.mark.parametrize(
-    ("about", "why", "said"),
+    ("about", "why", "message"),
     [
         ({}, "data", "4 of 896 questions: the data hold no more"),
         ({"limit": 4}, "limit", "4 of 896 questions: a limit of 4 was asked for"),
@@ -51,18 +51,18 @@ def run_of(folder, n, *, draws=1, size=896, state="finished", about=None, **conf
         ({"draws": 3}, "data", "4 of 896 questions: the data hold no more"),
     ],
 )
-def test_a_part_of_the_questions_is_told_with_the_reason(tmp_path, about, why, said):
+def test_a_part_of_the_questions_is_reported_with_the_reason(tmp_path, about, why, message):
     run = run_of(tmp_path, 4, **about)
     summary = summarise(run)
     assert summary.as_dict()["rows"] == {
         "n": 4, "size": about.get("size", 896), "limit": about.get("limit"), "why": why
     }  # fmt: skip
-    told = [said] if said else []
-    assert rows_notes(summary.rows) == told and summary_notes(summary)[1 : 1 + len(told)] == told
-    assert (said or "no such words") in summary_markdown(summary).replace("\\", "") or not said
+    lines = [message] if message else []
+    assert rows_notes(summary.rows) == lines and summary_notes(summary)[1 : 1 + len(lines)] == lines
+    assert (message or "no such words") in summary_markdown(summary).replace("\\", "") or not message
     assert (
-        (said.partition(":")[0] in describe_parts(run)) is (why == "data")
-        if said
+        (message.partition(":")[0] in describe_parts(run)) is (why == "data")
+        if message
         else describe_parts(run) in ([], ["limited to 10 items"])
     )
 
@@ -76,18 +76,18 @@ def test_a_part_of_the_questions_is_told_with_the_reason(tmp_path, about, why, s
         ({"rows_digest": "0" * 40}, 2, []),
     ],
 )
-def test_other_columns_and_other_questions_than_the_definitions_are_told(tmp_path, of, draws, other):
+def test_other_columns_and_other_questions_than_the_definitions_are_reported(tmp_path, of, draws, other):
     run = run_of(tmp_path, 4, size=4, draws=draws, about=of)
     summary = summarise(run)
     assert (summary.other_data or []) == other and Summary.from_dict(summary.as_dict()) == summary
-    said = [f"other data than the definition's: {', '.join(other)}"] if other else []
+    lines = [f"other data than the definition's: {', '.join(other)}"] if other else []
     assert (
-        summary_notes(summary)[1 : 1 + len(said)] == said
+        summary_notes(summary)[1 : 1 + len(lines)] == lines
         and [one for one in other if one in describe_parts(run)] == other
     )
-    assert all(one in summary_markdown(summary).replace("\\", "") for one in said)
+    assert all(one in summary_markdown(summary).replace("\\", "") for one in lines)
 
 
-def test_of_a_benchmark_of_unknown_size_nothing_is_said(tmp_path):
+def test_of_a_benchmark_of_unknown_size_nothing_is_reported(tmp_path):
     run = run_of(tmp_path, 4, size=None)
     assert not count_rows(run) and "rows" not in summarise(run).as_dict() and rows_notes(count_rows(run)) == []

@@ -45,8 +45,10 @@ def write_run(folder, rows, systems=("codec",), speakers=None, **meta) -> Run:
     writer.set_meta(**{"config": {"seed": 3}, **meta})
     for system, items in rows.items():
         for i, scores in items.items():
-            lost = isinstance(scores, str)
-            record = ItemRecord(system, i, "failed" if lost else "ok", scores if lost else None, {} if lost else scores)
+            dropped = isinstance(scores, str)
+            record = ItemRecord(
+                system, i, "failed" if dropped else "ok", scores if dropped else None, {} if dropped else scores
+            )
             writer.write([(ids.index(i), record)])
     writer.close()
     return Run(folder)
@@ -86,12 +88,12 @@ def test_every_sample_is_counted_once_for_every_system_and_metric(tmp_path, mixe
     for name, system in summary["systems"].items():
         assert list(system["metrics"]) == list(FACTS)
         for metric, entry in system["metrics"].items():
-            said = [v if isinstance(v, str) else v[metric].status for v in mixed_rows[name].values()]
-            assert entry["n"] == said.count("ok")
+            text = [v if isinstance(v, str) else v[metric].status for v in mixed_rows[name].values()]
+            assert entry["n"] == text.count("ok")
             assert entry["n"] + entry["failed"] == 40
             assert sum(entry["missing"].values()) == entry["failed"]
             for status in ("undefined", "failed", "refused", "unparsed"):
-                assert entry["missing"].get(status, 0) == said.count(status)
+                assert entry["missing"].get(status, 0) == text.count(status)
             assert (entry["value"] is None) == (entry["n"] == 0)
             if entry["ci95"]:
                 assert entry["ci95"][0] <= entry["value"] <= entry["ci95"][1]
@@ -143,14 +145,14 @@ def test_words_among_no_words_are_errors_and_alone_they_are_no_rate(tmp_path):
     )
 
 
-def test_an_error_rate_stands_beside_the_one_without_items_above_half(tmp_path):
+def test_an_error_rate_stands_next_to_the_one_without_items_above_half(tmp_path):
     counts = {"lost": (10, 10), "looped": (24, 8), "half": (5, 10), "good": (1, 20), "fine": (0, 12), "silent": (2, 0)}
     rows = {"codec": {name: {"wer": errors(*of)} for name, of in counts.items() if of[1]}}
     rows["codec"]["silent"] = {"wer": Score.ok(2.0, "wer/p", numerator=2.0, denominator=0.0)}
-    found = summarise(write_run(tmp_path / "run", rows)).systems["codec"].metrics["wer"].below_50
-    assert (found.value, found.n, found.above) == (6 / 42, 3, 3)
+    result = summarise(write_run(tmp_path / "run", rows)).systems["codec"].metrics["wer"].below_50
+    assert (result.value, result.n, result.above) == (6 / 42, 3, 3)
     low, high = codec_bench.interval([5, 1, 0], denominators=[10, 20, 12]).ends
-    assert found.ci95 == pytest.approx([low, min(high, 0.5)]), "no item is above half"
+    assert result.ci95 == pytest.approx([low, min(high, 0.5)]), "no item is above half"
     fine = {"codec": {name: {"wer": errors(*counts[name])} for name in ("half", "good", "fine")}}
     entry = summarise(write_run(tmp_path / "fine", fine)).systems["codec"].metrics["wer"]
     assert not entry.below_50 and "below_50" not in entry.as_dict()
@@ -184,8 +186,8 @@ def test_speakers_are_the_units(tmp_path, rng):
     assert by_item == pytest.approx(2 * 1.96 * means.std() / np.sqrt(120), rel=0.15)
     # Of one or two speakers nothing is known of how speakers differ.
     for count in (1, 2):
-        few = {i: f"speaker {n % count}" for n, i in enumerate(ids)}
-        entry = summarise(write_run(tmp_path / f"few {count}", rows, speakers=few)).as_dict()["systems"]["codec"][
+        small = {i: f"speaker {n % count}" for n, i in enumerate(ids)}
+        entry = summarise(write_run(tmp_path / f"few {count}", rows, speakers=small)).as_dict()["systems"]["codec"][
             "metrics"
         ]["stoi"]
         assert entry["ci95"] is None and entry["value"] is not None and entry["units"] == count
@@ -204,12 +206,14 @@ def test_the_order_of_the_samples_changes_nothing(tmp_path, rng):
 def test_parts_add_up_to_the_whole(tmp_path):
     scores = {f"s{n:02d}": {"wer": errors(n % 4, 5 + n % 7)} for n in range(30)}
     parts = [dict(list(scores.items())[:11]), dict(list(scores.items())[11:])]
-    whole = summarise(write_run(tmp_path / "whole", {"codec": scores})).as_dict()["systems"]["codec"]["metrics"]["wer"]
-    sums = [write_run(tmp_path / f"{n}", {"codec": part}).columns("codec", "wer") for n, part in enumerate(parts)]
-    assert whole["value"] == pytest.approx(
+    complete = summarise(write_run(tmp_path / "whole", {"codec": scores})).as_dict()["systems"]["codec"]["metrics"][
+        "wer"
+    ]
+    sums = [write_run(tmp_path / f"{n}", {"codec": item}).columns("codec", "wer") for n, item in enumerate(parts)]
+    assert complete["value"] == pytest.approx(
         sum(sum(numerators) for _, numerators, *_ in sums) / sum(sum(below) for _, _, below, *_ in sums), rel=1e-12
     )
-    assert whole["n"] == sum(len(numbers) for numbers, *_ in sums)
+    assert complete["n"] == sum(len(numbers) for numbers, *_ in sums)
 
 
 def test_a_run_in_progress_counts_what_is_finished(tmp_path, mixed_rows):
@@ -220,7 +224,7 @@ def test_a_run_in_progress_counts_what_is_finished(tmp_path, mixed_rows):
             assert entry["n"] + entry["failed"] == len(rows[name])
 
 
-def test_a_score_that_is_not_in_the_record_is_said(tmp_path):
+def test_a_score_that_is_not_in_the_record_is_reported(tmp_path):
     rows = {"codec": {"a": {"wer": errors(0, 3), "stoi": Score.ok(1.0, "p")}, "b": {"wer": errors(1, 3)}}}
     summary = summarise(write_run(tmp_path / "run", rows)).as_dict()
     assert summary["systems"]["codec"]["metrics"]["stoi"]["missing"] == {"not_scored": 1}
@@ -283,10 +287,10 @@ def test_failures_count_as_what_the_record_says(tmp_path):
 
 def test_reasons_are_grouped_and_complete(tmp_path, mixed_rows):
     failures = summarise(write_run(tmp_path / "run", mixed_rows, systems=mixed_rows)).as_dict()["failures"]
-    lost = [v for items in mixed_rows.values() for v in items.values() if isinstance(v, str)]
+    dropped = [v for items in mixed_rows.values() for v in items.values() if isinstance(v, str)]
     scores = [s for items in mixed_rows.values() for v in items.values() if not isinstance(v, str) for s in v.values()]
     of_items = [r for r in failures["reasons"] if r["metric"] is None]
-    assert sum(r["count"] for r in of_items) == failures["items"] == len(lost)
+    assert sum(r["count"] for r in of_items) == failures["items"] == len(dropped)
     assert {r["reason"] for r in of_items} == {"gave up after … packets", "no device"}
     for status in ("undefined", "failed", "refused", "unparsed"):
         counted = sum(r["count"] for r in failures["reasons"] if r["metric"] and r["status"] == status)
@@ -294,8 +298,8 @@ def test_reasons_are_grouped_and_complete(tmp_path, mixed_rows):
     # Undefined and refused scores are not failures.
     assert failures["scores"] == sum(s.status in ("failed", "unparsed") for s in scores)
     for row in failures["reasons"]:
-        said = mixed_rows[row["system"]][row["example"]]
-        assert (said if row["metric"] is None else said[row["metric"]].reason).split()[0] == row["reason"].split()[0]
+        text = mixed_rows[row["system"]][row["example"]]
+        assert (text if row["metric"] is None else text[row["metric"]].reason).split()[0] == row["reason"].split()[0]
 
 
 def test_estimates_of_digital_silence_are_counted(tmp_path):
@@ -316,20 +320,20 @@ def test_what_is_worse_and_more_frequent_stands_first(tmp_path):
     scores["flagged"] = Score.ok(0.5, "p", detail={"flag": "was flagged"})
     rows = {f"{n} {status}": {"stoi": scores[status]} for n in range(2) for status in statuses}
     rows |= {"rare": {"stoi": Score.failed("rarely", "p")}, "lost": "gave up", "unscored": {}}
-    found = summarise(write_run(tmp_path / "run", {"codec": rows})).as_dict()
-    order = [(r["status"], r["reason"]) for r in found["failures"]["reasons"] if r["metric"] in (None, "stoi")]
+    result = summarise(write_run(tmp_path / "run", {"codec": rows})).as_dict()
+    order = [(r["status"], r["reason"]) for r in result["failures"]["reasons"] if r["metric"] in (None, "stoi")]
     assert order == [
         ("failed", "gave up"), ("failed", "was failed"), ("failed", "rarely"), ("unparsed", "was unparsed"),
         ("not_scored", "the record holds no score"), ("undefined", "was undefined"), ("refused", "was refused"),
         ("flagged", "was flagged"),
     ]  # fmt: skip
-    missing = found["systems"]["codec"]["metrics"]["stoi"]["missing"]
+    missing = result["systems"]["codec"]["metrics"]["stoi"]["missing"]
     assert list(missing.items()) == [
         ("failed", 3), ("unparsed", 2), ("no_estimate", 1), ("not_scored", 1), ("undefined", 2), ("refused", 2),
     ]  # fmt: skip
 
 
-def test_only_what_differs_between_reasons_is_left_out(tmp_path):
+def test_only_what_differs_between_reasons_is_excluded(tmp_path):
     texts = ("'a.wav' has 8 channels at 4000 Hz", "'b.wav' has 8 channels at 6000 Hz", "'b.wav' is empty")
     rows = {"codec": dict(zip("abc", texts))}
     reasons = summarise(write_run(tmp_path / "run", rows)).as_dict()["failures"]["reasons"]
@@ -339,7 +343,7 @@ def test_only_what_differs_between_reasons_is_left_out(tmp_path):
     ]
 
 
-def test_a_hostile_reason_is_kept_as_text(tmp_path):
+def test_a_hostile_reason_is_stored_as_text(tmp_path):
     reason = "\0 </script> \x1b[31m {0} \\1 " + "x" * 10_000
     rows = {"codec": {"a": reason, "b": reason}}
     (row,) = summarise(write_run(tmp_path / "run", rows)).as_dict()["failures"]["reasons"]
@@ -372,13 +376,13 @@ def test_flags_of_scores_are_counted_though_they_have_a_value(tmp_path):
     assert summary["systems"]["codec"]["metrics"]["wer"]["n"] == 4
 
 
-@pytest.mark.parametrize(("tagged", "told"), [(1, 0), (2, 2)])
-def test_tags_that_a_rule_takes_for_words_are_counted_from_more_than_a_hundredth_of_the_scores(tmp_path, tagged, told):
+@pytest.mark.parametrize(("tagged", "model"), [(1, 0), (2, 2)])
+def test_tags_that_a_rule_takes_for_words_are_counted_from_more_than_a_hundredth_of_the_scores(tmp_path, tagged, model):
     flagged, plain = Score.ok(0.5, "p", detail={"flag": "held a tag", "flag_from": 0.01}), errors(0, 3)
     rows = {"codec": {f"{n:03d}": {"wer": flagged if n < tagged else plain} for n in range(100)}}
     summary = summarise(write_run(tmp_path / "run", rows))
-    assert (summary.systems["codec"].metrics["wer"].flagged or 0) == told
-    assert [row.count for row in summary.failures.reasons if row.status == "flagged"] == ([told] if told else [])
+    assert (summary.systems["codec"].metrics["wer"].flagged or 0) == model
+    assert [row.count for row in summary.failures.reasons if row.status == "flagged"] == ([model] if model else [])
 
 
 def test_a_run_that_recorded_nothing_but_its_names_has_a_summary(tmp_path):

@@ -20,7 +20,9 @@ def drawn(rng, items, dimensions):
         for _ in SIDES
     ]
     places = rng.normal(0, 3, (len(SIDES), dimensions)) * np.array([0.1, 0.2, 1, 1, 1, 1])[:, None]
-    return np.stack([side + place for side, place in zip(sides, places)], axis=1).astype(np.float32), names_of(items)
+    return np.stack([role + position for role, position in zip(sides, places)], axis=1).astype(np.float32), names_of(
+        items
+    )
 
 
 def names_of(items):
@@ -40,9 +42,9 @@ def test_of_vectors_it_is_the_definition_with_scipy(rng):
     reference, estimate, *noise = embeddings.transpose(1, 0, 2)
     nearest = min(by_scipy(estimate, one) for one in noise)
     expected = 100 * nearest / (nearest + by_scipy(estimate, reference))
-    found = ttsds(embeddings, names, names)
-    assert 5 < expected < 99 and found.value == pytest.approx(expected, rel=1e-6)
-    assert found.items == 300 and found.note is None and found.extrapolated is None
+    result = ttsds(embeddings, names, names)
+    assert 5 < expected < 99 and result.value == pytest.approx(expected, rel=1e-6)
+    assert result.items == 300 and result.note is None and result.extrapolated is None
 
 
 def test_of_numbers_it_is_the_definition_with_sorted_values(rng):
@@ -55,8 +57,8 @@ def test_of_numbers_it_is_the_definition_with_sorted_values(rng):
 
     nearest = min(apart(estimate, one) for one in noise)
     expected = 100 * nearest / (nearest + apart(estimate, reference))
-    found = ttsds(values.T[..., None].astype(np.float32), names_of(90), names_of(90))
-    assert found.value == pytest.approx(expected, rel=1e-9) and found.note is None
+    result = ttsds(values.T[..., None].astype(np.float32), names_of(90), names_of(90))
+    assert result.value == pytest.approx(expected, rel=1e-9) and result.note is None
     assert stats.wasserstein_distance(estimate, reference) <= apart(estimate, reference), "the first moment is the less"
 
 
@@ -72,17 +74,17 @@ def test_a_copy_has_100_and_noise_has_0(rng, dimensions):
 @pytest.mark.parametrize("dimensions", [1, 5])
 def test_order_and_scale_do_not_matter(rng, dimensions):
     embeddings, names = drawn(rng, 80, dimensions)
-    found = ttsds(embeddings, names, names)
+    result = ttsds(embeddings, names, names)
     order = rng.permutation(80)
-    again = ttsds(4 * embeddings[order], names, [names[place] for place in order])
-    assert again.value == pytest.approx(found.value, rel=1e-6)
-    assert again.interval.ends == pytest.approx(found.interval.ends, rel=1e-6)
+    again = ttsds(4 * embeddings[order], names, [names[index] for index in order])
+    assert again.value == pytest.approx(result.value, rel=1e-6)
+    assert again.interval.ends == pytest.approx(result.interval.ends, rel=1e-6)
 
 
 @pytest.mark.parametrize("dimensions", [1, 5])
 def test_the_interval_is_the_jackknifes_over_blocks(rng, dimensions):
     embeddings, names = drawn(rng, 120, dimensions)
-    found = ttsds(embeddings, names, names)
+    result = ttsds(embeddings, names, names)
     blocks = np.array([block_of(name) for name in names])
     without = [
         ttsds(
@@ -93,11 +95,11 @@ def test_the_interval_is_the_jackknifes_over_blocks(rng, dimensions):
         for block in range(8)
     ]
     error = np.sqrt(7 / 8 * np.sum((np.array(without) - np.mean(without)) ** 2))
-    assert found.interval.method == METHOD
-    assert found.interval.high - found.value == pytest.approx(stats.t.ppf(0.975, 7) * error, rel=1e-6)
-    few = ttsds(embeddings, names, ["one speaker"] * 120)
-    assert few.value == pytest.approx(found.value, rel=1e-9) and few.interval.low is None
-    assert "an interval needs 4" in few.interval.note
+    assert result.interval.method == METHOD
+    assert result.interval.high - result.value == pytest.approx(stats.t.ppf(0.975, 7) * error, rel=1e-6)
+    small = ttsds(embeddings, names, ["one speaker"] * 120)
+    assert small.value == pytest.approx(result.value, rel=1e-9) and small.interval.low is None
+    assert "an interval needs 4" in small.interval.note
 
 
 def test_noise_without_a_spread_is_a_point(rng):
@@ -105,13 +107,13 @@ def test_noise_without_a_spread_is_a_point(rng):
     embeddings[:, 4:] = 2.0
     estimate = embeddings[:, 1].astype(np.float64)
     to_point = ((estimate.mean(axis=0) - 2) ** 2).sum() + np.trace(np.cov(estimate, rowvar=False))
-    others = [by_scipy(estimate, embeddings[:, side]) for side in (2, 3)]
+    others = [by_scipy(estimate, embeddings[:, role]) for role in (2, 3)]
     nearest = min(to_point, *others)
     expected = 100 * nearest / (nearest + by_scipy(estimate, embeddings[:, 0]))
     assert ttsds(embeddings, names, names).value == pytest.approx(expected, rel=1e-6)
 
 
-def test_no_value_is_said(rng):
+def test_no_value_is_reported(rng):
     embeddings, names = drawn(rng, 9, 20)
     assert "9 items are few for 20 dimensions" in ttsds(embeddings, names, names).note
     one = ttsds(embeddings[:1], names[:1], names[:1])
@@ -121,17 +123,17 @@ def test_no_value_is_said(rng):
     assert score_of(0.0, [0.0, 1.0]) is None and score_of(1.0, [3.0, 5.0]) == 75.0
 
 
-def test_the_noises_are_those_that_are_made():
+def test_the_noises_are_those_that_are_created():
     assert SIDES == ("reference", "estimate", *NOISES)
 
 
 def test_states_of_several_sides_add_up(rng):
     embeddings, names = drawn(rng, 60, 4)
-    whole = FrechetSums.of(embeddings, names)
+    complete = FrechetSums.of(embeddings, names)
     parts = [
-        FrechetSums.of(embeddings[part], [names[place] for place in part]) for part in np.array_split(np.arange(60), 3)
+        FrechetSums.of(embeddings[item], [names[index] for index in item]) for item in np.array_split(np.arange(60), 3)
     ]
     merged = sum(parts, FrechetSums.zero(4, len(SIDES)))
-    np.testing.assert_array_equal(merged.counts, whole.counts)
-    np.testing.assert_allclose(merged.sums, whole.sums, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(merged.products, whole.products, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(merged.counts, complete.counts)
+    np.testing.assert_allclose(merged.sums, complete.sums, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(merged.products, complete.products, rtol=1e-12, atol=1e-12)

@@ -34,8 +34,8 @@ def alike(summary: Summary) -> set[str]:
 
 def bold(summary: Summary) -> list[int]:
     """How many values are bold in each format for papers."""
-    made = summary_markdown(summary), summary_latex(summary), summary_html(summary)
-    return [text.count(mark) for text, mark in zip(made, (" **", r"\textbf{", "<b>"))]
+    built = summary_markdown(summary), summary_latex(summary), summary_html(summary)
+    return [text.count(mark) for text, mark in zip(built, (" **", r"\textbf{", "<b>"))]
 
 
 @pytest.mark.parametrize("higher", [True, False])
@@ -61,7 +61,7 @@ def test_a_paired_test_says_what_is_not_distinguishable_from_the_best(tmp_path, 
     ]  # and in the notes
 
 
-def test_speakers_and_not_items_tell_systems_apart(tmp_path):
+def test_speakers_and_not_items_distinguish_systems(tmp_path):
     """Seven speakers of six items each: over items the difference would stand out, over speakers it does not."""
     rng = np.random.default_rng(0)
     speakers = [f"p{n // 6}" for n in range(42)]
@@ -74,7 +74,7 @@ def test_speakers_and_not_items_tell_systems_apart(tmp_path):
     assert best(over_items) == {"b"} and not alike(over_items)
 
 
-def test_with_few_units_nothing_is_said_of_the_others(tmp_path):
+def test_with_few_units_nothing_is_reported_of_the_others(tmp_path):
     """The best value is the best value; what five units say of the rest is a note."""
     values = {str(k): np.array([3.0, 3.1, 2.9, 3.2, 3.0]) + 0.01 * k for k in range(3)}
     summary = summarise(recorded(tmp_path / "run", values))
@@ -83,7 +83,7 @@ def test_with_few_units_nothing_is_said_of_the_others(tmp_path):
 
 
 @pytest.mark.parametrize("units, systems", [(6, 3), (8, 5), (7, 14)])
-def test_few_units_tell_systems_apart_that_lie_far_apart(tmp_path, units, systems):
+def test_few_units_distinguish_systems_that_lie_far_apart(tmp_path, units, systems):
     rng = np.random.default_rng(units)
     shared = rng.normal(3.0, 0.5, units)
     values = {str(k): shared + 0.3 * k + rng.normal(0, 0.02, units) for k in range(systems)}
@@ -91,18 +91,18 @@ def test_few_units_tell_systems_apart_that_lie_far_apart(tmp_path, units, system
     assert best(summary) == {str(systems - 1)} and not alike(summary)
 
 
-def test_a_second_system_that_equals_the_best_is_seldom_told_apart():
+def test_a_second_system_that_equals_the_best_is_seldom_distinguished():
     rng = np.random.default_rng(5)
     numbers, units = list(range(50)), [""] * 50
 
-    def is_told_apart():
+    def is_distinguished():
         rivals = {
             str(k): Parts(numbers, np.stack([rng.normal(3, 1, 50), np.ones(50)], 1), units, {}, ratios, {}, False)
             for k in range(2)
         }
         return not verdict(rivals, (), True).alike
 
-    assert np.mean([is_told_apart() for _ in range(400)]) <= 0.075
+    assert np.mean([is_distinguished() for _ in range(400)]) <= 0.075
 
 
 def test_a_suspect_system_is_marked_everywhere_and_never_the_best(tmp_path):
@@ -110,8 +110,8 @@ def test_a_suspect_system_is_marked_everywhere_and_never_the_best(tmp_path):
     run = recorded(tmp_path / "run", {"side": good + 0.2, "plain": good, "worse": good - 0.1 - 0.001 * np.arange(ITEMS)}, checks=SUSPECT)  # fmt: skip
     summary = summarise(run)
     assert best(summary) == {"plain"}
-    side = column(summary)["side"].standing
-    assert (side.best, side.compared) == (False, False)
+    role = column(summary)["side"].standing
+    assert (role.best, role.compared) == (False, False)
     for text in (summary_markdown(summary), summary_latex(summary), summary_html(summary)):
         assert "side (suspect)" in text
         assert "side: side information is suspect: 3.22 kbit/s" in text, "the finding stands below the table"
@@ -169,8 +169,8 @@ def test_a_system_that_failed_does_not_shrink_the_samples_of_the_others(tmp_path
 
 def test_a_suspect_does_not_shrink_the_samples_of_the_others(tmp_path):
     good = np.linspace(0.5, 0.9, ITEMS)
-    side = [*good[:15], *[None] * 4]
-    summary = summarise(recorded(tmp_path / "run", {"side": side, "a": good, "b": good - 0.1}, checks=SUSPECT))
+    role = [*good[:15], *[None] * 4]
+    summary = summarise(recorded(tmp_path / "run", {"side": role, "a": good, "b": good - 0.1}, checks=SUSPECT))
     assert column(summary)["a"].common is None and best(summary) == {"a"}
 
 
@@ -190,14 +190,14 @@ def test_a_best_that_its_own_column_contradicts_is_not_marked(tmp_path):
 
 
 def test_what_is_best_where_little_can_be_compared(tmp_path):
-    told = lambda values, **more: summarise(recorded(tmp_path / f"{len(list(tmp_path.iterdir()))}", values, **more))  # noqa: E731
-    two = told({"a": [0.1, 0.2], "b": [0.3, 0.4]})
+    options = lambda values, **more: summarise(recorded(tmp_path / f"{len(list(tmp_path.iterdir()))}", values, **more))  # noqa: E731
+    two = options({"a": [0.1, 0.2], "b": [0.3, 0.4]})
     assert best(two) == {"b"} and column(two)["a"].standing.why.code == "too_few_to_compare"
-    one_speaker = told({"a": np.linspace(0, 1, 9), "b": np.linspace(0, 1, 9) + 0.5}, speakers=["ann"] * 9)
+    one_speaker = options({"a": np.linspace(0, 1, 9), "b": np.linspace(0, 1, 9) + 0.5}, speakers=["ann"] * 9)
     assert best(one_speaker) == {"b"} and not alike(one_speaker)
-    apart = told({"a": [*[0.5] * 10, *[None] * 10], "b": [*[None] * 10, *[0.6] * 10]})
+    apart = options({"a": [*[0.5] * 10, *[None] * 10], "b": [*[None] * 10, *[0.6] * 10]})
     assert best(apart) == set() and "none of their samples in common" in " ".join(summary_notes(apart, None))
-    alone = told({"a": np.linspace(0, 1, 9), "unprocessed": np.linspace(0, 1, 9) + 0.5})
+    alone = options({"a": np.linspace(0, 1, 9), "unprocessed": np.linspace(0, 1, 9) + 0.5})
     assert best(alone) == set() and not column(alone)["a"].standing
-    neither = told({"a": np.linspace(0, 1, 9), "b": np.linspace(0, 1, 9) + 0.5}, higher=None)
+    neither = options({"a": np.linspace(0, 1, 9), "b": np.linspace(0, 1, 9) + 0.5}, higher=None)
     assert best(neither) == set()

@@ -98,8 +98,8 @@ def test_any_answer_comes_back_as_it_was(tmp_path, text):
     with closing(opened(tmp_path)) as writer:
         writer.write_answers([pair(0, text)])
         writer.write_marked([marked(0)], {0: Reading(text, text, text)})
-    (found,) = held(tmp_path)
-    assert found.answer.text == text and found.reading == Reading(text, text, text)
+    (result,) = held(tmp_path)
+    assert result.answer.text == text and result.reading == Reading(text, text, text)
 
 
 def test_half_a_character_does_not_stop_the_record(tmp_path):
@@ -109,9 +109,11 @@ def test_half_a_character_does_not_stop_the_record(tmp_path):
     with closing(opened(tmp_path)) as writer:
         writer.write_answers([(question, answer)])
         writer.write_marked([], {0: Reading("\ud83d", "\ud83d", "\ud83d")})
-    (found,) = held(tmp_path)
+    (result,) = held(tmp_path)
     assert (
-        found.answer.text == "fine \ufffd" and found.question.prompt == "\ufffd" and found.answer.notes == ("\ufffd",)
+        result.answer.text == "fine \ufffd"
+        and result.question.prompt == "\ufffd"
+        and result.answer.notes == ("\ufffd",)
     )
 
 
@@ -145,7 +147,7 @@ def test_exchanges_come_in_order_all_or_some(tmp_path):
         assert list(exchanges(run, [])) == []
 
 
-def test_scores_can_be_forgotten_and_made_again(tmp_path):
+def test_scores_can_be_forgotten_and_created_again(tmp_path):
     with closing(opened(tmp_path)) as writer:
         writer.write_answers([pair(0), pair(1)])
         writer.write_marked([marked(0), marked(1)], {0: Reading(None, "yes"), 1: Reading(None, None, "no")})
@@ -159,7 +161,7 @@ def test_scores_can_be_forgotten_and_made_again(tmp_path):
         assert list(run.scores()) == [] and list(run.items()) == [] and list(run.metrics) == ["other"]
 
 
-def test_failed_answers_are_forgotten_with_all_that_was_made_of_them(tmp_path):
+def test_failed_answers_are_forgotten_with_all_derived_from_them(tmp_path):
     with closing(opened(tmp_path)) as writer:
         writer.write_answers([pair(0), pair(1, None, "failed"), pair(2, None, "refused")])
         items = [marked(0), marked(1, status="failed"), marked(2, status="failed")]
@@ -206,7 +208,7 @@ def test_a_metrics_scores_are_written_over(tmp_path):
         assert [(s.id, s.value, s.status) for s in run.scores()] == [("q0", 0.9, "ok"), ("q1", None, "failed")]
 
 
-def test_what_was_asked_must_match_with_the_difference_told(tmp_path):
+def test_what_was_requested_must_match_with_the_difference_reported(tmp_path):
     opened(tmp_path).close()
     other = {**PRINT, "asked": {"prompt": {"text": "Say {{ question }}"}, "seed": 0}}
     with pytest.raises(RunMismatch, match=r"asked\.prompt\.text was \{\{ question \}\}, now Say \{\{ question \}\}"):
@@ -258,13 +260,13 @@ def test_metrics_that_were_never_used_are_gone_and_used_ones_stay(tmp_path):
         assert [(s.metric, s.value) for s in run.scores()] == [("m", 1.0)]
 
 
-def test_what_a_service_said_of_itself_comes_back(tmp_path):
+def test_what_a_service_reported_of_itself_comes_back(tmp_path):
     with closing(opened(tmp_path)) as writer:
         writer.write_answers([pair(0, served={"model": "m-2026", "system_fingerprint": ODD}), pair(1)])
     assert [one.answer.served for one in held(tmp_path)] == [{"model": "m-2026", "system_fingerprint": ODD}, {}]
 
 
-def test_an_answer_is_from_one_attempt_and_not_from_the_cache_unless_it_is_said(tmp_path):
+def test_an_answer_is_from_one_attempt_and_not_from_the_cache_unless_it_is_reported(tmp_path):
     with closing(opened(tmp_path)) as writer:
         writer.write_answers([pair(0), pair(1, attempts=3, cached=True)])
     assert [(one.answer.attempts, one.answer.cached) for one in held(tmp_path)] == [(1, False), (3, True)]
@@ -272,7 +274,7 @@ def test_an_answer_is_from_one_attempt_and_not_from_the_cache_unless_it_is_said(
         assert run.query("SELECT attempts, cached, cut_s FROM answers ORDER BY number") == [(1, 0, 0.0), (3, 1, 0.0)]
 
 
-def test_a_writer_tells_what_it_was_told_and_the_first_written_answers(tmp_path):
+def test_a_writer_repeats_its_messages_and_the_first_written_answers(tmp_path):
     with closing(opened(tmp_path)) as writer:
         writer.set_meta(asked={"limit": [1, "ü"]})
         assert writer.meta("asked") == {"limit": [1, "ü"]} and writer.meta("nothing") is None
@@ -344,14 +346,14 @@ class FullDisk:
 
 
 @pytest.mark.parametrize("room", range(6))
-def test_a_full_disk_is_told_and_loses_nothing(tmp_path, room):
+def test_a_full_disk_is_reported_and_loses_nothing(tmp_path, room):
     writer = opened(tmp_path)
     writer.write_answers([pair(0, "kept")])
     writer.write_marked([marked(0)], {0: Reading(None, "kept")})
     real, writer._db = writer._db, FullDisk(writer._db, room)
-    with pytest.raises(UserError, match="disk is full") as told:
+    with pytest.raises(UserError, match="disk is full") as caught:
         writer.write_answers([pair(1), pair(2)])
-    assert "make room" in told.value.hint
+    assert "make room" in caught.value.hint
     writer._db = real
     assert writer.answered() == {0: "ok"}, "two answers are there wholly or not at all"
     writer._db = FullDisk(real, min(room, 2))

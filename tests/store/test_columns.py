@@ -30,7 +30,7 @@ FACTS = {
 SYSTEMS = ("a", "b")
 
 
-def told(by, source):
+def details(by, source):
     """What a record says of columns of a source."""
     return broken_down(by, source.samples, source.name)
 
@@ -43,10 +43,10 @@ def write_run(folder, samples, score=None, finish=None, durations=None, **meta) 
         for system in SYSTEMS:
             for n, sample in enumerate(samples[:finish]):
                 scores = score(system, n) if score else {"stoi": Score.ok(n, "p")}
-                lost = isinstance(scores, str)
+                dropped = isinstance(scores, str)
                 seconds = None if durations is None else durations[n]
                 record = ItemRecord(
-                    system, sample.id, "failed" if lost else "ok", scores if lost else None, {} if lost else scores,
+                    system, sample.id, "failed" if dropped else "ok", scores if dropped else None, {} if dropped else scores,
                     duration_s=seconds, sample_rate_hz=None if seconds is None else (16000, 44100)[n % 2],
                 )  # fmt: skip
                 writer.write([(n, record)])
@@ -120,8 +120,8 @@ def test_every_breakdown_is_what_pandas_finds_in_the_exported_table(mixed, tmp_p
             assert entry["ci95"] == public.ends
             assert entry["note"] == public.note
             seen += 1
-        found = summary["systems"]["a"]["metrics"]["wer"]["subsets"][column]
-        assert set(found) == set(named), "no group is missing, and none is invented"
+        result = summary["systems"]["a"]["metrics"]["wer"]["subsets"][column]
+        assert set(result) == set(named), "no group is missing, and none is invented"
     assert seen == 4 * 35
 
 
@@ -199,8 +199,8 @@ def test_values_of_a_manifest_that_are_none(tmp_path):
 def test_columns_have_the_names_of_the_manifest_in_any_case(tmp_path):
     (tmp_path / "m.csv").write_text("audio,spk,Mood\na.wav,ann,calm\nb.wav,bob,angry\n")
     source = open_source(tmp_path / "m.csv")
-    assert told("spk, mood,duration_s,spk", source) == {"by": ["speaker", "Mood", "duration"]}
-    assert told(None, source) == told("", source) == {}
+    assert details("spk, mood,duration_s,spk", source) == {"by": ["speaker", "Mood", "duration"]}
+    assert details(None, source) == details("", source) == {}
     run = write_run(tmp_path / "run", source.samples)
     assert grouped(run, ["SPK", "MOOD"]) == {
         "speaker": {"ann": [0], "bob": [1]},
@@ -211,7 +211,7 @@ def test_columns_have_the_names_of_the_manifest_in_any_case(tmp_path):
 def test_a_column_that_is_not_there_is_an_error_that_says_which_are(tmp_path):
     samples = [Sample(f"s{n}", "x", speaker="p", extra={"mood": "calm"}) for n in range(3)]
     run = write_run(tmp_path / "run", samples)
-    for ask in (lambda: grouped(run, "mod"), lambda: told(["mod"], open_source(samples))):
+    for ask in (lambda: grouped(run, "mod"), lambda: details(["mod"], open_source(samples))):
         with pytest.raises(
             UserError, match=r"no column 'mod' .*its columns are speaker, duration, sample_rate, mood"
         ) as e:
@@ -226,15 +226,15 @@ def test_a_column_that_is_not_there_is_an_error_that_says_which_are(tmp_path):
 
 def test_a_column_of_names_is_refused_before_anything_is_computed(tmp_path):
     many = [Sample(f"s{n}", "x", extra={"utt": f"u{n}", "half": "ab"[n % 2]}) for n in range(MOST_VALUES + 1)]
-    few = many[:21]
+    small = many[:21]
     with pytest.raises(UserError, match="'utt' has 501 different values; expected at most 500"):
-        told("utt", open_source(many))
+        details("utt", open_source(many))
     with pytest.raises(UserError, match="'utt' has another value for each of 21 samples"):
-        told("utt", open_source(few))
-    assert told("half", open_source(many)) == {"by": ["half"]}
+        details("utt", open_source(small))
+    assert details("half", open_source(many)) == {"by": ["half"]}
     long = [Sample(f"s{n}", "x", extra={"c": "x" * (LONGEST + 1)}) for n in range(3)]
     with pytest.raises(UserError, match="more than 200 characters"):
-        told("c", open_source(long))
+        details("c", open_source(long))
     run = write_run(tmp_path / "run", many)
     assert "half" in next(held for held in map(json.loads, [run.query("SELECT columns FROM extras")[0][0]]))
     assert "utt" not in run.query("SELECT columns FROM extras")[0][0], "it would only make the record larger"
@@ -242,7 +242,7 @@ def test_a_column_of_names_is_refused_before_anything_is_computed(tmp_path):
         grouped(run, "utt")
 
 
-def test_the_columns_that_a_run_was_asked_for_are_in_its_summary(tmp_path):
+def test_requested_columns_are_in_its_summary(tmp_path):
     samples = [Sample(f"s{n}", "x", speaker=f"p{n % 2}", extra={"mood": "ab"[n % 2]}) for n in range(4)]
     run = write_run(tmp_path / "run", samples, by=["mood"])
     entries = [summarise(run, by).as_dict()["systems"]["a"]["metrics"]["stoi"] for by in (None, "speaker", ())]
@@ -250,7 +250,7 @@ def test_the_columns_that_a_run_was_asked_for_are_in_its_summary(tmp_path):
     assert "subsets" not in entries[2], "a run that was asked for none has a summary as before"
 
 
-def test_a_column_that_the_manifest_got_later_is_taken_up(tmp_path):
+def test_a_column_that_the_manifest_got_later_is_adopted(tmp_path):
     write_run(tmp_path / "run", [Sample(f"s{n}", "x", extra={"old": "o"}) for n in range(3)]).close()
     with closing(RunWriter(tmp_path / "run", {"of": "a test"})) as writer:
         moods = ("calm", "angry", "calm")
@@ -276,7 +276,7 @@ def test_questions_are_grouped_by_their_fields(tmp_path):
     )
 
 
-def test_hostile_values_are_kept_as_texts(tmp_path):
+def test_hostile_values_are_stored_as_texts(tmp_path):
     cells = ["</script>", "'; DROP TABLE samples; --", "\ud800half", "a,b"]
     run = write_column(tmp_path / "run", cells)
     assert set(names_of(run, "c")) == {"</script>", "'; DROP TABLE samples; --", "�half", "a,b"}

@@ -85,15 +85,15 @@ def rows(folder: Path) -> list:
 @pytest.fixture(scope="module")
 def moments(tmp_path_factory) -> dict[str, Path]:
     """One run at four moments: in its middle, finished, while it is continued with a larger limit, and finished again."""
-    place, kept = tmp_path_factory.mktemp("moments"), {}
-    run = place / "run"
+    path, retained = tmp_path_factory.mktemp("moments"), {}
+    run = path / "run"
 
     def keep(name: str) -> None:
-        kept[name] = Path(shutil.copytree(run, place / name))
+        retained[name] = Path(shutil.copytree(run, path / name))
 
     writer = begin(run, 40)
-    with closing(Run(run)) as begun:
-        (run / "run.json").write_text(json.dumps(begun.meta))
+    with closing(Run(run)) as start:
+        (run / "run.json").write_text(json.dumps(start.meta))
     write(writer, range(15))
     keep("middle")
     write(writer, range(15, 40))
@@ -102,14 +102,14 @@ def moments(tmp_path_factory) -> dict[str, Path]:
     writer = RunWriter(run, {"seed": 0, "limit": 40})
     writer.set_meta(fingerprint={"seed": 0, "limit": 80}, state="running")
     writer.begin({"x": {}}, {"m": FACTS}, SAMPLES)
-    with closing(Run(run)) as begun:
-        (run / "run.json").write_text(json.dumps(begun.meta))
+    with closing(Run(run)) as start:
+        (run / "run.json").write_text(json.dumps(start.meta))
     write(writer, range(40, 60))
     keep("continued")
     write(writer, range(60, 80))
     finish(writer)
     keep("larger")
-    return kept
+    return retained
 
 
 def mixed(moments: dict[str, Path], names: dict[str, str], folder: Path) -> Path:
@@ -136,8 +136,8 @@ def checks_of(folder: Path) -> list[Check]:
 
 def tables(folder: Path) -> int:
     """How many tables SQLite finds in the file and its log."""
-    with tempfile.TemporaryDirectory() as place, suppress(sqlite3.Error):
-        copy = Path(shutil.copytree(folder, Path(place) / "copy"))
+    with tempfile.TemporaryDirectory() as target, suppress(sqlite3.Error):
+        copy = Path(shutil.copytree(folder, Path(target) / "copy"))
         with closing(sqlite3.connect(copy / "run.sqlite")) as db:
             return db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
     return -1
@@ -153,49 +153,49 @@ CHOICES = list(itertools.product((0, 1), repeat=len(FILES)))
 @pytest.mark.parametrize("choice", CHOICES, ids=["".join(map(str, one)) for one in CHOICES])
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_files_of_two_moments_give_the_sealed_numbers_or_one_sentence(moments, tmp_path, pair, choice):
-    names = {file: pair[place] for file, place in zip(FILES, choice)}
+    names = {file: pair[position] for file, position in zip(FILES, choice)}
     folder = mixed(moments, names, tmp_path / "mixed")
     finished = {moment: rows(moments[moment]) for moment in ("finished", "larger")}
     results = [name for name in integrity.RESULTS if (folder / name).exists()]
-    made_of = [integrity.state_in(folder / name) for name in results]
-    ended = [one for one in made_of if one["state"] == "finished"]
+    consisting_of = [integrity.state_in(folder / name) for name in results]
+    ended = [one for one in consisting_of if one["state"] == "finished"]
     before = stripped(folder)
     try:
-        found = rows(folder)
+        result = rows(folder)
     except UserError:
-        found = None
-    whole = all(check.is_intact for check in checks_of(folder))
-    assert whole == (found is not None), "verify says what the readers do"
-    if found is None and not tables(folder) and not ended:
+        result = None
+    complete = all(check.is_intact for check in checks_of(folder))
+    assert complete == (result is not None), "verify says what the readers do"
+    if result is None and not tables(folder) and not ended:
         assert names["run.sqlite"] == "middle"  # SQLite had written nothing into the file itself yet
         return
-    if found is None:
+    if result is None:
         for limit in (40, 80):
-            with pytest.raises(DamagedRecord) as told:
+            with pytest.raises(DamagedRecord) as caught:
                 begin(folder, limit)
-            assert told.value.hint
+            assert caught.value.hint
         assert stripped(folder) == before, "nothing is written to what is refused"
         return
-    if found not in finished.values():
+    if result not in finished.values():
         # An unfinished run: nothing in the folder says that there was more.
         assert names["run.sqlite"] in ("middle", "continued") and not (folder / "run.seal").exists()
         with closing(Run(folder)) as run:
             assert run.meta["state"] == "running"
             assert all(one["generation"] < run.meta["generation"] for one in ended)
         return
-    moment = "larger" if len(found) == 80 else "finished"
-    limit = len(found)
-    assert found == finished[moment]
+    moment = "larger" if len(result) == 80 else "finished"
+    limit = len(result)
+    assert result == finished[moment]
     with closing(Run(folder)) as run:
         if not results_stand(run):
             write_results(run)
         assert all(integrity.state_in(folder / name)["identity"] == run.meta["identity"] for name in integrity.RESULTS)
-        assert f"{len(found)} samples<" in (folder / "report.html").read_text()
-        assert json.loads((folder / "summary.json").read_text())["systems"]["x"]["metrics"]["m"]["n"] == len(found)
+        assert f"{len(result)} samples<" in (folder / "report.html").read_text()
+        assert json.loads((folder / "summary.json").read_text())["systems"]["x"]["metrics"]["m"]["n"] == len(result)
     writer = RunWriter(folder, {"seed": 0, "limit": limit})
-    assert len(writer.begin({"x": {}}, {"m": FACTS}, SAMPLES[:limit])) == len(found), "nothing is measured again"
+    assert len(writer.begin({"x": {}}, {"m": FACTS}, SAMPLES[:limit])) == len(result), "nothing is measured again"
     writer.close()
-    assert rows(folder) == found
+    assert rows(folder) == result
 
 
 def test_a_planted_journal_changes_nothing(moments, tmp_path):
@@ -219,10 +219,10 @@ def test_a_planted_journal_changes_nothing(moments, tmp_path):
             if suffix == "-journal" and not sealed:  # what is no journal of SQLite's is none
                 assert rows(folder) == rows(moments["finished"])
                 continue
-            for attempt in (rows, lambda place: begin(place, 40), lambda place: rescue(place, tmp_path / "new")):
-                with pytest.raises(DamagedRecord) as told:
+            for attempt in (rows, lambda path: begin(path, 40), lambda path: rescue(path, tmp_path / "new")):
+                with pytest.raises(DamagedRecord) as caught:
                     attempt(folder)
-                assert f"run.sqlite{suffix}" in told.value.hint
+                assert f"run.sqlite{suffix}" in caught.value.hint
             assert not all(check.is_intact for check in verify_record(folder))
             assert (folder / "run.sqlite").read_bytes() == before
             (folder / f"run.sqlite{suffix}").unlink()
@@ -251,7 +251,7 @@ def test_a_seal_that_cannot_be_read_is_no_missing_one(moments, tmp_path, held):
     assert not all(check.is_intact for check in verify_record(folder))
 
 
-def test_an_empty_or_missing_record_next_to_finished_results_is_not_begun_anew(moments, tmp_path):
+def test_an_empty_or_missing_record_next_to_finished_results_is_not_started_anew(moments, tmp_path):
     for name, held in (("empty", b""), ("missing", None)):
         folder = Path(shutil.copytree(moments["finished"], tmp_path / name))
         (folder / integrity.SEAL).unlink()
@@ -265,7 +265,7 @@ def test_an_empty_or_missing_record_next_to_finished_results_is_not_begun_anew(m
         begin(folder, 40).close()
 
 
-def test_a_file_of_many_pages_without_a_table_is_damaged_and_not_begun_anew(moments, tmp_path):
+def test_a_file_of_many_pages_without_a_table_is_damaged_and_not_started_anew(moments, tmp_path):
     """The number of entries on SQLite's first page, which lists the tables, is set to none."""
     folder = Path(shutil.copytree(moments["finished"], tmp_path / "run"))
     for name in (integrity.SEAL, *integrity.RESULTS):
@@ -274,7 +274,7 @@ def test_a_file_of_many_pages_without_a_table_is_damaged_and_not_begun_anew(mome
     data[103:105] = b"\0\0"
     (folder / "run.sqlite").write_bytes(data)
     assert tables(folder) == 0
-    for attempt in (rows, lambda place: begin(place, 40)):
+    for attempt in (rows, lambda position: begin(position, 40)):
         with pytest.raises(DamagedRecord):
             attempt(folder)
     assert (folder / "run.sqlite").read_bytes() == data and not all(check.is_intact for check in checks_of(folder))
@@ -304,9 +304,9 @@ def test_a_finished_folder_that_is_copied_over_an_unfinished_copy(tmp_path, monk
     options = {"log": log, "copied": out, "copy": copy}
 
     def ask(folder: Path) -> tuple[int, str, str]:
-        given = [word for name, value in options.items() for word in ("--set", f"./paid.py:Paid.{name}={value}")]
+        inputs = [word for name, value in options.items() for word in ("--set", f"./paid.py:Paid.{name}={value}")]
         return main(
-            monkeypatch, capsys, "run", "./words", "--model", "./paid.py:Paid", *given, "--no-cache", "--out", folder
+            monkeypatch, capsys, "run", "./words", "--model", "./paid.py:Paid", *inputs, "--no-cache", "--out", folder
         )
 
     monkeypatch.chdir(tmp_path)
@@ -315,17 +315,17 @@ def test_a_finished_folder_that_is_copied_over_an_unfinished_copy(tmp_path, monk
     run, copied = database.parent, copy / database.parent.relative_to(out)
     assert (copied / "run.sqlite-wal").stat().st_size > 0, "the copy is of a run in its middle"
     subprocess.run(["cp", "-r", f"{out}/.", f"{copy}/"], check=True)
-    held, asked = (copied / "run.sqlite").read_bytes(), log.read_text()
-    assert len(asked.split()) == 50
+    held, requested = (copied / "run.sqlite").read_bytes(), log.read_text()
+    assert len(requested.split()) == 50
     commands = ("export", "report", "verify", "compare", "export --summary", "show", "validate")
     for command in commands:
         code, _, err = main(monkeypatch, capsys, *command.split(), copied)
         assert code == 2 and "Traceback" not in err and err.count("error: ") <= 1, command
     assert ask(copy)[0] == 2
-    assert log.read_text() == asked and (copied / "run.sqlite").read_bytes() == held
+    assert log.read_text() == requested and (copied / "run.sqlite").read_bytes() == held
     (copied / "run.sqlite-wal").unlink()  # as the hint says
     for command in ("export", "export --summary --format csv"):
         here, there = (main(monkeypatch, capsys, *command.split(), one) for one in (copied, run))
         assert here[0] == 0 and here[1] == there[1]
     assert main(monkeypatch, capsys, "verify", copied)[0] == 0
-    assert ask(copy)[0] == 0 and log.read_text() == asked, "no answer is bought again"
+    assert ask(copy)[0] == 0 and log.read_text() == requested, "no answer is bought again"

@@ -30,8 +30,8 @@ from codec_bench.store.rows import NUMBERS, ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample, Score
 
-OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
-ASKED = "system,id,metric,value,status,code,reason,protocol,numerator,denominator,speaker,language,duration_s,reference_duration_s,text,transcript,text_normalised,transcript_normalised,detail,extra,suspect,judge"
+CUSTOM_CODE = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
+REQUESTED = "system,id,metric,value,status,code,reason,protocol,numerator,denominator,speaker,language,duration_s,reference_duration_s,text,transcript,text_normalised,transcript_normalised,detail,extra,suspect,judge"
 FACTS = {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": True, "aggregate": "mean"}
 HOSTILE = (
     "=1+1",
@@ -57,7 +57,7 @@ def eval_run(tmp_path_factory) -> Run:
     from codec_bench import evaluate
 
     return evaluate(
-        codec=f"unprocessed,g711-ulaw,{OWN}:RaisesForLong", data="embedded", metrics="stoi,si_sdr,bitrate,wer[pocketsphinx]",
+        codec=f"unprocessed,g711-ulaw,{CUSTOM_CODE}:RaisesForLong", data="embedded", metrics="stoi,si_sdr,bitrate,wer[pocketsphinx]",
         limit=5, out=tmp_path_factory.mktemp("eval") / "run", cache=False, workers=1, page=False,
     )  # fmt: skip
 
@@ -71,12 +71,12 @@ def score_run(tmp_path_factory) -> Run:
     folder = tmp_path_factory.mktemp("score")
     samples = list(open_source("embedded"))[:4]
     (folder / "generated").mkdir()
-    for place, sample in enumerate(samples):
-        made = folder / "generated" / f"{sample.id}.wav"
+    for index, sample in enumerate(samples):
+        built = folder / "generated" / f"{sample.id}.wav"
         samples_of, rate_hz = soundfile.read(sample.audio)
-        soundfile.write(made, 0.5 * samples_of, rate_hz)
-        if place == 2:
-            made.write_bytes(b"not audio")
+        soundfile.write(built, 0.5 * samples_of, rate_hz)
+        if index == 2:
+            built.write_bytes(b"not audio")
     return score(
         generated=str(folder / "generated"), data="embedded", metrics="mel_distance,stoi", limit=None, out=folder / "run",
         cache=False, workers=1, page=False,
@@ -93,9 +93,9 @@ def benchmark_run(tmp_path_factory) -> Run:
     answers = []
     for n in range(50):
         reference = [words[k] for k in rng.integers(0, len(words), int(rng.integers(5, 20)))]
-        said = [w if rng.random() < 0.8 else words[int(rng.integers(len(words)))] for w in reference]
+        text = [w if rng.random() < 0.8 else words[int(rng.integers(len(words)))] for w in reference]
         answers.append(
-            Answer(f"q{n:02d}", " ".join(said[: int(rng.integers(4, 20))]), (" ".join(reference),), language="en")
+            Answer(f"q{n:02d}", " ".join(text[: int(rng.integers(4, 20))]), (" ".join(reference),), language="en")
         )
     metrics = {name: load_answer_metric(name) for name in ("bleu[13a]", "coco_bleu[4]", "cider", "wer[answer]")}
     scores = {name: metric.compute(answers) for name, metric in metrics.items()}
@@ -147,18 +147,18 @@ def exported(run: Run, folder: Path) -> list[dict[str, str]]:
 
 def bleu_of(counts: list[list[float]]) -> float:
     """BLEU as the paper has it, with orders that do not match counted as 1/2, 1/4, ...; written anew from the formula."""
-    said, expected, *grams = (math.fsum(column) for column in zip(*counts))
+    text, expected, *grams = (math.fsum(column) for column in zip(*counts))
     log, halved = 0.0, 1.0
     for matched, total in zip(grams[:4], grams[4:]):
         halved /= 1 if matched else 2
         log += math.log(100 * (matched or halved) / total) / 4
-    return math.exp(log + min(0.0, 1 - expected / said))
+    return math.exp(log + min(0.0, 1 - expected / text))
 
 
 def coco_bleu_of(counts: list[list[float]]) -> float:
-    said, expected, *grams = (math.fsum(column) for column in zip(*counts))
+    text, expected, *grams = (math.fsum(column) for column in zip(*counts))
     product = math.prod((matched + 1e-15) / (total + 1e-9) for matched, total in zip(grams[:4], grams[4:]))
-    ratio = (said + 1e-15) / (expected + 1e-9)
+    ratio = (text + 1e-15) / (expected + 1e-9)
     return product**0.25 * (math.exp(1 - 1 / ratio) if ratio < 1 else 1)
 
 
@@ -208,15 +208,15 @@ def test_the_runs_that_are_compared_have_what_makes_them_hard(eval_run, score_ru
     assert len({row.denominator for row in ratios}) > 1, "a mean of the items would be another number"
 
 
-def test_words_heard_in_silence_count_from_the_sound_to_the_table(silence_run, tmp_path):
+def test_words_recognised_in_silence_count_from_the_sound_to_the_table(silence_run, tmp_path):
     import jiwer
 
     rows = [row for row in exported(silence_run, tmp_path) if row["system"] == "unprocessed"]
     by = {(row["metric"], row["id"]): row for row in rows}
     wer = [row for row in rows if row["metric"] == "wer[pocketsphinx]"]
     spoken, *silences, silent = wer
-    heard = [len(row["transcript_normalised"].split()) for row in silences]
-    assert min(heard) > 0 and [float(row["numerator"]) for row in silences] == heard
+    transcript = [len(row["transcript_normalised"].split()) for row in silences]
+    assert min(transcript) > 0 and [float(row["numerator"]) for row in silences] == transcript
     assert [float(row["denominator"]) for row in wer] == [
         len(json.loads(spoken["detail"])["reference"].split()),
         0,
@@ -242,12 +242,12 @@ def test_pandas_gives_the_same_table(eval_run, tmp_path):
     exported(eval_run, tmp_path)
     table = pandas.read_csv(tmp_path / "x.csv", keep_default_na=False, na_values=[""])
     sums = table[table.status == "ok"].groupby(["system", "metric"])[["numerator", "denominator"]].sum()
-    found = (sums.numerator / sums.denominator).to_dict()
+    result = (sums.numerator / sums.denominator).to_dict()
     systems = eval_run.summary()["systems"]
     expected = {(s, m): e["value"] for s, held in systems.items() for m, e in held["metrics"].items() if e["n"]}
-    assert found == {key: pytest.approx(value, rel=1e-9, abs=1e-9) for key, value in expected.items()}
+    assert result == {key: pytest.approx(value, rel=1e-9, abs=1e-9) for key, value in expected.items()}
     frame = eval_run.to_pandas()
-    assert list(frame.columns) == ASKED.split(",") and len(frame) == len(table)
+    assert list(frame.columns) == REQUESTED.split(",") and len(frame) == len(table)
     assert [str(frame[name].dtype) for name in NUMBERS] == ["float64"] * 5
     for name in NUMBERS:
         assert frame[name].dropna().tolist() == pytest.approx(table[name].dropna().tolist(), rel=1e-15)
@@ -257,7 +257,7 @@ def test_pandas_gives_the_same_table(eval_run, tmp_path):
 def test_polars_gives_the_same_table(eval_run):
     polars = pytest.importorskip("polars")
     frame = eval_run.to_polars()
-    assert frame.columns == ASKED.split(",")
+    assert frame.columns == REQUESTED.split(",")
     assert [frame.schema[name] for name in NUMBERS] == [polars.Float64] * 5
     assert frame.rows() == [tuple(row) for row in eval_run.rows()]
 
@@ -371,11 +371,11 @@ def test_an_item_without_scores_has_a_row_for_every_metric(tmp_path):
         assert (statuses.pop("ok", 0), statuses.total()) == (entry["n"], entry["failed"])
 
 
-def test_a_transcript_stands_where_a_recogniser_heard_something(eval_run):
+def test_a_transcript_stands_where_a_recogniser_recognised_something(eval_run):
     rows = list(eval_run.rows())
-    heard = [row for row in rows if row.transcript is not None]
-    assert heard and {row.metric for row in heard} == {"wer[pocketsphinx]"}
-    assert all(json.loads(row.detail)["hypothesis"] == row.transcript_normalised for row in heard)
+    transcript = [row for row in rows if row.transcript is not None]
+    assert transcript and {row.metric for row in transcript} == {"wer[pocketsphinx]"}
+    assert all(json.loads(row.detail)["hypothesis"] == row.transcript_normalised for row in transcript)
     assert all(row.text and row.text[0].isupper() for row in rows), "the reference text stands as the data has it"
     assert all(row.speaker and row.language == "en" and row.duration_s > 1 for row in rows)
 
@@ -415,7 +415,7 @@ def test_a_run_without_items_is_a_table_without_rows(tmp_path):
         writer.begin({"x": {}}, {"m": FACTS}, [Sample("a", None)])
     run = Run(tmp_path / "run")
     assert exported(run, tmp_path) == []
-    assert (tmp_path / "x.csv").read_text() == ASKED + "\n"
+    assert (tmp_path / "x.csv").read_text() == REQUESTED + "\n"
     for form in ("jsonl", "parquet"):
         export_run(run, form, tmp_path / f"x.{form}")
     import pyarrow.parquet
@@ -431,17 +431,17 @@ def test_a_run_without_items_is_a_table_without_rows(tmp_path):
 
 def test_sqlite_neither_sorts_nor_stores_the_rows(eval_run, monkeypatch):
     """A run of any size is exported in the memory of one row: the plan has no temporary table."""
-    asked = []
+    requests = []
 
     class Spy:
         def execute(self, sql, *values):
-            asked.append(sql)
+            requests.append(sql)
             return db.execute(sql, *values)
 
     db = eval_run._db
     monkeypatch.setattr(eval_run, "_db", Spy())
     next(eval_run.rows())
-    plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {asked[-1]}")]
+    plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {requests[-1]}")]
     assert len(plan) == 6 and not any("TEMP" in step or "AUTOMATIC" in step for step in plan), plan
 
 
@@ -503,7 +503,7 @@ def test_a_full_output_ends_with_a_sentence(tmp_path, more):
 def test_a_reader_that_has_read_enough_is_no_error(tmp_path):
     folder = written(tmp_path / "run", [0.5] * 20000).folder
     with subprocess.Popen([*COMMAND, folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as export:
-        assert export.stdout.readline() == ASKED + "\n"
+        assert export.stdout.readline() == REQUESTED + "\n"
         export.stdout.close()
         assert export.stderr.read() == ""
 

@@ -24,13 +24,13 @@ from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
 FACTS = {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": True, "aggregate": "mean"}
-ASKED = {"seed": 0}
+REQUESTED = {"seed": 0}
 SAMPLES = [Sample(f"sample {k} é", f"/data/{k}.wav", "some text", f"speaker {k % 3}") for k in range(300)]
 METRICS = {"m": FACTS, "w": FACTS}
 
 
-def begun(folder: Path) -> tuple[RunWriter, set]:
-    writer = RunWriter(folder, ASKED)
+def start(folder: Path) -> tuple[RunWriter, set]:
+    writer = RunWriter(folder, REQUESTED)
     return writer, writer.begin({"x": {}, "y": {}}, METRICS, SAMPLES)
 
 
@@ -46,10 +46,10 @@ def fill(writer: RunWriter, finished: set = frozenset(), numbers=range(300)) -> 
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def build(tmp_path_factory):
     """A closed record and, as a kill leaves it, the same without a seal; with its rows."""
     folder = tmp_path_factory.mktemp("made")
-    writer, _ = begun(folder / "closed")
+    writer, _ = start(folder / "closed")
     fill(writer)
     shutil.copytree(folder / "closed", folder / "killed")
     writer.close()
@@ -57,8 +57,8 @@ def made(tmp_path_factory):
         return folder, list(run.rows())
 
 
-def copied(made, tmp_path, which="closed") -> Path:
-    return Path(shutil.copytree(made[0] / which, tmp_path / which))
+def copied(build, tmp_path, which="closed") -> Path:
+    return Path(shutil.copytree(build[0] / which, tmp_path / which))
 
 
 def read(folder: Path) -> list:
@@ -69,9 +69,9 @@ def read(folder: Path) -> list:
         return list(run.rows())
 
 
-def flip(path: Path, place: int, mask: int = 0x10) -> None:
+def flip(path: Path, position: int, mask: int = 0x10) -> None:
     data = bytearray(path.read_bytes())
-    data[place] ^= mask
+    data[position] ^= mask
     path.write_bytes(data)
 
 
@@ -81,12 +81,12 @@ def edit(folder: Path, sql: str, values=()) -> None:
 
 
 def refused(folder: Path) -> None:
-    with pytest.raises(DamagedRecord) as told:
+    with pytest.raises(DamagedRecord) as caught:
         read(folder)
-    assert "rescue" in told.value.hint
+    assert "rescue" in caught.value.hint
     before = (folder / "run.sqlite").read_bytes()
     with pytest.raises(DamagedRecord) as continuing:
-        begun(folder)
+        start(folder)
     assert "make room" not in str(continuing.value)
     assert (folder / "run.sqlite").read_bytes() == before, "a damaged record is not written to"
     assert not all(check.is_intact for check in verify_record(folder))
@@ -106,35 +106,35 @@ os._exit(9)
 
 
 @pytest.mark.parametrize("which", ["closed", "killed"])
-def test_what_a_killed_process_has_half_done_is_taken_back_by_who_only_reads(made, tmp_path, which):
+def test_what_a_killed_process_has_half_done_is_restored_by_readers(build, tmp_path, which):
     """As where the process is killed while it closes the record:
 
     SQLite lets no reader do that ("attempt to write a readonly database").
     """
-    folder = copied(made, tmp_path, which)
+    folder = copied(build, tmp_path, which)
     (folder / integrity.SEAL).unlink(missing_ok=True)  # a writer removes it first and writes it last
     subprocess.run([sys.executable, "-c", HALF_DONE, folder / "run.sqlite"], check=False)
     assert (folder / "run.sqlite-journal").stat().st_size > 0
-    assert read(folder) == made[1]
+    assert read(folder) == build[1]
     assert all(check.is_intact for check in verify_record(folder))
 
 
-def test_a_whole_record_is_verified_and_reads_the_same_without_its_seal(made, tmp_path):
+def test_a_whole_record_is_verified_and_reads_the_same_without_its_seal(build, tmp_path):
     for which in ("closed", "killed"):
-        folder = copied(made, tmp_path, which)
-        assert read(folder) == made[1] and len(made[1]) == 1200
+        folder = copied(build, tmp_path, which)
+        assert read(folder) == build[1] and len(build[1]) == 1200
         assert all(check.is_intact for check in verify_record(folder)), verify_record(folder)
     assert not (tmp_path / "killed" / integrity.SEAL).exists() and (tmp_path / "killed" / "run.sqlite-wal").exists()
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-def test_a_record_that_was_cut_zeroed_or_grew_is_refused(made, tmp_path, sealed):
-    size = (made[0] / "closed" / "run.sqlite").stat().st_size
-    kept, half = int(size * 0.977), size // 2
+def test_a_record_that_was_cut_zeroed_or_grew_is_refused(build, tmp_path, sealed):
+    size = (build[0] / "closed" / "run.sqlite").stat().st_size
+    retained, half = int(size * 0.977), size // 2
     for number, harm in enumerate(
         (
-            lambda data: data[:kept],
-            lambda data: data[: kept // 4096 * 4096],
+            lambda data: data[:retained],
+            lambda data: data[: retained // 4096 * 4096],
             lambda data: data + b"\0" * 4096,
             lambda data: data[:half] + b"\0" * 4096 + data[half + 4096 :],
             lambda data: b"\0" * size,
@@ -142,38 +142,38 @@ def test_a_record_that_was_cut_zeroed_or_grew_is_refused(made, tmp_path, sealed)
         )
     ):
         folder = tmp_path / str(number)
-        shutil.copytree(made[0] / "closed", folder)
+        shutil.copytree(build[0] / "closed", folder)
         if not sealed:
             (folder / integrity.SEAL).unlink()
         (folder / "run.sqlite").write_bytes(harm((folder / "run.sqlite").read_bytes()))
         refused(folder)
 
 
-def test_no_flipped_bit_gives_another_number(made, tmp_path):
+def test_no_flipped_bit_gives_another_number(build, tmp_path):
     """With its seal or without it, a record reads the same as before or is refused."""
     rng = random.Random(5)
-    folder = copied(made, tmp_path)
-    whole = (folder / "run.sqlite").read_bytes()
+    folder = copied(build, tmp_path)
+    complete = (folder / "run.sqlite").read_bytes()
     for sealed in (True, False):
         if not sealed:
             (folder / integrity.SEAL).unlink()
         seen = 0
         for _ in range(40):
-            flip(folder / "run.sqlite", rng.randrange(len(whole)), 1 << rng.randrange(8))
+            flip(folder / "run.sqlite", rng.randrange(len(complete)), 1 << rng.randrange(8))
             try:
-                assert read(folder) == made[1]
+                assert read(folder) == build[1]
             except UserError:
                 seen += 1
-            (folder / "run.sqlite").write_bytes(whole)
+            (folder / "run.sqlite").write_bytes(complete)
         # Without a seal, a flip between the rows changes nothing that is read.
         assert seen == 40 if sealed else seen >= 20
 
 
-@pytest.mark.parametrize("place", [18, 19])
-def test_a_header_of_another_form_is_refused_before_anything_is_written(made, tmp_path, place):
-    folder = copied(made, tmp_path)
+@pytest.mark.parametrize("path", [18, 19])
+def test_a_header_of_another_form_is_refused_before_anything_is_written(build, tmp_path, path):
+    folder = copied(build, tmp_path)
     (folder / integrity.SEAL).unlink()
-    flip(folder / "run.sqlite", place)
+    flip(folder / "run.sqlite", path)
     refused(folder)
 
 
@@ -193,21 +193,21 @@ def test_a_header_of_another_form_is_refused_before_anything_is_written(made, tm
         'CREATE TABLE "a, b" (number INTEGER PRIMARY KEY)',
     ],
 )
-def test_what_was_edited_by_hand_is_refused(made, tmp_path, sql):
-    folder = copied(made, tmp_path)
+def test_what_was_edited_by_hand_is_refused(build, tmp_path, sql):
+    folder = copied(build, tmp_path)
     edit(folder, sql)
     refused(folder)
     (folder / integrity.SEAL).unlink()
     refused(folder)
 
 
-def test_a_row_of_another_run_is_refused(made, tmp_path):
+def test_a_row_of_another_run_is_refused(build, tmp_path):
     """The rows that two runs wrote under the same key differ in value, or not even in that."""
-    writer, _ = begun(tmp_path / "other")
+    writer, _ = start(tmp_path / "other")
     fill(writer)
     writer.close()
     for table, key in (("scores", "sample = 7"), ("items", "sample = 7"), ("samples", "number = 7"), ("meta", "TRUE")):
-        folder = Path(shutil.copytree(made[0] / "closed", tmp_path / table))
+        folder = Path(shutil.copytree(build[0] / "closed", tmp_path / table))
         (folder / integrity.SEAL).unlink()
         with closing(sqlite3.connect(folder / "run.sqlite")) as db, db:
             db.execute("ATTACH ? AS other", (str(tmp_path / "other" / "run.sqlite"),))
@@ -215,12 +215,12 @@ def test_a_row_of_another_run_is_refused(made, tmp_path):
         refused(folder)
     with pytest.raises(DamagedRecord, match="row 0, 0, 7 of its table 'scores' is not as this run wrote it"):
         read(tmp_path / "scores")
-    found = rescue(tmp_path / "scores", tmp_path / "new")
-    assert found.missing_items == 2 and found.parts["scores"].missing == 4
-    writer, finished = begun(tmp_path / "new")
+    result = rescue(tmp_path / "scores", tmp_path / "new")
+    assert result.missing_items == 2 and result.parts["scores"].missing == 4
+    writer, finished = start(tmp_path / "new")
     fill(writer, finished)
     writer.close()
-    assert read(tmp_path / "new") == made[1]
+    assert read(tmp_path / "new") == build[1]
 
 
 def of_schema(folder: Path, schema: str) -> Path:
@@ -229,9 +229,9 @@ def of_schema(folder: Path, schema: str) -> Path:
 
 
 @pytest.mark.parametrize("schema", ["0", "3", "9", '"x"', "null"])
-def test_a_record_of_another_schema_is_refused(made, tmp_path, schema):
-    folder = of_schema(copied(made, tmp_path), schema)
-    for attempt in (read, begun, verify_record):
+def test_a_record_of_another_schema_is_refused(build, tmp_path, schema):
+    folder = of_schema(copied(build, tmp_path), schema)
+    for attempt in (read, start, verify_record):
         with pytest.raises(UserError, match=r"is a record of schema .*this version of codec-bench reads schema 6"):
             attempt(folder)
     with pytest.raises(UserError, match="nothing of the run record"):
@@ -250,7 +250,7 @@ def test_a_record_with_a_table_of_another_kind_is_refused(tmp_path, kind):
 
 
 def test_a_record_that_is_being_written_is_read(tmp_path):
-    writer, _ = begun(tmp_path)
+    writer, _ = start(tmp_path)
     fill(writer, numbers=range(10))
     with closing(Run(tmp_path)) as run:
         assert len(list(run.scores())) == 40
@@ -261,8 +261,8 @@ def test_a_record_that_is_being_written_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-def test_what_is_whole_is_saved_and_the_rest_runs_again(made, tmp_path, sealed):
-    folder = copied(made, tmp_path)
+def test_what_is_whole_is_saved_and_the_rest_runs_again(build, tmp_path, sealed):
+    folder = copied(build, tmp_path)
     path = folder / "run.sqlite"
     if not sealed:
         (folder / integrity.SEAL).unlink()
@@ -274,30 +274,30 @@ def test_what_is_whole_is_saved_and_the_rest_runs_again(made, tmp_path, sealed):
     path.write_bytes(data[:-4096])
     checks = {check.name: check for check in verify_record(folder)}
     assert not checks["items"].is_intact
-    found = rescue(folder, tmp_path / "new")
-    assert 100 < len(found.items) < 600 and found.missing_items == 600 - len(found.items)
-    assert checks["items"].description == f"{len(found.items)} of 600 are whole"
-    expected = {row[:3]: row for row in made[1]}
+    result = rescue(folder, tmp_path / "new")
+    assert 100 < len(result.items) < 600 and result.missing_items == 600 - len(result.items)
+    assert checks["items"].description == f"{len(result.items)} of 600 are whole"
+    expected = {row[:3]: row for row in build[1]}
     saved = read(tmp_path / "new")
-    assert len(saved) == 2 * len(found.items) and all(row == expected[row[:3]] for row in saved)
-    writer, finished = begun(tmp_path / "new")
-    assert finished == found.items, "the next run knows which items are lost"
+    assert len(saved) == 2 * len(result.items) and all(row == expected[row[:3]] for row in saved)
+    writer, finished = start(tmp_path / "new")
+    assert finished == result.items, "the next run knows which items are lost"
     fill(writer, finished)
     writer.close()
-    assert read(tmp_path / "new") == made[1]
+    assert read(tmp_path / "new") == build[1]
     with pytest.raises(UserError, match="not empty"):
         rescue(folder, tmp_path / "new")
 
 
-def test_nothing_is_saved_of_what_cannot_be_continued(made, tmp_path):
-    folder = copied(made, tmp_path)
+def test_nothing_is_saved_of_what_cannot_be_continued(build, tmp_path):
+    folder = copied(build, tmp_path)
     (folder / "run.sqlite").write_bytes(b"\0" * 50000)
     with pytest.raises(UserError, match="nothing of the run record"):
         rescue(folder, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
-def test_answers_are_saved_and_the_lost_ones_are_asked_again(tmp_path):
+def test_answers_are_saved_and_the_dropped_ones_are_sent_again(tmp_path):
     writer = AnswerWriter(tmp_path / "run", {"asked": {}, "scored": {}})
     writer.begin({"model": {}}, {"m": FACTS}, ())
     for n in range(200):
@@ -311,13 +311,13 @@ def test_answers_are_saved_and_the_lost_ones_are_asked_again(tmp_path):
     edit(tmp_path / "run", "UPDATE answers SET text = 'changed' WHERE number = 11")
     edit(tmp_path / "run", "DELETE FROM questions WHERE number = 12")
     edit(tmp_path / "run", "UPDATE scores SET value = 5 WHERE sample = 13")
-    found = rescue(tmp_path / "run", tmp_path / "new")
-    assert found.answers == set(range(200)) - {11, 12} and found.missing_answers == 2
+    result = rescue(tmp_path / "run", tmp_path / "new")
+    assert result.answers == set(range(200)) - {11, 12} and result.missing_answers == 2
     with closing(AnswerWriter(tmp_path / "new", {"asked": {}, "scored": {}})) as again:
-        assert set(again.answered()) == found.answers
+        assert set(again.answered()) == result.answers
     with closing(Run(tmp_path / "new")) as run:
         now = {e.question.number: (e.question, e.answer, e.reading) for e in exchanges(run)}
-        assert now == {n: held for n, held in before.items() if n in found.answers}
+        assert now == {n: held for n, held in before.items() if n in result.answers}
         assert {row.id for row in run.scores()} == {f"q{n}" for n in range(200) if n not in (11, 12, 13)}
 
 
@@ -328,7 +328,7 @@ def test_answers_are_saved_and_the_lost_ones_are_asked_again(tmp_path):
         "DELETE FROM turns WHERE id = 'q1'",
     ],
 )
-def test_an_answer_whose_earlier_rounds_are_lost_is_asked_again(tmp_path, damage):
+def test_an_answer_whose_earlier_rounds_are_gone_is_sent_again(tmp_path, damage):
     writer = AnswerWriter(tmp_path / "run", {"asked": {}, "scored": {}})
     writer.begin({"model": {}}, {"m": FACTS}, ())
     for n in range(4):
@@ -341,17 +341,17 @@ def test_an_answer_whose_earlier_rounds_are_lost_is_asked_again(tmp_path, damage
         )
     writer.close()
     edit(tmp_path / "run", damage)
-    found = rescue(tmp_path / "run", tmp_path / "new")
-    assert (found.answers, found.missing_answers, found.missing_items) == ({0, 2, 3}, 1, 1)
+    result = rescue(tmp_path / "run", tmp_path / "new")
+    assert (result.answers, result.missing_answers, result.missing_items) == ({0, 2, 3}, 1, 1)
     with closing(Run(tmp_path / "new")) as run:
-        assert {e.question.id: [said.text for said, _ in e.turns] for e in exchanges(run)} == {
+        assert {e.question.id: [text.text for text, _ in e.turns] for e in exchanges(run)} == {
             "q0": ["first"],
             "q2": ["first"],
             "q3": [],
         }
 
 
-def test_where_the_record_of_a_benchmark_is_looked_for_is_said_where_it_was_saved_elsewhere(
+def test_where_the_record_of_a_benchmark_is_looked_for_is_reported_where_it_was_saved_elsewhere(
     tmp_path, monkeypatch, capsys
 ):
     from codec_bench.cli import main
@@ -363,16 +363,16 @@ def test_where_the_record_of_a_benchmark_is_looked_for_is_said_where_it_was_save
     writer.close()
     edit(run, "UPDATE answers SET text = 'Rome'")
 
-    def said(*command):
+    def spoken(*command):
         monkeypatch.setattr(sys, "argv", ["codec-bench", *map(str, command)])
         with suppress(SystemExit):
             main()
         return " ".join(capsys.readouterr().err.split())
 
     monkeypatch.chdir(tmp_path)
-    assert "codec-bench rescue runs/capitals/m --out NEW/capitals/m" in said("verify", "runs/capitals/m")
-    assert "with --out new, continues it" in said("rescue", "runs/capitals/m", "--out", "new/capitals/m")
-    elsewhere = said("rescue", "runs/capitals/m", "--out", "other")
+    assert "codec-bench rescue runs/capitals/m --out NEW/capitals/m" in spoken("verify", "runs/capitals/m")
+    assert "with --out new, continues it" in spoken("rescue", "runs/capitals/m", "--out", "new/capitals/m")
+    elsewhere = spoken("rescue", "runs/capitals/m", "--out", "other")
     assert "move 'other' to NEW/capitals/m; with --out NEW it then runs what was lost again" in elsewhere
 
 
@@ -380,10 +380,10 @@ def test_where_the_record_of_a_benchmark_is_looked_for_is_said_where_it_was_save
     "command",
     ["compare", "report", "export", "show", "validate --json", "verify --json", "leaderboard ultraeval-codec"],
 )
-def test_every_command_says_one_sentence(made, tmp_path, monkeypatch, capsys, command):
+def test_every_command_says_one_sentence(build, tmp_path, monkeypatch, capsys, command):
     from codec_bench.cli import main
 
-    folder = copied(made, tmp_path)
+    folder = copied(build, tmp_path)
     flip(folder / "run.sqlite", 30000)
     monkeypatch.setattr(sys, "argv", ["codec-bench", *command.split(), str(folder)])
     with pytest.raises(SystemExit) as end:
@@ -403,10 +403,12 @@ OPENING = [
 
 
 @pytest.mark.parametrize("command", OPENING, ids=[command.split(" {")[0] for command in OPENING])
-def test_every_command_refuses_a_record_of_another_schema_in_one_sentence(made, tmp_path, monkeypatch, capsys, command):
+def test_every_command_refuses_a_record_of_another_schema_in_one_sentence(
+    build, tmp_path, monkeypatch, capsys, command
+):
     from codec_bench.cli import main
 
-    folder = of_schema(copied(made, tmp_path), "1")
+    folder = of_schema(copied(build, tmp_path), "1")
     (folder / integrity.SEAL).unlink()
     typed = command.format(run=folder, new=tmp_path / "new").split()
     monkeypatch.setattr(sys, "argv", ["codec-bench", *typed])
@@ -419,7 +421,7 @@ def test_every_command_refuses_a_record_of_another_schema_in_one_sentence(made, 
 
 
 def test_details_hold_standard_json(tmp_path):
-    writer, _ = begun(tmp_path)
+    writer, _ = start(tmp_path)
     detail = {"ratio": float("nan"), "all": [float("inf"), 1.0]}
     writer.write([(0, ItemRecord("x", SAMPLES[0].id, "ok", None, {"m": Score.ok(1, "m/1", detail=detail)}))])
     writer.close()
@@ -428,7 +430,7 @@ def test_details_hold_standard_json(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("sql", "lost"),
+    ("sql", "dropped"),
     [
         ("ALTER TABLE readings RENAME COLUMN parsed TO qarsed", None),
         ("ALTER TABLE readings RENAME TO seadings", None),
@@ -436,7 +438,7 @@ def test_details_hold_standard_json(tmp_path):
         ("ALTER TABLE answers RENAME TO bnswers", "answers"),
     ],
 )
-def test_rows_under_a_damaged_definition_are_not_taken_for_others(tmp_path, sql, lost):
+def test_rows_under_a_damaged_definition_are_not_mistaken_for_others(tmp_path, sql, dropped):
     question = lambda n: QuestionRecord(n, f"q{n}", {"a": n}, ("yes",), {}, "en", "p")  # noqa: E731
     with closing(AnswerWriter(tmp_path / "run", {"asked": {}, "scored": {}})) as writer:
         writer.begin({"model": {}}, {"m": FACTS}, ())
@@ -446,8 +448,8 @@ def test_rows_under_a_damaged_definition_are_not_taken_for_others(tmp_path, sql,
             {n: Reading(None, str(n)) for n in range(9)},
         )
     edit(tmp_path / "run", sql)
-    if lost:
-        with pytest.raises(UserError, match=f"its table '{lost}' is lost"):
+    if dropped:
+        with pytest.raises(UserError, match=f"its table '{dropped}' is lost"):
             rescue(tmp_path / "run", tmp_path / "saved")
         return
     rescue(tmp_path / "run", tmp_path / "saved")

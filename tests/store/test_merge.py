@@ -28,7 +28,7 @@ SAMPLES = [
     Sample(f"u{n:03d}", f"{n}.wav", text="ä" * (n % 3), speaker=f"s{n % 5}", extra={"room": f"r{n % 4}"})
     for n in range(60)
 ]
-KEPT = {3, 40}
+RETAINED = {3, 40}
 """The numbers of the samples whose audio is kept."""
 
 
@@ -37,7 +37,7 @@ def record(system, number):
         return ItemRecord(
             system, SAMPLES[number].id, "failed", f"broke at {number}", {"m": Score.failed("broke", PROTOCOL)}
         )
-    audio = f"audio/{system}/{number:07d}.flac" if number in KEPT else None
+    audio = f"audio/{system}/{number:07d}.flac" if number in RETAINED else None
     score = Score(number / 7, "ok", None, PROTOCOL, numerator=number, denominator=7.0, detail={"counts": [number, 7]})
     return ItemRecord(
         system, SAMPLES[number].id, "ok", None, {"m": score}, bits=8.0 * number, audio=audio, notes=("silent",) if number == 5 else (),
@@ -52,10 +52,10 @@ def write(folder, source, fingerprint, state="finished", leave_out=()):
         for system in SYSTEMS:
             done = [number for number in source.numbers if number not in leave_out]
             writer.write([(number, record(system, number)) for number in done])
-            for number in KEPT & set(source.numbers):
-                place = folder / "audio" / system / f"{number:07d}.flac"
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(f"{system} {number}".encode())
+            for number in RETAINED & set(source.numbers):
+                target = folder / "audio" / system / f"{number:07d}.flac"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(f"{system} {number}".encode())
         timings = {
             "items": len(source) * 2,
             "audio_s": 10.0,
@@ -88,28 +88,28 @@ def rows(folder):
         }
     for *cells, checksum in itertools.chain(*held.values()):
         assert checksum == crc32(ascii(tuple(cells)).encode()) ^ int(identity)
-    return {table: [row[:-1] for row in found] for table, found in held.items()}
+    return {table: [row[:-1] for row in result] for table, result in held.items()}
 
 
 def test_the_merged_record_is_that_of_one_machine(tmp_path, parts):
-    whole = write(tmp_path / "whole", Source("made", list(SAMPLES)), {"data": "d"})
+    complete = write(tmp_path / "whole", Source("made", list(SAMPLES)), {"data": "d"})
     merged = merge_records(parts[::-1], tmp_path / "merged")
     assert merged.complete and merged.parts == (1, 2, 3, 4) == merged.added
-    assert rows(merged.folder) == rows(whole)
+    assert rows(merged.folder) == rows(complete)
     assert all(check.is_intact for check in verify_record(merged.folder))
-    with closing(Run(merged.folder)) as run, closing(Run(whole)) as one:
+    with closing(Run(merged.folder)) as run, closing(Run(complete)) as one:
         assert list(run.rows()) == list(one.rows())
         # The check of one part found something of the other system, so that nobody is the best in the merged run.
-        told = [{**of.summary()["systems"]["two"]["metrics"]["m"], "standing": None} for of in (run, one)]
-        assert told[0] == told[1]
+        options = [{**of.summary()["systems"]["two"]["metrics"]["m"], "standing": None} for of in (run, one)]
+        assert options[0] == options[1]
         assert run.meta["fingerprint"] == one.meta["fingerprint"]
         assert run.meta["config"] == one.meta["config"] and run.meta["data"] == one.meta["data"]
         assert run.meta["state"] == "finished"
         assert run.meta["timings"]["systems"]["one"]["times_real_time"] == pytest.approx(5.0)
         assert run.meta["checks"]["one"]["ok"] == ["length"]
-        assert [found["check"] for found in run.meta["checks"]["one"]["findings"]] == ["delay"]
-        kept = {item.id: item.audio.read_bytes() for item in run.items("two") if item.audio}
-    assert kept == {SAMPLES[n].id: f"two {n}".encode() for n in KEPT}
+        assert [results["check"] for results in run.meta["checks"]["one"]["findings"]] == ["delay"]
+        retained = {item.id: item.audio.read_bytes() for item in run.items("two") if item.audio}
+    assert retained == {SAMPLES[n].id: f"two {n}".encode() for n in RETAINED}
     assert sorted(path.name for path in merged.folder.iterdir()) == ["audio", "run.lock", "run.seal", "run.sqlite"]
 
 
@@ -151,11 +151,11 @@ def test_missing_doubled_and_foreign_parts_are_named(tmp_path, parts):
     eighth = write(tmp_path / "eighth", part_of(Source("made", list(SAMPLES)), Shard(3, 8)), {"data": "d"})
     with pytest.raises(UserError, match="shards was 4, now 8"):
         merge_records([*parts, eighth], tmp_path / "out")
-    whole = write(tmp_path / "whole", Source("made", list(SAMPLES)), {"data": "d"})
+    complete = write(tmp_path / "whole", Source("made", list(SAMPLES)), {"data": "d"})
     with pytest.raises(UserError, match="a run of all samples"):
-        merge_records([*parts, whole], tmp_path / "out")
+        merge_records([*parts, complete], tmp_path / "out")
     with pytest.raises(UserError, match="was not merged"):
-        merge_records(parts, whole)
+        merge_records(parts, complete)
     assert not (tmp_path / "out" / "run.sqlite").exists()
 
 
@@ -209,9 +209,9 @@ def test_the_pieces_of_a_shard_make_its_run(tmp_path, parts):
     join_pieces(pieces, tmp_path / "joined", "2/4")
     assert rows(tmp_path / "joined") == rows(parts[1])
     assert read_part(tmp_path / "joined").finished
-    whole = write(tmp_path / "whole", source, {"data": "d"})
+    complete = write(tmp_path / "whole", source, {"data": "d"})
     merge_records([parts[0], tmp_path / "joined", *parts[2:]], tmp_path / "out")
-    assert rows(tmp_path / "out") == rows(whole)
+    assert rows(tmp_path / "out") == rows(complete)
 
 
 def test_shards_without_samples_are_not_missing(tmp_path):
@@ -229,13 +229,15 @@ def test_a_part_that_tells_what_another_could_not_takes_the_flag_away(tmp_path, 
     for number, folder in enumerate(parts, 1):
         with closing(RunWriter(folder, {"data": "d", "shard": f"{number}/4"})) as writer:
             unchecked = {"ok": [], "findings": [], "unchecked": [{"check": "delay", "reason": "cannot be told"}]}
-            told = {**unchecked, "ok": ["delay"], "unchecked": []}
-            writer.set_meta(flag_unchecked=rule, checks={"one": told if number == 4 else unchecked, "two": unchecked})
+            options = {**unchecked, "ok": ["delay"], "unchecked": []}
+            writer.set_meta(
+                flag_unchecked=rule, checks={"one": options if number == 4 else unchecked, "two": unchecked}
+            )
         with closing(Run(folder)) as run:
             mark_part(run)
     plain, out = [rows(folder)["scores"] for folder in parts], tmp_path / "merged"
-    for said, of in ((parts[:2], {"one", "two"}), (parts, {"two"})):
-        merge_records(said, out, partial=True)
+    for text, of in ((parts[:2], {"one", "two"}), (parts, {"two"})):
+        merge_records(text, out, partial=True)
         with closing(Run(out)) as run:
             valued = [row for row in run.rows() if row.status == "ok"]
             assert valued and all(
@@ -243,4 +245,4 @@ def test_a_part_that_tells_what_another_could_not_takes_the_flag_away(tmp_path, 
             )
         assert all(check.is_intact for check in verify_record(out))
     ones = [row for row in rows(out)["scores"] if row[0] == 0]
-    assert ones == sorted(row for part in plain for row in part if row[0] == 0)
+    assert ones == sorted(row for item in plain for row in item if row[0] == 0)

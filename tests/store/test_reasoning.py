@@ -35,7 +35,7 @@ FORMS = (
     ("thoughts", "answer"),
     [("The answer is A.", "B"), ("第一个选项是A", "答案是B。"), ('{"content": "a"}', '{"content": "b"}')],
 )
-def test_reasoning_is_cut_and_kept(form, thoughts, answer):
+def test_reasoning_is_cut_and_stored(form, thoughts, answer):
     cut = cut_reasoning(form.format(thoughts, answer))
     assert cut.text == answer and thoughts in cut.reasoning and not cut.unfinished
 
@@ -62,12 +62,12 @@ def test_text_before_a_block_that_never_ends_is_the_answer():
 
 
 @pytest.mark.parametrize(
-    "piece", ["<think>", "</think>", "<|channel|>", "<|channel|>analysis<|message|>", "[THINK]", "x "]
+    "segment", ["<think>", "</think>", "<|channel|>", "<|channel|>analysis<|message|>", "[THINK]", "x "]
 )
-def test_the_time_grows_with_the_length(piece):
+def test_the_time_grows_with_the_length(segment):
     def cpu_s(count):
         began = process_time()
-        cut_reasoning("<think>" + piece * count)
+        cut_reasoning("<think>" + segment * count)
         return process_time() - began
 
     short, long = (min(cpu_s(count) for _ in range(3)) for count in (10_000, 40_000))

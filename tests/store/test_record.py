@@ -75,8 +75,8 @@ def test_scores_of_some_samples_are_those_of_all_that_are_theirs(tmp_path):
     fill(tmp_path / "run").close()
     run = open_run(tmp_path / "run")
     rows = list(run.scores())
-    for asked in ([], ["a"], ["c ü", "b"], ["no such"]):
-        assert list(run.scores(samples=asked)) == [row for row in rows if row.id in asked]
+    for requests in ([], ["a"], ["c ü", "b"], ["no such"]):
+        assert list(run.scores(samples=requests)) == [row for row in rows if row.id in requests]
     system = rows[0].system
     chosen = [row for row in rows if row.id == "a" and row.system == system]
     assert chosen and list(run.scores(system, samples=["a"])) == chosen
@@ -160,7 +160,7 @@ def test_readers_need_no_lock_and_no_room_to_write(tmp_path):
         (lambda p: sqlite3.connect(p).execute("CREATE TABLE other (x)"), "not a run record: it has the tables other"),
     ],
 )
-def test_what_is_no_run_is_told(tmp_path, make, says):
+def test_what_is_no_run_is_reported(tmp_path, make, says):
     make(tmp_path / "run.sqlite")
     with pytest.raises(UserError, match=says):
         open_run(tmp_path)

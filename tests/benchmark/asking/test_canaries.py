@@ -6,7 +6,7 @@ import asyncio
 from contextlib import closing
 
 import pytest
-from asked_models import Recording
+from scripted_models import Recording
 
 from codec_bench.benchmark.asking import canaries as watching
 from codec_bench.benchmark.asking.canaries import Watch, count_canaries

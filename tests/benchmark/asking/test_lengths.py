@@ -7,7 +7,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from asked_models import Recording
+from scripted_models import Recording
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.question_loop import Asking, TooLong, check_length

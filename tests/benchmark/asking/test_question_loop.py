@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from asked_models import Recording
+from scripted_models import Recording
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.canaries import Watch

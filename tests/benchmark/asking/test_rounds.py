@@ -9,7 +9,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from asked_models import Recording
+from scripted_models import Recording
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.question_loop import Asking, shown

@@ -130,7 +130,7 @@ def test_a_flag_stands_beside_the_verdict_and_is_counted(tmp_path, monkeypatch):
     import asyncio
     from contextlib import closing
 
-    from asked_models import Recording
+    from scripted_models import Recording
 
     from codec_bench.audio.encode import write_flac
     from codec_bench.benchmark.asking.sending import send_requests

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from asked_models import Recording
+from scripted_models import Recording
 
 from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.benchmark.judge import metric as metric_module

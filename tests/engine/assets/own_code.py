@@ -205,7 +205,7 @@ class RaisesForQuiet(Loudness):
         return super()._one(item)
 
 
-class HearsOneWord(Feature):
+class OneWordReader(Feature):
     """A recogniser that hears the word "the" in everything that is not silent."""
 
     name, rate_hz, where, protocol = "hears-one-word", 16_000, "cpu", "hears-one-word/1"

@@ -71,9 +71,9 @@ class WritesIntoFeatures(Metric):
     def compute(self, batch):
         scores = []
         for item in batch:
-            for side in (item.estimate_features, item.reference_features):
-                (found,) = (v for v in side["ge2e"].values() if isinstance(v, np.ndarray))
-                scores.append(Score.ok(float(np.abs(found).mean()), self.protocol))
-                spoil(found)
+            for role in (item.estimate_features, item.reference_features):
+                (result,) = (v for v in role["ge2e"].values() if isinstance(v, np.ndarray))
+                scores.append(Score.ok(float(np.abs(result).mean()), self.protocol))
+                spoil(result)
             scores.pop()
         return scores
