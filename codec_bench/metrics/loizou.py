@@ -162,8 +162,8 @@ def coherence_index(reference: np.ndarray, estimate: np.ndarray, lowest_db: floa
         coherence of one frame is always 1.
     """
     powers = (_frames(reference) ** 2).mean(axis=1)
-    whole = (reference**2).mean()
-    of_class = (powers >= whole * 10 ** (lowest_db / 10)) & (powers < whole * 10 ** (highest_db / 10))
+    mean_power = (reference**2).mean()
+    of_class = (powers >= mean_power * 10 ** (lowest_db / 10)) & (powers < mean_power * 10 ** (highest_db / 10))
     ours, theirs = (_spectra(signal)[of_class] for signal in (reference, estimate))
     with np.errstate(divide="ignore", invalid="ignore"):
         cross = np.abs((ours * theirs.conj()).sum(axis=0)) ** 2

@@ -85,12 +85,12 @@ def layouts_read_once() -> Iterator[None]:
 
     It takes longer to find them than all else takes, and they stay the same.
     """
-    found, reading = {}, table.read_layout
+    layouts, reading = {}, table.read_layout
 
-    def once(place: Any, *part: Any) -> Any:
-        if (place.root, *part) not in found:
-            found[place.root, *part] = reading(place, *part)
-        return found[place.root, *part]
+    def once(location: Any, *keys: Any) -> Any:
+        if (location.root, *keys) not in layouts:
+            layouts[location.root, *keys] = reading(location, *keys)
+        return layouts[location.root, *keys]
 
     table.read_layout = once
     try:

@@ -51,7 +51,7 @@ QUESTIONS = [
     ("a", "capital of France | Paris", "Paris"), ("b", "capital of Italy | Rome", "Roma"), ("c", "break", "x"),
     ("d", "nothing |", "y"), ("e", "declines | I cannot help with that", "z"), ("f", None, "never asked"),
 ]  # fmt: skip
-KEPT_STEPS = ("abx", "bit_errors")
+PROFILE_STEPS = ("abx", "bit_errors")
 CELLS = {
     "meta": "SELECT value FROM meta WHERE key = 'checks'",
     "items": "SELECT system, sample, status, reason, bits, notes FROM items ORDER BY 1, 2",
@@ -170,7 +170,7 @@ def main(out):
     sentences["compare"] = [note for pair in pairs for note in comparison_notes(pair.comparisons)]
     measured = profile(
         codec=[f"{kind}={CUSTOM_CODE}:{kind}" for kind in ("FallsSilent", "OutOfRange")], data=samples[:2], metrics="snr",
-        out=out / "profile", page=False, skip=[step for step in OPTIONAL if step not in KEPT_STEPS],
+        out=out / "profile", page=False, skip=[step for step in OPTIONAL if step not in PROFILE_STEPS],
     )  # fmt: skip
     held = json.loads((measured.folder / "profile.json").read_text())
     outcomes["profile"] = {
