@@ -24,8 +24,8 @@ class Outer(SummaryPart):
 
 def test_parts_in_mappings_of_mappings_and_lists_are_read_back():
     noted = Inner(1.0, Diagnostic("all_equal"))
-    part = Outer({"level": {"a": noted, "b": Inner(0.5)}}, {"all": [Inner(0.25), noted]})
-    held = json.loads(json.dumps(part.as_dict()))
+    outer = Outer({"level": {"a": noted, "b": Inner(0.5)}}, {"all": [Inner(0.25), noted]})
+    held = json.loads(json.dumps(outer.as_dict()))
     assert held["groups"]["level"]["a"]["note_code"] == {"code": "all_equal"}
     assert held["rows"]["all"][0]["value"] == 0.25
-    assert Outer.from_dict(held) == part
+    assert Outer.from_dict(held) == outer
