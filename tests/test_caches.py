@@ -280,6 +280,28 @@ def test_segments(tmp_path, exchange):
     assert [pitch(Audio.read(f"{path}#t=0,0.5")) for path in (low, high)] == [900, 300]
 
 
+def test_codecs_of_an_unfinished_profile(tmp_path, exchange):
+    from codec_bench.apps.profiling.settings import Settings
+    from codec_bench.apps.profiling.several_codecs import ProfileRun, _marks, _measured_before
+    from codec_bench.engine.systems import read_systems
+
+    one, other = sound(tmp_path / "data" / "a.wav", 310), sound(tmp_path / "data" / "b.wav", 900)
+    old(one, other)
+
+    def request():
+        return ProfileRun(
+            systems, str(tmp_path / "data"), open_source(str(tmp_path / "data")), (), None, tmp_path,
+            "cpu", None, 0, {}, Settings(), print,
+        )  # fmt: skip
+
+    systems = build_plan(read_systems("g711-ulaw"), ["bitrate"], {}, {None}, gpu=False).systems
+    held = {"g711-ulaw": {"load": {"state": "ok"}}}
+    (tmp_path / "measured.json").write_text(json.dumps({**_marks(request()), "codecs": held}))
+    assert _measured_before(request()) == held
+    exchange(one, other)
+    assert _measured_before(request()) == {}
+
+
 def test_features(tmp_path, exchange):
     """The second run finds features in the cache, and they are those of the sounds that the files hold now."""
     from codec_bench import evaluate
