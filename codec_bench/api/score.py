@@ -126,7 +126,7 @@ def prepare(
     matched = [(system, system.source or source) for system in systems]
     for system, pairs in matched:
         _check_match(system, pairs, allow_same)
-    choices = {system.spec: pairs.taken for system, pairs in matched if pairs.taken}
+    choices = {system.spec: pairs.origin for system, pairs in matched if pairs.origin}
     chosen, groups = expand_metrics(requested, source, out, coded=False, options=options, prompted=is_prompted)
     if is_prompted:
         _check_needs(chosen)
@@ -157,8 +157,8 @@ def _check_match(system: System, matched: Source, allow_same: bool) -> None:
     Raises:
         UserError: the estimates are the references.
     """
-    if matched.taken:
-        warnings.warn(f"the generated audio of '{system.spec}' is {matched.taken}", Note, stacklevel=3)
+    if matched.origin:
+        warnings.warn(f"the generated audio of '{system.spec}' is {matched.origin}", Note, stacklevel=3)
     same = None if allow_same else sameness(matched.samples)
     if same is not None:
         raise UserError(

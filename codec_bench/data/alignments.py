@@ -78,21 +78,21 @@ def read_alignments(path: Path) -> dict[str, Alignment]:
     """
     if path.is_dir():
         files = sorted(path.rglob("*.TextGrid"))
-        found = {file.relative_to(path).with_suffix("").as_posix(): _text_grid(file) for file in files}
+        alignments = {file.relative_to(path).with_suffix("").as_posix(): _text_grid(file) for file in files}
     elif not path.is_file():
         raise UserError(f"there are no alignments '{path}'", hint=f"name {_FORMATS}")
     elif path.suffix == ".TextGrid":
-        found = {path.stem: _text_grid(path)}
+        alignments = {path.stem: _text_grid(path)}
     elif path.suffix in (".ctm", ".json"):
-        found = {
+        alignments = {
             name: _alignment(path, rows, name)
             for name, rows in (_ctm if path.suffix == ".ctm" else _json)(path).items()
         }
     else:
         raise UserError(f"the alignments '{path}' are of an unknown format", hint=f"name {_FORMATS}")
-    if not any(alignment.phones for alignment in found.values()):
+    if not any(alignment.phones for alignment in alignments.values()):
         raise UserError(f"there is no phone in the alignments '{path}'", hint=f"name {_FORMATS}")
-    return found
+    return alignments
 
 
 def fingerprint(path: Path) -> str:
@@ -122,19 +122,19 @@ def _read(path: Path) -> str:
 
 
 def _ctm(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
-    found: dict[str, list[tuple[float, float, str]]] = {}
+    rows_by_name: dict[str, list[tuple[float, float, str]]] = {}
     for number, line in enumerate(_read(path).splitlines(), 1):
         fields = line.split()
         if not fields or fields[0].startswith(";;"):
             continue
         try:
             name, _, start, duration, phone = fields[:5]
-            found.setdefault(name, []).append((float(start), float(start) + float(duration), phone))
+            rows_by_name.setdefault(name, []).append((float(start), float(start) + float(duration), phone))
         except ValueError as error:
             raise UserError(
                 f"line {number} of the alignments '{path}' is {line.strip()[:80]!r}; expected ID CHANNEL START DURATION PHONE"
             ) from error
-    return found
+    return rows_by_name
 
 
 def _json(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
@@ -174,8 +174,8 @@ def words_of(path: str) -> list[tuple[float, float, str]] | None:
     )
     if rows is None:
         return None
-    found = _alignment(file, rows)
-    return list(zip(found.starts_s.tolist(), found.ends_s.tolist(), found.phones))
+    alignment = _alignment(file, rows)
+    return list(zip(alignment.starts_s.tolist(), alignment.ends_s.tolist(), alignment.phones))
 
 
 def _all_tiers(path: Path) -> list[tuple[str, list[tuple[float, float, str]]]]:
@@ -192,8 +192,8 @@ def _tiers(path: Path) -> Iterator[tuple[str, list[tuple[float, float, str]]]]:
         ValueError: something else stands where a number or text is expected, or the file ends before it.
     """
     tokens = (match for match in _TOKEN.finditer(_read(path)))
-    text = lambda: _asked(next(tokens, None), 1).replace('""', '"')  # noqa: E731
-    number = lambda: float(_asked(next(tokens, None), 2))  # noqa: E731
+    text = lambda: _require_group(next(tokens, None), 1).replace('""', '"')  # noqa: E731
+    number = lambda: float(_require_group(next(tokens, None), 2))  # noqa: E731
     if (text(), text()) != ("ooTextFile", "TextGrid"):
         raise ValueError("it is no TextGrid")
     _skip(tokens, 2)  # when the recording begins and ends
@@ -211,7 +211,7 @@ def _skip(tokens: Iterator[re.Match[str]], count: int) -> None:
     deque(islice(tokens, count), maxlen=0)
 
 
-def _asked(match: re.Match[str] | None, group: int) -> str:
+def _require_group(match: re.Match[str] | None, group: int) -> str:
     if match is None or match.group(group) is None:
         raise ValueError("something else stands here")
     return match.group(group)

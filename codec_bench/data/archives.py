@@ -112,13 +112,13 @@ def _has_end_mark(stream: IO[bytes], at: int) -> bool:
 
 def _most_bytes(packed: int) -> float:
     """How many bytes an archive of a size may unpack to."""
-    given = os.environ.get(LIMIT_VARIABLE, "")
+    limit_gib = os.environ.get(LIMIT_VARIABLE, "")
     try:
-        limit = float(given) * 2**30 if given else max(_LEAST_LIMIT_BYTES, _MOST_RATIO * packed)
+        limit = float(limit_gib) * 2**30 if limit_gib else max(_LEAST_LIMIT_BYTES, _MOST_RATIO * packed)
     except ValueError:
         limit = 0.0
     if not limit > 0:  # also "nan"
-        raise UserError(f"{LIMIT_VARIABLE} is '{given}'; expected a number of GiB above 0")
+        raise UserError(f"{LIMIT_VARIABLE} is '{limit_gib}'; expected a number of GiB above 0")
     return limit
 
 

@@ -54,32 +54,32 @@ class SoundPaths:
         self._place, self.others = place, False
         self._known: dict[str, bool] = {}
 
-    def clip(self, column: str, value: Any, beside: str) -> Any:
+    def clip(self, column: str, value: Any, table_path: str) -> Any:
         """The value of a cell: a clip (or a list of clips) if the column names sound files, else the value itself.
 
         Args:
             column: its name.
             value: what the cell holds.
-            beside: path of the table that holds the cell.
+            table_path: path of the table that holds the cell.
         """
         if isinstance(value, list):
-            return [self.clip(column, item, beside) for item in value]
+            return [self.clip(column, item, table_path) for item in value]
         if not isinstance(value, str):
             return value
         if column not in self._known and value:
-            self._known[column] = self._names_sound(column, value, beside)
+            self._known[column] = self._names_sound(column, value, table_path)
         if not self._known.get(column):
             return value
-        return Clip(self._place.sound(value, beside)) if value else None
+        return Clip(self._place.sound(value, table_path)) if value else None
 
     def declare(self, column: str) -> None:
         """Notes that a column names sound files, whatever its values look like."""
         self._known[column] = True
 
-    def _names_sound(self, column: str, value: str, beside: str) -> bool:
+    def _names_sound(self, column: str, value: str, table_path: str) -> bool:
         if os.path.splitext(value)[1].lower() not in SUFFIXES or "\n" in value:
             return False
-        folders = ("", os.path.dirname(beside))
+        folders = ("", os.path.dirname(table_path))
         there = os.path.isabs(value) and os.path.isfile(value)
         there = there or any(self._place.has(os.path.normpath(os.path.join(folder, value))) for folder in folders)
         return there or (is_sound_name(column) and not self.others)

@@ -76,7 +76,7 @@ def label_of(value: str | int | float) -> str:
     return str(value).strip()
 
 
-def kept_columns(samples: Iterable[Sample]) -> list[str]:
+def recorded_columns(samples: Iterable[Sample]) -> list[str]:
     """The further columns of the samples that a run's record keeps, in order.
 
     Those are the columns of numbers, and those with at most `MOST_VALUES` different texts of at most `LONGEST`
@@ -96,12 +96,12 @@ def kept_columns(samples: Iterable[Sample]) -> list[str]:
     return [name for name, fits in fit.items() if fits]
 
 
-def kept_place(sample: Sample) -> str | None:
+def recorded_path(sample: Sample) -> str | None:
     """Where the sound of a sample is, as a run's record keeps it: of a URL, what is not secret."""
     return None if sample.audio is None else shown(sample.audio)
 
 
-def kept_values(sample: Sample, columns: Sequence[str]) -> dict[str, Value]:
+def recorded_values(sample: Sample, columns: Sequence[str]) -> dict[str, Value]:
     """The values of a sample in these columns, without those that it lacks."""
     return {name: value for name in columns if (value := value_of(sample.extra.get(name))) is not None}
 
@@ -116,24 +116,27 @@ def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name:
     Raises:
         UserError: the data have no such column, or one with too many values.
     """
-    if not (wanted := names(by or "")):
+    if not (requested := names(by or "")):
         return {}
     further = list(dict.fromkeys(column for sample in samples for column in sample.extra if column != PROBLEM))
     rows = [
-        (number, {**kept_values(s, further), **{f: v for f in FACTS[:2] if (v := value_of(getattr(s, f))) is not None}})
+        (
+            number,
+            {**recorded_values(s, further), **{f: v for f in FACTS[:2] if (v := value_of(getattr(s, f))) is not None}},
+        )
         for number, s in enumerate(samples)
     ]
-    found = _resolve(wanted, rows, f"the data '{name}'", "add the column to the manifest")
-    kept = (*FACTS, *kept_columns(samples))
-    for column in found:
+    resolved = _resolve(requested, rows, f"the data '{name}'", "add the column to the manifest")
+    recorded = (*FACTS, *recorded_columns(samples))
+    for column in resolved:
         if column not in _MEASURED:  # these are not known before the samples are read
             _groups_of(column, rows)
-        if column not in kept:
+        if column not in recorded:
             raise UserError(
                 f"the column '{column}' has a text of more than {LONGEST} characters; expected short texts or numbers",
                 hint="name a column that forms groups, such as speaker",
             )
-    return {"by": found}
+    return {"by": resolved}
 
 
 def groups(
@@ -149,14 +152,14 @@ def groups(
     Raises:
         UserError: there is no such column, or it has too many values.
     """
-    wanted = names(by)
-    if not wanted:
+    requested = names(by)
+    if not requested:
         return {}
     held = list(rows)
-    return {name: _groups_of(name, held) for name in _resolve(wanted, held, place, hint)}
+    return {name: _groups_of(name, held) for name in _resolve(requested, held, place, hint)}
 
 
-def _resolve(wanted: Sequence[str], rows: Rows, place: str, hint: str) -> list[str]:
+def _resolve(requested: Sequence[str], rows: Rows, place: str, hint: str) -> list[str]:
     """The names of columns as the samples have them: in any case, and by the other names of the known ones."""
     there = dict.fromkeys([*(name for _, held in rows for name in held), *_MEASURED])
     also = {name.lower(): name for name in reversed(there)}
@@ -164,8 +167,8 @@ def _resolve(wanted: Sequence[str], rows: Rows, place: str, hint: str) -> list[s
         if field in there:
             also.update({alias: field for alias in ALIASES[field] if alias not in also})
     also.update({name: name.rpartition("_")[0] for name in ("duration_s", "sample_rate_hz") if name not in also})
-    found = []
-    for name in wanted:
+    resolved = []
+    for name in requested:
         at = name if name in there else also.get(name.lower())
         if at is None:
             known = [*(fact for fact in FACTS if fact in there), *sorted(there.keys() - set(FACTS))]
@@ -174,8 +177,8 @@ def _resolve(wanted: Sequence[str], rows: Rows, place: str, hint: str) -> list[s
                 f"{place} has no column '{name}' to break results down by; its columns are {first_of(known, _MOST_NAMED)}",
                 hint=f"did you mean {near[0]}?" if near else hint,
             )
-        found.append(at)
-    return list(dict.fromkeys(found))
+        resolved.append(at)
+    return list(dict.fromkeys(resolved))
 
 
 def _groups_of(name: str, rows: Rows) -> dict[str, list[int]]:

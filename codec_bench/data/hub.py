@@ -126,28 +126,28 @@ class Place:
         except Exception as error:
             raise hub_trouble(error, str(self.repo), self.revision, f"the footer of '{path}' of ") from error
 
-    def sound(self, named: str, beside: str) -> str:
+    def sound(self, named: str, table_path: str) -> str:
         """The path of a sound file that a row names: beside the row's own file, or from the root.
 
         Args:
-            named: the path as written in the row. beside: the path of the table that holds the row.
+            named: the path as written in the row. table_path: the path of the table that holds the row.
         """
         if os.path.isabs(named) and self.repo is None:
             return named
         archived = self.sounds is not None and is_archive(self.sounds)
-        folders = (os.path.dirname(beside), "", *(() if self.sounds is None or archived else (self.sounds,)))
+        folders = (os.path.dirname(table_path), "", *(() if self.sounds is None or archived else (self.sounds,)))
         candidates = [os.path.normpath(os.path.join(above, named)).replace(os.sep, "/") for above in folders]
         if self.repo is not None:
             candidates = [path for path in candidates if not path.startswith(("../", "/"))]
             if not candidates:
                 return f"{named} of {self.name}, which leads out of the data set"
-        found = next((path for path in candidates if self.has(path)), None)
-        if found is None and archived and self.has(str(self.sounds)):
+        match = next((path for path in candidates if self.has(path)), None)
+        if match is None and archived and self.has(str(self.sounds)):
             folder = unpacked(self.local(str(self.sounds)))
             members = [_member(folder, path, str(self.sounds)) for path in candidates]
             return next((path for path in members if os.path.isfile(path)), members[-1])
         # A file that is not there also gets a path. Reading it fails, and only that row is affected.
-        return self.local(found) if found is not None else os.path.join(self.root or str(self.repo), candidates[0])
+        return self.local(match) if match is not None else os.path.join(self.root or str(self.repo), candidates[0])
 
     def has(self, path: str) -> bool:
         """Whether the repository or the folder holds a file."""
@@ -258,12 +258,12 @@ def _cached(repo: str, revision: str | None) -> Place | None:
         root = os.path.join(folder, "snapshots", commit)
         return (os.path.realpath(root), commit) if _COMMIT.fullmatch(commit) and os.path.isdir(root) else None
 
-    found = snapshot(revision or "main")
-    if revision is None and (found is None or os.path.isfile(os.path.join(found[0], _script_of(repo)))):
-        found = snapshot(CONVERTED) or found
-    if found is None:
+    cached = snapshot(revision or "main")
+    if revision is None and (cached is None or os.path.isfile(os.path.join(cached[0], _script_of(repo)))):
+        cached = snapshot(CONVERTED) or cached
+    if cached is None:
         return None
-    root, commit = found
+    root, commit = cached
     files = _listing(folder, commit)
     return Place(repo, root, repo, commit, True, _is_converted(files or _files_in(root)), files)
 
@@ -281,14 +281,14 @@ def _on_hub(repo: str, revision: str | None) -> Place:
         if place is not None:
             return place
         raise hub_trouble(error, repo, revision) from error
-    script, asked, licence = _script_of(repo), revision or "main", _licence(info.card_data)
+    script, used_revision, licence = _script_of(repo), revision or "main", _licence(info.card_data)
     if any(file.rfilename == script for file in info.siblings or ()):
         what = f"the data set '{repo}' is a loading script ({script}), and codec-bench runs no loading scripts"
         if revision not in (None, "main"):
             raise UserError(
                 f"{what}{_at(revision)}", hint=f"the hub's conversion to Parquet is its revision {CONVERTED}"
             )
-        asked = CONVERTED
+        used_revision = CONVERTED
         try:
             info = api.dataset_info(repo, revision=CONVERTED, timeout=TIMEOUT_S)
         except Exception as error:
@@ -298,7 +298,7 @@ def _on_hub(repo: str, revision: str | None) -> Place:
             ) from error
     files = frozenset(file.rfilename for file in info.siblings or ())
     commit = str(info.sha)
-    _remember(repo, asked, commit, files)
+    _remember(repo, used_revision, commit, files)
     return Place(repo, None, repo, commit, converted=_is_converted(files), files=files, licence=licence)
 
 
@@ -355,7 +355,7 @@ def hub_trouble(error: Exception, repo: str, revision: str | None, what: str = "
     """
     from huggingface_hub import constants
 
-    page, (fault, said) = f"{constants.ENDPOINT}/datasets/{repo}", hub_fault(error)
+    page, (fault, answer) = f"{constants.ENDPOINT}/datasets/{repo}", hub_fault(error)
     mirror = f"a folder that holds it as {repo}: {MIRROR_VARIABLE}=FOLDER"
     match fault:
         case "gated":
@@ -366,12 +366,14 @@ def hub_trouble(error: Exception, repo: str, revision: str | None, what: str = "
             return UserError(f"the data set '{repo}' has no revision '{revision}'", hint=f"see {page}")
         case "missing":
             return UserError(
-                f"{what}'{page}' does not exist, or you may not see it: the server answered {said}",
+                f"{what}'{page}' does not exist, or you may not see it: the server answered {answer}",
                 hint=f"check the name; set HF_TOKEN if it needs a permission; or {mirror}",
             )
         case "server":
-            return UserError(f"{what}'{page}' could not be fetched: the server answered {said}", hint="try again later")
+            return UserError(
+                f"{what}'{page}' could not be fetched: the server answered {answer}", hint="try again later"
+            )
         case "disk":
-            return UserError(said)
+            return UserError(answer)
         case "network":
-            return UserError(f"{what}'{page}' could not be reached: {said}", hint=f"check the network; or {mirror}")
+            return UserError(f"{what}'{page}' could not be reached: {answer}", hint=f"check the network; or {mirror}")

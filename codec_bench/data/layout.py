@@ -170,19 +170,21 @@ def _converted_layout(place: Place, config: str | None) -> Layout:
     The hub calls a split `partial-SPLIT` if it converted only the first part; the split keeps that name.
     """
     paths = place.files or (path.relative_to(str(place.root)).as_posix() for path in Path(str(place.root)).rglob("*"))
-    found: dict[str, dict[str, list[str]]] = {}
+    splits_of: dict[str, dict[str, list[str]]] = {}
     for path in sorted(paths):
         parts = path.split("/")
         if len(parts) == 3 and path.endswith(".parquet"):
-            found.setdefault(parts[0], {}).setdefault(parts[1], []).append(path)
-    if config is None and len(found) > 1 and "default" not in found:
-        raise UserError(f"the data set '{place.name}' has several configurations", hint=f"name one: {', '.join(found)}")
-    chosen = config or ("default" if "default" in found else next(iter(found), None))
-    if chosen not in found:
+            splits_of.setdefault(parts[0], {}).setdefault(parts[1], []).append(path)
+    if config is None and len(splits_of) > 1 and "default" not in splits_of:
         raise UserError(
-            f"the data set '{place.name}' has no configuration '{chosen}'", hint=f"there are: {', '.join(found)}"
+            f"the data set '{place.name}' has several configurations", hint=f"name one: {', '.join(splits_of)}"
         )
-    return Layout({split: tuple(paths) for split, paths in found[chosen].items()})
+    chosen = config or ("default" if "default" in splits_of else next(iter(splits_of), None))
+    if chosen not in splits_of:
+        raise UserError(
+            f"the data set '{place.name}' has no configuration '{chosen}'", hint=f"there are: {', '.join(splits_of)}"
+        )
+    return Layout({split: tuple(paths) for split, paths in splits_of[chosen].items()})
 
 
 def _with_missing(paths: tuple[str, ...]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from codec_bench.errors import UserError, on_disk
 
 Cells = tuple[int, tuple[str, ...], Sequence[Any], str | None]  # number, column names, values, problem
 _ROWS_AT_ONCE = 16_384
-_LAYOUTS_KEPT = 256
+_MOST_LAYOUTS = 256
 MOST_COLUMNS = 10_000
 """Of a table. One with more is no list of samples."""
 MOST_CHARACTERS = 500_000
@@ -41,9 +41,9 @@ class Columns:
     def __init__(self, names: Sequence[str]) -> None:
         plain = [name.strip().lower() for name in names]
         self.at = {
-            field: plain.index(found)
+            field: plain.index(alias_present)
             for field, aliases in ALIASES.items()
-            if (found := next((alias for alias in aliases if alias in plain), None)) is not None
+            if (alias_present := next((alias for alias in aliases if alias in plain), None)) is not None
         }
         self.twice = next((name for name, count in Counter(plain).items() if count > 1), None)
         known = set(self.at.values())
@@ -164,7 +164,7 @@ def read_manifest(
         for number, names, values, problem in READERS[kind](path, needed):
             if problem is None:
                 if names not in layouts:
-                    if len(layouts) == _LAYOUTS_KEPT:  # JSON lines with ever new keys would fill the memory
+                    if len(layouts) == _MOST_LAYOUTS:  # JSON lines with ever new keys would fill the memory
                         layouts.clear()
                     layouts[names] = Columns(names)
                 row = make_row(number, layouts[names], names, values, folder, needed)
@@ -186,10 +186,10 @@ def _check_header(path: str, names: Sequence[str], needed: Sequence[str]) -> Non
     if (twice := Columns(names).twice) is not None:
         raise UserError(f"'{path}' has two columns called '{twice}'")
     if needed and not any(alias in plain for field in needed for alias in ALIASES[field]):
-        wanted = ", ".join(alias for field in needed for alias in ALIASES[field])
+        expected = ", ".join(alias for field in needed for alias in ALIASES[field])
         raise UserError(
             f"'{path}' has no column for {' or '.join(needed)}; it has {', '.join(names) or 'none'}",
-            hint=f"expected one of {wanted}",
+            hint=f"expected one of {expected}",
         )
 
 
@@ -290,8 +290,8 @@ def _sounds(path: str, column: str, first: int, cells: Sequence[Mapping[str, Any
     """The locators of the sounds of some rows, with the names that were read of their cells, where these are texts."""
 
     def name(cell: Mapping[str, Any]) -> str | None:
-        found = cell.get("path")
-        return found if isinstance(found, str) else None
+        named = cell.get("path")
+        return named if isinstance(named, str) else None
 
     return [
         None if cell is None else Sound(str(Locator(path, column, first + at)), name(cell))

@@ -31,7 +31,7 @@ def match_estimates(
         source: the samples. Open it with `require_audio=False` if a text is enough.
         generated: a folder of sound files, or a manifest whose column `estimate` (else `audio`) names them. The
             manifest of a folder is used only if all files that it names lie in that folder: another one may be that of
-            the references. The result's `taken` says which it was, if the folder holds a manifest.
+            the references. The result's `origin` says which it was, if the folder holds a manifest.
         by_audio: whether the stem of a sample's audio names its generated file, which that of a prompt does not.
 
     Raises:
@@ -40,39 +40,39 @@ def match_estimates(
     opened = open_generated(generated)
     usable = [sample for sample in opened if problem_of(sample) is None]
     files = {sample.id: path for sample in usable if (path := sample.estimate or sample.audio) is not None}
-    found: dict[str, str] = {}
-    wanted = [sample for sample in source if problem_of(sample) is None]
-    for sample in wanted:
+    matches: dict[str, str] = {}
+    references = [sample for sample in source if problem_of(sample) is None]
+    for sample in references:
         if sample.id in files:
-            found[sample.id] = sample.id
+            matches[sample.id] = sample.id
     doubts: dict[str, str] = {}
     keys: list[Callable[[Sample], str | None]] = [lambda s: stem_of_id(s.id)]
     keys += [lambda s: _file_stem(s.audio)] if by_audio else []
     for key in keys:
-        _match_stems([s for s in wanted if s.id not in found], files, key, found, doubts)
+        _match_stems([s for s in references if s.id not in matches], files, key, matches, doubts)
 
     samples = []
     for sample in source:
         if problem_of(sample) is not None:
             samples.append(sample)
-        elif sample.id in found:
-            samples.append(replace(sample, estimate=files[found[sample.id]]))
+        elif sample.id in matches:
+            samples.append(replace(sample, estimate=files[matches[sample.id]]))
         else:
             samples.append(
                 with_problem(sample, doubts.get(sample.id, f"there is no generated audio for '{sample.id}'"))
             )
-    if not found:
+    if not matches:
         here = first_of([f"'{id}'" for id in files], 3)
-        there = first_of([f"'{sample.id}'" for sample in wanted], 3)
-        doubt = next((f": {why}" for why in doubts.values()), "")
+        there = first_of([f"'{sample.id}'" for sample in references], 3)
+        reason = next((f": {why}" for why in doubts.values()), "")
         raise UserError(
-            f"none of the {len(files)} generated files belongs to one of the {len(wanted)} samples{doubt}",
+            f"none of the {len(files)} generated files belongs to one of the {len(references)} samples{reason}",
             hint=f"files are matched by id or file stem; the files are {here or 'none'}, the samples {there or 'none'}",
         )
-    used = {*found.values(), *source.problems}
+    used = {*matches.values(), *source.problems}
     unmatched = sorted(id for id in files if id not in used) if source.complete else []
     matched = Source(source.name, samples, unmatched, source.complete)
-    matched.taken = opened.taken
+    matched.origin = opened.origin
     return matched
 
 
@@ -111,16 +111,16 @@ def open_generated(generated: str | os.PathLike[str] | Sequence[Sample]) -> Sour
             f"the folder '{folder}' holds no sound file, and its {name} {why}",
             hint=f"if that is the generated audio, name the file itself: {os.path.join(folder, name)}",
         )
-    sounds.taken = f"the sound files in the folder; its {name} was left out, since it {why}"
+    sounds.origin = f"the sound files in the folder; its {name} was left out, since it {why}"
     return sounds
 
 
-def _with_others(listed: Source, sounds: Source, taken: str) -> Source:
+def _with_others(listed: Source, sounds: Source, origin: str) -> Source:
     """What a list names; of a layout also the sounds in the folder that its list lacks."""
     files = {file_of(path) for s in listed if (path := s.estimate or s.audio) is not None}
     more = [sample for sample in sounds if sample.audio not in files] if listed.report is not None else []
     source = Source(listed.name, [*listed.samples, *more], listed.unmatched, listed.complete)
-    source.taken = taken
+    source.origin = origin
     return source
 
 
@@ -150,14 +150,14 @@ def _match_stems(
     samples: list[Sample],
     files: dict[str, str],
     key: Callable[[Sample], str | None],
-    found: dict[str, str],
+    matches: dict[str, str],
     doubts: dict[str, str],
 ) -> None:
-    """Adds to `found` each sample and file whose stem no other has, and to `doubts` why a sample has no certain file."""
-    taken = set(found.values())
+    """Adds to `matches` each sample and file whose stem no other has, and to `doubts` why a sample has no certain file."""
+    matched = set(matches.values())
     by_stem: dict[str, list[str]] = {}
     for id, path in files.items():
-        if id not in taken:
+        if id not in matched:
             by_stem.setdefault(normalize("NFC", _file_stem(path) or stem_of_id(id)), []).append(id)
     askers: dict[str, list[str]] = {}
     for sample in samples:
@@ -165,7 +165,7 @@ def _match_stems(
             askers.setdefault(name, []).append(sample.id)
     for name, ids in askers.items():
         if len(ids) == 1 and len(by_stem[name]) == 1:
-            found[ids[0]] = by_stem[name][0]
+            matches[ids[0]] = by_stem[name][0]
             continue
         for id in ids:
             several = " and ".join(f"'{file}'" for file in by_stem[name][:2])

@@ -206,14 +206,14 @@ class ParquetRows:
                 first = 0
                 for group in range(file.metadata.num_row_groups):
                     rows = file.metadata.row_group(group).num_rows
-                    wanted = None
+                    selected = None
                     if picks is not None:
                         low = bisect_left(picks, start + first)
-                        wanted = [
+                        selected = [
                             pick - start - first for pick in picks[low : bisect_left(picks, start + first + rows)]
                         ]
-                    if wanted is None or wanted:
-                        for at, row in self._rows_of_group(file, group, plan, wanted, (path, local, first)):
+                    if selected is None or selected:
+                        for at, row in self._rows_of_group(file, group, plan, selected, (path, local, first)):
                             yield first + at, row
                     first += rows
         except (pa.ArrowException, UnicodeDecodeError) as error:
@@ -245,26 +245,26 @@ class ParquetRows:
         file: pq.ParquetFile,
         group: int,
         plan: Sequence[_Column],
-        wanted: Sequence[int] | None,
+        selected: Sequence[int] | None,
         where: tuple[str, str, int],
     ) -> Iterator[tuple[int, dict[str, Any]]]:
         import pyarrow as pa
 
         leaves = [leaf for column in plan for leaf in column.leaves]
-        start = taken = 0
+        start = position = 0
         for size, batch in batches_of(file, leaves, _ROWS_AT_ONCE, [group]):
             end = start + size
             places: Sequence[int] = range(start, end)
-            if wanted is not None:
-                upto = bisect_left(wanted, end, taken)
-                places, taken = wanted[taken:upto], upto
+            if selected is not None:
+                upto = bisect_left(selected, end, position)
+                places, position = selected[position:upto], upto
                 if places:
                     batch = batch.take(pa.array([place - start for place in places]))
             if places:
                 cells = [self._cells(column, batch, places, where) for column in plan]
                 for place, *values in zip(places, *cells):
                     yield place, dict(zip((column.name for column in plan), values))
-            if wanted is not None and taken == len(wanted):
+            if selected is not None and position == len(selected):
                 return
             start = end
 

@@ -122,9 +122,9 @@ def distinct_ids(names: Iterable[str], forms: Callable[[str], Sequence[str]]) ->
     level = dict.fromkeys(names, 0)
     ids = {name: forms(name)[0] for name in level}
     while True:
-        taken = Counter(ids.values())
+        uses = Counter(ids.values())
         # This loop ends: the last forms differ, so of two names with the same form, one has a longer form left.
-        growing = [name for name, id in ids.items() if taken[id] > 1 and level[name] + 1 < len(forms(name))]
+        growing = [name for name, id in ids.items() if uses[id] > 1 and level[name] + 1 < len(forms(name))]
         if not growing:
             return [ids[name] for name in names]
         for name in growing:

@@ -74,19 +74,19 @@ def place_of(id: str) -> int:
     return int.from_bytes(digest, "big")
 
 
-def read_shard(asked: str | tuple[int, int] | Shard | None) -> Shard | None:
+def read_shard(requested: str | tuple[int, int] | Shard | None) -> Shard | None:
     """The shard that a caller asked for: `"3/8"`, `(3, 8)`, or None for all samples.
 
     Raises:
         UserError: it is none of these, or there is no such shard.
     """
-    if asked is None or isinstance(asked, Shard):
-        return asked
-    if isinstance(asked, str):
-        written = _WRITTEN.fullmatch(asked.strip())
+    if requested is None or isinstance(requested, Shard):
+        return requested
+    if isinstance(requested, str):
+        written = _WRITTEN.fullmatch(requested.strip())
         pair = tuple(map(int, written.groups())) if written else None
     else:
-        pair = tuple(asked) if isinstance(asked, (tuple, list)) else None
+        pair = tuple(requested) if isinstance(requested, (tuple, list)) else None
     if pair is None or len(pair) != 2 or not all(isinstance(one, int) and not isinstance(one, bool) for one in pair):
-        raise UserError(f"the shard is {asked!r}; expected K/N, such as 3/8 for the third of eight")
+        raise UserError(f"the shard is {requested!r}; expected K/N, such as 3/8 for the third of eight")
     return Shard(*pair)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.config.file_content import file_hash
-from codec_bench.data.columns import kept_columns
+from codec_bench.data.columns import recorded_columns
 from codec_bench.data.folder import read_folder
 from codec_bench.data.hub import PREFIX
 from codec_bench.data.layouts import LAYOUTS, Layout, Report, Tree, find_layout, read_layout_rows
@@ -71,16 +71,16 @@ class Source:
         samples: as given.
         unmatched: as given.
         complete: as given.
-        taken: what the generated audio was taken from, where a folder left a choice (see `match_estimates`); otherwise
+        origin: what the generated audio was taken from, if a folder left a choice (see `match_estimates`); otherwise
         empty.
         shard: which part of the data set these samples are; None if they are all of it.
         numbers: the place of each sample in the whole data set, from 0.
         whole: how many samples the whole data set has.
-        columns: the further columns that a record of these samples keeps; None for those that `kept_columns` gives.
+        columns: the further columns that a record of these samples keeps; None for those that `recorded_columns` gives.
         report: what was recognised and ignored in a folder; None for other data.
     """
 
-    taken: str = ""
+    origin: str = ""
     report: Report | None = None
     shard: Shard | None = None
     columns: Sequence[str] | None = None
@@ -121,8 +121,8 @@ class Source:
 
     @cached_property
     def own_columns(self) -> list[str]:
-        """The columns that `kept_columns` gives for these samples."""
-        return kept_columns(self.samples)
+        """The columns that `recorded_columns` gives for these samples."""
+        return recorded_columns(self.samples)
 
     @cached_property
     def problems(self) -> dict[str, str]:
@@ -267,9 +267,9 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
         return Source(name, to_samples([row], name, unit="file", limit=front))
     else:
         tree = Tree(os.path.dirname(path))
-        found = find_layout(tree, name)
-        if found is not None:
-            return _laid_out(name, tree, found, front, require_audio)
+        layout = find_layout(tree, name)
+        if layout is not None:
+            return _laid_out(name, tree, layout, front, require_audio)
         if os.path.splitext(name)[0] == "manifest":
             name = os.path.basename(os.path.dirname(path)) or name
     rows = read_manifest(path, require_audio=require_audio)
@@ -278,8 +278,8 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
 
 def _open_folder(data: str, name: str, tree: Tree, limit: int | None, seed: int | None, require_audio: bool) -> Source:
     """A folder without a manifest: in a layout, with sound files, or with tables of the hub."""
-    found = find_layout(tree)
-    if found is None and not tree.sounds:
+    layout = find_layout(tree)
+    if layout is None and not tree.sounds:
         if any(file.endswith(".parquet") for file in tree.files):
             return _open_table(tree.root, limit, seed, require_audio)
         raise UserError(
@@ -287,14 +287,14 @@ def _open_folder(data: str, name: str, tree: Tree, limit: int | None, seed: int 
             hint=f"sound files end in {', '.join(sorted(SUFFIXES))}; "
             f"the layouts are {', '.join(one.name for one in LAYOUTS)}",
         )
-    return _laid_out(name, tree, found, limit if seed is None else None, require_audio)
+    return _laid_out(name, tree, layout, limit if seed is None else None, require_audio)
 
 
 def _laid_out(
-    name: str, tree: Tree, found: tuple[Layout, list[str]] | None, front: int | None, require_audio: bool
+    name: str, tree: Tree, layout: tuple[Layout, list[str]] | None, front: int | None, require_audio: bool
 ) -> Source:
     """The rows of a layout, with what was recognised and ignored."""
-    rows, report = read_layout_rows(tree, found, require_audio=require_audio)
+    rows, report = read_layout_rows(tree, layout, require_audio=require_audio)
     source = Source(name, to_samples(rows, name, unit="file", limit=front))
     source.report = report
     return source
@@ -328,7 +328,7 @@ def _open_url(url: str, front: int | None, require_audio: bool) -> Source:
 
 def manifest_in(folder: str) -> str | None:
     """The manifest that a folder is read by, or None if it holds none."""
-    return next((found for held in NAMES if os.path.isfile(found := os.path.join(folder, held))), None)
+    return next((name for held in NAMES if os.path.isfile(name := os.path.join(folder, held))), None)
 
 
 def sounds_in(folder: str, *, limit: int | None = None) -> Source:
@@ -402,7 +402,7 @@ def part_of(source: Source, shard: Shard | None) -> Source:
             hint="use fewer shards",
         )
     part = Source(source.name, [source.samples[number] for number in numbers], source.unmatched, source.complete)
-    part.fingerprint, part.taken = source.fingerprint, source.taken
+    part.fingerprint, part.origin = source.fingerprint, source.origin
     part.shard, part.numbers, part.whole = shard, numbers, len(source)
     part.languages, part.front = source.languages, source.front
     part.columns = source.own_columns

@@ -133,14 +133,14 @@ class StreamedRows:
 
     def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
         """As `ParquetRows.rows`."""
-        beside = next(iter(self._layout.splits[split]), "")
+        table_path = next(iter(self._layout.splits[split]), "")
         for at, (_, row) in _chosen(self._raw(split), chosen):
             name = f"{self._place.name} {split}/{at}"
-            yield at, {c: self._cell(c, row[c], f"{name}: {c}", beside) for c in columns if c in row}
+            yield at, {c: self._cell(c, row[c], f"{name}: {c}", table_path) for c in columns if c in row}
 
-    def _cell(self, column: str, value: Any, name: str, beside: str) -> Any:
+    def _cell(self, column: str, value: Any, name: str, table_path: str) -> Any:
         if isinstance(value, list):
-            return [self._cell(column, item, name, beside) for item in value]
+            return [self._cell(column, item, name, table_path) for item in value]
         typed = sound_feature(self._features.get(column))
         if typed is False:
             return value
@@ -148,18 +148,18 @@ class StreamedRows:
         if sound is not None:
             return sound
         if isinstance(value, Mapping) and set(value) == {"bytes", "path"}:
-            return self._clip(value["path"], beside)
+            return self._clip(value["path"], table_path)
         if typed and isinstance(value, (str, type(None))):
-            return self._clip(value, beside)
-        return self._paths.clip(column, value, beside)
+            return self._clip(value, table_path)
+        return self._paths.clip(column, value, table_path)
 
-    def _clip(self, path: str | None, beside: str) -> Clip | None:
+    def _clip(self, path: str | None, table_path: str) -> Clip | None:
         if path is None:
             return None
         if path.startswith("hf://"):
             return Clip(self._place.local(self._place.path_of(path)))
         if "://" not in path:
-            return Clip(self._place.sound(path, beside))
+            return Clip(self._place.sound(path, table_path))
         from datasets.utils.file_utils import xopen
 
         with xopen(path, "rb") as file:  # a member of an archive
@@ -176,13 +176,13 @@ def _chosen(rows: Iterator[Any], chosen: array | None) -> Iterator[tuple[int, An
     if chosen is None:
         yield from enumerate(rows)
         return
-    wanted = iter(chosen)
-    next_one = next(wanted, None)
+    remaining = iter(chosen)
+    next_one = next(remaining, None)
     for at, row in enumerate(rows):
         if next_one is None:
             return
         if at == next_one:
             yield at, row
-            next_one = next(wanted, None)
+            next_one = next(remaining, None)
             if next_one is None:
                 return

@@ -88,14 +88,14 @@ class Table:
         name: str,
         rows: Rows,
         splits: Sequence[str],
-        wanted: Selection,
+        selection: Selection,
         *,
         revision: str | None = None,
         mark_split: bool = False,
     ) -> None:
         self.name, self.revision, self.splits = name, revision, tuple(splits)
-        self._rows, self._limit, self._seed = rows, wanted.limit, wanted.seed
-        columns = wanted.columns
+        self._rows, self._limit, self._seed = rows, selection.limit, selection.seed
+        columns = selection.columns
         marked = mark_split and SPLIT not in rows.columns
         there = (*rows.columns, SPLIT) if marked else rows.columns
         if missing := [column for column in columns or () if column not in there]:
@@ -221,7 +221,7 @@ def open_table(
     """
     if limit is not None and limit < 1:
         raise UserError(f"the limit is {limit}; expected at least 1")
-    wanted = Selection(columns, limit, seed)
+    selection = Selection(columns, limit, seed)
     where = os.fspath(where)
     if where.startswith(PREFIX):
         repo, pinned, names = parse_hub_name(where)
@@ -231,38 +231,40 @@ def open_table(
                 hint="name one of them",
             )
         place = replace(find_place(repo, revision or pinned, mirror), sounds=sounds, in_place=in_place)
-        return _of_place(place, (config, data_dir), split, names, wanted)
+        return _of_place(place, (config, data_dir), split, names, selection)
     path = os.path.abspath(os.path.expanduser(where))
     if os.path.isdir(path):
         place = replace(folder_place(path, os.path.basename(path) or "root", revision), sounds=sounds)
-        return _of_place(place, (config, data_dir), split, [], wanted)
+        return _of_place(place, (config, data_dir), split, [], selection)
     if not os.path.exists(path):
         raise UserError(
             f"there is no data set, folder or file '{where}'", hint="a data set on the hub is hf:OWNER/NAME"
         )
     if data_dir is not None:
         raise UserError(f"'{path}' is one file; it has no folder '{data_dir}'", hint="name the folder that it lies in")
-    return _of_file(path, config, split, wanted)
+    return _of_file(path, config, split, selection)
 
 
-def _of_file(path: str, config: str | None, split: str | None, wanted: Selection) -> Table:
+def _of_file(path: str, config: str | None, split: str | None, selection: Selection) -> Table:
     base = os.path.basename(path)
     stem, kind = os.path.splitext(base)
     if kind.lower() not in READERS:
         raise UserError(f"'{path}' is not a table that can be read; expected {', '.join(READERS)} or a folder")
     name = _SHARD_OF.sub("", stem)
-    for what, asked in (("configuration", config), ("split", split)):
-        if asked not in (None, name):
-            raise UserError(f"'{path}' is one file; it has no {what} '{asked}'", hint="name the folder that it lies in")
+    for what, requested in (("configuration", config), ("split", split)):
+        if requested not in (None, name):
+            raise UserError(
+                f"'{path}' is one file; it has no {what} '{requested}'", hint="name the folder that it lies in"
+            )
     if kind.lower() == ".parquet":
         rows: Rows = ParquetRows(Place(base, os.path.dirname(path)), {name: (base,)})
     else:
         rows = ManifestRows(path, name)
-    return Table(name, rows, (name,), wanted)
+    return Table(name, rows, (name,), selection)
 
 
 def _of_place(
-    place: Place, part: tuple[str | None, str | None], split: str | None, names: Sequence[str], wanted: Selection
+    place: Place, part: tuple[str | None, str | None], split: str | None, names: Sequence[str], selection: Selection
 ) -> Table:
     """Opens a repository.
 
@@ -295,7 +297,7 @@ def _of_place(
         rows: Rows = ParquetRows(place, chosen, layout.features, layout.sizes)
     else:
         rows = StreamedRows(place, replace(layout, splits=chosen))
-    return Table(place.name, rows, tuple(chosen), wanted, revision=place.revision, mark_split=split is None)
+    return Table(place.name, rows, tuple(chosen), selection, revision=place.revision, mark_split=split is None)
 
 
 def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
@@ -312,11 +314,11 @@ def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
         UserError: the table has no column that is needed.
     """
     needed = ("audio",) if require_audio else ("audio", "estimate", "text")
-    wanted = [alias for field in needed for alias in ALIASES[field]]
-    if not any(name.strip().lower() in wanted for name in table.columns):
+    expected = [alias for field in needed for alias in ALIASES[field]]
+    if not any(name.strip().lower() in expected for name in table.columns):
         raise UserError(
             f"the data set '{table.name}' has no column for {' or '.join(needed)}; it has {', '.join(table.columns)}",
-            hint=f"expected one of {', '.join(wanted)}",
+            hint=f"expected one of {', '.join(expected)}",
         )
     layouts: dict[tuple[str, ...], Columns] = {}
     for number, (key, row) in enumerate(table, 1):
@@ -327,13 +329,13 @@ def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
         names = tuple(row)
         columns = layouts.setdefault(names, Columns(names))
         values = [_value(value) for value in row.values()]
-        made = make_row(number, columns, names, values, "", needed)
+        parsed = make_row(number, columns, names, values, "", needed)
         id = key
-        if "id" in columns.at and isinstance(values[columns.at["id"]], str) and made.id:
-            id = made.id if len(table.splits) == 1 else f"{key.partition('/')[0]}/{made.id}"
-        extra = {name: value for name, value in made.extra.items() if isinstance(value, (str, int, float, bool))}
-        problem = f"row '{key}' of {table.name} {made.problem}" if made.problem is not None else None
-        yield made._replace(id=id, extra=extra, problem=problem)
+        if "id" in columns.at and isinstance(values[columns.at["id"]], str) and parsed.id:
+            id = parsed.id if len(table.splits) == 1 else f"{key.partition('/')[0]}/{parsed.id}"
+        extra = {name: value for name, value in parsed.extra.items() if isinstance(value, (str, int, float, bool))}
+        problem = f"row '{key}' of {table.name} {parsed.problem}" if parsed.problem is not None else None
+        yield parsed._replace(id=id, extra=extra, problem=problem)
 
 
 def _value(value: Any) -> Any:

@@ -123,17 +123,17 @@ def _row(number: int, file: str, entry: _Entry, needed: tuple[str, ...]) -> Row:
     place = f"sample '{entry.key}' in {os.path.basename(shown(file))}"
     if entry.problem is not None:
         return Row(number, entry.key, problem=f"{place} {entry.problem}")
-    taken = {*ALIASES["audio"], *ALIASES["id"], *ALIASES["estimate"]}
-    given = {k: v for k, v in (entry.fields or {}).items() if k.strip().lower() not in taken}
+    reserved = {*ALIASES["audio"], *ALIASES["id"], *ALIASES["estimate"]}
+    fields = {k: v for k, v in (entry.fields or {}).items() if k.strip().lower() not in reserved}
     cells = {
         "audio": Sound(str(Member(file, entry.begin, entry.size, entry.name)), entry.name) if entry.name else None,
-        **given,
+        **fields,
     }
     names = tuple(cells)
-    made = make_row(number, Columns(names), names, list(cells.values()), "", needed)
-    extra = {k: v for k, v in made.extra.items() if isinstance(v, (str, int, float, bool))}
-    problem = None if made.problem is None else f"{place} {made.problem}"
-    return made._replace(id=entry.key, extra=extra, problem=problem)
+    parsed = make_row(number, Columns(names), names, list(cells.values()), "", needed)
+    extra = {k: v for k, v in parsed.extra.items() if isinstance(v, (str, int, float, bool))}
+    problem = None if parsed.problem is None else f"{place} {parsed.problem}"
+    return parsed._replace(id=entry.key, extra=extra, problem=problem)
 
 
 def _entries(file: str) -> list[_Entry]:
@@ -144,10 +144,10 @@ def _entries(file: str) -> list[_Entry]:
         held = json.loads(path.read_text("utf-8"))
         if held["state"] == state and state[2] is not None:
             return [_Entry(**one) for one in held["entries"]]
-    found = _looked_through(file)
+    entries = _looked_through(file)
     if state[2] is not None and state == _state(file):
-        _keep(path, {"state": state, "entries": [asdict(one) for one in found]})
-    return found
+        _keep(path, {"state": state, "entries": [asdict(one) for one in entries]})
+    return entries
 
 
 def _keep(path: Path, value: Any) -> None:
@@ -199,17 +199,17 @@ def _looked_through(file: str) -> list[_Entry]:
 def _with_sentence(file: str, look: Any) -> Any:
     def called() -> list[_Entry]:
         try:
-            found: list[_Entry] = look()
+            entries: list[_Entry] = look()
         except (tarfile.TarError, ValueError, OverflowError) as error:
             what = "is cut" if "unexpected end" in str(error) else "is no tar file, or is damaged"
             raise UserError(f"the tar file '{shown(file)}' {what}: {error}", hint="copy it again") from error
-        return found
+        return entries
 
     return called
 
 
 def _samples_of(opened: Any) -> list[_Entry]:
-    found: list[_Entry] = []
+    entries: list[_Entry] = []
     key, wrong = "", None
     sounds: dict[str, tuple[str, int, int]] = {}
     texts: dict[str, dict[str, bytes]] = {}
@@ -220,7 +220,7 @@ def _samples_of(opened: Any) -> list[_Entry]:
             if match is None:
                 continue
             if match[1] != key:
-                found += _entries_of(key, sounds, texts, wrong)
+                entries += _entries_of(key, sounds, texts, wrong)
                 sounds, texts, wrong = {}, {}, None
             key = match[1]
             stem, _, kind = match[2].rpartition(".")
@@ -232,12 +232,12 @@ def _samples_of(opened: Any) -> list[_Entry]:
             elif kind in ("json", "txt") and member.size <= MOST_TEXT_BYTES:
                 body = tar.extractfile(member)
                 texts.setdefault(stem, {})[kind] = body.read() if body is not None else b""
-        found += _entries_of(key, sounds, texts, wrong)
+        entries += _entries_of(key, sounds, texts, wrong)
         opened.seek(tar.offset)
         # `tarfile` itself does not miss the mark of the end.
         if opened.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
             raise tarfile.ReadError("unexpected end of data: the mark of its end is missing")
-    return found
+    return entries
 
 
 def _wrong(member: tarfile.TarInfo) -> str | None:

@@ -32,21 +32,21 @@ def with_trials(source: Source, path: Path) -> Source:
     """
     ids = {sample.id for sample in source.samples}
     held: dict[str, dict[str, int]] = {}
-    lost: list[str] = []
+    dropped: list[str] = []
     for line, same, enrolment, test in _read(path):
         one, other = _known(enrolment, ids), _known(test, ids)
         if one is None or other is None:
-            lost.append(f"line {line}: {enrolment if one is None else test}")
+            dropped.append(f"line {line}: {enrolment if one is None else test}")
         elif held.setdefault(other, {}).setdefault(one, same) != same:
             raise UserError(f"line {line} of the trials '{path}' says of {one} and {other} what another line does not")
     if not held:
         raise UserError(
-            f"no trial of '{path}' is about two samples of the data ({lost[0] if lost else 'it is empty'})",
+            f"no trial of '{path}' is about two samples of the data ({dropped[0] if dropped else 'it is empty'})",
             hint="a recording is named by the sample's id; codec-bench show DATA shows ids",
         )
-    if lost:
-        told = f"{len(lost):,} trials of '{path}' are left out, because they name a recording that is not in the data ({lost[0]})"
-        warnings.warn(told, Note, stacklevel=3)
+    if dropped:
+        message = f"{len(dropped):,} trials of '{path}' are left out, because they name a recording that is not in the data ({dropped[0]})"
+        warnings.warn(message, Note, stacklevel=3)
     for place, sample in enumerate(source.samples):
         own = [[name, same] for name, same in held.get(sample.id, {}).items()]
         source.samples[place] = replace(sample, extra={**sample.extra, TRIALS: own})

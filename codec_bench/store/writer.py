@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from codec_bench.data.columns import kept_columns, kept_place, kept_values
+from codec_bench.data.columns import recorded_columns, recorded_path, recorded_values
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.messages import to_codes
 from codec_bench.store import integrity
@@ -157,7 +157,7 @@ class RunWriter:
         Args:
             systems, metrics: the facts by name. samples: the data.
             numbers: of the samples, in rising order; None numbers them from 0.
-            columns: the further columns of the samples to keep; None for those that `kept_columns` gives.
+            columns: the further columns of the samples to keep; None for those that `recorded_columns` gives.
 
         Returns:
             (system number, sample number) of the items that are finished; systems are numbered by their positions.
@@ -178,7 +178,7 @@ class RunWriter:
                 rows.insert(
                     "samples",
                     _SAMPLES,
-                    ((n, s.id, kept_place(s), s.text, s.speaker, s.language) for n, s in numbered.items()),
+                    ((n, s.id, recorded_path(s), s.text, s.speaker, s.language) for n, s in numbered.items()),
                     clash="ignore",
                 )
             self._check_order(samples)
@@ -201,14 +201,14 @@ class RunWriter:
 
     def _extras(self, samples: Mapping[int, Sample], columns: Sequence[str] | None) -> Iterator[tuple[int, str]]:
         """The further columns of the samples, with those in the record, where they are not in the record yet."""
-        extra_columns = kept_columns(samples.values()) if columns is None else columns
+        extra_columns = recorded_columns(samples.values()) if columns is None else columns
         if not extra_columns:
             return
         held = dict(self._db.execute("SELECT number, columns FROM extras").fetchall())
         for number, sample in samples.items():
             before = held.get(number)
             held_values = self._json_cell(before or "{}", f"the columns of sample {number}")
-            now = json_text({**held_values, **kept_values(sample, extra_columns)})
+            now = json_text({**held_values, **recorded_values(sample, extra_columns)})
             if now not in (before, "{}"):
                 yield number, now
 
@@ -248,7 +248,7 @@ class RunWriter:
                 facts = (
                     number,
                     f"{id}#{number}" if is_known or not id else id,
-                    kept_place(sample),
+                    recorded_path(sample),
                     text,
                     speaker,
                     language,

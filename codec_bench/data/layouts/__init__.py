@@ -82,10 +82,10 @@ def find_layout(tree: Tree, named: str | None = None) -> tuple[Layout, list[str]
         UserError: the folder has several layouts, or several lists of a layout that is one list.
     """
     if named is not None:
-        found = next((one for one in LAYOUTS if one.pattern.fullmatch(named) and one.claims(tree, named)), None)
-        if found is None and lists.claims_ljspeech(tree, named) and named.endswith((".csv", ".txt")):
-            found = LAYOUTS[0]
-        return None if found is None else (found, _siblings(tree, found, named))
+        recognised = next((one for one in LAYOUTS if one.pattern.fullmatch(named) and one.claims(tree, named)), None)
+        if recognised is None and lists.claims_ljspeech(tree, named) and named.endswith((".csv", ".txt")):
+            recognised = LAYOUTS[0]
+        return None if recognised is None else (recognised, _siblings(tree, recognised, named))
     there = {}
     for layout in LAYOUTS:
         files = [file for file in tree.others if layout.pattern.fullmatch(file)]
@@ -107,10 +107,10 @@ def _siblings(tree: Tree, layout: Layout, named: str) -> list[str]:
     """A named file, with the files without which it cannot be read: recordings of supervisions."""
     if layout.name != "Lhotse":
         return [named]
-    beside = sorted(name for name in os.listdir(tree.root) if layout.pattern.fullmatch(name) and name != named)
+    candidates = sorted(name for name in os.listdir(tree.root) if layout.pattern.fullmatch(name) and name != named)
     mine = tables.kind_of_lhotse(tree, named)
     others = {"supervisions": "recordings", "recordings": "supervisions"}
-    return [named, *(name for name in beside if tables.kind_of_lhotse(tree, name) == others.get(mine or ""))]
+    return [named, *(name for name in candidates if tables.kind_of_lhotse(tree, name) == others.get(mine or ""))]
 
 
 def _one_list(tree: Tree, layout: Layout, files: Sequence[str]) -> str:
@@ -128,19 +128,19 @@ def _one_list(tree: Tree, layout: Layout, files: Sequence[str]) -> str:
 
 
 def read_layout_rows(
-    tree: Tree, found: tuple[Layout, list[str]] | None, *, require_audio: bool
+    tree: Tree, layout: tuple[Layout, list[str]] | None, *, require_audio: bool
 ) -> tuple[list[Row], Report]:
     """The rows of a folder, and what was recognised and ignored in it.
 
     Args:
-        found: the layout with its files, as `find_layout` gives it; None for a folder of sounds alone.
+        layout: the layout with its files, as `find_layout` gives it; None for a folder of sounds alone.
         require_audio: whether a row without a sound is a problem.
     """
-    if found is None:
+    if layout is None:
         reading = Reading(read_folder(tree.root, tree.sounds), lists_sounds=False)
     else:
-        reading = found[0].read(tree, found[1])
-    report = Report(FOLDER if found is None else found[0].name, list(reading.used), role=reading.role)
+        reading = layout[0].read(tree, layout[1])
+    report = Report(FOLDER if layout is None else layout[0].name, list(reading.used), role=reading.role)
     rows, used, named = [], {*reading.used, *reading.known}, set()
     for row in _with_words(tree, reading.rows, used):
         if isinstance(row.problem, Absent):
@@ -148,14 +148,14 @@ def read_layout_rows(
             if not require_audio and row.text is not None:
                 row = row._replace(problem=None, audio=None)
         named.add(row.name)
-        if not reading.lists_sounds and found is not None and row.text is None and row.name is not None:
+        if not reading.lists_sounds and layout is not None and row.text is None and row.name is not None:
             report.unlisted.append(row.name)
         rows.append(row)
     inside = os.path.join(tree.root, "")
     if reading.lists_sounds and all(row.audio is None or row.audio.startswith(inside) for row in rows):
         files = {row.audio.removeprefix(inside).split("#t=")[0] for row in rows if row.audio is not None}
         report.unlisted = [sound for sound in tree.sounds if sound not in files]
-    report.unread = [file for file in tree.texts if file not in used] if tree.sounds or found is not None else []
+    report.unread = [file for file in tree.texts if file not in used] if tree.sounds or layout is not None else []
     return rows, report
 
 

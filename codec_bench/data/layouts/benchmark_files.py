@@ -182,19 +182,19 @@ def open_listed(
     rows: list[tuple[str, dict[str, Any]]] = []
     for file in _named_so(place, listed) if "*" in listed else [listed]:
         stem = posixpath.splitext(file)[0]
-        told = {"file": posixpath.basename(stem)} if "*" in listed else {}
+        extra = {"file": posixpath.basename(stem)} if "*" in listed else {}
         for at, record in enumerate(_records(place, file)):
-            row = {**record, **told} if isinstance(record, dict) else ProblemRow(f"entry {at} of {file} is no object")
+            row = {**record, **extra} if isinstance(record, dict) else ProblemRow(f"entry {at} of {file} is no object")
             rows.append((f"{stem}/{at}", row))
     columns = dict.fromkeys(name for _, row in rows for name in row)
 
     def finish(row: dict[str, Any]) -> dict[str, Any]:
         held = {} if isinstance(row, ProblemRow) else {name: cell_of(row, name) for name in sounds}
         named = {name: path for name, path in held.items() if path}
-        found = {name: _sound(place, str(path), listed) for name, path in named.items()}
-        return {**row, **_clips(found)} if found else row
+        sounds_of = {name: _sound(place, str(path), listed) for name, path in named.items()}
+        return {**row, **_clips(sounds_of)} if sounds_of else row
 
-    return FileRows(place, tuple(columns), _wanted(rows, keep), finish)
+    return FileRows(place, tuple(columns), _select_rows(rows, keep), finish)
 
 
 def open_tagged(
@@ -234,11 +234,11 @@ def open_tagged(
     def finish(row: dict[str, Any]) -> dict[str, Any]:
         if isinstance(row, ProblemRow):
             return row
-        found = {name: _whole_or_low(place, str(row[name]), listed) for name in sounds}
-        return {**row, **_clips(found)}
+        sounds_of = {name: _whole_or_low(place, str(row[name]), listed) for name in sounds}
+        return {**row, **_clips(sounds_of)}
 
     of_row = columns if columns[-1] == TAGS else (columns[0], columns[-1], TAGS)
-    return FileRows(place, (*of_row, "folder"), _wanted(rows, keep), finish)
+    return FileRows(place, (*of_row, "folder"), _select_rows(rows, keep), finish)
 
 
 def open_transcribed(place: Place, *, listed: str, folder: str | None) -> FileRows:
@@ -265,17 +265,17 @@ def open_transcribed(place: Place, *, listed: str, folder: str | None) -> FileRo
         raise UserError(f"'{listed}' of '{place.name}' {held}")
     sounds = {file.stem: file for file in sorted(Path(place.root, folder or "").rglob("*.wav"))}
 
-    def row(told: ProblemRow | tuple[str, str]) -> dict[str, Any]:
-        if isinstance(told, ProblemRow):
-            return told
-        name, text = told
+    def row(entry: ProblemRow | tuple[str, str]) -> dict[str, Any]:
+        if isinstance(entry, ProblemRow):
+            return entry
+        name, text = entry
         file = sounds.get(name)
-        found: dict[str, Any] = {"audio": f"{name}.wav", "speaker": None}
+        fields: dict[str, Any] = {"audio": f"{name}.wav", "speaker": None}
         if file is not None:
-            found = {"audio": Clip(str(file)), "speaker": file.parent.name}
-        return {"id": name, "text": text, **found}
+            fields = {"audio": Clip(str(file)), "speaker": file.parent.name}
+        return {"id": name, "text": text, **fields}
 
-    return FileRows(place, ("id", "text", "audio", "speaker"), [(key, row(told)) for key, told in lines])
+    return FileRows(place, ("id", "text", "audio", "speaker"), [(key, row(entry)) for key, entry in lines])
 
 
 def _of_line(line: str, where: str) -> ProblemRow | tuple[str, str]:
@@ -325,16 +325,16 @@ def _whole_or_low(place: Place, named: str, listed: str) -> str:
     return next((path for path in paths if os.path.isfile(path)), paths[0])
 
 
-def _wanted(
+def _select_rows(
     rows: list[tuple[str, dict[str, Any]]], keep: Callable[[Mapping[str, Any]], bool]
 ) -> list[tuple[str, dict[str, Any]]]:
     """The rows that are kept; what is wrong with one is told whether it is wanted or not."""
     return [(key, row) for key, row in rows if isinstance(row, ProblemRow) or keep(row)]
 
 
-def _clips(found: Mapping[str, str]) -> dict[str, Clip]:
+def _clips(paths: Mapping[str, str]) -> dict[str, Clip]:
     """Those of the sounds that are there."""
-    return {name: Clip(path) for name, path in found.items() if os.path.isfile(path)}
+    return {name: Clip(path) for name, path in paths.items() if os.path.isfile(path)}
 
 
 def _sound(place: Place, named: str, listed: str) -> str:
@@ -348,10 +348,10 @@ def _named_so(place: Place, pattern: str) -> list[str]:
     """The paths of the files that a path with a `*` means, in order."""
     if place.root is None:
         raise UserError(f"'{place.name}' is no folder, in which files named '{pattern}' could be looked for")
-    found = sorted(file.relative_to(place.root).as_posix() for file in Path(place.root).glob(pattern))
-    if not found:
+    files = sorted(file.relative_to(place.root).as_posix() for file in Path(place.root).glob(pattern))
+    if not files:
         raise UserError(f"'{place.name}' has no files named '{pattern}'")
-    return found
+    return files
 
 
 def _records(place: Place, listed: str) -> list[Any]:
@@ -387,8 +387,8 @@ def _with_voices(row: dict[str, Any], listed: str, place: Place) -> dict[str, An
     if isinstance(row, ProblemRow):
         return row
     named = {name: row[name] for name in ("audio", "source_audio") if row[name] is not None}
-    found = {name: place.sound(path, listed) for name, path in named.items()}
-    return {**row, **{name: Clip(path) if os.path.isfile(path) else named[name] for name, path in found.items()}}
+    paths = {name: place.sound(path, listed) for name, path in named.items()}
+    return {**row, **{name: Clip(path) if os.path.isfile(path) else named[name] for name, path in paths.items()}}
 
 
 def text_of(place: Place, file: str) -> str:
@@ -451,8 +451,8 @@ def open_air_bench(place: Place, *, track: str, keep: Callable[[Mapping[str, Any
     """
     listed = f"{track}/{track}_meta.json"
     records = _records(place, listed)
-    found = list(enumerate(map(_record, records, [listed] * len(records))))
-    rows = [(f"{track}/{at}", row) for at, row in found if isinstance(row, ProblemRow) or keep(row)]
+    numbered = list(enumerate(map(_record, records, [listed] * len(records))))
+    rows = [(f"{track}/{at}", row) for at, row in numbered if isinstance(row, ProblemRow) or keep(row)]
     columns = dict.fromkeys(name for row in records if isinstance(row, dict) for name in row)
     names = (*(name for name in columns if name not in ("audio", "renamed")), "audio", "renamed")
     return FileRows(place, names, rows, lambda row: _with_sound(row, track, place))

@@ -30,7 +30,7 @@ from codec_bench.data.streamed import ProblemRow
 from codec_bench.errors import UserError
 
 _PAIR = ("audio", "other_audio")
-_WANTED = ("filename", "id", "voice", "correct")
+_REQUIRED_COLUMNS = ("filename", "id", "voice", "correct")
 _KEY = ("voice", "type", "subtype", "id")
 _STORY = re.compile(r"(?P<number>\d+)_(?P<story>.+)_(?P<side>correct|incorrect)\.wav")
 BANDS = ((1, "0"), (5, "1-4"), (20, "5-19"), (100, "20-99"))
@@ -59,16 +59,16 @@ def open_zerospeech(place: Place, *, part: str) -> FileRows:
     except csv.Error as error:
         raise UserError(f"'{table}' of '{place.name}' cannot be read: {error}") from error
     columns = list(rows[0]) if rows else []
-    lacking = [name for name in _WANTED if name not in columns]
+    lacking = [name for name in _REQUIRED_COLUMNS if name not in columns]
     if lacking:
         raise UserError(
             f"'{table}' of '{place.name}' has no column '{lacking[0]}'; it has {', '.join(columns) or 'none'}"
         )
     parts = [name for name in _KEY if name in columns]
-    found: dict[tuple[str, ...], list[Mapping[str, str]]] = defaultdict(list)
+    sounds_of: dict[tuple[str, ...], list[Mapping[str, str]]] = defaultdict(list)
     for row in rows:
-        found[tuple(row[name] or "" for name in parts)].append(row)
-    pairs = [("/".join([part, *key]), _pair(place, part, sounds)) for key, sounds in found.items()]
+        sounds_of[tuple(row[name] or "" for name in parts)].append(row)
+    pairs = [("/".join([part, *key]), _pair(place, part, sounds)) for key, sounds in sounds_of.items()]
     return FileRows(place, (*_PAIR, *columns, "band"), pairs)
 
 
@@ -83,14 +83,14 @@ def open_story_cloze(place: Place, *, part: str) -> FileRows:
     Raises:
         UserError: there is no such folder, or no sound of such a name in it.
     """
-    found: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
+    sides_of_story: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
     for name in _names(place, part):
         if (match := _STORY.fullmatch(name)) is not None:
-            found[match["story"]][match["side"]] = (int(match["number"]), f"{part}/{name}")
-    if not found:
+            sides_of_story[match["story"]][match["side"]] = (int(match["number"]), f"{part}/{name}")
+    if not sides_of_story:
         raise UserError(f"'{place.name}' has no sounds {part}/NUMBER_STORY_correct.wav")
-    stories = sorted(found, key=lambda story: min(found[story].values()))
-    pairs = [(f"{part}/{story}", _story(place, story, found[story])) for story in stories]
+    stories = sorted(sides_of_story, key=lambda story: min(sides_of_story[story].values()))
+    pairs = [(f"{part}/{story}", _story(place, story, sides_of_story[story])) for story in stories]
     return FileRows(place, (*_PAIR, "story"), pairs)
 
 
@@ -101,8 +101,8 @@ def _pair(place: Place, part: str, sounds: Iterable[Mapping[str, str]]) -> dict[
         by_side[(sound["correct"] or "").strip()].append(sound)
     held = {side: len(those) for side, those in by_side.items()}
     if held != {"1": 1, "0": 1}:
-        told = " and ".join(f"{count} with correct={side!r}" for side, count in sorted(held.items()))
-        return ProblemRow(f"a pair of {part}/gold.csv has {told}; expected one with correct=1 and one with correct=0")
+        counts = " and ".join(f"{count} with correct={side!r}" for side, count in sorted(held.items()))
+        return ProblemRow(f"a pair of {part}/gold.csv has {counts}; expected one with correct=1 and one with correct=0")
     preferred, other = by_side["1"][0], by_side["0"][0]
     paths = [f"{part}/{(one['filename'] or '').removesuffix('.wav')}.wav" for one in (preferred, other)]
     return {

@@ -79,11 +79,11 @@ class _Speaker:
         """
         rows: list[tuple[str, dict[str, Any]]] = []
         for style in (style for style in styles if style != NEUTRAL):
-            said = {number: name for number in numbers if (name := self.named(style, number)) in self.words}
+            utterances = {number: name for number in numbers if (name := self.named(style, number)) in self.words}
             of_voice = NEUTRAL if voice == NEUTRAL else style
-            names = {number: self.named(of_voice, number) for number in said}
+            names = {number: self.named(of_voice, number) for number in utterances}
             voices = [number for number in names if len(self.words.get(names[number], "").split()) >= fewest_words]
-            for number, name in said.items():
+            for number, name in utterances.items():
                 others = [other for other in voices if other != number]
                 if not others:
                     raise UserError(
@@ -162,10 +162,10 @@ def open_expresso(place: Place, table: Table, *, voice: str, keep: Callable[[Map
     sounds: dict[str, Clip] = {}
     for _, row in table:
         name = str(row.get("id"))
-        found = _EXPRESSO_ID.fullmatch(name)
-        if found is None or int(found["number"]) not in EXPRESSO_TEST:
+        match = _EXPRESSO_ID.fullmatch(name)
+        if match is None or int(match["number"]) not in EXPRESSO_TEST:
             continue
-        words[found["speaker"]][name] = without_tags(str(row["text"] or "").replace("*", ""))[0].strip()
+        words[match["speaker"]][name] = without_tags(str(row["text"] or "").replace("*", ""))[0].strip()
         if row["audio"] is not None:
             sounds[name] = row["audio"]
     speakers = [

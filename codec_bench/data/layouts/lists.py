@@ -166,8 +166,8 @@ def read_seed_tts(tree: Tree, files: Sequence[str]) -> Reading:
                 continue
             name = posixpath.splitext(fields["name"] or "")[0]
             extra = {"prompt_text": fields["prompt_text"], TARGET: _target(tree, fields["source_audio"], folder)}
-            kept = {key: value for key, value in extra.items() if value}
-            yield _row(tree, number, name, fields["audio"] or "", where, folder, text=fields["text"], extra=kept)
+            present = {key: value for key, value in extra.items() if value}
+            yield _row(tree, number, name, fields["audio"] or "", where, folder, text=fields["text"], extra=present)
 
     return Reading(rows(), files, role="prompt")
 
@@ -253,7 +253,7 @@ def _kaldi_file(tree: Tree, folder: str, number: int, named: str) -> str:
         raise Unclear(f"{where} names an archive ('{named}'); expected a sound file")
     place = tree.path(folder)
     folders = [place, *(os.path.normpath(os.path.join(place, *[".."] * up)) for up in range(1, _PARENTS)), os.getcwd()]
-    found = next((path for one in folders if os.path.isfile(path := os.path.join(one, named))), None)
-    if found is None:
+    sound_path = next((path for one in folders if os.path.isfile(path := os.path.join(one, named))), None)
+    if sound_path is None:
         raise Unclear(f"{where} names '{named}', and there is no such sound file")
-    return os.path.abspath(found)
+    return os.path.abspath(sound_path)

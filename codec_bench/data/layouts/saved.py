@@ -93,9 +93,9 @@ def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:
                 cells[names.index(name)] = (
                     Sound(str(Locator(path, name, row)), paths.get(name, {at: None})[at]) if there else None
                 )
-            kept = make_row(row + 1, columns, names, cells, folder, ("audio", "text"))
-            problem = None if kept.problem is None else f"row {row + 1} of {os.path.basename(path)} {kept.problem}"
-            yield kept._replace(problem=problem)
+            parsed = make_row(row + 1, columns, names, cells, folder, ("audio", "text"))
+            problem = None if parsed.problem is None else f"row {row + 1} of {os.path.basename(path)} {parsed.problem}"
+            yield parsed._replace(problem=problem)
             row += 1
 
 

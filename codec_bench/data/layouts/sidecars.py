@@ -62,11 +62,11 @@ def read_libritts(tree: Tree, files: Sequence[str]) -> Reading:
     def rows() -> Iterator[Row]:
         for row in read_folder(tree.root, tree.sounds):
             place = without_suffix(row.name or "")
-            found = [place + kind for kind in (_ORIGINAL, _NORMALISED) if place + kind in there]
+            text_files = [place + kind for kind in (_ORIGINAL, _NORMALISED) if place + kind in there]
             id = posixpath.basename(place)
-            row = _with_text(tree, row, found[0] if found else None, id=id, speaker=id.split("_")[0])
-            if len(found) == 2:
-                row = row._replace(extra={SPOKEN: _with_text(tree, row, found[1]).text or ""})
+            row = _with_text(tree, row, text_files[0] if text_files else None, id=id, speaker=id.split("_")[0])
+            if len(text_files) == 2:
+                row = row._replace(extra={SPOKEN: _with_text(tree, row, text_files[1]).text or ""})
             yield row
         yield from _without_sound(len(tree.sounds), tree, [file for file in files if not claims_libritts(tree, file)])
 
@@ -98,8 +98,8 @@ def _is_in_text_folder(file: str) -> bool:
 
 def _vctk_sounds(tree: Tree, file: str) -> list[str]:
     name = stem(file)
-    found = [sound for one in (name, f"{name}_mic1", f"{name}_mic2") for sound in tree.by_stem.get(one, [])]
-    return [sound for sound in found if posixpath.dirname(sound) != posixpath.dirname(file)]
+    candidates = [sound for one in (name, f"{name}_mic1", f"{name}_mic2") for sound in tree.by_stem.get(one, [])]
+    return [sound for sound in candidates if posixpath.dirname(sound) != posixpath.dirname(file)]
 
 
 def read_vctk(tree: Tree, files: Sequence[str]) -> Reading:

@@ -198,8 +198,8 @@ def read_lhotse(tree: Tree, files: Sequence[str]) -> Reading:
     if "cuts" not in kinds and "recordings" not in kinds:
         raise UserError(f"'{files[0]}' holds supervisions, and no manifest of recordings is next to it")
     used = kinds["cuts"] if "cuts" in kinds else [*kinds["recordings"], *kinds.get("supervisions", [])]
-    made = _cut_rows(tree, used) if "cuts" in kinds else _supervision_rows(tree, kinds)
-    return Reading((row._replace(number=at) for at, row in enumerate(made, 1)), used)
+    rows = _cut_rows(tree, used) if "cuts" in kinds else _supervision_rows(tree, kinds)
+    return Reading((row._replace(number=at) for at, row in enumerate(rows, 1)), used)
 
 
 def _objects(tree: Tree, file: str) -> Iterator[tuple[str, Any]]:
@@ -238,23 +238,23 @@ def _cut_rows(tree: Tree, files: Sequence[str]) -> Iterator[Row]:
             yield _lhotse_row(tree, where, item, recording, one)
 
 
-def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, said: Mapping[str, Any]) -> Row:
+def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, annotation: Mapping[str, Any]) -> Row:
     """A row of a recording, supervision or cut.
 
     Args:
-        item: what has the id and the times. recording: its recording. said: what has the text and the speaker.
+        item: what has the id and the times. recording: its recording. annotation: what has the text and the speaker.
     """
     if not isinstance(item, dict) or not isinstance(item.get("id"), str):
         return Row(0, None, problem=item if isinstance(item, str) else f"{where} is no object with an id")
-    fields = {name: value for name in ("text", "speaker", "language") if isinstance(value := said.get(name), str)}
+    fields = {name: value for name in ("text", "speaker", "language") if isinstance(value := annotation.get(name), str)}
     try:
         audio = _lhotse_sound(tree, where, item, recording)
     except Unclear as problem:
         return Row(0, item["id"], problem=Absent(problem), **fields)  # type: ignore[arg-type]
-    custom = said.get("custom")
-    taken = {name for names in ALIASES.values() for name in names}
+    custom = annotation.get("custom")
+    reserved = {name for names in ALIASES.values() for name in names}
     plain = (
-        {k: v for k, v in custom.items() if isinstance(v, (str, int, float)) and k not in taken}
+        {k: v for k, v in custom.items() if isinstance(v, (str, int, float)) and k not in reserved}
         if isinstance(custom, dict)
         else NOTHING
     )
@@ -276,10 +276,10 @@ def _lhotse_sound(tree: Tree, where: str, item: Mapping[str, Any], recording: An
     else:
         named = str(source.get("source"))
         folders = [tree.root, os.getcwd(), os.path.dirname(tree.root)]
-        found = next((file for one in folders if os.path.isfile(file := os.path.join(one, named))), None)
-        if found is None:
+        sound_path = next((file for one in folders if os.path.isfile(file := os.path.join(one, named))), None)
+        if sound_path is None:
             raise Unclear(f"{where} names '{named}', and there is no such sound file")
-        path = os.path.abspath(found)
+        path = os.path.abspath(sound_path)
     if item is recording:
         return path
     try:

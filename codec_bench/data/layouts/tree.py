@@ -63,10 +63,10 @@ class Tree:
     @cached_property
     def by_stem(self) -> dict[str, list[str]]:
         """The sound files by their names without suffix."""
-        found: dict[str, list[str]] = {}
+        files_by_stem: dict[str, list[str]] = {}
         for file in self.sounds:
-            found.setdefault(stem(file), []).append(file)
-        return found
+            files_by_stem.setdefault(stem(file), []).append(file)
+        return files_by_stem
 
     @cached_property
     def by_place(self) -> dict[str, str]:
@@ -97,14 +97,14 @@ class Tree:
             return place
         if place in self.by_place:
             return self.by_place[place]
-        found = self.by_stem.get(stem(name) if is_sound(name) else posixpath.basename(name), [])
-        near = [one for one in found if posixpath.basename(posixpath.dirname(one)) in _SOUND_FOLDERS]
-        found = near if len(near) == 1 else found
-        if len(found) > 1:
-            raise Unclear(f"names '{name}', which may be '{found[0]}' or '{found[1]}'")
-        if not found:
+        candidates = self.by_stem.get(stem(name) if is_sound(name) else posixpath.basename(name), [])
+        near = [one for one in candidates if posixpath.basename(posixpath.dirname(one)) in _SOUND_FOLDERS]
+        candidates = near if len(near) == 1 else candidates
+        if len(candidates) > 1:
+            raise Unclear(f"names '{name}', which may be '{candidates[0]}' or '{candidates[1]}'")
+        if not candidates:
             raise Unclear(f"names '{name}', and there is no such sound file")
-        return found[0]
+        return candidates[0]
 
     def read_lines(self, file: str) -> Iterator[tuple[int, str]]:
         """The lines of a text file that are not empty, with their numbers from 1.

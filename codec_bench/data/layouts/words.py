@@ -20,12 +20,12 @@ def layout_line(report: Report) -> str:
 
 def ignored_lines(report: Report) -> dict[str, str]:
     """What was ignored, by kind."""
-    found = {
+    ignored = {
         UNREAD: (report.unread, "text {files} next to the sound {were} not read: {names}"),
         UNLISTED: (report.unlisted, "sound {files} {have} no text: {names}"),
         ABSENT: (report.absent, "{texts} {have} no sound: {names}"),
     }
-    return {kind: _sentence(names, form) for kind, (names, form) in found.items() if names}
+    return {kind: _sentence(names, form) for kind, (names, form) in ignored.items() if names}
 
 
 def _sentence(names: list[str], form: str) -> str:
