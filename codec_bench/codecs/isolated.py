@@ -11,10 +11,8 @@ Conventions
 
 from __future__ import annotations
 
-import asyncio
-import threading
 import weakref
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +25,7 @@ from codec_bench.types import Audio, Codes, CodeStream
 from codec_bench.workers import wire
 from codec_bench.workers.environment import find_environment, make_environment, read_env
 from codec_bench.workers.host import WorkerEnded, WorkerSettings
-from codec_bench.workers.pool import WorkerPool, device_variables
+from codec_bench.workers.pool import LoopThread, WorkerPool, device_variables
 
 _FLOAT_BITS = 32.0
 
@@ -52,10 +50,10 @@ class IsolatedCodec(Collected):
         options = self._facts.arguments | ({"checkpoint": weights} if weights else {})
         python = make_environment(spec).python
         settings = WorkerSettings(self.info.name, python, _code(spec).resolve(), options, spec.variables)
-        self._loop = _Loop()
+        self._loop = LoopThread()
         self._pool = WorkerPool(settings, device_variables(1, [device]))
         # When this process ends, its socket closes, and the guardian ends the worker.
-        weakref.finalize(self, _end, self._loop, self._pool).atexit = False
+        weakref.finalize(self, self._loop.close, self._pool).atexit = False
         try:
             self._loop.run(self._pool.start())
         except WorkerEnded as error:
@@ -137,25 +135,6 @@ class IsolatedCodec(Collected):
             )
         wave = np.frombuffer(sound["samples"], np.float32).reshape(sound["channels"], -1)
         return Audio(fit_length(wave, item.num_samples), item.sample_rate_hz)
-
-
-class _Loop:
-    """An event loop in a thread, for callers that have none."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
-
-    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-
-
-def _end(loop: _Loop, pool: WorkerPool) -> None:
-    loop.run(pool.close())
-    loop.stop()
 
 
 def _code(spec: Any) -> Any:

@@ -61,6 +61,8 @@ SENTENCES = {
         "few_samples_for_frames": "{samples} samples at {rate_hz} Hz are too few: two frames need {needed}",
         "few_samples_for_window": "{samples} samples are too few: a window of {window} needs more than half its length",
         "no_frames_at_level": "fewer than two frames of the reference's level class have sound on both sides",
+        "versa_without_number": "VERSA's reply has no finite number '{number}'",
+        "versa_out_of_range": "VERSA's '{number}' is {value:g}, which is outside its range",
         "srmr_too_short": "the signal is shorter than 0.287 s, and that much makes one segment",
         "stoi_too_short": "fewer than 30 frames (about 0.4 s) of the reference are not silent, and that many make one segment",
         "one_side_silent": "the reference or the estimate is silent",

@@ -282,8 +282,8 @@ def is_foreign_metric(text: str) -> bool:
 
 
 def build_metric(text: str) -> Metric:
-    """Builds one metric from its name: `stoi`, `wer[pocketsphinx]`, `./mine.py:MyMetric` or a file that names a
-    program, `./polqa.yaml`. For groups, call `expand` first.
+    """Builds one metric from its name: `stoi`, `wer[pocketsphinx]`, `versa/srmr`, `./mine.py:MyMetric` or a file that
+    names a program, `./polqa.yaml`. For groups, call `expand` first.
 
     Raises:
         UnknownName: there is no such metric. UserError: the class is not a metric, or has no such variant.
@@ -293,6 +293,10 @@ def build_metric(text: str) -> Metric:
         from codec_bench.metrics.command import CommandMetric
 
         return CommandMetric(spec.text)
+    if spec.name.startswith("versa/"):
+        from codec_bench.metrics.versa import VersaMetric
+
+        return VersaMetric(spec.name, spec.argument)
     if not is_own_code(spec.name) and spec.name not in REGISTRY.table():
         from codec_bench.errors import UnknownName
 

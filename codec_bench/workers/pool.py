@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,6 +118,23 @@ class WorkerPool:
     async def close(self) -> None:
         """Ends every worker."""
         await asyncio.gather(*(seat.host.close() for seat in self._seats))
+
+
+class LoopThread:
+    """An event loop in a thread, for callers that have none."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """The result of a coroutine that runs in the thread."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self, pool: WorkerPool) -> None:
+        """Ends a pool's workers, then the thread."""
+        self.run(pool.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
 
 
 def device_variables(workers: int, devices: Sequence[str | int] | None) -> list[dict[str, str]]:

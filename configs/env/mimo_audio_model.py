@@ -98,7 +98,10 @@ def _answer(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
     spoken: list[torch.Tensor] = []
     model.save_wav = lambda path, wave: spoken.append(wave.reshape(1, -1).detach().float().cpu())
     model.forward = lambda *arguments, **named: type(model).forward(
-        model, *arguments, **named, **({"max_new_tokens": parameters["max_tokens"]} if "max_tokens" in parameters else {})
+        model,
+        *arguments,
+        **named,
+        **({"max_new_tokens": parameters["max_tokens"]} if "max_tokens" in parameters else {}),
     )
     model.get_task_sampler = lambda task: _sampler(type(model).get_task_sampler(model, task), parameters)
     try:
@@ -147,7 +150,11 @@ def _speak(model: Any, item: dict[str, Any], voice: str | None) -> str:
         speaker = _sound(fields["prompt_audio"]) if fields.get("prompt_audio") else voice
         return model.tts_sft(fields["text"], "answer", instruct=fields.get("instruction"), prompt_speech=speaker)
     system = "\n\n".join(
-        content for m in item["messages"] if m["role"] == "system" for content in m["content"] if isinstance(content, str)
+        content
+        for m in item["messages"]
+        if m["role"] == "system"
+        for content in m["content"]
+        if isinstance(content, str)
     )
     turns = [(m["role"], *_parts(m["content"])) for m in item["messages"] if m["role"] != "system"]
     asks = [(sounds, text) for role, sounds, text in turns if role == "user"]

@@ -66,7 +66,10 @@ def _answer(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
     parameters, aloud = item["parameters"], item["wants"] == "audio"
     if aloud and not state["speaks"]:
         return {"error": "MiniCPM-o was loaded without what makes speech: --set NAME.load.speaks=true"}
-    messages = [{"role": m["role"], "content": [_convert_content(content) for content in m["content"]]} for m in item["messages"]]
+    messages = [
+        {"role": m["role"], "content": [_convert_content(content) for content in m["content"]]}
+        for m in item["messages"]
+    ]
     if aloud or not messages:
         prompt = item["fields"].get("prompt_audio")
         voice = state["voice"] if prompt is None else _convert_content(prompt)
