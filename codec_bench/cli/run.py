@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
@@ -59,6 +60,12 @@ def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool
     from codec_bench.stats.summary_types import valueless
 
     overview = json.loads((outcome.folder / "summary.json").read_text("utf-8"))
+    folders = {
+        os.path.relpath(run.folder, outcome.folder) for run in (*outcome.runs.values(), *outcome.controls.values())
+    }
+    others = [row["folder"] for row in overview["benchmarks"] if row["folder"] not in folders]
+    if not as_json:
+        overview["benchmarks"] = [row for row in overview["benchmarks"] if row["folder"] in folders]
     empty = False
     for row in overview["benchmarks"]:
         if words := valueless_words(valueless(metrics_of(row).values())):
@@ -68,6 +75,11 @@ def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool
         sys.stdout.write(json.dumps(overview, ensure_ascii=False) + "\n")
     else:
         _print_tables(outcome, overview)
+        if others:
+            count = len(set(others))
+            talk(
+                f"the folder also holds {count} other run{'s' if count > 1 else ''}: codec-bench report {outcome.folder}"
+            )
         if broken_down:
             _print_breakdowns(outcome)
     failed = any(
