@@ -14,7 +14,8 @@ What each number says
                   is better, K at most.
     joint         bits per frame if each codebook is coded with knowledge of the code of the one before it. Dependence
                   on other codebooks is not used, so its true value is an upper bound of the joint
-                  entropy of a frame. The estimate may lie a few per cent below it, as each pair's entropy may.
+                  entropy of a frame. The estimate may lie below it: frames count as independent, and codes that
+                  stay for 50 frames on average were 2 to 50 % too low (simulated, 16 to 1,024 entries).
 
 How far to trust a joint entropy: a pair of codebooks has K² cells, and a few hours of speech do not visit a million.
 `coverage` is Good and Turing's estimate of the probability of the pairs that were seen: 1 - (pairs seen once) / pairs.

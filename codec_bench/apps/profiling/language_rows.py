@@ -60,7 +60,7 @@ def _each(unit: str, reason: str, transformer: Mapping[str, Any]) -> Cell:
 def _spread(key: str, language: Mapping[str, Any]) -> Cell:
     """The mean over all codebooks, and the lowest and highest where there are several."""
     values = [value for stream in language["streams"] for value in stream[key] if value is not None]
-    return Cell(spread_text(values, "{:.2f}"), None if values else "there are too few codes")
+    return Cell(spread_text(values, "{:.2f}"), None if values else "there are too few different codes")
 
 
 def language_lines(codecs: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:

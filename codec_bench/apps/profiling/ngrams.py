@@ -11,8 +11,10 @@ The estimator, and its bias
     Counted entropy is too low, and more so the higher the order. Each of the two entropies is Grassberger's estimate of
     2003, log N - sum(n_i G(n_i)) / N, whose bias is least where entries were seen a few times each. What the corpus
     does not show it cannot
-    know: `coverage` is Good and Turing's estimate of the probability of the n-grams that were seen. Below `ESTIMABLE`
-    there is no number but the reason. Above it, simulated sources (white, Zipf, Markov; 4 to 1,024 entries; 300 to
+    know: `coverage` is Good and Turing's estimate of the probability of the n-grams that were seen, or of those that
+    differ from the n-gram one frame earlier if that is lower: codes that stay for many frames show few changes, and
+    were up to 59 % too low where only all n-grams were counted (simulated). Below `ESTIMABLE` there is no number but
+    the reason. Above it, simulated sources (white, Zipf, Markov; 4 to 1,024 entries; 300 to
     100,000 codes) gave errors of up to
     0.05 bit, nearly all of them too low. The value is never above log2 K and never above that of the order before it,
     which knows less.
@@ -96,11 +98,16 @@ def _rate(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> Entr
     if not len(grams):
         return EntropyRate(None, None, 0, 0, Diagnostic("no_such_order", order=order))
     counts = np.unique(grams, return_counts=True)[1]
-    coverage = 1 - float((counts == 1).sum()) / len(grams)
+    coverage = min(_coverage(counts), _coverage(np.unique(grams[1:][np.diff(grams) != 0], return_counts=True)[1]))
     if coverage < ESTIMABLE:
         return EntropyRate(None, coverage, len(grams), len(counts), _insufficient_data(order, len(grams), coverage))
     before = grassberger_bits(np.unique(contexts, return_counts=True)[1]) if order > 1 else 0.0
     return EntropyRate(grassberger_bits(counts) - before, coverage, len(grams), len(counts))
+
+
+def _coverage(counts: np.ndarray) -> float:
+    """Good and Turing's estimate of the probability of the values that were seen; 1 where nothing was counted."""
+    return 1 - float((counts == 1).sum()) / max(1, int(counts.sum()))
 
 
 def _insufficient_data(order: int, seen: int, coverage: float) -> Diagnostic:

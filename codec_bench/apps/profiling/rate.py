@@ -7,8 +7,9 @@ Bitrates
                    above the nominal bitrate because the last frame of a clip may be incomplete.
     entropy-coded  the bits that the codes would take if each codebook were coded separately with an ideal code for its
                    frequencies, corrected for the bias of few tokens (Miller and Madow), plus packets and side bits.
-    joint          the same if each codebook is coded with knowledge of the one before it. It is an upper bound of the
-                   true joint rate, and None if there are too few tokens (see `codebook_use.py`).
+    joint          the same if each codebook is coded with knowledge of the one before it. None if there
+                   are too few tokens. It is no upper bound: the estimate is too low for codes that stay the same for
+                   many frames (see `codebook_use.py`).
 A continuous codec has none of them: `latents` is how many real numbers a frame has, and `no_bits` says why there is no
 bitrate.
 """

@@ -139,7 +139,7 @@ def _rate(codecs: Mapping[str, Any]) -> Section:
         row_of(codecs, "nominal bitrate", "kbps", "The bits of its codes, from their number and the entries of the codebooks.", "rate", lambda r: Cell(_kbps(r["nominal_bps"]), r["no_bits"])),
         row_of(codecs, "measured bitrate", "kbps", "All bits that were sent, divided by the seconds that were coded.", "rate", lambda r: Cell(_kbps(r["measured_bps"]), r["no_bits"])),
         row_of(codecs, "entropy-coded bitrate", "kbps", "With an ideal code for each codebook separately.", "rate", lambda r: Cell(_kbps(r["entropy_coded_bps"]), r["entropy_coded_reason"])),
-        row_of(codecs, "joint bitrate", "kbps", "With each codebook coded with knowledge of the one before it; an upper bound.", "rate", lambda r: Cell(_kbps(r["joint_bps"]), r["joint_reason"])),
+        row_of(codecs, "joint bitrate", "kbps", "With each codebook coded with knowledge of the one before it. The estimate is too low where codes stay the same for many frames.", "rate", lambda r: Cell(_kbps(r["joint_bps"]), r["joint_reason"])),
         row_of(codecs, "frame rate", "Hz", "Frames of codes, or packets, per second of audio.", "rate", lambda r: Cell(f"{r['frame_rate_hz']:g}") if r["frame_rate_hz"] else Cell("–", "it has no fixed frames")),
         row_of(codecs, "latents", "per frame", "Real numbers of each frame of a continuous codec; they have no bitrate.", "rate", lambda r: Cell(f"{r['latents']:,}") if r["latents"] else Cell("–", "its codes are discrete")),
         row_of(codecs, "tokens", "per s", "Codes per second of audio, over all codebooks.", "rate", _tokens_per_s),

@@ -53,6 +53,26 @@ def test_an_order_that_the_data_cannot_carry_says_so_and_is_no_number():
     ]
 
 
+@pytest.mark.parametrize("stay", [0.5, 0.9, 0.98])
+@pytest.mark.parametrize("entries", [16, 256, 1024])
+@pytest.mark.parametrize("frames", [3_000, 30_000])
+def test_sticky_codes_have_their_entropy_rate_or_none(entries, stay, frames):
+    rng = np.random.default_rng(1)
+    starts = rng.random(frames) > stay
+    starts[0] = True
+    codes = rng.integers(0, entries, frames)[np.maximum.accumulate(np.where(starts, np.arange(frames), 0))]
+    same, other = stay + (1 - stay) / entries, (1 - stay) / entries
+    truth = -same * math.log2(same) - (entries - 1) * other * math.log2(other)
+    rates = [rate.bits for rate in entropy_rates(np.array_split(codes, 20), entries)[1:]]
+    carried = [bits for bits in rates if bits is not None]
+    assert carried == pytest.approx([truth] * len(carried), rel=0.05)
+    assert carried or not (entries == 16 and stay == 0.5 and frames == 30_000)
+
+
+def test_codes_that_never_change_have_no_entropy_at_any_order():
+    assert [rate.bits for rate in entropy_rates([np.full(300, 3)] * 5, 8)] == [0.0] * len(ORDERS)
+
+
 def test_no_ngram_goes_over_the_end_of_a_clip():
     clips = [np.array([0, 1, 0, 1, 0]), np.array([2, 3, 2, 3, 2])] * 200
     found = entropy_rates(clips, 4)
