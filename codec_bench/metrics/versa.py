@@ -1,6 +1,7 @@
 """`versa/NAME`: a number of VERSA's report, computed by VERSA's own code in an environment of its own.
 
-`NUMBERS` holds what VERSA's list of metrics says of each: its direction, range and whether it reads a reference.
+`NUMBERS` declares for each its configuration, direction, range and whether it reads a reference. The outputs of networks
+have no range, since nothing in VERSA bounds them.
 The options are those of VERSA's classes, or of an entry in a YAML file of VERSA: `versa/srmr[./speech_cpu.yaml]`.
 """
 
@@ -33,14 +34,15 @@ POSITIVE: Range = (0.0, None)
 SHARE: Range = (0.0, 1.0)
 COSINE: Range = (-1.0, 1.0)
 MOS: Range = (1.0, 5.0)
+ROUNDING = 1e-6
 
 
 class Number(NamedTuple):
     """One number of VERSA's report.
 
     Args:
-        configuration: the name of its entry in VERSA's YAML. higher_is_better, range: as VERSA's list says. is_pair:
-            whether it reads a reference.
+        configuration: the name of its entry in VERSA's YAML. higher_is_better, range: declared here, since VERSA states
+            neither. is_pair: whether it reads a reference.
     """
 
     configuration: str
@@ -70,18 +72,18 @@ NUMBERS: dict[str, Number] = {
     **dict.fromkeys(
         ("pysepm_csii_high", "pysepm_csii_mid", "pysepm_csii_low", "pysepm_ncm"), Number("pysepm", True, SHARE)
     ),
-    "dpam_distance": Number("dpam", False, POSITIVE),
-    "cdpam_distance": Number("cdpam", False, POSITIVE),
-    **dict.fromkeys(("singmos", "singmos_v1", "singmos_pro"), Number("pseudo_mos", True, MOS, False)),
-    "torch_squim_pesq": Number("squim_no_ref", True, (1.0, 4.65), False),
-    "torch_squim_stoi": Number("squim_no_ref", True, SHARE, False),
+    "dpam_distance": Number("dpam", False, ANY),
+    "cdpam_distance": Number("cdpam", False, ANY),
+    **dict.fromkeys(("singmos", "singmos_v1", "singmos_pro"), Number("pseudo_mos", True, ANY, False)),
+    "torch_squim_pesq": Number("squim_no_ref", True, ANY, False),
+    "torch_squim_stoi": Number("squim_no_ref", True, ANY, False),
     "torch_squim_si_sdr": Number("squim_no_ref", True, ANY, False),
-    "torch_squim_mos": Number("squim_ref", True, MOS),
-    "sheet_ssqa": Number("sheet_ssqa", True, MOS, False),
+    "torch_squim_mos": Number("squim_ref", True, ANY),
+    "sheet_ssqa": Number("sheet_ssqa", True, ANY, False),
     "vqscore": Number("vqscore", True, ANY, False),
-    "pam_score": Number("pam", True, SHARE, False),
-    "nomad": Number("nomad", False, POSITIVE),
-    "noresqa_mos": Number("noresqa", True, MOS),
+    "pam_score": Number("pam", True, ANY, False),
+    "nomad": Number("nomad", False, ANY),
+    "noresqa_mos": Number("noresqa", True, ANY),
     "noresqa_score": Number("noresqa_type_0", False, ANY),
     "asvspoof_score": Number("asvspoof_score", True, ANY, False),
     "speaking_rate": Number("speaking_rate", None, POSITIVE, False),
@@ -89,7 +91,7 @@ NUMBERS: dict[str, Number] = {
     "spk_similarity": Number("speaker", True, COSINE),
     "singer_similarity": Number("singer", True, COSINE),
     "emotion_similarity": Number("emo2vec_similarity", True, COSINE),
-    **dict.fromkeys(("arousal_emo_vad", "valence_emo_vad", "dominance_emo_vad"), Number("emo_vad", None, SHARE, False)),
+    **dict.fromkeys(("arousal_emo_vad", "valence_emo_vad", "dominance_emo_vad"), Number("emo_vad", None, ANY, False)),
 }
 """Numbers of VERSA's report by name."""
 
@@ -144,7 +146,7 @@ class VersaMetric(Metric):
         if value is None:
             return Score.failed(Diagnostic("versa_without_number", number=self._key), self.protocol)
         low, high = self.range
-        if (low is not None and value < low) or (high is not None and value > high):
+        if (low is not None and value < low - ROUNDING) or (high is not None and value > high + ROUNDING):
             return Score.failed(Diagnostic("versa_out_of_range", number=self._key, value=value), self.protocol)
         return Score.ok(value, self.protocol)
 
