@@ -36,6 +36,9 @@ from codec_bench.types import Sample, Score
 
 SCORES = ("system", "metric", "sample", "value", "status", "reason", "numerator", "denominator", "detail")
 _SAMPLES = ("number", "id", "audio", "text", "speaker", "language")
+_ADD_SYSTEMS = (
+    "name the systems of the run and the new ones to add to it, or give another --out and run `codec-bench compare A B`"
+)
 _ITEMS = ("system", "sample", "status", "reason", "bits", "notes", "audio", "sound", "duration_s")
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _AT_ONCE = 10_000
@@ -124,7 +127,9 @@ class RunWriter:
         if started is not None and started != now:
             raise RunMismatch(
                 f"'{self.folder}' was begun differently: {'; '.join(differences(started, now))}",
-                hint="give another --out, or the settings that it was begun with",
+                hint=_ADD_SYSTEMS
+                if list(started.get("systems", ())) != list(now.get("systems", ()))
+                else "give another --out, or the settings that it was begun with",
             )
 
     @contextmanager
