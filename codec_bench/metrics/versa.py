@@ -134,8 +134,8 @@ class VersaMetric(Metric):
     def _request(self, item: Inputs) -> dict[str, Any]:
         signals = {"estimate": item.estimate} | ({"reference": item.reference} if self.kind == "pair" else {})
         return {
-            side: {"samples": np.ascontiguousarray(signal, np.float32)[None], "sample_rate_hz": item.rate_hz}
-            for side, signal in signals.items()
+            role: {"samples": np.ascontiguousarray(signal, np.float32)[None], "sample_rate_hz": item.rate_hz}
+            for role, signal in signals.items()
         }
 
     def _read(self, reply: Reply) -> Score:

@@ -20,7 +20,7 @@ def load(configuration: str, options: dict[str, Any]) -> Any:
 
 
 def _measure(metric: Any, item: dict[str, Any]) -> dict[str, Any]:
-    sounds = [item[side] for side in ("estimate", "reference") if side in item]
+    sounds = [item[role] for role in ("estimate", "reference") if role in item]
     signals = [np.asarray(sound["samples"][0], np.float64) for sound in sounds]
     try:
         scores = metric.compute(*signals, metadata={"sample_rate": int(sounds[0]["sample_rate_hz"])})

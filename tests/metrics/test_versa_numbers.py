@@ -74,7 +74,7 @@ def test_what_versa_cannot_do_is_a_failure(environment):
     assert score.status == "failed" and "did not register" in score.reason
 
 
-def test_an_environment_that_cannot_be_made_is_a_failure(environment, monkeypatch):
+def test_an_environment_that_cannot_be_built(environment, monkeypatch):
     attempts = []
 
     def fail(spec):
