@@ -17,7 +17,7 @@ from typing import Any
 
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import UserError, on_disk
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, from_json
 from codec_bench.messages.judges import figure_text
 from codec_bench.store.files import read_json, write_json
 
@@ -115,7 +115,7 @@ def saved_test(judge: str) -> JudgeTest:
     if not path.is_file():
         return JudgeTest(judge)
     hint = "delete it; codec-bench judge check tests the judge again"
-    held = read_json(path, hint=hint)
+    held = from_json(read_json(path, hint=hint))
     try:
         return JudgeTest(held["judge"], _parts(held["parts"]))
     except (KeyError, TypeError, AttributeError) as error:

@@ -114,7 +114,9 @@ def test_a_suspect_system_is_marked_everywhere_and_never_the_best(tmp_path):
     assert (role.best, role.compared) == (False, False)
     for text in (summary_markdown(summary), summary_latex(summary), summary_html(summary)):
         assert "side (suspect)" in text
-        assert "side: side information is suspect: 3.22 kbit/s" in text, "the finding stands below the table"
+        assert "side: side information is suspect: its codes carry 3.22 kbit/s" in text, (
+            "the finding is below the table"
+        )
         assert "side is not compared: its checks found something" in text
     assert bold(summary) == [1, 1, 1]
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in summary_rows(summary)]

@@ -70,8 +70,8 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
             if numbers.UNPROCESSED != system.name and by_label[system.label].bitrate_bps
         ),
         "groups": _groups(systems, heads, tables.sets),
-        "methods": [numbers.METHODS.get(method, method) for method in numbers.methods_of(shown)],
         "notes": [
+            *_interval_methods(shown),
             *numbers.system_notes(by_label),
             *_of_questions(tables),
             *metric_notes(shown),
@@ -152,6 +152,11 @@ def reason(
         "place": labels.index(row["systems"][0]) if len(row["systems"]) == 1 else -1,
         "where": [f"all {len(systems)}"] if len(row["systems"]) == len(systems) > 1 else row["systems"],
     }
+
+
+def _interval_methods(shown: Sequence[Any]) -> list[str]:
+    methods = [numbers.METHODS.get(method, method) for method in numbers.methods_of(shown)]
+    return [f"95 % intervals: {', '.join(methods)}"] if methods else []
 
 
 def _shown(entry: MetricSummary | None, head: Mapping[str, Any], without_estimate: int) -> dict[str, Any] | None:
