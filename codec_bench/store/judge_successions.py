@@ -17,6 +17,7 @@ from typing import Any
 
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import from_json
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.judge_tests import Figure
 
@@ -123,7 +124,7 @@ def saved_successions() -> list[Succession]:
     for path in sorted(_folder().glob("*.json")):
         hint = "delete it; codec-bench judge compare measures the two judges again"
         try:
-            known.append(Succession.from_dict(read_json(path, hint=hint)))
+            known.append(Succession.from_dict(from_json(read_json(path, hint=hint))))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UserError(f"'{path}' is no comparison of two judges: {error}", hint=hint) from error
     return known

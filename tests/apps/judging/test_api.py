@@ -11,6 +11,7 @@ from codec_bench.apps.judging.planted import planted, text_rubrics
 from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
+from codec_bench.messages import from_json
 from codec_bench.store.judge_tests import HEARING, NOT_TESTED, judge_words, saved_test
 
 LABEL = "openai-chat:m"
@@ -21,7 +22,8 @@ def test_what_was_found_is_kept_and_stands_beside_numbers(two, check, judge):
     assert judge_words(LABEL, "rating/instruct-tts-1/openai-chat:m", True) == NOT_TESTED
     found = check(parts="sounds")
     assert (
-        saved_test(LABEL) == found.test and json.loads((found.folder / "test.json").read_text()) == found.test.as_dict()
+        saved_test(LABEL) == found.test
+        and from_json(json.loads((found.folder / "test.json").read_text())) == found.test.as_dict()
     )
     part = found.test.parts[HEARING]
     said = f"judge tested {part.date}: J 1.00 [{part.j.low:.2f}, 1.00]"
