@@ -238,7 +238,8 @@ def _run(
         timeline.mark("first_item", engine.first_item_at)
     timeline.mark("items")
     if engine.checks.results:
-        checks = {**checks, **engine.checks.results}
+        results = {**checks, **engine.checks.results}
+        checks = {s.name: results[s.name] for s in plan.systems if s.name in results} | results  # in one order
         writer.set_meta(checks=checks)
     rule: dict[str, Any] = {
         "check": DELAY,

@@ -249,6 +249,15 @@ class FwSegSnr(_Loizou):
 
     Book: P. C. Loizou, "Speech Enhancement: Theory and Practice", 2nd edition, 2013. Reference implementation: pysepm's
     `fwSNRseg` at 7ef88aff, to 1e-6 dB.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("fwsegsnr")(reference=[clip], estimate=[coarse])[0]["fwsegsnr"].value, 1)
+        11.0
     """
 
     name = "fwsegsnr"

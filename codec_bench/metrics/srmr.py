@@ -88,6 +88,15 @@ class Srmr(ItemMetric):
 
     Paper: T. H. Falk, C. Zheng, W.-Y. Chan, IEEE TASLP 18(7), 2010. Reference implementation: SRMRpy with `fast=True`,
     as VERSA calls it, to 1e-6 relative.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("srmr")(estimate=[coarse])[0]["srmr"].value, 1)
+        3.9
     """
 
     name = "srmr"

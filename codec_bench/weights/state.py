@@ -194,7 +194,9 @@ def load_tensors(
     state = load_state(path)
     check_shapes(state, shapes, path=folder, unused=unused)
     kind = getattr(torch, dtype)
-    return {name: _cast(state.pop(name).to(device), kind) for name in shapes}
+    if device == "cpu":
+        return {name: _cast(state.pop(name), kind) for name in shapes}
+    return {name: state.pop(name).to(device).to(kind) for name in shapes}
 
 
 def check_shapes(

@@ -384,3 +384,11 @@ def test_gate(bench, monkeypatch):
     assert result["alarm_zero"] <= 0.08 and result["found_zero"] >= 0.6 and result["same"] >= 0.6
     monkeypatch.setattr(module, "ALPHA", 0.4)  # a gate that cries wolf
     assert module.study(name, 60)["alarm_zero"] > 0.2
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_serve(bench, error):
+    serve = bench("bench_serve")
+    expected = {("a", "stoi"): 1.0, ("b", "stoi"): 0.5}
+    passes(serve._compare, dict(expected), expected)
+    fails(serve._compare, {**expected, ("b", "stoi"): 0.5 + error}, expected)

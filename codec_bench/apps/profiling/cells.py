@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codec_bench.apps.profiling.settings import SKIPPED
+from codec_bench.messages import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,9 @@ def row_of(
     for codec in codecs.values():
         values = codec[section]
         if values["state"] != "ok":
-            skipped = values.get("reason_code", {}).get("code") == SKIPPED.code
+            reason = values["reason"]  # a diagnostic, or its sentence as profile.json holds it
+            code = reason.code if isinstance(reason, Diagnostic) else values.get("reason_code", {}).get("code")
+            skipped = code == SKIPPED.code
             cells.append(Cell("–", f"{values['state']}: {values['reason']}", skipped=skipped))
             continue
         content = render(values)

@@ -227,7 +227,7 @@ def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
     names = _names(spec)
     if isinstance(spec.fields.get("labels"), str):
         yield at(("fields", "labels"), "the labels are one text; expected a list", "labels: [happy, sad]")
-    elif spec.fields.get("labels") in ([], {}):
+    elif spec.fields.get("labels") in ([], {}) and not load_yaml_with_lines(at.file)[0].get("matrix"):
         yield at(("fields", "labels"), "there are no labels", "labels: [happy, sad]")
     for index, name in enumerate(spec.data.optional):
         if name not in spec.data.columns and not (name == SPEAKER and spec.data.speaker is not None):

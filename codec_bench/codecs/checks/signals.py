@@ -48,7 +48,7 @@ _CLIPPED_SHARE = 1e-3  # speech coders at a low bitrate clip a few samples of lo
 _BANDS = 24
 _FLAT, _FLAT_BELOW, _FLAT_NEAR, _FLAT_SAMPLES, _FLAT_SHARE = 0.9999, 0.97, 0.98, 6, 0.8
 _CONSTANT = 0.005
-_JUMP, _JUMP_RATIO, _JUMP_SAMPLES = 1.0, 3.0, 65
+_JUMP, _JUMP_RATIO, _JUMP_SAMPLES, _FOLLOWS = 1.0, 3.0, 65, 0.5
 
 
 class SignalChecks:
@@ -274,7 +274,9 @@ def count_wraps(reference: np.ndarray, estimate: np.ndarray) -> int:
     jumps, steps = (np.abs(np.diff(signal, axis=1)) for signal in (estimate, reference))
     if not (jumps > _JUMP).any():
         return 0
-    return int(((jumps > _JUMP) & (jumps > _JUMP_RATIO * maximum_filter1d(steps, _JUMP_SAMPLES, axis=1))).sum())
+    follows = abs(float((estimate * reference).sum())) > _FOLLOWS * np.linalg.norm(estimate) * np.linalg.norm(reference)
+    wraps = (jumps > _JUMP) & (jumps > _JUMP_RATIO * maximum_filter1d(steps, _JUMP_SAMPLES, axis=1))
+    return int(wraps.sum()) if follows else 0  # noise jumps too
 
 
 def _envelope(samples: np.ndarray, hop: int) -> np.ndarray:

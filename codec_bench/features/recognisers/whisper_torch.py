@@ -44,11 +44,13 @@ BETWEEN_LOOKS = {"cpu": 1, "cuda": 4}
 On a GPU, the host waits for the device whenever it looks.
 """
 _SIZE_KEYS = {
-    "n_mels": "num_mel_bins", "width": "d_model", "vocabulary": "vocab_size",
-    "audio_positions": "max_source_positions", "text_positions": "max_target_positions",
-    "encoder_layers": "encoder_layers", "encoder_heads": "encoder_attention_heads", "encoder_wide": "encoder_ffn_dim",
-    "decoder_layers": "decoder_layers", "decoder_heads": "decoder_attention_heads", "decoder_wide": "decoder_ffn_dim",
+    "n_mels": ("num_mel_bins", 80), "width": ("d_model", 384), "vocabulary": ("vocab_size", 51_865),
+    "audio_positions": ("max_source_positions", 1_500), "text_positions": ("max_target_positions", 448),
+    "encoder_layers": ("encoder_layers", 4), "encoder_heads": ("encoder_attention_heads", 6),
+    "encoder_wide": ("encoder_ffn_dim", 1_536), "decoder_layers": ("decoder_layers", 4),
+    "decoder_heads": ("decoder_attention_heads", 6), "decoder_wide": ("decoder_ffn_dim", 1_536),
 }  # fmt: skip
+"""The keys of config.json, and what transformers takes where one is missing."""
 STAY = 0.75
 """The share of the windows of a batch from which on it is worth its while to leave the others behind."""
 
@@ -168,8 +170,8 @@ def sizes_of(folder: Path) -> Sizes:
 
     config = config_of(folder)
     try:
-        sizes = {field: int(config[key]) for field, key in _SIZE_KEYS.items()}
-    except (KeyError, ValueError, TypeError) as error:
+        sizes = {field: int(config.get(key, default)) for field, (key, default) in _SIZE_KEYS.items()}
+    except (ValueError, TypeError) as error:
         raise WeightsError(
             f"the config.json in '{folder}' is not a Whisper's: {type(error).__name__}: {error}"
         ) from error

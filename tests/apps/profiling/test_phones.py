@@ -14,6 +14,7 @@ from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data import open_source
 from codec_bench.data.alignments import Alignment
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 ALIGNED = {"a": Alignment.of([(0.0, 0.05, "B"), (0.05, 0.1, "A")]), "b": Alignment.of([(0.02, 0.2, "A")])}
 
@@ -63,7 +64,7 @@ def test_a_profile_tells_of_phones(profiled, odd, tmp_path):
         assert 0 < book["frames"] < stream["frames"] and 0 <= book["pnmi_chance"] < 1
     (compared,) = framed["abx"]["streams"]
     assert compared["items"] == 3 * 38 and 0.3 < compared["all_codebooks"]["within"]["error"] < 0.7
-    assert opus["abx"] == opus["phones"] and opus["abx"]["reason_code"] == {"code": "no_frame_rate"}
+    assert opus["abx"] == opus["phones"] and opus["abx"]["reason"] == Diagnostic("no_frame_rate")
     assert found.facts["how"]["alignments"] == "phones.json" and not found.faults
     (shown,) = [section for section in sections(found.facts) if section.title == "Phones"]
     cells = {row.label: [cell.text for cell in row.cells] for row in shown.rows}
