@@ -7,9 +7,10 @@ import time
 
 import pytest
 
+WINDOW = (1400, 900)
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1400,900", "--autoplay-policy=no-user-gesture-required",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", f"--window-size={WINDOW[0]},{WINDOW[1]}", "--autoplay-policy=no-user-gesture-required",
 )  # fmt: skip
 
 
@@ -43,6 +44,7 @@ def open_page(browser, path):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     browser.get(path.as_uri())
     until(lambda: browser.execute_script("return document.documentElement.dataset.ready"))
+    until(lambda: browser.execute_script("return innerWidth") == WINDOW[0])  # a test before may have had a narrow one
     return browser
 
 

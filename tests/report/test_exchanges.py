@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from page_in_browser import until
+from page_in_browser import resize, until
 
 from codec_bench.audio.encode import write_flac
 from codec_bench.report.page import write_page
@@ -265,6 +265,7 @@ def test_two_models_of_one_benchmark_answer_side_by_side(browser, pages):
     ):
         _, *answers = opened(browser, pages / "models.html", id, rows=2)
         assert {dict(answer)["answered"] for answer in answers} == text
+    resize(browser, 1400, 900)
     tops = browser.execute_script(
         "return [...document.querySelectorAll('#detail .answers > *')].map((e) => e.getBoundingClientRect().top)"
     )
