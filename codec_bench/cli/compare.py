@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from codec_bench.config.option import SEVERAL
 from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, table, talk
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="One run folder, or two.")],
-    systems: Annotated[str | None, typer.Option("--systems", help="Two or more systems A,B,... of one run, or one name that both runs have. Default: all.")] = None,
-    metrics: Annotated[str | None, typer.Option("--metrics", help="Only these.")] = None,
+    systems: Annotated[str | None, typer.Option("--systems", help="Two or more systems A,B,... of one run, or one name that both runs have. Default: all."), SEVERAL] = None,
+    metrics: Annotated[str | None, typer.Option("--metrics", help="Only these."), SEVERAL] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the bootstrap, which corpus values such as BLEU take.")] = 0, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Compare systems or runs pair by pair, over the samples that both have, with intervals and paired tests."""
@@ -38,7 +39,7 @@ def sample_size(
     run: Annotated[Path, typer.Argument(help="A run folder: the pilot.")],
     metric: Annotated[str, typer.Option("--metric", help="The metric whose difference is to be shown.")],
     difference: Annotated[float, typer.Option("--difference", help="The smallest difference that matters, in the metric's unit.")],
-    systems: Annotated[str | None, typer.Option("--systems", help="Two systems A,B; not needed if the run has only two.")] = None,
+    systems: Annotated[str | None, typer.Option("--systems", help="Two systems A,B; not needed if the run has only two."), SEVERAL] = None,
     power: Annotated[float, typer.Option("--power", help="The probability with which the difference is to be shown.")] = 0.8,
     as_json: Json = False,
 ) -> None:  # fmt: skip

@@ -28,11 +28,12 @@ class Kind:
 
     Args:
         words: what is expected, for messages about files.
-        typed: the type that the command line reads.
+        typed: the type that the command line reads. several: whether values stand with commas, or the option is repeated.
     """
 
     words: str
     typed: Any
+    several: bool = False
 
 
 Text = Annotated[str, Kind("a text", str)]
@@ -40,10 +41,12 @@ PathText = Annotated[str, Kind("a text", "path")]
 WholeNumber = Annotated[int, Kind("a whole number", int)]
 Number = Annotated[float, Kind("a number", float)]
 Flag = Annotated[bool, Kind("true or false", bool)]
-Texts = Annotated[str | list[str], Kind("a text, or a list of texts", str)]
+SEVERAL = Kind("a text, or a list of texts", str, several=True)
+Texts = Annotated[str | list[str], SEVERAL]
 Columns = Annotated[str | list[str], Kind("a text, or a list of texts", "columns")]
 Rows = Annotated[
-    str | list[str] | dict[str, str], Kind("a text, a list of texts, or a mapping of the names of rows to texts", str)
+    str | list[str] | dict[str, str],
+    Kind("a text, a list of texts, or a mapping of the names of rows to texts", str, several=True),
 ]
 Retention = Annotated[str | int, Kind("all, none, or a whole number", str)]
 Settings = Annotated[
@@ -129,15 +132,15 @@ def options_of(schema: type[Any]) -> dict[str, Option]:
         declared = fields[name].metadata.get("option")
         if declared is not None and name not in getattr(schema, "without", ()):
             default = ... if fields[name].default is MISSING else fields[name].default
-            kind = _kind_of(hints[name])
+            kind = kind_of(hints[name])
             options[name] = dataclasses.replace(declared, name=name, type=hints[name], kind=kind, default=default)
     return options
 
 
-def _kind_of(hint: Any) -> Any:
+def kind_of(hint: Any) -> Any:
     """The kind that a type such as `Text | None` holds; None if it holds none."""
     kinds = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Kind)]
-    return kinds[0] if kinds else next(filter(None, map(_kind_of, typing.get_args(hint))), None)
+    return kinds[0] if kinds else next(filter(None, map(kind_of, typing.get_args(hint))), None)
 
 
 def documented(schema: type[Any], of: Of = "verb") -> Callable[[_Documented], _Documented]:

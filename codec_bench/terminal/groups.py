@@ -2,43 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_type_hints
 
 import typer
 import typer.core
 
+from codec_bench.config.option import kind_of
 from codec_bench.errors import UserError
 
 
 class StrictCommand(typer.core.TyperCommand):
-    """A command whose options never take the next option as their value.
+    """A command whose options have one value each and never take the next option for it.
 
-    A function may have the attribute `alone`: what options mean that are typed without a value, by their flags.
+    An option of several values (`Kind.several` in its annotation) may be repeated. A function may have the attribute
+    `alone`: what options mean that are typed without a value, by their flags.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads what was typed.
 
         Raises:
-            UserError: an option has no value.
+            UserError: an option has no value, or several where it takes one.
         """
-        alone = getattr(self.callback, "alone", {})
-        with_value = {flag for one in self.params if not getattr(one, "is_flag", True) for flag in one.opts}
-        place = 0
-        while place < len(args) and args[place] != "--":
-            word, follows = args[place], args[place + 1 : place + 2]
-            place += 1
-            if word not in with_value:
-                continue
-            if word in alone and (not follows or follows[0].startswith("--")):
-                args = [*args[:place], alone[word], *args[place:]]
-            elif follows and follows[0].startswith("--"):
-                raise UserError(
-                    f"{word} needs a value, and '{follows[0]}' follows",
-                    hint=f"write {word}={follows[0]} if that is the value",
-                )
-            place += 1
-        return super().parse_args(ctx, args)
+        alone, several = getattr(self.callback, "alone", {}), self._take_several()
+        options = {flag: one for one in self.params for flag in (*one.opts, *one.secondary_opts)}
+        words, rest = list[str](), list(args)
+        places: dict[Any, int] = {}  # by option, where its first value is among the words
+        while rest and rest[0] != "--":
+            word = rest.pop(0)
+            flag, equals, value = word.partition("=")
+            option: Any = options.get(flag)
+            if option is not None and not option.is_flag and not equals:
+                if rest and not rest[0].startswith("--"):
+                    value = rest.pop(0)
+                elif flag in alone:
+                    value = alone[flag]
+                elif rest:
+                    raise UserError(
+                        f"{flag} needs a value, and '{rest[0]}' follows",
+                        hint=f"write {flag}={rest[0]} if that is the value",
+                    )
+                else:
+                    option = None  # click names the missing value
+                word = word if option is None else f"{flag}={value}"
+            place = len(words) if option is None or option.multiple else places.setdefault(option.name, len(words))
+            if place == len(words):
+                words.append(word)
+            elif option.name in several:
+                words[place] += f",{value}"
+            elif words[place] != word or not option.is_flag:
+                raise UserError(f"'{words[place]}' and '{word}' are both given", hint="leave one of them out")
+        return super().parse_args(ctx, [*words, *rest])
+
+    def _take_several(self) -> set[str]:
+        """The names of the options that take several values."""
+        hints = get_type_hints(self.callback, include_extras=True)
+        return {name for name, hint in hints.items() if (kind := kind_of(hint)) is not None and kind.several}
 
 
 class _Group(typer.Typer):

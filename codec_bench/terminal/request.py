@@ -66,7 +66,7 @@ def command(schema: type[_Filled]) -> Callable[[Callable[[_Filled], None]], Call
 
 def _annotation(one: Option) -> Any:
     kind = _TYPED.get(one.kind.typed, one.kind.typed)
-    return Annotated[kind if one.default is not None else kind | None, _parameter(one)]
+    return Annotated[kind if one.default is not None else kind | None, _parameter(one), one.kind]
 
 
 def _default(one: Option) -> Any:

@@ -257,6 +257,34 @@ def test_an_option_does_not_take_the_next_one_for_its_value(option, tmp_path, mo
     assert not list(tmp_path.iterdir())
 
 
+def _typed(monkeypatch, name, *args):
+    """The values of a command line."""
+    seen = {}
+    monkeypatch.setattr(build_command(name), "invoke", lambda context: seen.update(context.params))
+    build_command(name).main(list(args), standalone_mode=False)
+    return seen
+
+
+def test_an_option_of_several_values_is_repeated_or_has_commas(monkeypatch):
+    eval_ = ("eval", "--data", "embedded", "--codec", "a,b", "--set", "x.y=1", "--codec=c", "--metrics", "stoi")
+    seen = _typed(
+        monkeypatch, *eval_, "--set", "x.z=2", "--metrics", "snr", "--json", "--json", "--by", "a", "--by", "b"
+    )
+    assert (seen["codec"], seen["metrics"], seen["by"]) == ("a,b,c", "stoi,snr", ["a", "b"])
+    assert seen["set"] == ["x.y=1", "x.z=2"]
+    two = ("--generated", "a=x", "--generated", "b=y")
+    assert _typed(monkeypatch, "score", "--data", "embedded", *two)["generated"] == "a=x,b=y"
+    assert _typed(monkeypatch, "serve", "--metrics", "stoi", "--metrics", "snr")["metrics"] == "stoi,snr"
+
+
+@pytest.mark.parametrize(
+    "repeated", ["--limit 3 --limit 4", "--limit 3 --limit=3", "--out a --out b", "--cache --no-cache"]
+)
+def test_an_option_of_one_value_is_not_repeated(repeated):
+    with pytest.raises(UserError):
+        build_command("eval").main(["--codec", "g722", "--data", "embedded", *repeated.split()], standalone_mode=False)
+
+
 @pytest.mark.parametrize("typed", [["--save-audio"], ["--save-audio", "--out", "x"], ["--save-audio", "all"]])
 def test_save_audio_alone_means_all(typed, tmp_path, monkeypatch):
     seen = []

@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
+from codec_bench.config.option import SEVERAL
 from codec_bench.terminal.options import Device, Json, Limit, Out, Set
 from codec_bench.terminal.output import console, table, talk
 from codec_bench.terminal.request import parse_settings
 
 
 def converse(
-    model: Annotated[str, typer.Option("--model", help="Models by name, separated by commas.")] = "",
+    model: Annotated[str, typer.Option("--model", help="Models by name, separated by commas."), SEVERAL] = "",
     scripts: Annotated[str, typer.Option("--scripts", help="What the user says: `embedded`, a script as YAML, a folder of Full-Duplex-Bench, or a benchmark of spoken questions such as big-bench-audio.")] = "embedded",
     out: Out = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of what the script draws. Default: the script's.")] = None,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from codec_bench.apps.judging.api import PER_KIND, REPEATS
+from codec_bench.config.option import SEVERAL
 from codec_bench.terminal.groups import command_group
 from codec_bench.terminal.options import Device, Json, Set
 
@@ -23,8 +24,8 @@ judge_app = command_group("judge", "Test a judge before it is believed, and see 
 @judge_app.command()
 def check(
     judge: Annotated[str, typer.Argument(help="A model (see: list models), ./mine.yaml or ./mine.py:Class.")],
-    parts: Annotated[str | None, typer.Option("--parts", help="sounds, texts, or both with a comma. Default: what the model takes.")] = None,
-    rubrics: Annotated[str | None, typer.Option("--rubrics", help="Rubrics, or files of your own, with commas, by which planted answers are marked. Default: all that they fit.")] = None,
+    parts: Annotated[str | None, typer.Option("--parts", help="sounds, texts, or both with a comma. Default: what the model takes."), SEVERAL] = None,
+    rubrics: Annotated[str | None, typer.Option("--rubrics", help="Rubrics, or files of your own, with commas, by which planted answers are marked. Default: all that they fit."), SEVERAL] = None,
     per_kind: Annotated[int, typer.Option("--per-kind", help="Sounds of each kind, a multiple of 4.")] = PER_KIND,
     repeats: Annotated[int, typer.Option("--repeats", help="How often each question is asked.")] = REPEATS,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sounds.")] = 0,
@@ -89,7 +90,7 @@ def compare(
     runs: Annotated[list[Path], typer.Argument(help="Run folders with verdicts of the old judge, or folders that hold some.")],
     judges: Annotated[list[str], typer.Option("--judge", help="The old judge, and once more the new one.")],
     out: Annotated[Path, typer.Option("--out", help="Folder of the copies with the new judge's verdicts; the same folder goes on.")],
-    benchmark: Annotated[str | None, typer.Option("--benchmark", help="Folders of own benchmarks, with commas.")] = None,
+    benchmark: Annotated[str | None, typer.Option("--benchmark", help="Folders of own benchmarks, with commas."), SEVERAL] = None,
     settings: Set = None,
     device: Device = "auto",
     max_cost_usd: Annotated[float | None, typer.Option("--max-cost-usd", help="Ask nothing more once so much is spent.")] = None,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from codec_bench.config.option import SEVERAL
 from codec_bench.errors import UserError, on_disk
 from codec_bench.terminal.groups import command_group
 from codec_bench.terminal.options import By, Json
@@ -28,20 +29,20 @@ def export(
     kind: Annotated[str, typer.Option("--kind", help="mushra, bs1116, rating, dcr, ccr, cmos, p835, p804, abx, preference, options or review.")] = "mushra",
     out: Annotated[Path | None, typer.Option("--out", help="The page, or a folder for webMUSHRA. The key gets its name with .key.json. Default: listening/KIND.html in the first run.")] = None,
     form: Annotated[str, typer.Option("--format", help="page, or webmushra for a configuration with its sounds.")] = "page",
-    systems: Annotated[str | None, typer.Option("--systems", help="Only these, with commas. Default: all.")] = None,
+    systems: Annotated[str | None, typer.Option("--systems", help="Only these, with commas. Default: all."), SEVERAL] = None,
     items: Annotated[int, typer.Option("--items", help="How many items count.")] = 20,
     training: Annotated[int, typer.Option("--training", help="How many further items are for practice.")] = 0,
     repeats: Annotated[int, typer.Option("--repeats", help="How many trials are shown twice.")] = 0,
     by: By = None,
     reference: Annotated[bool | None, typer.Option("--with-reference/--without-reference", help="Whether the reference can be played. Default: for mushra and preference.")] = None,
-    anchors: Annotated[str, typer.Option("--anchors", help="Anchors of a MUSHRA test: 3.5k, 7k, both with a comma, or nothing.")] = "3.5k,7k",
+    anchors: Annotated[str, typer.Option("--anchors", help="Anchors of a MUSHRA test: 3.5k, 7k, both with a comma, or nothing."), SEVERAL] = "3.5k,7k",
     scale: Annotated[str | None, typer.Option("--scale", help="Scale of a rating: 0-5 (the default) or 1-5.")] = None,
     audio: Annotated[list[str] | None, typer.Option("--audio", help="SYSTEM=FOLDER: the audio of a system that the run did not keep.")] = None,
     longest_s: Annotated[float | None, typer.Option("--longest-s", help="Leave out items with a longer reference. Default: 12 for mushra, else no limit.")] = None,
     sound_mb: Annotated[float, typer.Option("--sound-mb", help="The most megabytes of sound in the page.")] = 100.0,
     title: Annotated[str, typer.Option("--title", help="What raters see above the instructions.")] = "Listening test",
     instructions: Annotated[Path | None, typer.Option("--instructions", help="A text file in place of the kind's own instructions.")] = None,
-    checks: Annotated[str, typer.Option("--checks", help="Before the test: qualification, hearing, headphones, environment, with commas.")] = "",
+    checks: Annotated[str, typer.Option("--checks", help="Before the test: qualification, hearing, headphones, environment, with commas."), SEVERAL] = "",
     gold: Annotated[Path | None, typer.Option("--gold", help="A CSV of gold questions: audio, and answer or a column for each scale.")] = None,
     traps: Annotated[int, typer.Option("--traps", help="How many sounds break off into beeps, whose number is the answer.")] = 0,
     session: Annotated[int | None, typer.Option("--session", help="After how many trials a rater is asked to rest. Default: never.")] = None,
@@ -98,7 +99,7 @@ def import_(
     run: Annotated[Path | None, typer.Option("--run", help="The run folder that the page was written into, in place of --key.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="A CSV for the ratings. Default: ratings.csv beside the first file.")] = None,
     screening: Annotated[str | None, typer.Option("--screening", help="Rules by which raters are left out, or none. Default: those named when the test was written.")] = None,
-    keep: Annotated[str, typer.Option("--keep", help="What counts all the same: edited, screened, or both with a comma.")] = "",
+    keep: Annotated[str, typer.Option("--keep", help="What counts all the same: edited, screened, or both with a comma."), SEVERAL] = "",
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Read the answers of raters:

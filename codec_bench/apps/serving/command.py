@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from codec_bench.config.option import SEVERAL
 from codec_bench.errors import UserError
 from codec_bench.terminal.options import Device, Set, Workers
 from codec_bench.terminal.output import talk
@@ -18,7 +19,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def serve(
-    metrics: Annotated[str, typer.Option("--metrics", help="Metrics with commas (see: list metrics).")],
+    metrics: Annotated[str, typer.Option("--metrics", help="Metrics with commas (see: list metrics)."), SEVERAL],
     reward: Annotated[str | None, typer.Option("--reward", help="A reward: a YAML file, or the name of a metric.")] = None,
     host: Annotated[str, typer.Option("--host", help="Address to listen on. Others than loopback need --token-env.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8765,
