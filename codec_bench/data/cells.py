@@ -1,9 +1,10 @@
-"""Which cells of a table hold sounds, and those sounds as clips."""
+"""Which cells of a table hold sounds or numbers of classes, and what these are: clips and names."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,32 @@ def sound_feature(feature: Any) -> bool | None:
     if kind == "list" and feature:
         return sound_feature(feature[0])
     return True if kind == "Audio" else False if kind in ("Image", "Video", "Pdf", "Nifti", "Mesh") else None
+
+
+def declared_features(schema: Any) -> dict[str, Any]:
+    """The types of the columns that the `datasets` library wrote into the schema of a Parquet or Arrow file."""
+    try:
+        declared = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+    except (KeyError, ValueError, TypeError, RecursionError):
+        return {}
+    return declared if isinstance(declared, dict) else {}
+
+
+def find_class_names(features: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    """The names of the classes of each column that is declared to hold their numbers (`ClassLabel`)."""
+    names = {
+        column: feature.get("names") if isinstance(feature, Mapping) else getattr(feature, "names", None)
+        for column, feature in features.items()
+        if (feature.get("_type") if isinstance(feature, Mapping) else type(feature).__name__) == "ClassLabel"
+    }
+    return {column: list(of) for column, of in names.items() if isinstance(of, (list, tuple))}
+
+
+def name_class(value: Any, names: Sequence[Any]) -> Any:
+    """The name of a class; None for the number -1, which stands for no class, and other values as they are."""
+    if not isinstance(value, int) or not -1 <= value < len(names):
+        return value
+    return None if value == -1 else names[value]
 
 
 def is_sound_name(name: str) -> bool:

@@ -302,6 +302,7 @@ def _sounds(path: str, column: str, first: int, cells: Sequence[Mapping[str, Any
 def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
     import pyarrow
 
+    from codec_bench.data.cells import declared_features, find_class_names, name_class
     from codec_bench.data.parquet import batches_of, open_parquet, sound_leaves, value_type, values_of
 
     def plain(kind: pyarrow.DataType) -> bool:
@@ -334,12 +335,13 @@ def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
                     )
             names = tuple(n for n, kind in zip(schema.names, schema.types) if plain(kind) or n in sounds)
             leaves = [leaf for name in names for leaf in sounds.get(name, (name,))]
+            classes = find_class_names(declared_features(schema))
             number = 0
             for size, batch in batches_of(file, leaves, _ROWS_AT_ONCE):
                 columns = [
                     _sounds(path, name, number, batch.column(name).to_pylist() if sounds[name] else [{}] * size)
                     if name in sounds
-                    else values_of(batch.column(name))
+                    else [name_class(value, classes.get(name, ())) for value in values_of(batch.column(name))]
                     for name in names
                 ]
                 for values in zip(*columns):

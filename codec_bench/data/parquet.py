@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from array import array
 from bisect import bisect_left
@@ -11,7 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.data.cells import SOUND_TYPE, SoundPaths, is_sound_name, sound_feature
+from codec_bench.data.cells import (
+    SOUND_TYPE,
+    SoundPaths,
+    declared_features,
+    find_class_names,
+    is_sound_name,
+    sound_feature,
+)
 from codec_bench.data.hub import Place
 from codec_bench.decoding.table import RATES, Locator
 from codec_bench.errors import UserError
@@ -134,8 +140,9 @@ class ParquetRows:
         self._rows[first] = metadata.num_rows
         schema = metadata.schema.to_arrow_schema()
         self.columns = tuple(schema.names)
-        declared = {**self._features, **_declared(schema)}
+        declared = {**self._features, **declared_features(schema)}
         self.types: Mapping[str, str] = {field.name: _type_words(field, declared.get(field.name)) for field in schema}
+        self.class_names = find_class_names(declared)
 
     def count(self, split: str) -> int:
         """The number of rows of a split, from the footers of its files.
@@ -231,7 +238,7 @@ class ParquetRows:
                 f"'{path}' of {self._place.name} has no column {' and no '.join(missing)}",
                 hint=f"its columns are {', '.join(schema.names)}",
             )
-        plan = _columns(file, {**self._features, **_declared(schema)})
+        plan = _columns(file, {**self._features, **declared_features(schema)})
         for column in plan.values():
             if column.kind == "sound" and _only_paths(file, column.name):
                 column.kind = "outside"
@@ -385,12 +392,3 @@ def _only_paths(file: pq.ParquetFile, name: str) -> bool:
         if held is None or held.null_count != group.num_rows:
             return False
     return True
-
-
-def _declared(schema: pa.Schema) -> dict[str, Any]:
-    """The types of the columns that the `datasets` library wrote into a Parquet file."""
-    try:
-        declared = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
-    except (KeyError, ValueError, TypeError, RecursionError):
-        return {}
-    return declared if isinstance(declared, dict) else {}

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.data.cells import SOUND_TYPE, SoundPaths, sound_feature, sound_in_memory
+from codec_bench.data.cells import SOUND_TYPE, SoundPaths, find_class_names, sound_feature, sound_in_memory
 from codec_bench.data.hub import Place
 from codec_bench.data.layout import Layout
 from codec_bench.data.manifest import READERS, unit_of
@@ -49,6 +49,7 @@ class ManifestRows:
         names = [names for _, names, _, _ in islice(self._cells(), _LINES_FOR_COLUMNS)]
         self.columns = tuple(dict.fromkeys(name for row in names for name in row))
         self.types: Mapping[str, str] = {}
+        self.class_names: Mapping[str, Sequence[Any]] = {}
 
     def _cells(self) -> Iterator[Any]:
         with on_disk(f"'{self._path}' cannot be read"):
@@ -103,6 +104,7 @@ class StreamedRows:
         self.types: Mapping[str, str] = {
             name: SOUND_TYPE if sound_feature(of) else _type_words(of) for name, of in self._features.items()
         }
+        self.class_names = find_class_names(self._features)
 
     def _raw(self, split: str) -> Iterator[tuple[int, dict[str, Any]]]:
         from datasets import IterableDataset

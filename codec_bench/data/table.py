@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from codec_bench.audio.clip import Clip
+from codec_bench.data.cells import name_class
 from codec_bench.data.hub import PREFIX, Place, find_place, folder_place, parse_hub_name
 from codec_bench.data.layout import Layout, read_layout
 from codec_bench.data.manifest import READERS, Columns, Sound, make_row
@@ -40,10 +41,12 @@ class Rows(Protocol):
     Attributes:
         columns: the names of the columns.
         types: the type of each column in words, `audio` for sounds; of none where the file declares no types.
+        class_names: the names of the classes of each column that holds their numbers.
     """
 
     columns: tuple[str, ...]
     types: Mapping[str, str]
+    class_names: Mapping[str, Sequence[Any]]
 
     def count(self, split: str) -> int:
         """The number of rows of a split, even if the whole split must be read for it."""
@@ -81,6 +84,7 @@ class Table:
         splits: as given.
         columns: of every row, in order.
         types: of the columns of the data in words, as `Rows` has them.
+        class_names: as `Rows` has them.
     """
 
     def __init__(
@@ -104,7 +108,7 @@ class Table:
                 hint=f"its columns are {', '.join(there)}",
             )
         self.columns = tuple(columns) if columns is not None else there
-        self.types = rows.types
+        self.types, self.class_names = rows.types, rows.class_names
         self._marked = marked and SPLIT in self.columns
         self._read = tuple(column for column in self.columns if column != SPLIT or not marked)
         self._chosen: dict[str, array] | None = None
@@ -328,7 +332,7 @@ def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
             continue
         names = tuple(row)
         columns = layouts.setdefault(names, Columns(names))
-        values = [_value(value) for value in row.values()]
+        values = [_value(name_class(value, table.class_names.get(name, ()))) for name, value in row.items()]
         parsed = make_row(number, columns, names, values, "", needed)
         id = key
         if "id" in columns.at and isinstance(values[columns.at["id"]], str) and parsed.id:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
-from layout_miniatures import MINIATURES, clips, put, write
+from layout_miniatures import MINIATURES, clips, parquet, put, write
 
 from codec_bench.data import match_estimates, open_source
+from codec_bench.data.cells import name_class
 from codec_bench.data.convert import convert_data
 from codec_bench.data.layouts import LAYOUTS
 from codec_bench.data.pairing import open_generated
@@ -163,6 +166,36 @@ def test_generated_sound_in_a_layout_is_matched(tmp_path, name):
     manifest = [Sample(id, None, text=text) for id, (text, _, _) in expected.items()]
     matched = match_estimates(open_source(manifest, require_audio=False), tmp_path / name)
     assert all(sample.estimate for sample in matched)
+
+
+def test_numbers_of_classes_are_read_as_their_names(tmp_path):
+    """As `datasets` writes a column of the type `ClassLabel`."""
+    expected = parquet(tmp_path)
+    assert {s.id: (s.text, s.speaker, s.language) for s in open_source(tmp_path)} == expected
+    (file,) = tmp_path.rglob("*.parquet")
+    assert [s.speaker for s in open_source(file)] == ["a", "b", "a"]
+    assert [name_class(value, ["a", "b"]) for value in (1, -1, 2, None)] == ["b", None, 2, None]
+
+
+def test_a_cut_that_holds_a_part_of_its_words_has_no_text(tmp_path):
+    """As `CutSet.cut_into_windows` writes cuts: the supervisions stay whole."""
+    MINIATURES["lhotse_cuts"][1](tmp_path)
+    file = tmp_path / "cuts_train.jsonl.gz"
+    first, second, third = gzip.open(file, "rt").read().splitlines()
+    halved = {**json.loads(second), "duration": 0.5}
+    file.write_bytes(gzip.compress("\n".join([first, json.dumps(halved), third]).encode()))
+    with pytest.warns(Note):
+        source = open_source(tmp_path)
+    assert [s.text is None for s in source] == [False, True, False]
+    assert source.report.unlisted == ["utt1"]
+
+
+def test_utterances_without_text_are_counted(tmp_path):
+    MINIATURES["kaldi"][1](tmp_path)
+    text = tmp_path / "data/test/text"
+    text.write_text("\n".join(text.read_text("utf-8").splitlines()[:2]) + "\n", "utf-8")
+    with pytest.warns(Note):
+        assert open_source(tmp_path).report.unlisted == ["utt2"]
 
 
 def test_the_page_has_a_line_for_every_layout():

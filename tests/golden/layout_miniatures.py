@@ -198,16 +198,17 @@ def audiofolder(folder: Path) -> Expected:
 
 def _features(folder: Path):  # type: ignore[no-untyped-def]
     from datasets import Audio as Feature
-    from datasets import Dataset
+    from datasets import ClassLabel, Dataset
 
     for n, (_, audio) in enumerate(clips()):
         write(folder, f"source/{n}.wav", audio)
+    spoken_by = ClassLabel(names=["a", "b"])
     table = {
         "audio": [{"bytes": (folder / f"source/{n}.wav").read_bytes(), "path": f"clip{n}.wav"} for n in range(3)],
         "text": [text for text, _ in clips()],
-        "speaker_id": ["a", "b", "a"],
+        "speaker_id": [0, 1, 0],
     }
-    return Dataset.from_dict(table).cast_column("audio", Feature())
+    return Dataset.from_dict(table).cast_column("audio", Feature()).cast_column("speaker_id", spoken_by)
 
 
 def save_to_disk(folder: Path) -> Expected:

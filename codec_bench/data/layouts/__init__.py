@@ -141,20 +141,21 @@ def read_layout_rows(
     else:
         reading = layout[0].read(tree, layout[1])
     report = Report(FOLDER if layout is None else layout[0].name, list(reading.used), role=reading.role)
-    rows, used, named = [], {*reading.used, *reading.known}, set()
+    rows, used, without_text = [], {*reading.used, *reading.known}, []
     for row in _with_words(tree, reading.rows, used):
         if isinstance(row.problem, Absent):
             report.absent.append(row.id or row.problem)
             if not require_audio and row.text is not None:
                 row = row._replace(problem=None, audio=None)
-        named.add(row.name)
-        if not reading.lists_sounds and layout is not None and row.text is None and row.name is not None:
-            report.unlisted.append(row.name)
+        elif row.problem is None and row.text is None and (name := row.name or row.id):
+            without_text.append(name)
         rows.append(row)
+    if layout is not None and (not reading.lists_sounds or any(row.text is not None for row in rows)):
+        report.unlisted = without_text
     inside = os.path.join(tree.root, "")
     if reading.lists_sounds and all(row.audio is None or row.audio.startswith(inside) for row in rows):
         files = {row.audio.removeprefix(inside).split("#t=")[0] for row in rows if row.audio is not None}
-        report.unlisted = [sound for sound in tree.sounds if sound not in files]
+        report.unlisted += [sound for sound in tree.sounds if sound not in files]
     report.unread = [file for file in tree.texts if file not in used] if tree.sounds or layout is not None else []
     return rows, report
 

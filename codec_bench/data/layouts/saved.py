@@ -11,6 +11,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from codec_bench.data.cells import declared_features, find_class_names, name_class
 from codec_bench.data.layouts.base import Reading
 from codec_bench.data.layouts.tree import Tree
 from codec_bench.data.manifest import Columns, Sound, make_row
@@ -79,6 +80,7 @@ def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:
         for name in names
         if name not in sounds and not pa.types.is_nested(types[name]) and not pa.types.is_binary(types[name])
     ]
+    classes = find_class_names(declared_features(stream.schema))
     row = 0
     for batch in stream:
         batch.validate(full=True)
@@ -87,7 +89,9 @@ def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:
             name: batch.column(name).field("path").to_pylist() for name in sounds if "path" in _children(types[name])
         }
         for at in range(batch.num_rows):
-            cells: list[Any] = [values[name][at] if name in values else None for name in names]
+            cells: list[Any] = [
+                name_class(values[name][at], classes.get(name, ())) if name in values else None for name in names
+            ]
             for name in sounds:
                 there = batch.column(name)[at].is_valid
                 cells[names.index(name)] = (

@@ -18,6 +18,7 @@ from codec_bench.data.layouts.tree import Absent, Tree, Unclear, segment_of
 from codec_bench.data.manifest import read_manifest
 from codec_bench.data.rows import ALIASES, NOTHING, Row, parse_json, without_suffix
 from codec_bench.data.tars import tar_rows
+from codec_bench.decoding.span import SLACK_S
 from codec_bench.errors import UserError
 
 _FILE_NAMES = ("file_name", "audio_file_name")
@@ -234,8 +235,19 @@ def _cut_rows(tree: Tree, files: Sequence[str]) -> Iterator[Row]:
             if isinstance(held, list) and len(held) > 1:
                 texts = [str(part.get("text") or "") for part in held if isinstance(part, dict)]
                 one = {**one, "text": " ".join(filter(None, texts))}
+            if isinstance(held, list) and not all(_is_inside(part, item) for part in held):
+                one = {name: value for name, value in one.items() if name != "text"}
             recording = item.get("recording") if isinstance(item, dict) else None
             yield _lhotse_row(tree, where, item, recording, one)
+
+
+def _is_inside(supervision: Any, cut: Mapping[str, Any]) -> bool:
+    """Whether all words of a supervision, whose times count from the cut's begin, are spoken in the cut."""
+    try:
+        start, end = float(supervision["start"]), float(supervision["start"]) + float(supervision["duration"])
+        return start >= -SLACK_S and end <= float(cut["duration"]) + SLACK_S
+    except (KeyError, TypeError, ValueError):
+        return True
 
 
 def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, annotation: Mapping[str, Any]) -> Row:
