@@ -124,7 +124,7 @@ CSV_COLUMNS = (
     CsvColumn("failed", "The number of samples without a value.", lambda name, metric, entry, system: entry.failed),
     CsvColumn(
         "flagged",
-        "The number of samples whose score is in doubt, such as one of an estimate without speech ([what is no coded speech](silence.md)).",
+        "The number of samples whose score is in doubt, such as one of an estimate without speech ([silent and unrelated outputs](silence.md)).",
         lambda name, metric, entry, system: entry.flagged or 0,
     ),
     CsvColumn(

@@ -1,5 +1,4 @@
-"""Conversations in time: a model is talked with at the speed of speech, both sides on one clock, and its turn-taking is
-measured.
+"""Full-duplex conversations on one clock, and measures of their turn-taking.
 
 Which file to open
     `api.py`, `command.py`   the verb and the command. `session_files.py` holds sessions on disk, and `words.py` writes

@@ -1,4 +1,4 @@
-"""Conversations in time: the function behind `codec-bench converse`."""
+"""Full-duplex conversations: the function behind `codec-bench converse`."""
 
 from __future__ import annotations
 
