@@ -128,15 +128,15 @@ def _describe_judges(runs: Sequence[Run], metric: str) -> str:
     )
 
 
-_Side = tuple[Run, str, str]
+_LabelledSystem = tuple[Run, str, str]
 
 
-def _find_suspects(*sides: _Side) -> dict[str, str]:
+def _find_suspects(*sides: _LabelledSystem) -> dict[str, str]:
     """What the checks of the two found, by the names that they are called here."""
     return {label: doubts for run, system, label in sides if (doubts := doubts_in(run, system))}
 
 
-def _mark_barred(compared: Comparison, records: Mapping[Path, Recorded], *sides: _Side) -> Comparison:
+def _mark_barred(compared: Comparison, records: Mapping[Path, Recorded], *sides: _LabelledSystem) -> Comparison:
     """Adds the reasons why a system is compared with no other."""
     reasons = []
     for run, system, label in sides:
@@ -148,7 +148,7 @@ def _mark_barred(compared: Comparison, records: Mapping[Path, Recorded], *sides:
     return replace(compared, barred="; ".join(reasons) or None)
 
 
-def _pair_systems(runs: Sequence[Run], requested: Sequence[str]) -> list[tuple[_Side, _Side]]:
+def _pair_systems(runs: Sequence[Run], requested: Sequence[str]) -> list[tuple[_LabelledSystem, _LabelledSystem]]:
     if len(runs) == 1:
         return _pair_within(runs[0], requested or list(runs[0].systems))
     if len(runs) != 2:
@@ -156,7 +156,7 @@ def _pair_systems(runs: Sequence[Run], requested: Sequence[str]) -> list[tuple[_
     return _pair_across(runs[0], runs[1], requested)
 
 
-def _pair_within(run: Run, requested: Sequence[str]) -> list[tuple[_Side, _Side]]:
+def _pair_within(run: Run, requested: Sequence[str]) -> list[tuple[_LabelledSystem, _LabelledSystem]]:
     """Every pair of systems of one run."""
     for name in requested:
         _check_system(run, name)
@@ -172,7 +172,7 @@ def _pair_within(run: Run, requested: Sequence[str]) -> list[tuple[_Side, _Side]
     return [((run, a, a), (run, b, b)) for a, b in combinations(requested, 2)]
 
 
-def _pair_across(first: Run, second: Run, requested: Sequence[str]) -> list[tuple[_Side, _Side]]:
+def _pair_across(first: Run, second: Run, requested: Sequence[str]) -> list[tuple[_LabelledSystem, _LabelledSystem]]:
     """The systems of two runs that are compared with each other."""
     if len(requested) == 2:
         pairs = [(requested[0], requested[1])]

@@ -55,7 +55,7 @@ def extras() -> dict[str, tuple[str, ...]]:
             package
             for name, inner in by_extra.get(extra, ())
             for package in (
-                [one for part in inner.split(",") for one in packages(part.strip())]
+                [one for name in inner.split(",") for one in packages(name.strip())]
                 if name == "codec-bench"
                 else [name]
             )

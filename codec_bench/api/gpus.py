@@ -92,7 +92,7 @@ def _check_transcript(device: str, clip: Callable[[], Audio]) -> Finding:
             "codec-bench weights fetch whisper-tiny-transformers",
         )
     try:
-        there, here = (_transcribe(name, place, clip()) for place in (device, "cpu"))
+        there, here = (_transcribe(name, device_name, clip()) for device_name in (device, "cpu"))
     except Exception as error:  # a library that fails on the device raises anything; that is a finding
         hint = getattr(error, "hint", None) or ""
         return Finding(subject, "wrong", f"{name}: {getattr(error, 'message', error)}", hint)

@@ -137,8 +137,8 @@ class LoadedMetric:
                     )
                 )
             places = [k for k, r in enumerate(ready) if not isinstance(r, Score)]
-            for place, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
-                ready[place] = score
+            for item, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
+                ready[item] = score
             for index, score in enumerate(ready):
                 quiet, other_quiet = silent[index]
                 scores[index][name] = flagged(

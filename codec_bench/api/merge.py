@@ -60,24 +60,24 @@ def merge(
         4
     """
     named = [parts] if isinstance(parts, (str, os.PathLike)) else list(parts)
-    place = Path(out)
+    target = Path(out)
     groups = _groups(dict.fromkeys(folder for one in named for folder in _folders_of(Path(one))))
     if not groups:
         raise UserError("no part was named", hint="name the run folders of the shards")
     if list(groups) == [()]:
-        return _merge_group(groups[()], place, partial, page, notify)
+        return _merge_group(groups[()], target, partial, page, notify)
     if () in groups:
         raise UserError(
             f"'{groups[()][0]}' is no run of a benchmark, and others are", hint="merge runs of one command at a time"
         )
     runs: dict[tuple[str, str], Run] = {}
     for (benchmark, *model), folders in groups.items():
-        run = _merge_group(folders, place.joinpath(*map(safe, (benchmark, *model))), partial, page, notify)
+        run = _merge_group(folders, target.joinpath(*map(safe, (benchmark, *model))), partial, page, notify)
         runs.update({(benchmark, model[0] if model else system): run for system in run.systems})
     for run in runs.values():
         if record_controls(run.folder):
             write_results(Run(run.folder), page=page)
-    outcome = Outcome(place, runs)
+    outcome = Outcome(target, runs)
     write_overview(outcome)
     return outcome
 
@@ -108,8 +108,8 @@ def _groups(folders: Iterable[Path]) -> dict[tuple[str, ...], list[Path]]:
     return groups
 
 
-def _merge_group(folders: Sequence[Path], place: Path, partial: bool, page: bool, notify: Notify) -> Run:
-    merged = merge_records(folders, place, partial=partial, notify=notify)
+def _merge_group(folders: Sequence[Path], target: Path, partial: bool, page: bool, notify: Notify) -> Run:
+    merged = merge_records(folders, target, partial=partial, notify=notify)
     if not merged.complete:
         warnings.warn(_describe_gaps(merged), Note, stacklevel=3)
     if merged.added:

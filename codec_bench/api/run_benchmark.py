@@ -141,15 +141,15 @@ def run_benchmark(
     purse = Purse(request.terms.max_cost_usd, request.terms.max_hours)
     runs: dict[tuple[str, str, str], Run] = {}
     excluded: list[Excluded] = []
-    with _open_folder(out, _identity(benchmarks, request), rescore or phase == "scores", running) as place:
-        request = replace(request, running=_announce_once(place, running))
+    with _open_folder(out, _identity(benchmarks, request), rescore or phase == "scores", running) as out_folder:
+        request = replace(request, running=_announce_once(out_folder, running))
         for name in _ordered_models(request):
             plan = _plan(name, benchmarks, request)
-            _ask(plan, place.path, request, purse)
-            _score(plan, place.path, request, purse)
-            runs |= _report(plan, place.path, request)
+            _ask(plan, out_folder.path, request, purse)
+            _score(plan, out_folder.path, request, purse)
+            runs |= _report(plan, out_folder.path, request)
             excluded += plan.excluded
-        return _conclude(runs, excluded, place, request)
+        return _conclude(runs, excluded, out_folder, request)
 
 
 Excluded = tuple[str, str, UserError]
@@ -317,7 +317,10 @@ def _report(plan: _Plan, folder: Path, request: BenchmarkRequest) -> dict[tuple[
 
 
 def _conclude(
-    runs: Mapping[tuple[str, str, str], Run], excluded: Sequence[Excluded], place: RunFolder, request: BenchmarkRequest
+    runs: Mapping[tuple[str, str, str], Run],
+    excluded: Sequence[Excluded],
+    out_folder: RunFolder,
+    request: BenchmarkRequest,
 ) -> Outcome:
     """Writes the overview of all runs.
 
@@ -327,15 +330,15 @@ def _conclude(
     if not runs and not any(isinstance(error, AnswersPending) for *_, error in excluded):
         raise excluded[0][2]
     outcome = Outcome(
-        place.path,
+        out_folder.path,
         {(one, name): run for (one, name, words), run in runs.items() if words == request.control.words},
         tuple((benchmark, name, str(error)) for benchmark, name, error in excluded),
         controls={key: run for key, run in runs.items() if key[2] != request.control.words},
     )
-    request.running.on_folder(place.path, place.words)
+    request.running.on_folder(out_folder.path, out_folder.words)
     write_overview(outcome)
     if not excluded and request.phase != "answers":
-        mark_finished(place.path)
+        mark_finished(out_folder.path)
     return outcome
 
 
@@ -344,8 +347,8 @@ def _base_identity(
 ) -> dict[str, Any]:
     """What identifies any request before its systems and data are opened."""
     code = {name: code_hash(name) for name in systems if is_own_code(name)}
-    part = {} if shard is None else {"shard": str(shard)}
-    return {"systems": list(systems), "code": code, "data": data, "seed": seed, "limit": limit, **part}
+    shard_identity = {} if shard is None else {"shard": str(shard)}
+    return {"systems": list(systems), "code": code, "data": data, "seed": seed, "limit": limit, **shard_identity}
 
 
 def _open_folder(
@@ -357,7 +360,7 @@ def _open_folder(
     return own_folder("run", known, also_finished=also_finished or running.retry_failed)
 
 
-def _announce_once(place: RunFolder, running: Running) -> Running:
+def _announce_once(out_folder: RunFolder, running: Running) -> Running:
     """Announces the folder at the first progress, so not if a command is refused."""
     is_announced = False
 
@@ -368,7 +371,7 @@ def _announce_once(place: RunFolder, running: Running) -> Running:
             running.on_folder(folder, words)
 
     def progress(*args: Any) -> None:
-        on_folder(place.path, place.words)
+        on_folder(out_folder.path, out_folder.words)
         running.progress(*args)
 
     return replace(running, on_folder=on_folder, progress=progress)
@@ -448,21 +451,21 @@ def run_codecs(
         UserError: as for `evaluate`, or a benchmark asks a model and not a codec.
     """
     arguments = record_arguments(RunRequest, locals(), chosen_running(running, running_fields))
-    running, part = chosen_running(running, running_fields), read_shard(shard)
+    running, own_shard = chosen_running(running, running_fields), read_shard(shard)
     systems, benchmarks, settings = _resolve_codecs(benchmark, codec, options)
     known = {
         "benchmark": [{"asked": one.request_facts, "metrics": list(one.metrics)} for one in benchmarks], "options": settings,
-        **_base_identity([system.spec for system in systems], os.fspath(data) if data is not None else None, seed, limit, part),
+        **_base_identity([system.spec for system in systems], os.fspath(data) if data is not None else None, seed, limit, own_shard),
     }  # fmt: skip
     runs: dict[tuple[str, str], Run] = {}
-    with _open_folder(out, known, False, running) as place:
+    with _open_folder(out, known, False, running) as out_folder:
         for one in benchmarks:
-            folder = place.path / safe(one.name)
+            folder = out_folder.path / safe(one.name)
             evaluation = _codec_evaluation(one, systems, settings, folder, data=data, seed=seed, limit=limit, by=by)
-            if part is not None and len(benchmarks) > 1 and not len(part.among(evaluation.source.places)):
+            if own_shard is not None and len(benchmarks) > 1 and not len(own_shard.among(evaluation.source.places)):
                 continue  # another benchmark may have samples in this part
             about = {**evaluation.about, "arguments": arguments}
-            evaluation = replace(evaluation, source=part_of(evaluation.source, part), about=about)
+            evaluation = replace(evaluation, source=part_of(evaluation.source, own_shard), about=about)
             record = execute(evaluation, folder, replace(running, on_folder=lambda folder, words: None))
             record.close()
             run = Run(record.folder)
@@ -470,10 +473,10 @@ def run_codecs(
             mark_part(run)
             runs.update({(one.name, system): run for system in run.systems})
         if not runs:
-            raise UserError(f"no sample of the benchmarks is in shard {part}", hint="use fewer shards")
-        outcome = Outcome(place.path, runs)
+            raise UserError(f"no sample of the benchmarks is in shard {own_shard}", hint="use fewer shards")
+        outcome = Outcome(out_folder.path, runs)
         write_overview(outcome)
-        mark_finished(place.path)
+        mark_finished(out_folder.path)
     return outcome
 
 

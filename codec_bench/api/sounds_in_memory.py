@@ -20,11 +20,11 @@ class Unusable(str):
     __slots__ = ()
 
 
-def read_sounds(side: str, values: Any, sample_rate_hz: int | None, lengths: Any = None) -> list[Audio | Unusable]:
+def read_sounds(role: str, values: Any, sample_rate_hz: int | None, lengths: Any = None) -> list[Audio | Unusable]:
     """The sounds of one side of a batch; in place of one that cannot be scored stands the reason.
 
     Args:
-        side: `estimate` or `reference`, for messages.
+        role: `estimate` or `reference`, for messages.
         values: a list of `Audio`, arrays or tensors; one sound `(samples,)` or `(channels, samples)`; or a batch
             `(batch, samples)` with lengths, or `(batch, channels, samples)`.
         sample_rate_hz: of arrays and tensors. lengths: samples of each item of a batch; None for all.
@@ -33,47 +33,47 @@ def read_sounds(side: str, values: Any, sample_rate_hz: int | None, lengths: Any
         UserError: it is nothing of these, or arrays have no rate or not as many lengths as items.
     """
     if isinstance(values, str | bytes) or not (isinstance(values, Audio | Iterable) or _is_array(values)):
-        raise UserError(f"{side} is a {type(values).__name__}; expected sounds or a tensor of them", hint=_HINT)
+        raise UserError(f"{role} is a {type(values).__name__}; expected sounds or a tensor of them", hint=_HINT)
     if isinstance(values, Audio):
         items: list[Any] = [values]
     elif _is_array(values):
-        items = _items_of(side, values, lengths)
+        items = _items_of(role, values, lengths)
     else:
         items = list(values)
     if not _is_array(values) and lengths is not None:
-        items = _cut(side, items, lengths)
-    return [_read(f"{side} {index}", item, sample_rate_hz) for index, item in enumerate(items)]
+        items = _cut(role, items, lengths)
+    return [_read(f"{role} {index}", item, sample_rate_hz) for index, item in enumerate(items)]
 
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or (hasattr(value, "detach") and hasattr(value, "ndim"))
 
 
-def _items_of(side: str, values: Any, lengths: Any) -> list[Any]:
+def _items_of(role: str, values: Any, lengths: Any) -> list[Any]:
     """The items of an array or a tensor."""
     if values.ndim == 3:
-        return list(values) if lengths is None else _cut(side, list(values), lengths)
+        return list(values) if lengths is None else _cut(role, list(values), lengths)
     if values.ndim == 2 and lengths is not None:
-        return _cut(side, list(values), lengths)
+        return _cut(role, list(values), lengths)
     if values.ndim == 2 and values.shape[0] > MOST_CHANNELS:
         raise UserError(
-            f"{side} has shape {tuple(values.shape)}, which would be a sound of {values.shape[0]} channels",
+            f"{role} has shape {tuple(values.shape)}, which would be a sound of {values.shape[0]} channels",
             hint="give lengths= for a batch (batch, samples)",
         )
     if values.ndim not in (1, 2):
-        raise UserError(f"{side} has shape {tuple(values.shape)}; expected one, two or three dimensions")
+        raise UserError(f"{role} has shape {tuple(values.shape)}; expected one, two or three dimensions")
     return [values]
 
 
-def _cut(side: str, items: Sequence[Any], lengths: Any) -> list[Any]:
+def _cut(role: str, items: Sequence[Any], lengths: Any) -> list[Any]:
     counts = [int(one) for one in lengths]
     if len(counts) != len(items):
-        raise UserError(f"{len(counts)} lengths for {len(items)} items of {side}; expected one each")
+        raise UserError(f"{len(counts)} lengths for {len(items)} items of {role}; expected one each")
     for index, (item, count) in enumerate(zip(items, counts)):
         if isinstance(item, Audio):
-            raise UserError(f"{side} {index} is Audio, which knows its length", hint="leave out lengths=")
+            raise UserError(f"{role} {index} is Audio, which knows its length", hint="leave out lengths=")
         if not 0 <= count <= item.shape[-1]:
-            raise UserError(f"{side} {index} has {item.shape[-1]} samples; its length is given as {count}")
+            raise UserError(f"{role} {index} has {item.shape[-1]} samples; its length is given as {count}")
     return [item[..., :count] for item, count in zip(items, counts)]
 
 

@@ -54,19 +54,19 @@ class Tracking:
         if self._folder is None or self._broken:
             return
         try:
-            for place in run_folders(self._folder):
-                self._write(place)
+            for path in run_folders(self._folder):
+                self._write(path)
         except (UserError, sqlite3.Error):
             return  # a record that is being made has nothing in it yet
         except Exception as error:
             self._broken = True
             self._notify(f"--log {self._target} failed and is left out from here on: {type(error).__name__}: {error}")
 
-    def _write(self, place: Path) -> None:
-        with closing(open_run(place)) as run:
-            if place not in self._open:
-                self._open[place] = (open_tracker(self._target, place, run.meta.get("config") or {}), set())
-            tracker, written = self._open[place]
+    def _write(self, path: Path) -> None:
+        with closing(open_run(path)) as run:
+            if path not in self._open:
+                self._open[path] = (open_tracker(self._target, path, run.meta.get("config") or {}), set())
+            tracker, written = self._open[path]
             tracker.write(collect_material(run, summarise(run), written))
 
     def close(self) -> None:

@@ -176,13 +176,19 @@ def _runner(
     from codec_bench.registry import Spec, is_own_code, load_attribute
 
     base = Spec.parse(name).name
-    own = load_attribute(base) if is_own_code(base) else None
-    if base in features.REGISTRY.names() or (own is not None and hasattr(own, "compute") and hasattr(own, "cached")):
+    custom = load_attribute(base) if is_own_code(base) else None
+    if base in features.REGISTRY.names() or (
+        custom is not None and hasattr(custom, "compute") and hasattr(custom, "cached")
+    ):
         feature = features.load_feature(name, device=device, **options)
         signals = [prepare(c, feature.rate_hz) for c in clips]
         languages = ["en"] * len(signals)
         return "feature", lambda order: compute_features(feature, [signals[k] for k in order], languages)
-    if base in metrics.REGISTRY.names() or base in metrics.GROUPS or (own is not None and hasattr(own, "compute")):
+    if (
+        base in metrics.REGISTRY.names()
+        or base in metrics.GROUPS
+        or (custom is not None and hasattr(custom, "compute"))
+    ):
         return "metric", _metric_runner(name, clips, device, options)
     raise UnknownName(
         "codec, feature or metric",

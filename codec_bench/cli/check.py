@@ -62,8 +62,8 @@ def validate(
     requested = _requested_names(names, hub, pins)
     check_settings(options, requested, "name in this check")
     for name in requested:  # some take a minute, so each is shown when it is done
-        own = {name: options[name]} if name in options else {}
-        mine = examine([name], options=own, settings=limits, hub=hub, pins=pins)
+        codec_options = {name: options[name]} if name in options else {}
+        mine = examine([name], options=codec_options, settings=limits, hub=hub, pins=pins)
         findings += mine
         if not as_json:
             _print(mine, as_json)

@@ -106,9 +106,9 @@ def _time_table(timings: Mapping[str, Any], summary: Summary) -> Any:
         share = stage.get("share")
         audio_s, busy_s = stage.get("audio_s"), stage["busy_s"]
         speed = f"{audio_s / busy_s:.1f}x" if audio_s and busy_s and stage["stage"] not in failing else ""
-        part = f"{100 * share:.1f} %" if share is not None else ""
+        percent = f"{100 * share:.1f} %" if share is not None else ""
         rows.append(
-            (stage["stage"], stage.get("items"), f"{audio_s:.0f}" if audio_s else "", f"{busy_s:.2f}", speed, part)
+            (stage["stage"], stage.get("items"), f"{audio_s:.0f}" if audio_s else "", f"{busy_s:.2f}", speed, percent)
         )
         steps = {k: v for k, v in stage.get("steps", {}).items() if v >= 0.01 * max(busy_s, 1e-9)}
         if len(steps) > 1:

@@ -18,7 +18,7 @@ System = Annotated[
     str | None,
     typer.Option("--system", help="What the system is called. Default: the name of the file without its end."),
 ]
-Beside = Annotated[
+SameDataRun = Annotated[
     Path | None,
     typer.Option("--beside", help="A run over the same data with the same ids, on whose leaderboard of a site the numbers then stand."),
 ]  # fmt: skip
@@ -35,7 +35,7 @@ _FILES = {
 
 
 def _command(toolkit: str) -> Callable[..., None]:
-    def results(file: File, out: Out, system: System = None, beside: Beside = None, as_json: Json = False) -> None:
+    def results(file: File, out: Out, system: System = None, beside: SameDataRun = None, as_json: Json = False) -> None:
         _import(toolkit, file, out, system, beside, as_json)
 
     return results

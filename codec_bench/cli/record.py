@@ -46,9 +46,9 @@ def rescue(
         out_root = Path(*out.parts[: len(out.parts) - len(below)])
         talk(f"The command of the run, with --out {out_root}, continues it and runs what was lost again.")
     else:
-        place = Path("NEW", *below)
+        target = Path("NEW", *below)
         talk(
-            f"The command of the run looks for it below its --out: move '{out}' to {place}; with --out NEW it then runs what was lost again."
+            f"The command of the run looks for it below its --out: move '{out}' to {target}; with --out NEW it then runs what was lost again."
         )
     sys.stdout.write(f"{out}\n")
 

@@ -239,7 +239,7 @@ def _answers_line(answers: Answers) -> str:
         ", ".join(f"{amount:,.0f} {name.replace('_', ' ')}" for name, amount in usage.items()),
         cost_text(answers),
     ]
-    return "; ".join(part for part in parts if part)
+    return "; ".join(phrase for phrase in parts if phrase)
 
 
 def _line(row: dict[str, Any], name: str, entry: MetricSummary, *, guessed: bool) -> tuple[Any, ...]:

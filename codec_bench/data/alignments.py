@@ -56,7 +56,7 @@ class Alignment:
         for start, end, phone in rows:
             if not (0 <= start < end < math.inf):
                 raise ValueError(f"the phone '{phone}' is said from {start:g} to {end:g} s")
-        starts, ends = (np.array([row[side] for row in rows], np.float64) for side in (0, 1))
+        starts, ends = (np.array([row[column] for row in rows], np.float64) for column in (0, 1))
         return cls(starts, ends, tuple(row[2] for row in rows))
 
     def at(self, times_s: np.ndarray) -> np.ndarray:

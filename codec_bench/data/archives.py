@@ -56,12 +56,12 @@ def unpacked(archive: str) -> Path:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-            whole = Path(scratch, "files")
-            whole.mkdir()
+            complete = Path(scratch, "files")
+            complete.mkdir()
             left = _most_bytes(size)
             for name, file in _members(archive):
                 with file:
-                    left -= _write(whole, name, file, left)
+                    left -= _write(complete, name, file, left)
                 if left < 0:
                     raise UserError(
                         f"'{archive}' unpacks to more than {_most_bytes(size) / 2**30:.3g} GiB from {size:,} bytes",
@@ -70,7 +70,7 @@ def unpacked(archive: str) -> Path:
             if file_hash(archive) != content:
                 raise UserError(f"'{archive}' was changed while it was unpacked", hint="run the same command again")
             try:
-                whole.rename(folder)
+                complete.rename(folder)
             except OSError:
                 if not folder.is_dir():  # or another process has unpacked it meanwhile
                     raise
@@ -124,7 +124,7 @@ def _most_bytes(packed: int) -> float:
 
 def _write(folder: Path, name: str, file: IO[bytes], most: float) -> int:
     """Writes a file of an archive, and returns how many bytes it has; it ends where more than `most` have come."""
-    parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("", ".")]
+    parts = [component for component in PurePosixPath(name.replace("\\", "/")).parts if component not in ("", ".")]
     if not parts or ".." in parts or parts[0] == "/":
         return 0
     to = folder.joinpath(*parts)

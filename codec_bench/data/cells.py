@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.clip import Clip
-from codec_bench.data.hub import Place
+from codec_bench.data.hub import Repository
 from codec_bench.data.rows import ALIASES
 from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.decoding.table import RATES
@@ -71,14 +71,14 @@ class SoundPaths:
     other column of sound.
 
     Args:
-        place: where the files are.
+        repository: where the files are.
 
     Attributes:
         others: whether the table has sound in other columns.
     """
 
-    def __init__(self, place: Place) -> None:
-        self._place, self.others = place, False
+    def __init__(self, repository: Repository) -> None:
+        self._repository, self.others = repository, False
         self._known: dict[str, bool] = {}
 
     def clip(self, column: str, value: Any, table_path: str) -> Any:
@@ -97,7 +97,7 @@ class SoundPaths:
             self._known[column] = self._names_sound(column, value, table_path)
         if not self._known.get(column):
             return value
-        return Clip(self._place.sound(value, table_path)) if value else None
+        return Clip(self._repository.sound(value, table_path)) if value else None
 
     def declare(self, column: str) -> None:
         """Notes that a column names sound files, whatever its values look like."""
@@ -108,7 +108,7 @@ class SoundPaths:
             return False
         folders = ("", os.path.dirname(table_path))
         there = os.path.isabs(value) and os.path.isfile(value)
-        there = there or any(self._place.has(os.path.normpath(os.path.join(folder, value))) for folder in folders)
+        there = there or any(self._repository.has(os.path.normpath(os.path.join(folder, value))) for folder in folders)
         return there or (is_sound_name(column) and not self.others)
 
 

@@ -140,13 +140,13 @@ def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name:
 
 
 def groups(
-    rows: Iterable[tuple[int, Mapping[str, Value]]], by: str | Sequence[str], place: str, hint: str
+    rows: Iterable[tuple[int, Mapping[str, Value]]], by: str | Sequence[str], data_name: str, hint: str
 ) -> dict[str, dict[str, list[int]]]:
     """The numbers of samples by column and by the name of the group, in the order in which groups are shown.
 
     Args:
         rows: the samples, which are not read if no column is asked for.
-        by: the names of columns, or one string with commas. place: what has these samples, for messages. hint: what to
+        by: the names of columns, or one string with commas. data_name: what has these samples, for messages. hint: what to
             do about a column that is not there.
 
     Raises:
@@ -156,10 +156,10 @@ def groups(
     if not requested:
         return {}
     held = list(rows)
-    return {name: _groups_of(name, held) for name in _resolve(requested, held, place, hint)}
+    return {name: _groups_of(name, held) for name in _resolve(requested, held, data_name, hint)}
 
 
-def _resolve(requested: Sequence[str], rows: Rows, place: str, hint: str) -> list[str]:
+def _resolve(requested: Sequence[str], rows: Rows, data_name: str, hint: str) -> list[str]:
     """The names of columns as the samples have them: in any case, and by the other names of the known ones."""
     there = dict.fromkeys([*(name for _, held in rows for name in held), *_MEASURED])
     also = {name.lower(): name for name in reversed(there)}
@@ -174,7 +174,7 @@ def _resolve(requested: Sequence[str], rows: Rows, place: str, hint: str) -> lis
             known = [*(fact for fact in FACTS if fact in there), *sorted(there.keys() - set(FACTS))]
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
             raise UserError(
-                f"{place} has no column '{name}' to break results down by; its columns are {first_of(known, _MOST_NAMED)}",
+                f"{data_name} has no column '{name}' to break results down by; its columns are {first_of(known, _MOST_NAMED)}",
                 hint=f"did you mean {near[0]}?" if near else hint,
             )
         resolved.append(at)
@@ -205,12 +205,12 @@ def _groups_of(name: str, rows: Rows) -> dict[str, list[int]]:
 def _check_count(name: str, groups: int, samples: int) -> None:
     """Refuses a column that tells samples apart in place of forming groups."""
     if groups > MOST_VALUES:
-        what = f"{groups:,} different values; expected at most {MOST_VALUES}"
+        problem = f"{groups:,} different values; expected at most {MOST_VALUES}"
     elif groups == samples > _FEW_SAMPLES:
-        what = f"another value for each of {samples:,} samples; expected values that several samples share"
+        problem = f"another value for each of {samples:,} samples; expected values that several samples share"
     else:
         return
-    raise UserError(f"the column '{name}' has {what}", hint="name a column that forms groups, such as speaker")
+    raise UserError(f"the column '{name}' has {problem}", hint="name a column that forms groups, such as speaker")
 
 
 def _quartiles(values: Iterable[float]) -> list[float]:

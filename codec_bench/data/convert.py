@@ -47,13 +47,13 @@ def convert_data(data: str | os.PathLike[str], to: str | os.PathLike[str]) -> Co
     source = open_source(data, require_audio=False)
     with on_disk(f"'{to}' cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             write = _write_jsonl if path.suffix.lower() == ".jsonl" else _write_parquet
-            write(part, list(_rows(source, path.parent.resolve())))
-            os.replace(part, path)
+            write(temporary, list(_rows(source, path.parent.resolve())))
+            os.replace(temporary, path)
         finally:
-            part.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     return Converted(len(source) - len(source.problems), source.problems)
 
 

@@ -34,7 +34,7 @@ _CARD_COMMIT = ".cache/huggingface/download/README.md.metadata"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class Repository:
     """Where the files of one data set are.
 
     Args:
@@ -161,8 +161,8 @@ def _member(folder: Path, named: str, archive: str) -> str:
 
     Some archives lack the folder that is called as they are.
     """
-    own, _, rest = named.replace(os.sep, "/").partition("/")
-    bare = not (folder / named).is_file() and own == os.path.basename(archive).partition(".")[0] and rest
+    top, _, rest = named.replace(os.sep, "/").partition("/")
+    bare = not (folder / named).is_file() and top == os.path.basename(archive).partition(".")[0] and rest
     return str(folder / (rest if bare and (folder / rest).is_file() else named))
 
 
@@ -183,7 +183,7 @@ def parse_hub_name(where: str) -> tuple[str, str | None, list[str]]:
     return repo, revision or None, names
 
 
-def find_place(repo: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Place:
+def find_repository(repo: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Repository:
     """Where a repository's files are: in the mirror, on the hub, or in the hub's cache if the hub cannot be reached.
 
     The cache is also used if the environment forbids the network (HF_HUB_OFFLINE).
@@ -201,24 +201,24 @@ def find_place(repo: str, revision: str | None, mirror: str | os.PathLike[str] |
     if named:
         folder = os.path.join(os.path.expanduser(os.fspath(named)), repo)
         if os.path.isdir(folder):
-            return folder_place(folder, repo, revision)
+            return folder_repository(folder, repo, revision)
         if mirror is not None:
             raise UserError(
                 f"the mirror has no data set '{repo}': there is no folder '{folder}'",
                 hint=f"hf download {repo} --repo-type dataset --local-dir {folder}",
             )
     if (forbidden := offline()) is not None:
-        place = _cached(repo, revision)
-        if place is None:
+        repository = _cached(repo, revision)
+        if repository is None:
             raise UserError(
                 f"the data set '{repo}'{_at(revision)} is not in the hub's cache, and {forbidden} forbids fetching it",
                 hint=f"unset {forbidden}, or name a folder that holds {repo} with {MIRROR_VARIABLE}",
             )
-        return place
+        return repository
     return _on_hub(repo, revision)
 
 
-def folder_place(folder: str, name: str, revision: str | None) -> Place:
+def folder_repository(folder: str, name: str, revision: str | None) -> Repository:
     """A folder in the hub's layout.
 
     Raises:
@@ -231,7 +231,7 @@ def folder_place(folder: str, name: str, revision: str | None) -> Place:
     if known is not None and revision is not None and _COMMIT.fullmatch(revision) and revision != known:
         raise UserError(f"'{folder}' holds commit {known} of '{name}'; expected {revision}")
     converted = not os.path.isfile(os.path.join(root, _CARD)) and _is_converted(_files_in(root))
-    return Place(name, root, revision=known, converted=converted)
+    return Repository(name, root, revision=known, converted=converted)
 
 
 def _at(revision: str | None) -> str:
@@ -245,7 +245,7 @@ def _cache_folder(repo: str) -> str:
     return os.path.join(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repo, repo_type="dataset"))
 
 
-def _cached(repo: str, revision: str | None) -> Place | None:
+def _cached(repo: str, revision: str | None) -> Repository | None:
     """The files of a revision in the hub's cache.
 
     If the repository is a script, the files of its conversion to Parquet.
@@ -265,10 +265,10 @@ def _cached(repo: str, revision: str | None) -> Place | None:
         return None
     root, commit = cached
     files = _listing(folder, commit)
-    return Place(repo, root, repo, commit, True, _is_converted(files or _files_in(root)), files)
+    return Repository(repo, root, repo, commit, True, _is_converted(files or _files_in(root)), files)
 
 
-def _on_hub(repo: str, revision: str | None) -> Place:
+def _on_hub(repo: str, revision: str | None) -> Repository:
     from huggingface_hub import HfApi
 
     api = HfApi()
@@ -277,29 +277,29 @@ def _on_hub(repo: str, revision: str | None) -> Place:
         if info.gated:  # anybody may list the files of a gated repository; fetching them needs a permission
             api.auth_check(repo, repo_type="dataset")
     except Exception as error:
-        place = _cached(repo, revision) if server_status(error) is None else None
-        if place is not None:
-            return place
+        repository = _cached(repo, revision) if server_status(error) is None else None
+        if repository is not None:
+            return repository
         raise hub_trouble(error, repo, revision) from error
     script, used_revision, licence = _script_of(repo), revision or "main", _licence(info.card_data)
     if any(file.rfilename == script for file in info.siblings or ()):
-        what = f"the data set '{repo}' is a loading script ({script}), and codec-bench runs no loading scripts"
+        problem = f"the data set '{repo}' is a loading script ({script}), and codec-bench runs no loading scripts"
         if revision not in (None, "main"):
             raise UserError(
-                f"{what}{_at(revision)}", hint=f"the hub's conversion to Parquet is its revision {CONVERTED}"
+                f"{problem}{_at(revision)}", hint=f"the hub's conversion to Parquet is its revision {CONVERTED}"
             )
         used_revision = CONVERTED
         try:
             info = api.dataset_info(repo, revision=CONVERTED, timeout=TIMEOUT_S)
         except Exception as error:
             raise UserError(
-                f"{what}, and the hub has not converted it to Parquet",
+                f"{problem}, and the hub has not converted it to Parquet",
                 hint=f"convert it yourself and name the folder that holds it as {repo} with {MIRROR_VARIABLE}",
             ) from error
     files = frozenset(file.rfilename for file in info.siblings or ())
     commit = str(info.sha)
     _remember(repo, used_revision, commit, files)
-    return Place(repo, None, repo, commit, converted=_is_converted(files), files=files, licence=licence)
+    return Repository(repo, None, repo, commit, converted=_is_converted(files), files=files, licence=licence)
 
 
 def _licence(card: Any) -> str | None:
@@ -344,14 +344,14 @@ def _listing(folder: str, commit: str) -> frozenset[str]:
         return frozenset()
 
 
-def hub_trouble(error: Exception, repo: str, revision: str | None, what: str = "") -> UserError:
+def hub_trouble(error: Exception, repo: str, revision: str | None, subject: str = "") -> UserError:
     """An error of the hub as a message that says what to do.
 
     Args:
         error: what was raised.
         repo: OWNER/NAME.
         revision: the commit, branch or tag, or None.
-        what: the part that was wanted, such as `'a.parquet' of `.
+        subject: the part that was wanted, such as `'a.parquet' of `.
     """
     from huggingface_hub import constants
 
@@ -366,14 +366,16 @@ def hub_trouble(error: Exception, repo: str, revision: str | None, what: str = "
             return UserError(f"the data set '{repo}' has no revision '{revision}'", hint=f"see {page}")
         case "missing":
             return UserError(
-                f"{what}'{page}' does not exist, or you may not see it: the server answered {answer}",
+                f"{subject}'{page}' does not exist, or you may not see it: the server answered {answer}",
                 hint=f"check the name; set HF_TOKEN if it needs a permission; or {mirror}",
             )
         case "server":
             return UserError(
-                f"{what}'{page}' could not be fetched: the server answered {answer}", hint="try again later"
+                f"{subject}'{page}' could not be fetched: the server answered {answer}", hint="try again later"
             )
         case "disk":
             return UserError(answer)
         case "network":
-            return UserError(f"{what}'{page}' could not be reached: {answer}", hint=f"check the network; or {mirror}")
+            return UserError(
+                f"{subject}'{page}' could not be reached: {answer}", hint=f"check the network; or {mirror}"
+            )

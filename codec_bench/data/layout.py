@@ -13,7 +13,7 @@ from logging import ERROR, getLogger
 from pathlib import Path
 from typing import Any
 
-from codec_bench.data.hub import CONVERTED, Place, hub_trouble
+from codec_bench.data.hub import CONVERTED, Repository, hub_trouble
 from codec_bench.errors import MissingExtra, UserError, server_status
 
 _SHARD = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<of>\d{5})(?P<rest>.*)")
@@ -37,11 +37,11 @@ class Layout:
     builder: Any = None
 
 
-def read_layout(place: Place, config: str | None, data_dir: str | None = None) -> Layout:
+def read_layout(repository: Repository, config: str | None, data_dir: str | None = None) -> Layout:
     """The splits and data files of one configuration, found as the `datasets` library finds them.
 
     Args:
-        place: the repository or folder.
+        repository: the repository or folder.
         config: the configuration; None takes the default one, or the only one.
         data_dir: a folder in the repository; only its files count.
 
@@ -49,13 +49,13 @@ def read_layout(place: Place, config: str | None, data_dir: str | None = None) -
         MissingExtra: the library is not installed.
         UserError: there is no such configuration, or no data file.
     """
-    if place.converted:
+    if repository.converted:
         if data_dir is not None:
             raise UserError(
-                f"the hub's conversion of '{place.name}' does not keep the folder '{data_dir}'",
+                f"the hub's conversion of '{repository.name}' does not keep the folder '{data_dir}'",
                 hint="leave out the revision, so that the repository itself is read",
             )
-        return _converted_layout(place, config)
+        return _converted_layout(repository, config)
     try:
         import datasets
     except ImportError as error:
@@ -64,8 +64,8 @@ def read_layout(place: Place, config: str | None, data_dir: str | None = None) -
 
     logging.set_verbosity_error()  # our own message says what is wrong
     getLogger("huggingface_hub.repocard").setLevel(ERROR)  # a README beside data need not be a card
-    source = place.root if place.root is not None else f"hf://datasets/{place.repo}"
-    revision = {} if place.root is not None else {"revision": place.revision}
+    source = repository.root if repository.root is not None else f"hf://datasets/{repository.repo}"
+    revision = {} if repository.root is not None else {"revision": repository.revision}
 
     def build(source: str) -> Any:
         try:
@@ -73,28 +73,28 @@ def read_layout(place: Place, config: str | None, data_dir: str | None = None) -
             with tempfile.TemporaryDirectory() as scratch:
                 return datasets.load_dataset_builder(source, config, data_dir=data_dir, cache_dir=scratch, **revision)
         except Exception as error:
-            raise _not_laid_out(error, place, config, source, revision) from error
+            raise _not_laid_out(error, repository, config, source, revision) from error
 
-    if place.partial:
+    if repository.partial:
         with tempfile.TemporaryDirectory() as empty:
-            base = _as_if_whole(place, os.path.realpath(empty))
+            base = _as_if_whole(repository, os.path.realpath(empty))
             builder = build(base)
-            splits = {name: _with_missing(paths) for name, paths in _files_of(builder, Place("", base)).items()}
+            splits = {name: _with_missing(paths) for name, paths in _files_of(builder, Repository("", base)).items()}
         if not all(path.endswith(".parquet") for paths in splits.values() for path in paths):
             builder = build(source)
     else:
         builder = build(source)
-        splits = _files_of(builder, place)
+        splits = _files_of(builder, repository)
     sizes = {str(name): info.num_examples for name, info in (builder.info.splits or {}).items() if info.num_examples}
     return Layout(splits, dict(builder.info.features or {}), sizes, builder)
 
 
-def _files_of(builder: Any, place: Place) -> dict[str, tuple[str, ...]]:
+def _files_of(builder: Any, repository: Repository) -> dict[str, tuple[str, ...]]:
     files = builder.config.data_files or {}
-    return {str(split): tuple(map(place.path_of, paths)) for split, paths in files.items()}
+    return {str(split): tuple(map(repository.path_of, paths)) for split, paths in files.items()}
 
 
-def _as_if_whole(place: Place, folder: str) -> str:
+def _as_if_whole(repository: Repository, folder: str) -> str:
     """Fills a folder with a repository's card and an empty file for each of its files, and returns the folder.
 
     It stands in for a repository of which the hub's cache holds only a part, so that the splits are those of the whole.
@@ -104,9 +104,9 @@ def _as_if_whole(place: Place, folder: str) -> str:
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard
 
-    root = Path(str(place.root))
-    names = set(place.files) or {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
-    if not place.files and (root / _CARDS[0]).is_file():
+    root = Path(str(repository.root))
+    names = set(repository.files) or {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
+    if not repository.files and (root / _CARDS[0]).is_file():
         configs = MetadataConfigs.from_dataset_card_data(DatasetCard.load(root / _CARDS[0]).data)
         patterns = [pattern for one in configs.values() for pattern in _patterns(one.get("data_files"))]
         for pattern in patterns:
@@ -135,15 +135,15 @@ def _patterns(data_files: Any) -> list[str]:
 
 
 def _not_laid_out(
-    error: Exception, place: Place, config: str | None, source: str, revision: Mapping[str, Any]
+    error: Exception, repository: Repository, config: str | None, source: str, revision: Mapping[str, Any]
 ) -> UserError:
     import datasets
 
-    if place.root is None and server_status(error) is not None:
-        return hub_trouble(error, str(place.repo), place.revision)
+    if repository.root is None and server_status(error) is not None:
+        return hub_trouble(error, str(repository.repo), repository.revision)
     if isinstance(error, RuntimeError) and "scripts" in str(error):
         return UserError(
-            f"the data set '{place.name}' is a loading script, and codec-bench runs no loading scripts",
+            f"the data set '{repository.name}' is a loading script, and codec-bench runs no loading scripts",
             hint=f"use the hub's conversion to Parquet (revision {CONVERTED}), or a folder of Parquet files",
         )
     names: list[str] = []
@@ -154,22 +154,24 @@ def _not_laid_out(
             names = []
     if names and config is None and len(names) > 1:
         return UserError(
-            f"the data set '{place.name}' has several configurations", hint=f"name one: {', '.join(names)}"
+            f"the data set '{repository.name}' has several configurations", hint=f"name one: {', '.join(names)}"
         )
     if names and config is not None and config not in names:
         return UserError(
-            f"the data set '{place.name}' has no configuration '{config}'", hint=f"there are: {', '.join(names)}"
+            f"the data set '{repository.name}' has no configuration '{config}'", hint=f"there are: {', '.join(names)}"
         )
     reason = (str(error) or type(error).__name__).splitlines()[0]
-    return UserError(f"the splits and files of the data set '{place.name}' cannot be determined: {reason}")
+    return UserError(f"the splits and files of the data set '{repository.name}' cannot be determined: {reason}")
 
 
-def _converted_layout(place: Place, config: str | None) -> Layout:
+def _converted_layout(repository: Repository, config: str | None) -> Layout:
     """The layout of the hub's own conversion, whose files are CONFIG/SPLIT/0000.parquet.
 
     The hub calls a split `partial-SPLIT` if it converted only the first part; the split keeps that name.
     """
-    paths = place.files or (path.relative_to(str(place.root)).as_posix() for path in Path(str(place.root)).rglob("*"))
+    paths = repository.files or (
+        path.relative_to(str(repository.root)).as_posix() for path in Path(str(repository.root)).rglob("*")
+    )
     splits_of: dict[str, dict[str, list[str]]] = {}
     for path in sorted(paths):
         parts = path.split("/")
@@ -177,12 +179,13 @@ def _converted_layout(place: Place, config: str | None) -> Layout:
             splits_of.setdefault(parts[0], {}).setdefault(parts[1], []).append(path)
     if config is None and len(splits_of) > 1 and "default" not in splits_of:
         raise UserError(
-            f"the data set '{place.name}' has several configurations", hint=f"name one: {', '.join(splits_of)}"
+            f"the data set '{repository.name}' has several configurations", hint=f"name one: {', '.join(splits_of)}"
         )
     chosen = config or ("default" if "default" in splits_of else next(iter(splits_of), None))
     if chosen not in splits_of:
         raise UserError(
-            f"the data set '{place.name}' has no configuration '{chosen}'", hint=f"there are: {', '.join(splits_of)}"
+            f"the data set '{repository.name}' has no configuration '{chosen}'",
+            hint=f"there are: {', '.join(splits_of)}",
         )
     return Layout({split: tuple(paths) for split, paths in splits_of[chosen].items()})
 

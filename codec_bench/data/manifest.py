@@ -157,7 +157,7 @@ def read_manifest(
             f"'{path}' is neither a folder, a sound file nor a manifest ({', '.join(READERS)})",
             hint=f"own code is named by its file and its class: {path}:CLASS" if kind == ".py" else None,
         )
-    place, folder = os.path.basename(path), folder or os.path.dirname(path)
+    table_name, folder = os.path.basename(path), folder or os.path.dirname(path)
     needed = ("audio",) if require_audio else ("audio", "estimate", "text")
     layouts: dict[tuple[str, ...], Columns] = {}
     with on_disk(f"'{path}' cannot be read"):
@@ -171,7 +171,9 @@ def read_manifest(
                 problem = row.problem if layouts[names].twice is None else f"has the key '{layouts[names].twice}' twice"
             else:
                 row = Row(number, None)
-            yield row if problem is None else row._replace(problem=f"{unit_of(path)} {number} of {place} {problem}")
+            yield (
+                row if problem is None else row._replace(problem=f"{unit_of(path)} {number} of {table_name} {problem}")
+            )
 
 
 def unit_of(path: str) -> str:

@@ -18,7 +18,7 @@ from codec_bench.data.cells import (
     is_sound_name,
     sound_feature,
 )
-from codec_bench.data.hub import Place
+from codec_bench.data.hub import Repository
 from codec_bench.decoding.table import RATES, Locator
 from codec_bench.errors import UserError
 
@@ -119,7 +119,7 @@ class ParquetRows:
     """The rows of every split of a data set in Parquet files.
 
     Args:
-        place: where the files are.
+        repository: where the files are.
         splits: the paths of the files of every split, in order.
         features: the types of the columns, as the data set's card declares them.
         sizes: the number of rows of each split, as the card declares it.
@@ -127,16 +127,16 @@ class ParquetRows:
 
     def __init__(
         self,
-        place: Place,
+        repository: Repository,
         splits: Mapping[str, Sequence[str]],
         features: Mapping[str, Any] | None = None,
         sizes: Mapping[str, int] | None = None,
     ) -> None:
-        self._place, self._splits, self._features, self._sizes = place, splits, features or {}, sizes or {}
+        self._repository, self._splits, self._features, self._sizes = repository, splits, features or {}, sizes or {}
         self._rows: dict[str, int] = {}
-        self._paths = SoundPaths(place)
+        self._paths = SoundPaths(repository)
         first = next(path for paths in splits.values() for path in paths)
-        metadata = place.metadata(first)
+        metadata = repository.metadata(first)
         self._rows[first] = metadata.num_rows
         schema = metadata.schema.to_arrow_schema()
         self.columns = tuple(schema.names)
@@ -152,7 +152,7 @@ class ParquetRows:
         """
         unknown = [path for path in self._splits[split] if path not in self._rows]
         with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
-            for path, rows in zip(unknown, pool.map(lambda path: self._place.metadata(path).num_rows, unknown)):
+            for path, rows in zip(unknown, pool.map(lambda path: self._repository.metadata(path).num_rows, unknown)):
                 self._rows[path] = rows
         return sum(self._rows[path] for path in self._splits[split])
 
@@ -162,10 +162,10 @@ class ParquetRows:
         for path in self._splits[split]:
             if enough is not None and rows >= enough:
                 break
-            if path not in self._rows and self._place.root is None:
+            if path not in self._rows and self._repository.root is None:
                 return self._sizes.get(split)
             if path not in self._rows:
-                self._rows[path] = self._place.metadata(path).num_rows
+                self._rows[path] = self._repository.metadata(path).num_rows
             rows += self._rows[path]
         return rows
 
@@ -194,11 +194,15 @@ class ParquetRows:
     def _rows_of(
         self, path: str, columns: Sequence[str], picks: array | None, start: int
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        if self._place.in_place and self._place.root is None and all(self.types[c] != SOUND_TYPE for c in columns):
-            with self._place.remote(path) as opened:
+        if (
+            self._repository.in_place
+            and self._repository.root is None
+            and all(self.types[c] != SOUND_TYPE for c in columns)
+        ):
+            with self._repository.remote(path) as opened:
                 yield from self._rows_in(opened, path, path, columns, picks, start)
             return
-        local = os.path.abspath(self._place.local(path))
+        local = os.path.abspath(self._repository.local(path))
         yield from self._rows_in(local, path, local, columns, picks, start)
 
     def _rows_in(
@@ -225,7 +229,7 @@ class ParquetRows:
                     first += rows
         except (pa.ArrowException, UnicodeDecodeError) as error:
             raise UserError(
-                f"'{path}' of {self._place.name} cannot be read as Parquet: {str(error).splitlines()[0]}"
+                f"'{path}' of {self._repository.name} cannot be read as Parquet: {str(error).splitlines()[0]}"
             ) from error
         except OSError as error:
             raise UserError(f"'{local}' cannot be read: {str(error).splitlines()[0]}") from error
@@ -235,7 +239,7 @@ class ParquetRows:
         missing = [name for name in columns if name not in schema.names]
         if missing:
             raise UserError(
-                f"'{path}' of {self._place.name} has no column {' and no '.join(missing)}",
+                f"'{path}' of {self._repository.name} has no column {' and no '.join(missing)}",
                 hint=f"its columns are {', '.join(schema.names)}",
             )
         plan = _columns(file, {**self._features, **declared_features(schema)})
@@ -266,11 +270,11 @@ class ParquetRows:
                 upto = bisect_left(selected, end, position)
                 places, position = selected[position:upto], upto
                 if places:
-                    batch = batch.take(pa.array([place - start for place in places]))
+                    batch = batch.take(pa.array([row_index - start for row_index in places]))
             if places:
                 cells = [self._cells(column, batch, places, where) for column in plan]
-                for place, *values in zip(places, *cells):
-                    yield place, dict(zip((column.name for column in plan), values))
+                for row_index, *values in zip(places, *cells):
+                    yield row_index, dict(zip((column.name for column in plan), values))
             if selected is not None and position == len(selected):
                 return
             start = end
@@ -298,7 +302,7 @@ class ParquetRows:
             return [self._paths.clip(column.name, value, path) for value in read]
         if column.kind == "outside":
             named = [None if value is None else value.get("path") for value in read]
-            return [None if name is None else Clip(self._place.sound(name, path)) for name in named]
+            return [None if name is None else Clip(self._repository.sound(name, path)) for name in named]
         return read
 
 

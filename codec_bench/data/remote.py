@@ -42,9 +42,9 @@ def fetched(url: str) -> str:
     with on_disk(f"'{shown(url)}' cannot be kept in '{path.parent}'"):
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(f"{name}.{os.getpid()}.part")
-            part.write_bytes(data)
-            os.replace(part, path)
+            temporary = path.with_name(f"{name}.{os.getpid()}.part")
+            temporary.write_bytes(data)
+            os.replace(temporary, path)
     return str(path)
 
 

@@ -132,7 +132,7 @@ def distinct_ids(names: Iterable[str], forms: Callable[[str], Sequence[str]]) ->
             ids[name] = forms(name)[level[name]]
 
 
-def to_samples(rows: Iterable[Row], place: str, *, unit: str, limit: int | None) -> list[Sample]:
+def to_samples(rows: Iterable[Row], data_name: str, *, unit: str, limit: int | None) -> list[Sample]:
     """Samples with unique ids, in the order of the rows.
 
     A row without an id gets the stem of its audio, or a longer end of its path if the stem is not unique. If several
@@ -140,7 +140,7 @@ def to_samples(rows: Iterable[Row], place: str, *, unit: str, limit: int | None)
 
     Args:
         rows: read once, and only as far as needed.
-        place: short name of the data set for messages, such as `manifest.jsonl`.
+        data_name: short name of the data set for messages, such as `manifest.jsonl`.
         unit: what its rows are called in messages: `line`, `row` or `sample`.
         limit: at most this many samples, from the front; None takes all.
     """
@@ -155,7 +155,7 @@ def to_samples(rows: Iterable[Row], place: str, *, unit: str, limit: int | None)
         audio, estimate = (row.audio, row.estimate) if row.problem is None else (None, None)
         if row.id is None and row.name is not None:
             unnamed[len(samples)] = row.name
-        name = row.id if row.id is not None else f"{place}:{row.number}"
+        name = row.id if row.id is not None else f"{data_name}:{row.number}"
         samples.append(Sample(name, audio, row.text, row.speaker, row.language, estimate, extra))
         numbers.append(row.number)
     for index, name in zip(unnamed, distinct_ids(unnamed.values(), tails)):
@@ -168,7 +168,7 @@ def to_samples(rows: Iterable[Row], place: str, *, unit: str, limit: int | None)
     for index in repeats:
         sample = samples[index]
         there = numbers[first[sample.id]]
-        reason = f"{unit} {numbers[index]} of {place} has the id '{sample.id}', which {unit} {there} has already"
+        reason = f"{unit} {numbers[index]} of {data_name} has the id '{sample.id}', which {unit} {there} has already"
         copy = copies.get(sample.id, 1) + 1
         while (name := f"{sample.id}#{copy}") in first:
             copy += 1

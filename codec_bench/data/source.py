@@ -88,7 +88,7 @@ class Source:
     def __init__(self, name: str, samples: list[Sample], unmatched: Sequence[str] = (), complete: bool = True) -> None:
         self.name, self.samples, self.unmatched, self.complete = name, samples, tuple(unmatched), complete
         self.numbers: Sequence[int] = range(len(samples))
-        self.whole = len(samples)
+        self.full_size = len(samples)
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -146,8 +146,8 @@ class Source:
             if sample.extra:
                 fields += tuple(f"{name}:{sample.extra[name]}" for name in MEASURED_BY if name in sample.extra)
             for field in fields:
-                part = b"-" if field is None else f"{field}".encode()
-                digest.update(b"%d:%b" % (len(part) if field is not None else -1, part))
+                encoded = b"-" if field is None else f"{field}".encode()
+                digest.update(b"%d:%b" % (len(encoded) if field is not None else -1, encoded))
         return digest.hexdigest()
 
     @cached_property
@@ -232,11 +232,11 @@ def open_source(
         for line in ignored_lines(source.report).values():
             warnings.warn(f"{source.name}: {line}", Note, stacklevel=2)
     if len(source.problems) == len(source):
-        what = f"'{data}'" if isinstance(data, (str, os.PathLike)) else source.name
+        label = f"'{data}'" if isinstance(data, (str, os.PathLike)) else source.name
         if not len(source):
-            raise UserError(f"{what} holds no samples")
+            raise UserError(f"{label} holds no samples")
         reason = next(iter(source.problems.values()))
-        raise UserError(f"none of the {len(source)} samples of {what} can be used; the first: {reason}")
+        raise UserError(f"none of the {len(source)} samples of {label} can be used; the first: {reason}")
     return source
 
 
@@ -247,7 +247,7 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
     if names_tars(data) and not os.path.isdir(data):
         name = os.path.basename(shown(data))
         return Source(
-            name, to_samples(tar_rows(_whole(data), require_audio=require_audio), name, unit="sample", limit=front)
+            name, to_samples(tar_rows(_absolute(data), require_audio=require_audio), name, unit="sample", limit=front)
         )
     if is_url(data):
         return _open_url(data, front, require_audio)
@@ -300,7 +300,7 @@ def _laid_out(
     return source
 
 
-def _whole(path: str) -> str:
+def _absolute(path: str) -> str:
     """A path from the root; a URL as it is."""
     return path if is_url(path) else os.path.abspath(os.path.expanduser(path))
 
@@ -401,9 +401,9 @@ def part_of(source: Source, shard: Shard | None) -> Source:
             f"no sample of '{source.name}' is in shard {shard}; the data has {len(source)} samples",
             hint="use fewer shards",
         )
-    part = Source(source.name, [source.samples[number] for number in numbers], source.unmatched, source.complete)
-    part.fingerprint, part.origin = source.fingerprint, source.origin
-    part.shard, part.numbers, part.whole = shard, numbers, len(source)
-    part.languages, part.front = source.languages, source.front
-    part.columns = source.own_columns
-    return part
+    sharded = Source(source.name, [source.samples[number] for number in numbers], source.unmatched, source.complete)
+    sharded.fingerprint, sharded.origin = source.fingerprint, source.origin
+    sharded.shard, sharded.numbers, sharded.full_size = shard, numbers, len(source)
+    sharded.languages, sharded.front = source.languages, source.front
+    sharded.columns = source.own_columns
+    return sharded

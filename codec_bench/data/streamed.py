@@ -10,7 +10,7 @@ from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.data.cells import SOUND_TYPE, SoundPaths, find_class_names, sound_feature, sound_in_memory
-from codec_bench.data.hub import Place
+from codec_bench.data.hub import Repository
 from codec_bench.data.layout import Layout
 from codec_bench.data.manifest import READERS, unit_of
 from codec_bench.errors import UserError, on_disk
@@ -44,7 +44,7 @@ class ManifestRows:
 
     def __init__(self, path: str, split: str) -> None:
         self._path, self._split = path, split
-        self._paths = SoundPaths(Place(os.path.basename(path), os.path.dirname(path)))
+        self._paths = SoundPaths(Repository(os.path.basename(path), os.path.dirname(path)))
         # Lines of JSON may differ in their keys, so the columns are collected from several lines.
         names = [names for _, names, _, _ in islice(self._cells(), _LINES_FOR_COLUMNS)]
         self.columns = tuple(dict.fromkeys(name for row in names for name in row))
@@ -65,10 +65,10 @@ class ManifestRows:
 
     def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
         """As `ParquetRows.rows`."""
-        place = os.path.basename(self._path)
+        table_name = os.path.basename(self._path)
         for at, (number, names, values, problem) in _chosen(self._cells(), chosen):
             if problem is not None:
-                yield at, ProblemRow(f"{unit_of(self._path)} {number} of {place} {problem}")
+                yield at, ProblemRow(f"{unit_of(self._path)} {number} of {table_name} {problem}")
                 continue
             cells = dict(zip(names, values))
             yield at, {name: self._cell(name, cells[name]) for name in columns if name in cells}
@@ -82,18 +82,20 @@ class StreamedRows:
     """The rows of every split of a data set that the `datasets` library reads: folders of sound, JSON, CSV, archives.
 
     Args:
-        place: where the files are. layout: as `read_layout` gives it.
+        repository: where the files are. layout: as `read_layout` gives it.
     """
 
-    def __init__(self, place: Place, layout: Layout) -> None:
-        self._place, self._layout, self._paths = place, layout, SoundPaths(place)
+    def __init__(self, repository: Repository, layout: Layout) -> None:
+        self._repository, self._layout, self._paths = repository, layout, SoundPaths(repository)
         missing = (
-            [path for paths in layout.splits.values() for path in paths if not place.has(path)] if place.partial else []
+            [path for paths in layout.splits.values() for path in paths if not repository.has(path)]
+            if repository.partial
+            else []
         )
         if missing:
             raise UserError(
-                f"the hub's cache lacks {len(missing)} files of '{place.name}' (commit {place.revision}), such as '{missing[0]}'",
-                hint="unset HF_HUB_OFFLINE, or fetch them: hf download --repo-type dataset " + place.name,
+                f"the hub's cache lacks {len(missing)} files of '{repository.name}' (commit {repository.revision}), such as '{missing[0]}'",
+                hint="unset HF_HUB_OFFLINE, or fetch them: hf download --repo-type dataset " + repository.name,
             )
         first = next(iter(layout.splits))
         self._features = {**layout.features, **(layout.builder.as_streaming_dataset(split=first).features or {})}
@@ -122,7 +124,7 @@ class StreamedRows:
         except Exception as error:  # the readers of a dozen formats raise exceptions of any class over a broken file
             reason = (str(error) or type(error).__name__).splitlines()[0]
             raise UserError(
-                f"the split '{split}' of '{self._place.name}' cannot be read after its first {read} rows: {reason}"
+                f"the split '{split}' of '{self._repository.name}' cannot be read after its first {read} rows: {reason}"
             ) from error
 
     def count(self, split: str) -> int:
@@ -137,7 +139,7 @@ class StreamedRows:
         """As `ParquetRows.rows`."""
         table_path = next(iter(self._layout.splits[split]), "")
         for at, (_, row) in _chosen(self._raw(split), chosen):
-            name = f"{self._place.name} {split}/{at}"
+            name = f"{self._repository.name} {split}/{at}"
             yield at, {c: self._cell(c, row[c], f"{name}: {c}", table_path) for c in columns if c in row}
 
     def _cell(self, column: str, value: Any, name: str, table_path: str) -> Any:
@@ -159,9 +161,9 @@ class StreamedRows:
         if path is None:
             return None
         if path.startswith("hf://"):
-            return Clip(self._place.local(self._place.path_of(path)))
+            return Clip(self._repository.local(self._repository.path_of(path)))
         if "://" not in path:
-            return Clip(self._place.sound(path, table_path))
+            return Clip(self._repository.sound(path, table_path))
         from datasets.utils.file_utils import xopen
 
         with xopen(path, "rb") as file:  # a member of an archive

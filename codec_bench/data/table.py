@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from codec_bench.audio.clip import Clip
 from codec_bench.data.cells import name_class
-from codec_bench.data.hub import PREFIX, Place, find_place, folder_place, parse_hub_name
+from codec_bench.data.hub import PREFIX, Repository, find_repository, folder_repository, parse_hub_name
 from codec_bench.data.layout import Layout, read_layout
 from codec_bench.data.manifest import READERS, Columns, Sound, make_row
 from codec_bench.data.parquet import ParquetRows
@@ -234,12 +234,12 @@ def open_table(
                 f"'{where}' names the revision '{pinned}', and '{revision}' was asked for as well",
                 hint="name one of them",
             )
-        place = replace(find_place(repo, revision or pinned, mirror), sounds=sounds, in_place=in_place)
-        return _of_place(place, (config, data_dir), split, names, selection)
+        repository = replace(find_repository(repo, revision or pinned, mirror), sounds=sounds, in_place=in_place)
+        return _of_place(repository, (config, data_dir), split, names, selection)
     path = os.path.abspath(os.path.expanduser(where))
     if os.path.isdir(path):
-        place = replace(folder_place(path, os.path.basename(path) or "root", revision), sounds=sounds)
-        return _of_place(place, (config, data_dir), split, [], selection)
+        repository = replace(folder_repository(path, os.path.basename(path) or "root", revision), sounds=sounds)
+        return _of_place(repository, (config, data_dir), split, [], selection)
     if not os.path.exists(path):
         raise UserError(
             f"there is no data set, folder or file '{where}'", hint="a data set on the hub is hf:OWNER/NAME"
@@ -255,53 +255,59 @@ def _of_file(path: str, config: str | None, split: str | None, selection: Select
     if kind.lower() not in READERS:
         raise UserError(f"'{path}' is not a table that can be read; expected {', '.join(READERS)} or a folder")
     name = _SHARD_OF.sub("", stem)
-    for what, requested in (("configuration", config), ("split", split)):
+    for option, requested in (("configuration", config), ("split", split)):
         if requested not in (None, name):
             raise UserError(
-                f"'{path}' is one file; it has no {what} '{requested}'", hint="name the folder that it lies in"
+                f"'{path}' is one file; it has no {option} '{requested}'", hint="name the folder that it lies in"
             )
     if kind.lower() == ".parquet":
-        rows: Rows = ParquetRows(Place(base, os.path.dirname(path)), {name: (base,)})
+        rows: Rows = ParquetRows(Repository(base, os.path.dirname(path)), {name: (base,)})
     else:
         rows = ManifestRows(path, name)
     return Table(name, rows, (name,), selection)
 
 
 def _of_place(
-    place: Place, part: tuple[str | None, str | None], split: str | None, names: Sequence[str], selection: Selection
+    repository: Repository,
+    subset: tuple[str | None, str | None],
+    split: str | None,
+    names: Sequence[str],
+    selection: Selection,
 ) -> Table:
     """Opens a repository.
 
-    `part` is a configuration and a folder. `names` are those in `hf:REPO:...`; a single name is a configuration, or
+    `subset` is a configuration and a folder. `names` are those in `hf:REPO:...`; a single name is a configuration, or
     else a split.
     """
-    config, data_dir = part
+    config, data_dir = subset
     layout: Layout | None = None
     if len(names) == 2:
         config, split = config or names[0], split or names[1]
     elif names:
         try:
-            layout = read_layout(place, names[0], data_dir)
+            layout = read_layout(repository, names[0], data_dir)
         except UserError as error:
             try:
-                layout = read_layout(place, config, data_dir)
+                layout = read_layout(repository, config, data_dir)
             except UserError:
                 raise error from None
             split = split or names[0]
-    layout = layout or read_layout(place, config, data_dir)
+    layout = layout or read_layout(repository, config, data_dir)
     splits = {name: paths for name, paths in layout.splits.items() if paths}
     if split is not None and split not in splits:
         raise UserError(
-            f"the data set '{place.name}' has no split '{split}'", hint=f"there are: {', '.join(splits) or 'none'}"
+            f"the data set '{repository.name}' has no split '{split}'", hint=f"there are: {', '.join(splits) or 'none'}"
         )
     if not splits:
-        raise UserError(f"the data set '{place.name}' has no data files")
+        raise UserError(f"the data set '{repository.name}' has no data files")
     chosen = {name: paths for name, paths in splits.items() if split in (None, name)}
     if all(path.endswith(".parquet") for paths in chosen.values() for path in paths):
-        rows: Rows = ParquetRows(place, chosen, layout.features, layout.sizes)
+        rows: Rows = ParquetRows(repository, chosen, layout.features, layout.sizes)
     else:
-        rows = StreamedRows(place, replace(layout, splits=chosen))
-    return Table(place.name, rows, tuple(chosen), selection, revision=place.revision, mark_split=split is None)
+        rows = StreamedRows(repository, replace(layout, splits=chosen))
+    return Table(
+        repository.name, rows, tuple(chosen), selection, revision=repository.revision, mark_split=split is None
+    )
 
 
 def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:

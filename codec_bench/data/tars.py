@@ -120,9 +120,9 @@ def tar_rows(data: str, *, require_audio: bool) -> Iterator[Row]:
 
 
 def _row(number: int, file: str, entry: _Entry, needed: tuple[str, ...]) -> Row:
-    place = f"sample '{entry.key}' in {os.path.basename(shown(file))}"
+    where = f"sample '{entry.key}' in {os.path.basename(shown(file))}"
     if entry.problem is not None:
-        return Row(number, entry.key, problem=f"{place} {entry.problem}")
+        return Row(number, entry.key, problem=f"{where} {entry.problem}")
     reserved = {*ALIASES["audio"], *ALIASES["id"], *ALIASES["estimate"]}
     fields = {k: v for k, v in (entry.fields or {}).items() if k.strip().lower() not in reserved}
     cells = {
@@ -132,7 +132,7 @@ def _row(number: int, file: str, entry: _Entry, needed: tuple[str, ...]) -> Row:
     names = tuple(cells)
     parsed = make_row(number, Columns(names), names, list(cells.values()), "", needed)
     extra = {k: v for k, v in parsed.extra.items() if isinstance(v, (str, int, float, bool))}
-    problem = None if parsed.problem is None else f"{place} {parsed.problem}"
+    problem = None if parsed.problem is None else f"{where} {parsed.problem}"
     return parsed._replace(id=entry.key, extra=extra, problem=problem)
 
 
@@ -154,9 +154,9 @@ def _keep(path: Path, value: Any) -> None:
     """Writes a file of the cache whole or not at all; if it cannot be written, it is made again the next time."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(value), encoding="utf-8")
-        os.replace(part, path)
+        temporary = path.with_suffix(f".{os.getpid()}.part")
+        temporary.write_text(json.dumps(value), encoding="utf-8")
+        os.replace(temporary, path)
 
 
 def _state(file: str) -> list[Any]:
@@ -201,8 +201,8 @@ def _with_sentence(file: str, look: Any) -> Any:
         try:
             entries: list[_Entry] = look()
         except (tarfile.TarError, ValueError, OverflowError) as error:
-            what = "is cut" if "unexpected end" in str(error) else "is no tar file, or is damaged"
-            raise UserError(f"the tar file '{shown(file)}' {what}: {error}", hint="copy it again") from error
+            problem = "is cut" if "unexpected end" in str(error) else "is no tar file, or is damaged"
+            raise UserError(f"the tar file '{shown(file)}' {problem}: {error}", hint="copy it again") from error
         return entries
 
     return called

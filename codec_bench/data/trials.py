@@ -47,9 +47,9 @@ def with_trials(source: Source, path: Path) -> Source:
     if dropped:
         message = f"{len(dropped):,} trials of '{path}' are left out, because they name a recording that is not in the data ({dropped[0]})"
         warnings.warn(message, Note, stacklevel=3)
-    for place, sample in enumerate(source.samples):
-        own = [[name, same] for name, same in held.get(sample.id, {}).items()]
-        source.samples[place] = replace(sample, extra={**sample.extra, TRIALS: own})
+    for index, sample in enumerate(source.samples):
+        pairs = [[name, same] for name, same in held.get(sample.id, {}).items()]
+        source.samples[index] = replace(sample, extra={**sample.extra, TRIALS: pairs})
     return source
 
 

@@ -130,7 +130,7 @@ def _execute_in(
     source, folder = evaluation.source, run_folder.path
     total = len(source) * len(plan.systems)
     report_progress = running.progress
-    keep = numbers_to_save(running.save_audio, source.whole)
+    keep = numbers_to_save(running.save_audio, source.full_size)
     with working_engine(plan, running, folder, keep, workers, total) as (engine, processes):
         codecs = [system.name for system in plan.systems if system.stage is not None]
         if codecs:
@@ -334,7 +334,7 @@ def _fingerprint(
             options[system.name] = system.stage.options
     return {
         "data": data_of(evaluation.source).fingerprint,
-        "samples": data_of(evaluation.source).whole,
+        "samples": data_of(evaluation.source).full_size,
         **_shard(evaluation.source),
         "systems": codecs,
         "metrics": {

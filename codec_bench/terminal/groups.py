@@ -27,7 +27,7 @@ class StrictCommand(typer.core.TyperCommand):
         alone, several = getattr(self.callback, "alone", {}), self._take_several()
         options = {flag: one for one in self.params for flag in (*one.opts, *one.secondary_opts)}
         words, rest = list[str](), list(args)
-        places: dict[Any, int] = {}  # by option, where its first value is among the words
+        positions: dict[Any, int] = {}  # by option, where its first value is among the words
         while rest and rest[0] != "--":
             word = rest.pop(0)
             flag, equals, value = word.partition("=")
@@ -45,13 +45,15 @@ class StrictCommand(typer.core.TyperCommand):
                 else:
                     option = None  # click names the missing value
                 word = word if option is None else f"{flag}={value}"
-            place = len(words) if option is None or option.multiple else places.setdefault(option.name, len(words))
-            if place == len(words):
+            position = (
+                len(words) if option is None or option.multiple else positions.setdefault(option.name, len(words))
+            )
+            if position == len(words):
                 words.append(word)
             elif option.name in several:
-                words[place] += f",{value}"
-            elif words[place] != word or not option.is_flag:
-                raise UserError(f"'{words[place]}' and '{word}' are both given", hint="leave one of them out")
+                words[position] += f",{value}"
+            elif words[position] != word or not option.is_flag:
+                raise UserError(f"'{words[position]}' and '{word}' are both given", hint="leave one of them out")
         return super().parse_args(ctx, [*words, *rest])
 
     def _take_several(self) -> set[str]:

@@ -130,11 +130,11 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequen
     if widths is None and len(columns) > 2:
         return listed([head for head, *_ in cells], texts)
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for place, (head, *_) in enumerate(cells):
+    for number, (head, *_) in enumerate(cells):
         # The first column holds names that a person types, so it is never cut.
         grid.add_column(
-            Text(head), justify="right" if head in numeric else "left", no_wrap=not place, overflow="fold",
-            min_width=longest_word(head), width=widths[place] if widths else None,
+            Text(head), justify="right" if head in numeric else "left", no_wrap=not number, overflow="fold",
+            min_width=longest_word(head), width=widths[number] if widths else None,
         )  # fmt: skip
     for row in texts:
         grid.add_row(*row)

@@ -109,12 +109,12 @@ class Progress:
         if took < _LEAST_S or (took < _SURE_S and done < _SURE_PART * (self.total - first)):
             return None
         left = []
-        for part in _WINDOWS:
-            at = max(bisect_right(self._reports, (now - part * took, self.total)) - 1, 0)
+        for window in _WINDOWS:
+            at = max(bisect_right(self._reports, (now - window * took, self.total)) - 1, 0)
             steps = {done for _, done in self._reports[at:]}
             if len(steps) <= _LEAST_STEPS:
                 return None
-            left.append(part * took / (self.done - self._reports[at][1]) * (self.total - self.done))
+            left.append(window * took / (self.done - self._reports[at][1]) * (self.total - self.done))
         if max(left) > 2 * min(left) or self._gap_s(now, _WINDOWS[-1] * took) > _LONGEST_GAP * _WINDOWS[-1] * took:
             return None
         return min(left), max(left)

@@ -51,9 +51,9 @@ def command(schema: type[_Filled]) -> Callable[[Callable[[_Filled], None]], Call
             for name, one in options.items()
         ]
         # After what must be given, and before what may be.
-        place = next(n for n, one in enumerate(options.values()) if one.default is not ... and not one.positional)
+        position = next(n for n, one in enumerate(options.values()) if one.default is not ... and not one.positional)
         config = inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, annotation=Config, default=None)
-        parameters.insert(place, config)
+        parameters.insert(position, config)
         run.alone = {one.flag: one.alone for one in options.values() if one.alone}  # type: ignore[attr-defined]
         run.filled = fill  # type: ignore[attr-defined]  # the request of a command line that is not carried out here
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

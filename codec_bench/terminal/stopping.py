@@ -70,7 +70,7 @@ def program() -> str:
 def command(folder: Path) -> str:
     """The command as it was typed, with the folder of the run."""
     typed = sys.argv[1:]
-    if not any(part == "--out" or part.startswith("--out=") for part in typed):
+    if not any(word == "--out" or word.startswith("--out=") for word in typed):
         typed = [*typed, "--out", str(folder)]
     return shlex.join([program(), *typed])
 
@@ -84,8 +84,8 @@ def _count_saved(folder: Path) -> str:
 
     finished = items = answers = unfinished = 0
     try:
-        for place in run_folders(folder):
-            run = Run(place)
+        for path in run_folders(folder):
+            run = Run(path)
             counts = run.counts()
             finished, items = finished + counts["finished"], items + counts["items"]
             if has_answers(run):

@@ -15,7 +15,7 @@ from codec_bench.data.layouts.benchmark_files import (
     open_minimax,
     open_tagged,
     open_transcribed,
-    place_of,
+    repository_of,
 )
 from codec_bench.data.table import row_problem
 from codec_bench.errors import UserError
@@ -30,7 +30,7 @@ def mirror(tmp_path):
 
 
 def test_sentences_have_their_speakers_prompt(mirror):
-    table = open_minimax(place_of("hf:MiniMaxAI/TTS-Multilingual-Test-Set", None, mirror), language="thai")
+    table = open_minimax(repository_of("hf:MiniMaxAI/TTS-Multilingual-Test-Set", None, mirror), language="thai")
     rows = dict(table)
     assert table.total == len(rows) == 5 and table.columns == COLUMNS
     first = rows["thai-001"]
@@ -43,21 +43,21 @@ def test_sentences_have_their_speakers_prompt(mirror):
 
 
 def test_a_folder_and_a_part_of_the_rows(mirror):
-    position = place_of(str(mirror / "MiniMaxAI" / "TTS-Multilingual-Test-Set"), None, None)
+    position = repository_of(str(mirror / "MiniMaxAI" / "TTS-Multilingual-Test-Set"), None, None)
     table = open_minimax(position, language="english")
     keys = [key for key, _ in table]
-    assert [key for key, _ in table.part(2, None)] == keys[:2] and table.part(None, 1) is table
-    drawn = [key for key, _ in table.part(3, 1)]
-    assert drawn == [key for key, _ in open_minimax(position, language="english").part(3, 1)] == sorted(drawn)
+    assert [key for key, _ in table.select(2, None)] == keys[:2] and table.select(None, 1) is table
+    drawn = [key for key, _ in table.select(3, 1)]
+    assert drawn == [key for key, _ in open_minimax(position, language="english").select(3, 1)] == sorted(drawn)
     # Which rows a limit chooses depends on their keys alone, so a larger part contains a smaller one.
-    assert set(drawn) <= {key for key, _ in table.part(4, 1)}
+    assert set(drawn) <= {key for key, _ in table.select(4, 1)}
 
 
 def test_a_language_that_is_not_there_names_those_that_are(mirror):
     with pytest.raises(UserError, match=r"no text/welsh.txt.*english, thai"):
-        open_minimax(place_of("hf:MiniMaxAI/TTS-Multilingual-Test-Set", None, mirror), language="welsh")
+        open_minimax(repository_of("hf:MiniMaxAI/TTS-Multilingual-Test-Set", None, mirror), language="welsh")
     with pytest.raises(UserError, match="there is no folder"):
-        place_of(str(mirror / "nowhere"), None, None)
+        repository_of(str(mirror / "nowhere"), None, None)
 
 
 AIR_BENCH = "hf:qyang1021/AIR-Bench-Dataset"
@@ -76,7 +76,7 @@ def test_every_task_and_source_of_air_bench_is_read(air_bench):
     mirror, _, records = air_bench
     tasks = {(row["task_name"], row["dataset_name"]) for row in records}
     assert len({task for task, _ in tasks}) == 19 and len(tasks) == 25
-    table = open_air_bench(place_of(AIR_BENCH, None, mirror), track="Foundation", keep=lambda row: True)
+    table = open_air_bench(repository_of(AIR_BENCH, None, mirror), track="Foundation", keep=lambda row: True)
     rows = list(table)
     assert table.total == len(rows) == len(records) == 25 * miniature.ROWS
     assert [key for key, _ in rows[:2]] == ["Foundation/0", "Foundation/1"]
@@ -84,7 +84,7 @@ def test_every_task_and_source_of_air_bench_is_read(air_bench):
     assert len(missing) == 25 and missing[0] == f"Foundation/{'_'.join(sorted(tasks)[0])}/4.wav"
     renamed = [row["task_name"] for _, row in rows if row["renamed"]]
     assert set(renamed) == {"Audio_Grounding"} and len(renamed) == miniature.ROWS - 1
-    chat = open_air_bench(place_of(AIR_BENCH, None, mirror), track="Chat", keep=lambda row: True)
+    chat = open_air_bench(repository_of(AIR_BENCH, None, mirror), track="Chat", keep=lambda row: True)
     assert chat.total == 8 * miniature.ROWS and "meta_info" in chat.columns
 
 
@@ -168,7 +168,7 @@ def test_objects_of_a_json_file_have_their_sounds_and_a_conversation_its_turns(t
     listed = tmp_path / "VocalNet" / "VocalBench" / "json" / "multi_round.json"
     where = {"listed": "json/multi_round.json", "folder": "audio", "sounds": ("Audio",), "keep": lambda row: True}
     listed.write_text(json.dumps([7, {"Audio": "part/1.wav"}, {"Audio": None}]))
-    table = open_listed(place_of("hf:VocalNet/VocalBench", None, tmp_path), **where)
+    table = open_listed(repository_of("hf:VocalNet/VocalBench", None, tmp_path), **where)
     bad, good, silent = (row for _, row in table)
     assert "entry 0 of json/multi_round.json is no object" in bad.problem
     assert good["Audio"].read().duration_s > 0 and silent["Audio"] is None
@@ -177,7 +177,7 @@ def test_objects_of_a_json_file_have_their_sounds_and_a_conversation_its_turns(t
         with pytest.raises(
             UserError, match=r"'json/multi_round.json' of 'VocalNet/VocalBench' (cannot be read|holds no list)"
         ):
-            open_listed(place_of("hf:VocalNet/VocalBench", None, tmp_path), **where)
+            open_listed(repository_of("hf:VocalNet/VocalBench", None, tmp_path), **where)
 
 
 def test_files_that_are_named_alike_are_read_as_one_list_with_their_names(tmp_path):
@@ -187,13 +187,13 @@ def test_files_that_are_named_alike_are_read_as_one_list_with_their_names(tmp_pa
     where |= {"sounds": ("dialogue.0.user_speech_path",)}
     stem = "benchmark/test_data/multi_turn"
     (path / stem / "Bad.json").write_text("[7]")
-    rows = dict(open_listed(place_of(str(path), None, None), **where))
+    rows = dict(open_listed(repository_of(str(path), None, None), **where))
     named = [f"Hamlet/{at}" for at in range(3)] + [f"Lin Daiyu/{at}" for at in range(miniature.ROWS - 3)]
     assert list(rows) == [f"{stem}/{one}" for one in ["Bad/0", *named]]
     assert rows[f"{stem}/Hamlet/0"]["file"] == "Hamlet" and rows[f"{stem}/Lin Daiyu/1"]["file"] == "Lin Daiyu"
     assert "entry 0 of benchmark/test_data/multi_turn/Bad.json is no object" in row_problem(rows[f"{stem}/Bad/0"])
     with pytest.raises(UserError, match=r"has no files named 'benchmark/\*.txt'"):
-        open_listed(place_of(str(path), None, None), **where | {"listed": "benchmark/*.txt"})
+        open_listed(repository_of(str(path), None, None), **where | {"listed": "benchmark/*.txt"})
     requests = [one for one in load_benchmark("speech-role-multi").questions(mirror=tmp_path) if one.problem is None]
     assert {len(one.fields["audio"]) for one in requests} == {2, 3, 4}
     assert [one.fields["character"] for one in requests[:2]] == ["Hamlet", "Hamlet"]
@@ -231,13 +231,13 @@ def test_tags_are_read_from_both_forms_of_table(tmp_path):
 def test_what_is_wrong_in_a_table_of_tags_is_reported(tmp_path):
     where = {"listed": "tags.tsv", "folder": "audio", "sounds": ("PATH",), "keep": lambda row: True}
     with pytest.raises(UserError, match="there is no file"):
-        open_tagged(place_of(str(tmp_path), None, None), **where)
+        open_tagged(repository_of(str(tmp_path), None, None), **where)
     for text in ("", "one column\n", "ID\tTAGS\n"):
         (tmp_path / "tags.tsv").write_text(text)
         with pytest.raises(UserError, match="is no table between tabs with PATH"):
-            open_tagged(place_of(str(tmp_path), None, None), **where)
+            open_tagged(repository_of(str(tmp_path), None, None), **where)
     (tmp_path / "tags.tsv").write_text("ID\tPATH\tTAGS\n1\t../../etc/passwd\tx---rock\n2\n3\t1/3.mp3\n")
-    rows = dict(open_tagged(place_of(str(tmp_path), None, None), **where))
+    rows = dict(open_tagged(repository_of(str(tmp_path), None, None), **where))
     assert list(rows) == ["tags/2", "tags/3", "tags/4"] and rows["tags/2"]["PATH"] == "../../etc/passwd"
     assert rows["tags/2"]["TAGS"] == "rock" and rows["tags/4"]["TAGS"] == ""
     assert row_problem(rows["tags/3"]) == "line 3 of tags.tsv has 1 fields between tabs; its header has 3"
@@ -252,7 +252,9 @@ def test_transcripts_find_their_sounds_below_a_folder(tmp_path):
     assert questions[4].problem == "the row has no sound in 'audio': there is no sound file 'row-4.wav'"
     folder = tmp_path / "AISHELL" / "AISHELL-2018A-EVAL"
     (folder / "iOS" / "test" / "trans.txt").write_text("no tab here\n\nrow-0\thello\n")
-    rows = dict(open_transcribed(place_of(str(folder), None, None), listed="iOS/test/trans.txt", folder="iOS/test/wav"))
+    rows = dict(
+        open_transcribed(repository_of(str(folder), None, None), listed="iOS/test/trans.txt", folder="iOS/test/wav")
+    )
     assert (
         row_problem(rows["iOS/test/trans/1"])
         == "line 1 of iOS/test/trans.txt has neither a tab nor a bar between an id and words"
@@ -265,22 +267,22 @@ def test_transcripts_find_their_sounds_below_a_folder(tmp_path):
         "row-2": b"\xff\xff",
     }.items():
         (folder / "words" / f"{name}.txt").write_bytes(data)
-    rows = dict(open_transcribed(place_of(str(folder), None, None), listed="words", folder="iOS/test/wav"))
+    rows = dict(open_transcribed(repository_of(str(folder), None, None), listed="words", folder="iOS/test/wav"))
     assert [rows[f"words/row-{at}"]["text"] for at in (0, 1)] == ["燈 熄滅了", "灯熄灭了"]
     assert row_problem(rows["words/row-2"]) == "'row-2.txt' is text neither in UTF-8 nor in Big5"
     (folder / "list.txt").write_text("row-0|感受停在|g an|C4\n", encoding="utf-8")
-    rows = dict(open_transcribed(place_of(str(folder), None, None), listed="list.txt", folder="iOS/test/wav"))
+    rows = dict(open_transcribed(repository_of(str(folder), None, None), listed="list.txt", folder="iOS/test/wav"))
     assert rows["list/1"]["text"] == "感受停在"
     with pytest.raises(UserError, match="there is no file"):
-        open_transcribed(place_of(str(folder), None, None), listed="nothing.txt", folder=None)
+        open_transcribed(repository_of(str(folder), None, None), listed="nothing.txt", folder=None)
     (folder / "list.txt").write_text("\n", encoding="utf-8")
     with pytest.raises(UserError, match=r"'list\.txt' of .* has no line"):
-        open_transcribed(place_of(str(folder), None, None), listed="list.txt", folder=None)
+        open_transcribed(repository_of(str(folder), None, None), listed="list.txt", folder=None)
     (folder / "words" / "row-3.txt").mkdir()
-    rows = dict(open_transcribed(place_of(str(folder), None, None), listed="words", folder="iOS/test/wav"))
+    rows = dict(open_transcribed(repository_of(str(folder), None, None), listed="words", folder="iOS/test/wav"))
     assert row_problem(rows["words/row-3"]) == "'row-3.txt' cannot be read: Is a directory"
     with pytest.raises(UserError, match=r"is a folder without a file of words"):
-        open_transcribed(place_of(str(folder), None, None), listed="iOS", folder=None)
+        open_transcribed(repository_of(str(folder), None, None), listed="iOS", folder=None)
 
 
 def test_a_sentence_of_esd_has_a_voice_of_its_speaker_that_says_another(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 import soundfile
 
 from codec_bench.benchmark import load_benchmark
-from codec_bench.data.layouts.benchmark_files import place_of
+from codec_bench.data.layouts.benchmark_files import repository_of
 from codec_bench.data.layouts.benchmark_pairs import open_story_cloze, open_zerospeech
 from codec_bench.data.streamed import ProblemRow
 from codec_bench.errors import UserError
@@ -27,32 +27,32 @@ def test_a_story_that_lacks_an_end_is_a_row_with_a_problem(tmp_path):
         "1_c_x_incorrect.wav",
         "notes.wav",
     )
-    rows = dict(open_story_cloze(place_of(str(tmp_path), None, None), part="tSC"))
+    rows = dict(open_story_cloze(repository_of(str(tmp_path), None, None), subset="tSC"))
     assert list(rows) == ["tSC/c_x", "tSC/b", "tSC/a"]  # in the order of the numbers
     assert rows["tSC/b"]["audio"].source.endswith("2_b_correct.wav")
     assert rows["tSC/b"]["other_audio"].source.endswith("3_b_incorrect.wav")
     assert isinstance(rows["tSC/a"], ProblemRow)
     with pytest.raises(UserError, match="no folder 'sSC'"):
-        open_story_cloze(place_of(str(tmp_path), None, None), part="sSC")
+        open_story_cloze(repository_of(str(tmp_path), None, None), subset="sSC")
     sounds(tmp_path / "sSC", "a.wav")
     with pytest.raises(UserError, match="no sounds sSC/NUMBER_STORY_correct"):
-        open_story_cloze(place_of(str(tmp_path), None, None), part="sSC")
+        open_story_cloze(repository_of(str(tmp_path), None, None), subset="sSC")
 
 
 def test_a_pair_that_is_not_whole_is_a_row_with_a_problem(tmp_path):
     sounds(tmp_path / "lexical" / "dev", "a.wav", "b.wav", "c.wav", "d.wav")
     table = tmp_path / "lexical" / "dev" / "gold.csv"
     table.write_text("id,filename,voice,correct\n1,a,B,1\n1,b,B,0\n1,c,D,1\n2,d.wav,B,1\n2,missing,B,0\n")
-    rows = dict(open_zerospeech(place_of(str(tmp_path), None, None), part="lexical/dev"))
+    rows = dict(open_zerospeech(repository_of(str(tmp_path), None, None), subset="lexical/dev"))
     assert list(rows) == ["lexical/dev/B/1", "lexical/dev/D/1", "lexical/dev/B/2"]
     assert rows["lexical/dev/B/1"]["band"] is None  # the table does not say how often a word occurs
     assert isinstance(rows["lexical/dev/D/1"], ProblemRow)
     assert rows["lexical/dev/B/2"]["other_audio"] == "lexical/dev/missing.wav"
     table.write_text("id,filename,voice\n1,a,B\n")
     with pytest.raises(UserError, match="no column 'correct'; it has id, filename, voice"):
-        open_zerospeech(place_of(str(tmp_path), None, None), part="lexical/dev")
+        open_zerospeech(repository_of(str(tmp_path), None, None), subset="lexical/dev")
     with pytest.raises(UserError, match="there is no file"):
-        open_zerospeech(place_of(str(tmp_path), None, None), part="lexical/test")
+        open_zerospeech(repository_of(str(tmp_path), None, None), subset="lexical/test")
 
 
 def test_data_that_are_on_no_hub_state_how_they_are_had(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ import soundfile
 
 from codec_bench.audio.clip import Clip
 from codec_bench.data import open_source
-from codec_bench.data.hub import Place, parse_hub_name
+from codec_bench.data.hub import Repository, parse_hub_name
 from codec_bench.data.layout import _with_missing
 from codec_bench.data.table import open_table
 from codec_bench.errors import AudioError, UserError
@@ -239,7 +239,7 @@ def test_a_data_set_of_the_hub_names_no_file_outside_of_itself(tmp_path, named):
     for folder in (tmp_path, tmp_path / "a", root.parent):
         soundfile.write(folder / "priv.wav", np.zeros(800, np.float32), 16_000)
     soundfile.write(root / "mine.wav", np.ones(400, np.float32), 16_000)
-    position = Place("o/n", str(root), "o/n", COMMIT, True)
+    position = Repository("o/n", str(root), "o/n", COMMIT, True)
     named = named.format(elsewhere=tmp_path / "priv.wav")
     assert Audio.read(position.sound("../../mine.wav", "data/deep/t.parquet")).num_samples == 400
     with pytest.raises(AudioError, match="no file"):

@@ -29,7 +29,7 @@ def test_samples_keep_their_place_and_the_whole_keeps_its_fingerprint():
     complete.samples[17] = Sample("other", None, language="en")
     item = part_of(complete, Shard(2, 3))
     assert [complete.samples[number] for number in item.numbers] == item.samples
-    assert item.fingerprint == complete.fingerprint and item.whole == len(complete)
+    assert item.fingerprint == complete.fingerprint and item.full_size == len(complete)
     assert item.languages == {"de", "en"}
     assert part_of(complete, None) is complete and list(complete.numbers) == list(range(len(complete)))
 

@@ -16,7 +16,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.questions import QuestionStream
 from codec_bench.config.network import offline
-from codec_bench.data.hub import Place, find_place
+from codec_bench.data.hub import Repository, find_repository
 from codec_bench.errors import AudioError, UserError
 from codec_bench.store.answers import digest_of
 
@@ -78,12 +78,12 @@ def look(one: Benchmark) -> Seen:
     )
 
 
-def _on_the_hub(one: Benchmark) -> Place:
+def _on_the_hub(one: Benchmark) -> Repository:
     if (forbidden := offline()) is not None:
         raise UserError(
             f"'{one.name}' cannot be held against the hub: {forbidden} forbids the network", hint=f"unset {forbidden}"
         )
-    place = find_place(str(one.data.repository), one.data.revision, THE_HUB)
+    place = find_repository(str(one.data.repository), one.data.revision, THE_HUB)
     if place.root is not None:
         raise UserError(f"'{one.name}' cannot be held against the hub, which did not answer", hint="check the network")
     return place

@@ -158,10 +158,10 @@ class QuestionStream:
                     columns = table.columns if data.join is None else (*table.columns, *data.join.columns)
                     yield Opened(_Apart(str(config), rows_of) if data.configs else rows_of, split, columns)
             return
-        from codec_bench.data.layouts.benchmark_files import place_of
+        from codec_bench.data.layouts.benchmark_files import repository_of
         from codec_bench.data.layouts.benchmarks import BENCHMARK_LAYOUTS, BenchmarkData
 
-        place = place_of(where, data.revision, mirror)
+        place = repository_of(where, data.revision, mirror)
         sounds = tuple(column for name in SOUNDS for column in _listed(data.columns.get(name, [])))
         table_options |= {"split": data.split, "limit": None, "seed": None}
         layout_columns = BenchmarkData(
@@ -173,7 +173,7 @@ class QuestionStream:
             partial(open_table, where, **table_options),
         )
         read = BENCHMARK_LAYOUTS[data.layout](place, layout_columns)
-        yield Opened(read.part(rows, seed), None, read.columns)
+        yield Opened(read.select(rows, seed), None, read.columns)
 
     def _is_selected(self, row: Mapping[str, Any]) -> bool:
         """Whether a row has the texts that the definition asks for; a row that cannot be read counts as one that has

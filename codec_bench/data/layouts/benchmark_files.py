@@ -44,7 +44,7 @@ from typing import Any
 from codec_bench.audio.clip import Clip
 from codec_bench.data.archives import is_archive
 from codec_bench.data.cells import cell_of
-from codec_bench.data.hub import PREFIX, Place, find_place, folder_place
+from codec_bench.data.hub import PREFIX, Repository, find_repository, folder_repository
 from codec_bench.data.layouts.lists import SEED_TTS_FIELDS, seed_tts_fields
 from codec_bench.data.rows import parse_json, random_part
 from codec_bench.data.streamed import ProblemRow
@@ -62,13 +62,13 @@ class FileRows:
     """Rows that were read from files; iterating gives `(key, row)`.
 
     Args:
-        place: where the files are.
+        repository: where the files are.
         columns: the columns that every row has.
         rows: `(key, row)` for each row.
         finish: completes a row when it is read, such as by fetching its sound; None if the rows are complete.
     """
 
-    place: Place
+    repository: Repository
     columns: tuple[str, ...]
     rows: list[tuple[str, dict[str, Any]]]
     finish: Callable[[dict[str, Any]], dict[str, Any]] | None = None
@@ -76,12 +76,12 @@ class FileRows:
     @property
     def name(self) -> str:
         """The data set's name."""
-        return self.place.name
+        return self.repository.name
 
     @property
     def revision(self) -> str | None:
         """The data set's revision, if it has one."""
-        return self.place.revision
+        return self.repository.revision
 
     @property
     def total(self) -> int:
@@ -92,7 +92,7 @@ class FileRows:
         finish = self.finish
         return iter(self.rows) if finish is None else ((key, finish(row)) for key, row in self.rows)
 
-    def part(self, limit: int | None, seed: int | None) -> FileRows:
+    def select(self, limit: int | None, seed: int | None) -> FileRows:
         """The first rows, or those that a seed chooses, as many as a limit says; all where it is None."""
         if limit is None or limit >= self.total:
             return self
@@ -100,31 +100,31 @@ class FileRows:
         return replace(self, rows=rows)
 
 
-def open_minimax(place: Place, *, language: str) -> FileRows:
+def open_minimax(repository: Repository, *, language: str) -> FileRows:
     """The sentences of one language, each with a recording of its speaker.
 
     Args:
-        place: where the files are.
+        repository: where the files are.
         language: the language as its file is called, such as `english`.
 
     Raises:
         UserError: the files cannot be found.
     """
-    files = _files(place)
+    files = _files(repository)
     sentences = f"text/{language}.txt"
     if sentences not in files:
         there = sorted(file[5:-4] for file in files if file.startswith("text/") and file.endswith(".txt"))
         raise UserError(
-            f"'{place.name}' has no {sentences}", hint=f"it has {', '.join(there) or 'no text/LANGUAGE.txt'}"
+            f"'{repository.name}' has no {sentences}", hint=f"it has {', '.join(there) or 'no text/LANGUAGE.txt'}"
         )
-    spoken_in = dict(_pairs(place, _SPOKEN)) if _SPOKEN in files else {}
+    spoken_in = dict(_pairs(repository, _SPOKEN)) if _SPOKEN in files else {}
     prompts: dict[str, Clip | None] = {}
     spoken: dict[str, str | None] = {}
     rows = []
-    for number, (speaker, text) in enumerate(_pairs(place, sentences), 1):
+    for number, (speaker, text) in enumerate(_pairs(repository, sentences), 1):
         if speaker not in prompts:
             file = _prompt(files, speaker)
-            prompts[speaker] = None if file is None else Clip(place.local(file))
+            prompts[speaker] = None if file is None else Clip(repository.local(file))
             spoken[speaker] = None if file is None else spoken_in.get(os.path.basename(file))
         row = {
             "text": text,
@@ -134,32 +134,32 @@ def open_minimax(place: Place, *, language: str) -> FileRows:
             "language": language,
         }
         rows.append((f"{language}-{number:03d}", row))
-    return FileRows(place, COLUMNS, rows)
+    return FileRows(repository, COLUMNS, rows)
 
 
-def open_seed_tts(place: Place, *, listed: str) -> FileRows:
+def open_seed_tts(repository: Repository, *, listed: str) -> FileRows:
     """The lines of one list of Seed-TTS-Eval, each with its sounds in the columns `audio` (the voice) and
     `source_audio`.
 
     Args:
-        place: where the files are.
+        repository: where the files are.
         listed: path of the list, such as `zh/hardcase.lst`.
 
     Raises:
         UserError: the list cannot be found or read.
     """
-    lines = text_of(place, listed).splitlines()
+    lines = text_of(repository, listed).splitlines()
     stem = posixpath.splitext(listed)[0]
     rows = [
         (f"{stem}/{at}", _seed_tts_row(line, f"line {at} of {listed}"))
         for at, line in enumerate(lines, 1)
         if line.strip()
     ]
-    return FileRows(place, SEED_TTS_FIELDS, rows, lambda row: _with_voices(row, listed, place))
+    return FileRows(repository, SEED_TTS_FIELDS, rows, lambda row: _with_voices(row, listed, repository))
 
 
 def open_listed(
-    place: Place,
+    repository: Repository,
     *,
     listed: str,
     folder: str | None,
@@ -169,7 +169,7 @@ def open_listed(
     """The objects of a JSON file, each with its sounds.
 
     Args:
-        place: where the files are.
+        repository: where the files are.
         listed: path of the file, or of several by a `*`. folder: folder of the repository, or archive in it, in which
         the paths of sounds begin.
         sounds: the names under which an object names a sound.
@@ -178,12 +178,12 @@ def open_listed(
     Raises:
         UserError: the file cannot be found, or holds no list of objects.
     """
-    place = replace(place, sounds=folder)
+    repository = replace(repository, sounds=folder)
     rows: list[tuple[str, dict[str, Any]]] = []
-    for file in _named_so(place, listed) if "*" in listed else [listed]:
+    for file in _named_so(repository, listed) if "*" in listed else [listed]:
         stem = posixpath.splitext(file)[0]
         extra = {"file": posixpath.basename(stem)} if "*" in listed else {}
-        for at, record in enumerate(_records(place, file)):
+        for at, record in enumerate(_records(repository, file)):
             row = {**record, **extra} if isinstance(record, dict) else ProblemRow(f"entry {at} of {file} is no object")
             rows.append((f"{stem}/{at}", row))
     columns = dict.fromkeys(name for _, row in rows for name in row)
@@ -191,14 +191,14 @@ def open_listed(
     def finish(row: dict[str, Any]) -> dict[str, Any]:
         held = {} if isinstance(row, ProblemRow) else {name: cell_of(row, name) for name in sounds}
         named = {name: path for name, path in held.items() if path}
-        sounds_of = {name: _sound(place, str(path), listed) for name, path in named.items()}
+        sounds_of = {name: _sound(repository, str(path), listed) for name, path in named.items()}
         return {**row, **_clips(sounds_of)} if sounds_of else row
 
-    return FileRows(place, tuple(columns), _select_rows(rows, keep), finish)
+    return FileRows(repository, tuple(columns), _select_rows(rows, keep), finish)
 
 
 def open_tagged(
-    place: Place,
+    repository: Repository,
     *,
     listed: str,
     folder: str | None,
@@ -210,7 +210,7 @@ def open_tagged(
     A sound `14/214.mp3` may lie there as `14/214.low.mp3`, as MTG-Jamendo's smaller version is called.
 
     Args:
-        place: where the files are.
+        repository: where the files are.
         listed: path of the table. folder: folder of the repository in which the paths of sounds begin.
         sounds: the columns that name a sound; the first says where its path begins.
         keep: whether a row is one of those that are wanted.
@@ -218,12 +218,12 @@ def open_tagged(
     Raises:
         UserError: the table cannot be found, or has no rows between tabs.
     """
-    place = replace(place, sounds=folder)
-    lines = list(csv.reader(text_of(place, listed).splitlines(), delimiter="\t"))
+    repository = replace(repository, sounds=folder)
+    lines = list(csv.reader(text_of(repository, listed).splitlines(), delimiter="\t"))
     columns = tuple(lines[0]) if lines else ()
     absent = [name for name in sounds if name not in columns]
     if len(columns) < 2 or absent:
-        raise UserError(f"'{listed}' of '{place.name}' is no table between tabs with {' and '.join(sounds)}")
+        raise UserError(f"'{listed}' of '{repository.name}' is no table between tabs with {' and '.join(sounds)}")
     stem = posixpath.splitext(listed)[0]
     rows = [
         (f"{stem}/{at}", _tagged_row(columns, cells, sounds, f"line {at} of {listed}"))
@@ -234,36 +234,36 @@ def open_tagged(
     def finish(row: dict[str, Any]) -> dict[str, Any]:
         if isinstance(row, ProblemRow):
             return row
-        sounds_of = {name: _whole_or_low(place, str(row[name]), listed) for name in sounds}
+        sounds_of = {name: _whole_or_low(repository, str(row[name]), listed) for name in sounds}
         return {**row, **_clips(sounds_of)}
 
     of_row = columns if columns[-1] == TAGS else (columns[0], columns[-1], TAGS)
-    return FileRows(place, (*of_row, "folder"), _select_rows(rows, keep), finish)
+    return FileRows(repository, (*of_row, "folder"), _select_rows(rows, keep), finish)
 
 
-def open_transcribed(place: Place, *, listed: str, folder: str | None) -> FileRows:
+def open_transcribed(repository: Repository, *, listed: str, folder: str | None) -> FileRows:
     """The lines of a list of transcripts, or the files of a folder of them, each with its sound in the column `audio`;
     in place of one that is not there stands its name.
 
     Args:
-        place: where the files are, a folder.
+        repository: where the files are, a folder.
         listed: path of the list or folder. folder: the folder below which sounds are looked for by their names.
 
     Raises:
         UserError: the list cannot be found or read, or holds nothing, or the data are no folder.
     """
-    if place.root is None:
-        raise UserError(f"'{place.name}' is no folder, in which the sounds could be looked for")
-    stem, texts = posixpath.splitext(listed)[0], Path(place.root, listed)
+    if repository.root is None:
+        raise UserError(f"'{repository.name}' is no folder, in which the sounds could be looked for")
+    stem, texts = posixpath.splitext(listed)[0], Path(repository.root, listed)
     if texts.is_dir():
         lines = [(f"{listed}/{file.stem}", _of_file(file)) for file in sorted(texts.glob("*.txt"))]
     else:
-        listing = enumerate(text_of(place, listed).splitlines(), 1)
+        listing = enumerate(text_of(repository, listed).splitlines(), 1)
         lines = [(f"{stem}/{at}", _of_line(line, f"line {at} of {listed}")) for at, line in listing if line.strip()]
     if not lines:
         held = "is a folder without a file of words (*.txt)" if texts.is_dir() else "has no line"
-        raise UserError(f"'{listed}' of '{place.name}' {held}")
-    sounds = {file.stem: file for file in sorted(Path(place.root, folder or "").rglob("*.wav"))}
+        raise UserError(f"'{listed}' of '{repository.name}' {held}")
+    sounds = {file.stem: file for file in sorted(Path(repository.root, folder or "").rglob("*.wav"))}
 
     def row(entry: ProblemRow | tuple[str, str]) -> dict[str, Any]:
         if isinstance(entry, ProblemRow):
@@ -275,7 +275,7 @@ def open_transcribed(place: Place, *, listed: str, folder: str | None) -> FileRo
             fields = {"audio": Clip(str(file)), "speaker": file.parent.name}
         return {"id": name, "text": text, **fields}
 
-    return FileRows(place, ("id", "text", "audio", "speaker"), [(key, row(entry)) for key, entry in lines])
+    return FileRows(repository, ("id", "text", "audio", "speaker"), [(key, row(entry)) for key, entry in lines])
 
 
 def _of_line(line: str, where: str) -> ProblemRow | tuple[str, str]:
@@ -308,20 +308,20 @@ def _tagged_row(columns: tuple[str, ...], cells: list[str], sounds: tuple[str, .
     if columns[-1] == TAGS:
         head, tags = columns[:-1], [tag.rpartition("---")[2] for tag in cells[len(columns) - 1 :]]
         row = dict(zip(head, cells))
-        whole = len(cells) >= len(head)
+        is_complete = len(cells) >= len(head)
     else:
         row = {columns[0]: cells[0], columns[-1]: cells[-1]}
         tags = [name for name, cell in zip(columns[1:-1], cells[1:-1]) if cell == "1"]
-        whole = len(cells) == len(columns)
-    if not whole:
+        is_complete = len(cells) == len(columns)
+    if not is_complete:
         return ProblemRow(f"{where} has {len(cells)} fields between tabs; its header has {len(columns)}")
     return {**row, TAGS: ", ".join(tags), "folder": row[sounds[0]].partition("/")[0]}
 
 
-def _whole_or_low(place: Place, named: str, listed: str) -> str:
+def _whole_or_low(repository: Repository, named: str, listed: str) -> str:
     """The path of a sound, or of its smaller version where that alone is there."""
     stem, suffix = posixpath.splitext(named)
-    paths = [place.sound(name, listed) for name in (named, f"{stem}.low{suffix}")]
+    paths = [repository.sound(name, listed) for name in (named, f"{stem}.low{suffix}")]
     return next((path for path in paths if os.path.isfile(path)), paths[0])
 
 
@@ -337,35 +337,37 @@ def _clips(paths: Mapping[str, str]) -> dict[str, Clip]:
     return {name: Clip(path) for name, path in paths.items() if os.path.isfile(path)}
 
 
-def _sound(place: Place, named: str, listed: str) -> str:
+def _sound(repository: Repository, named: str, listed: str) -> str:
     """The path of a sound; of one that is named without a suffix, that of the first file that is there."""
     suffixes = ("",) if posixpath.splitext(named)[1] else _SUFFIXES
-    paths = [place.sound(f"{named}{suffix}", listed) for suffix in suffixes]
+    paths = [repository.sound(f"{named}{suffix}", listed) for suffix in suffixes]
     return next((path for path in paths if os.path.isfile(path)), paths[0])
 
 
-def _named_so(place: Place, pattern: str) -> list[str]:
+def _named_so(repository: Repository, pattern: str) -> list[str]:
     """The paths of the files that a path with a `*` means, in order."""
-    if place.root is None:
-        raise UserError(f"'{place.name}' is no folder, in which files named '{pattern}' could be looked for")
-    files = sorted(file.relative_to(place.root).as_posix() for file in Path(place.root).glob(pattern))
+    if repository.root is None:
+        raise UserError(f"'{repository.name}' is no folder, in which files named '{pattern}' could be looked for")
+    files = sorted(file.relative_to(repository.root).as_posix() for file in Path(repository.root).glob(pattern))
     if not files:
-        raise UserError(f"'{place.name}' has no files named '{pattern}'")
+        raise UserError(f"'{repository.name}' has no files named '{pattern}'")
     return files
 
 
-def _records(place: Place, listed: str) -> list[Any]:
+def _records(repository: Repository, listed: str) -> list[Any]:
     """The entries of a JSON file that holds a list, or objects by their ids; or of one with an entry a line (`.jsonl`)."""
-    archived = place.sounds is not None and is_archive(place.sounds) and not place.has(listed)
+    archived = repository.sounds is not None and is_archive(repository.sounds) and not repository.has(listed)
     try:
-        text = Path(place.sound(listed, "") if archived else place.local(listed)).read_text(encoding="utf-8-sig")
+        text = Path(repository.sound(listed, "") if archived else repository.local(listed)).read_text(
+            encoding="utf-8-sig"
+        )
         records = list(_json_lines(text)) if listed.endswith(".jsonl") else parse_json(text)
     except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
+        raise UserError(f"'{listed}' of '{repository.name}' cannot be read: {error}") from error
     if isinstance(records, dict) and records and all(isinstance(one, dict) for one in records.values()):
         return [{"id": key, "sound": key, **one} for key, one in records.items()]
     if not isinstance(records, list):
-        raise UserError(f"'{listed}' of '{place.name}' holds no list of questions, and no questions by their ids")
+        raise UserError(f"'{listed}' of '{repository.name}' holds no list of questions, and no questions by their ids")
     return records
 
 
@@ -383,37 +385,37 @@ def _seed_tts_row(line: str, where: str) -> dict[str, Any]:
     return fields or ProblemRow(f"{where} has {len(line.split('|'))} fields between bars; expected 4 or 5")
 
 
-def _with_voices(row: dict[str, Any], listed: str, place: Place) -> dict[str, Any]:
+def _with_voices(row: dict[str, Any], listed: str, repository: Repository) -> dict[str, Any]:
     if isinstance(row, ProblemRow):
         return row
     named = {name: row[name] for name in ("audio", "source_audio") if row[name] is not None}
-    paths = {name: place.sound(path, listed) for name, path in named.items()}
+    paths = {name: repository.sound(path, listed) for name, path in named.items()}
     return {**row, **{name: Clip(path) if os.path.isfile(path) else named[name] for name, path in paths.items()}}
 
 
-def text_of(place: Place, file: str) -> str:
+def text_of(repository: Repository, file: str) -> str:
     """The text of a file.
 
     Raises:
         UserError: it cannot be found or read.
     """
-    with on_disk(f"'{file}' of '{place.name}' cannot be read"):
-        return Path(place.local(file)).read_text(encoding="utf-8-sig")
+    with on_disk(f"'{file}' of '{repository.name}' cannot be read"):
+        return Path(repository.local(file)).read_text(encoding="utf-8-sig")
 
 
-def _files(place: Place) -> frozenset[str]:
+def _files(repository: Repository) -> frozenset[str]:
     """Paths of the files, from the repository's root."""
-    if place.root is None:
-        return place.files
-    root = Path(place.root)
+    if repository.root is None:
+        return repository.files
+    root = Path(repository.root)
     return frozenset(
-        file.relative_to(root).as_posix() for part in ("text", "speaker") for file in root.glob(f"{part}/**/*")
+        file.relative_to(root).as_posix() for kind in ("text", "speaker") for file in root.glob(f"{kind}/**/*")
     )
 
 
-def _pairs(place: Place, file: str) -> Iterator[tuple[str, str]]:
+def _pairs(repository: Repository, file: str) -> Iterator[tuple[str, str]]:
     """Left and right of every line of the form `LEFT|RIGHT`."""
-    for line in Path(place.local(file)).read_text(encoding="utf-8-sig").splitlines():
+    for line in Path(repository.local(file)).read_text(encoding="utf-8-sig").splitlines():
         left, bar, right = line.partition("|")
         if bar and left.strip():
             yield left.strip(), right.strip()
@@ -425,24 +427,24 @@ def _prompt(files: frozenset[str], speaker: str) -> str | None:
     return min((file for file in files if file.startswith(inside) and file.endswith(".mp3")), default=None)
 
 
-def place_of(where: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Place:
+def repository_of(where: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Repository:
     """The repository or folder that holds the files."""
     if where.startswith(PREFIX):
-        return find_place(where.removeprefix(PREFIX), revision, mirror)
+        return find_repository(where.removeprefix(PREFIX), revision, mirror)
     path = os.path.abspath(os.path.expanduser(where))
     if not os.path.isdir(path):
         raise UserError(f"there is no folder '{path}'")
-    return folder_place(path, os.path.basename(path), revision)
+    return folder_repository(path, os.path.basename(path), revision)
 
 
-def open_air_bench(place: Place, *, track: str, keep: Callable[[Mapping[str, Any]], bool]) -> FileRows:
+def open_air_bench(repository: Repository, *, track: str, keep: Callable[[Mapping[str, Any]], bool]) -> FileRows:
     """The questions of AIR-Bench, each with its sound in the column `audio`.
 
     The column `renamed` says whether the sound has another suffix than its row names. In place of a sound that is not
     there stands the path that it should have.
 
     Args:
-        place: where the files are.
+        repository: where the files are.
         track: `Foundation` or `Chat`.
         keep: whether a row is one of those that are wanted; the sounds of others are not fetched.
 
@@ -450,12 +452,12 @@ def open_air_bench(place: Place, *, track: str, keep: Callable[[Mapping[str, Any
         UserError: the files cannot be found, or the list of questions cannot be read.
     """
     listed = f"{track}/{track}_meta.json"
-    records = _records(place, listed)
+    records = _records(repository, listed)
     numbered = list(enumerate(map(_record, records, [listed] * len(records))))
     rows = [(f"{track}/{at}", row) for at, row in numbered if isinstance(row, ProblemRow) or keep(row)]
     columns = dict.fromkeys(name for row in records if isinstance(row, dict) for name in row)
     names = (*(name for name in columns if name not in ("audio", "renamed")), "audio", "renamed")
-    return FileRows(place, names, rows, lambda row: _with_sound(row, track, place))
+    return FileRows(repository, names, rows, lambda row: _with_sound(row, track, repository))
 
 
 def _record(record: Any, listed: str) -> dict[str, Any]:
@@ -466,7 +468,7 @@ def _record(record: Any, listed: str) -> dict[str, Any]:
     return ProblemRow(f"a question of {listed} has no {' and no '.join(absent)}") if absent else record
 
 
-def _with_sound(row: dict[str, Any], track: str, place: Place) -> dict[str, Any]:
+def _with_sound(row: dict[str, Any], track: str, repository: Repository) -> dict[str, Any]:
     if isinstance(row, ProblemRow):
         return row
     path = row.get("path")
@@ -476,7 +478,7 @@ def _with_sound(row: dict[str, Any], track: str, place: Place) -> dict[str, Any]
     if not named.startswith(f"{track}/"):
         return ProblemRow(f"the sound '{path}' lies outside of the folder of its track")
     stem = posixpath.splitext(named)[0]
-    file = next((one for one in (named, *(stem + suffix for suffix in _SUFFIXES)) if place.has(one)), None)
+    file = next((one for one in (named, *(stem + suffix for suffix in _SUFFIXES)) if repository.has(one)), None)
     if file is None:
         return {**row, "audio": named, "renamed": False}
-    return {**row, "audio": Clip(place.local(file)), "renamed": file != named}
+    return {**row, "audio": Clip(repository.local(file)), "renamed": file != named}

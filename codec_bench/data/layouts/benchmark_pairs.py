@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.data.hub import Place
+from codec_bench.data.hub import Repository
 from codec_bench.data.layouts.benchmark_files import FileRows, text_of
 from codec_bench.data.streamed import ProblemRow
 from codec_bench.errors import UserError
@@ -40,100 +40,102 @@ The limits are those of the challenge's program, whose labels (`1-5`, `6-20`, `2
 """
 
 
-def open_zerospeech(place: Place, *, part: str) -> FileRows:
+def open_zerospeech(repository: Repository, *, subset: str) -> FileRows:
     """The pairs of one part of the ZeroSpeech challenge of 2021.
 
     A row has the columns of the preferred sound in `gold.csv`, and `band`, in which band of frequency its word is.
 
     Args:
-        place: where the files are.
-        part: the folder of the table, such as `lexical/dev`.
+        repository: where the files are.
+        subset: the folder of the table, such as `lexical/dev`.
 
     Raises:
         UserError: the table cannot be found or read, or lacks a column.
     """
-    table = f"{part}/gold.csv"
-    text = text_of(place, table)
+    table = f"{subset}/gold.csv"
+    text = text_of(repository, table)
     try:
         rows = list(csv.DictReader(io.StringIO(text), strict=True))
     except csv.Error as error:
-        raise UserError(f"'{table}' of '{place.name}' cannot be read: {error}") from error
+        raise UserError(f"'{table}' of '{repository.name}' cannot be read: {error}") from error
     columns = list(rows[0]) if rows else []
     lacking = [name for name in _REQUIRED_COLUMNS if name not in columns]
     if lacking:
         raise UserError(
-            f"'{table}' of '{place.name}' has no column '{lacking[0]}'; it has {', '.join(columns) or 'none'}"
+            f"'{table}' of '{repository.name}' has no column '{lacking[0]}'; it has {', '.join(columns) or 'none'}"
         )
     parts = [name for name in _KEY if name in columns]
     sounds_of: dict[tuple[str, ...], list[Mapping[str, str]]] = defaultdict(list)
     for row in rows:
         sounds_of[tuple(row[name] or "" for name in parts)].append(row)
-    pairs = [("/".join([part, *key]), _pair(place, part, sounds)) for key, sounds in sounds_of.items()]
-    return FileRows(place, (*_PAIR, *columns, "band"), pairs)
+    pairs = [("/".join([subset, *key]), _pair(repository, subset, sounds)) for key, sounds in sounds_of.items()]
+    return FileRows(repository, (*_PAIR, *columns, "band"), pairs)
 
 
-def open_story_cloze(place: Place, *, part: str) -> FileRows:
+def open_story_cloze(repository: Repository, *, subset: str) -> FileRows:
     """The pairs of Spoken StoryCloze, in the order of their numbers, with the columns `audio`, `other_audio` and
     `story`.
 
     Args:
-        place: where the files are.
-        part: the folder of the sounds, such as `tSC`.
+        repository: where the files are.
+        subset: the folder of the sounds, such as `tSC`.
 
     Raises:
         UserError: there is no such folder, or no sound of such a name in it.
     """
     sides_of_story: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
-    for name in _names(place, part):
+    for name in _names(repository, subset):
         if (match := _STORY.fullmatch(name)) is not None:
-            sides_of_story[match["story"]][match["side"]] = (int(match["number"]), f"{part}/{name}")
+            sides_of_story[match["story"]][match["side"]] = (int(match["number"]), f"{subset}/{name}")
     if not sides_of_story:
-        raise UserError(f"'{place.name}' has no sounds {part}/NUMBER_STORY_correct.wav")
+        raise UserError(f"'{repository.name}' has no sounds {subset}/NUMBER_STORY_correct.wav")
     stories = sorted(sides_of_story, key=lambda story: min(sides_of_story[story].values()))
-    pairs = [(f"{part}/{story}", _story(place, story, sides_of_story[story])) for story in stories]
-    return FileRows(place, (*_PAIR, "story"), pairs)
+    pairs = [(f"{subset}/{story}", _story(repository, story, sides_of_story[story])) for story in stories]
+    return FileRows(repository, (*_PAIR, "story"), pairs)
 
 
-def _pair(place: Place, part: str, sounds: Iterable[Mapping[str, str]]) -> dict[str, Any]:
+def _pair(repository: Repository, subset: str, sounds: Iterable[Mapping[str, str]]) -> dict[str, Any]:
     """One row of two sounds."""
     by_side: dict[str, list[Mapping[str, str]]] = defaultdict(list)
     for sound in sounds:
         by_side[(sound["correct"] or "").strip()].append(sound)
-    held = {side: len(those) for side, those in by_side.items()}
+    held = {label: len(those) for label, those in by_side.items()}
     if held != {"1": 1, "0": 1}:
-        counts = " and ".join(f"{count} with correct={side!r}" for side, count in sorted(held.items()))
-        return ProblemRow(f"a pair of {part}/gold.csv has {counts}; expected one with correct=1 and one with correct=0")
+        counts = " and ".join(f"{count} with correct={label!r}" for label, count in sorted(held.items()))
+        return ProblemRow(
+            f"a pair of {subset}/gold.csv has {counts}; expected one with correct=1 and one with correct=0"
+        )
     preferred, other = by_side["1"][0], by_side["0"][0]
-    paths = [f"{part}/{(one['filename'] or '').removesuffix('.wav')}.wav" for one in (preferred, other)]
+    paths = [f"{subset}/{(one['filename'] or '').removesuffix('.wav')}.wav" for one in (preferred, other)]
     return {
         **preferred,
-        **dict(zip(_PAIR, (_sound(place, path) for path in paths))),
+        **dict(zip(_PAIR, (_sound(repository, path) for path in paths))),
         "band": _band(preferred.get("frequency")),
     }
 
 
-def _story(place: Place, story: str, sides: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
-    lacking = [side for side in ("correct", "incorrect") if side not in sides]
+def _story(repository: Repository, story: str, sides: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
+    lacking = [label for label in ("correct", "incorrect") if label not in sides]
     if lacking:
         return ProblemRow(f"the story '{story}' has no sound '{lacking[0]}'")
     return {
-        "audio": _sound(place, sides["correct"][1]),
-        "other_audio": _sound(place, sides["incorrect"][1]),
+        "audio": _sound(repository, sides["correct"][1]),
+        "other_audio": _sound(repository, sides["incorrect"][1]),
         "story": story,
     }
 
 
-def _sound(place: Place, path: str) -> Clip | str:
+def _sound(repository: Repository, path: str) -> Clip | str:
     """A sound, or its path if it is not there."""
-    return Clip(place.local(path)) if place.has(path) else path
+    return Clip(repository.local(path)) if repository.has(path) else path
 
 
-def _names(place: Place, part: str) -> list[str]:
-    if place.root is None:
-        return [os.path.basename(file) for file in place.files if os.path.dirname(file) == part]
-    folder = Path(place.root, part)
+def _names(repository: Repository, subset: str) -> list[str]:
+    if repository.root is None:
+        return [os.path.basename(file) for file in repository.files if os.path.dirname(file) == subset]
+    folder = Path(repository.root, subset)
     if not folder.is_dir():
-        raise UserError(f"'{place.name}' has no folder '{part}'")
+        raise UserError(f"'{repository.name}' has no folder '{subset}'")
     return [file.name for file in folder.iterdir()]
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.data.hub import Place
+from codec_bench.data.hub import Repository
 from codec_bench.data.layouts.benchmark_files import FileRows, text_of
 from codec_bench.data.layouts.lists import ESD_SPEAKERS, esd_words
 from codec_bench.errors import UserError
@@ -103,7 +103,7 @@ class _Speaker:
         return rows
 
 
-def open_esd(place: Place, *, language: str, voice: str) -> FileRows:
+def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
     """The test sentences with each emotion but none, and as voice the speaker's recording of the sentence after, with
     the same emotion or without.
 
@@ -111,47 +111,49 @@ def open_esd(place: Place, *, language: str, voice: str) -> FileRows:
     not there stands its name.
 
     Args:
-        place: where the files are, a folder.
+        repository: where the files are, a folder.
         language: `en` or `zh`. voice: `neutral`, or `emotional` for a voice with the emotion that is asked for.
 
     Raises:
         UserError: the data are no folder, hold no speaker or no test sentence of the language, or name one test
             sentence only with an emotion, so that no other recording can be its voice.
     """
-    root = Path(place.root or "")
+    root = Path(repository.root or "")
     speakers = [name for name in (f"{number:04d}" for number in ESD_SPEAKERS[language]) if (root / name).is_dir()]
-    if place.root is None or not speakers:
+    if repository.root is None or not speakers:
         first, last = ESD_SPEAKERS[language][0], ESD_SPEAKERS[language][-1]
-        raise UserError(f"'{place.name}' has no folder of a speaker from {first:04d} to {last:04d}")
-    rows = [row for speaker in speakers for row in _of_esd(place, root, speaker).rows(_BEFORE, TEST, voice)]
+        raise UserError(f"'{repository.name}' has no folder of a speaker from {first:04d} to {last:04d}")
+    rows = [row for speaker in speakers for row in _of_esd(repository, root, speaker).rows(_BEFORE, TEST, voice)]
     if not rows:
         raise UserError(
-            f"'{speakers[0]}/{speakers[0]}.txt' of '{place.name}' names no test recording with an emotion; expected lines of a name such as "
+            f"'{speakers[0]}/{speakers[0]}.txt' of '{repository.name}' names no test recording with an emotion; expected lines of a name such as "
             f"{speakers[0]}_{_BEFORE['angry'] + TEST[0]:06d}, a tab, words, a tab and an emotion"
         )
-    return FileRows(place, COLUMNS, rows)
+    return FileRows(repository, COLUMNS, rows)
 
 
-def _of_esd(place: Place, root: Path, speaker: str) -> _Speaker:
+def _of_esd(repository: Repository, root: Path, speaker: str) -> _Speaker:
     listed = f"{speaker}/{speaker}.txt"
-    lines = enumerate(text_of(place, listed).splitlines(), 1)
+    lines = enumerate(text_of(repository, listed).splitlines(), 1)
     words = {name: text for name, (_, text, _) in esd_words(lines).items()}
     sounds = {file.stem: Clip(str(file)) for file in sorted((root / speaker).rglob("*.wav"))}
     return _Speaker(
         speaker,
-        f"'{listed}' of '{place.name}'",
+        f"'{listed}' of '{repository.name}'",
         words,
         sounds,
         lambda style, number: f"{speaker}_{_BEFORE[style] + number:06d}",
     )
 
 
-def open_expresso(place: Place, table: Table, *, voice: str, keep: Callable[[Mapping[str, Any]], bool]) -> FileRows:
+def open_expresso(
+    repository: Repository, table: Table, *, voice: str, keep: Callable[[Mapping[str, Any]], bool]
+) -> FileRows:
     """Sentences in each style but the neutral one, and as voice the speaker's recording of the next sentence of eight
     words or more, in the same style or the neutral one. Ids begin with the style, such as `sad_ex01_sad_00345`.
 
     Args:
-        place: where the table is. table: its rows, with `EXPRESSO_COLUMNS`.
+        repository: where the table is. table: its rows, with `EXPRESSO_COLUMNS`.
         voice: `neutral`, or `emotional` for a voice in the style that is asked for.
         keep: whether a row is one of those that are wanted.
 
@@ -169,14 +171,15 @@ def open_expresso(place: Place, table: Table, *, voice: str, keep: Callable[[Map
         if row["audio"] is not None:
             sounds[name] = row["audio"]
     speakers = [
-        _Speaker(name, f"'{place.name}'", words[name], sounds, partial(_expresso_name, name)) for name in sorted(words)
+        _Speaker(name, f"'{repository.name}'", words[name], sounds, partial(_expresso_name, name))
+        for name in sorted(words)
     ]
     rows = [row for speaker in speakers for row in speaker.rows(_EXPRESSO, EXPRESSO_TEST, voice, VOICE_WORDS)]
     if not rows:
         raise UserError(
-            f"'{place.name}' has no recording of a test sentence; expected ids such as ex01_sad_{EXPRESSO_TEST[0]:05d}"
+            f"'{repository.name}' has no recording of a test sentence; expected ids such as ex01_sad_{EXPRESSO_TEST[0]:05d}"
         )
-    return FileRows(place, COLUMNS, [(key, row) for key, row in rows if keep(row)])
+    return FileRows(repository, COLUMNS, [(key, row) for key, row in rows if keep(row)])
 
 
 def _expresso_name(speaker: str, style: str, number: int) -> str:

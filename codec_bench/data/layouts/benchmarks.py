@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codec_bench.data.hub import Place
+from codec_bench.data.hub import Repository
 from codec_bench.data.layouts.benchmark_files import (
     FileRows,
     open_air_bench,
@@ -40,21 +40,21 @@ class BenchmarkData:
     open_table: Callable[..., Any]
 
 
-BENCHMARK_LAYOUTS: Mapping[str, Callable[[Place, BenchmarkData], FileRows]] = {
-    "air-bench": lambda place, data: open_air_bench(place, track=data.config, keep=data.keep),
-    "esd": lambda place, data: open_esd(place, language=data.language, voice=data.config),
-    "expresso": lambda place, data: open_expresso(
-        place, data.open_table(columns=EXPRESSO_COLUMNS), voice=data.config, keep=data.keep
+BENCHMARK_LAYOUTS: Mapping[str, Callable[[Repository, BenchmarkData], FileRows]] = {
+    "air-bench": lambda repository, data: open_air_bench(repository, track=data.config, keep=data.keep),
+    "esd": lambda repository, data: open_esd(repository, language=data.language, voice=data.config),
+    "expresso": lambda repository, data: open_expresso(
+        repository, data.open_table(columns=EXPRESSO_COLUMNS), voice=data.config, keep=data.keep
     ),
-    "listed": lambda place, data: open_listed(
-        place, listed=data.config, folder=data.folder, sounds=data.sounds, keep=data.keep
+    "listed": lambda repository, data: open_listed(
+        repository, listed=data.config, folder=data.folder, sounds=data.sounds, keep=data.keep
     ),
-    "minimax": lambda place, data: open_minimax(place, language=data.language),
-    "seed-tts": lambda place, data: open_seed_tts(place, listed=data.config),
-    "story-cloze": lambda place, data: open_story_cloze(place, part=data.config),
-    "tagged": lambda place, data: open_tagged(
-        place, listed=data.config, folder=data.folder, sounds=data.sounds, keep=data.keep
+    "minimax": lambda repository, data: open_minimax(repository, language=data.language),
+    "seed-tts": lambda repository, data: open_seed_tts(repository, listed=data.config),
+    "story-cloze": lambda repository, data: open_story_cloze(repository, subset=data.config),
+    "tagged": lambda repository, data: open_tagged(
+        repository, listed=data.config, folder=data.folder, sounds=data.sounds, keep=data.keep
     ),
-    "transcribed": lambda place, data: open_transcribed(place, listed=data.config, folder=data.folder),
-    "zerospeech": lambda place, data: open_zerospeech(place, part=data.config),
+    "transcribed": lambda repository, data: open_transcribed(repository, listed=data.config, folder=data.folder),
+    "zerospeech": lambda repository, data: open_zerospeech(repository, subset=data.config),
 }

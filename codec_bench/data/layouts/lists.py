@@ -251,8 +251,12 @@ def _kaldi_file(tree: Tree, folder: str, number: int, named: str) -> str:
         raise Unclear(f"{where} is a command ('{named}'), which is not run; write the sound to files and name these")
     if re.search(r"\.ark:\d+$", named):
         raise Unclear(f"{where} names an archive ('{named}'); expected a sound file")
-    place = tree.path(folder)
-    folders = [place, *(os.path.normpath(os.path.join(place, *[".."] * up)) for up in range(1, _PARENTS)), os.getcwd()]
+    directory = tree.path(folder)
+    folders = [
+        directory,
+        *(os.path.normpath(os.path.join(directory, *[".."] * up)) for up in range(1, _PARENTS)),
+        os.getcwd(),
+    ]
     sound_path = next((path for one in folders if os.path.isfile(path := os.path.join(one, named))), None)
     if sound_path is None:
         raise Unclear(f"{where} names '{named}', and there is no such sound file")

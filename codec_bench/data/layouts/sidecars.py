@@ -52,7 +52,7 @@ _ORIGINAL, _NORMALISED = ".original.txt", ".normalized.txt"
 
 def claims_libritts(tree: Tree, file: str) -> bool:
     """Whether the file is the text of a sound next to it."""
-    return file.removesuffix(_ORIGINAL).removesuffix(_NORMALISED) in tree.by_place
+    return file.removesuffix(_ORIGINAL).removesuffix(_NORMALISED) in tree.by_base
 
 
 def read_libritts(tree: Tree, files: Sequence[str]) -> Reading:
@@ -61,9 +61,9 @@ def read_libritts(tree: Tree, files: Sequence[str]) -> Reading:
 
     def rows() -> Iterator[Row]:
         for row in read_folder(tree.root, tree.sounds):
-            place = without_suffix(row.name or "")
-            text_files = [place + kind for kind in (_ORIGINAL, _NORMALISED) if place + kind in there]
-            id = posixpath.basename(place)
+            base = without_suffix(row.name or "")
+            text_files = [base + kind for kind in (_ORIGINAL, _NORMALISED) if base + kind in there]
+            id = posixpath.basename(base)
             row = _with_text(tree, row, text_files[0] if text_files else None, id=id, speaker=id.split("_")[0])
             if len(text_files) == 2:
                 row = row._replace(extra={SPOKEN: _with_text(tree, row, text_files[1]).text or ""})
@@ -93,7 +93,7 @@ def claims_vctk(tree: Tree, file: str) -> bool:
 
 
 def _is_in_text_folder(file: str) -> bool:
-    return any(part in _TEXT_FOLDERS for part in file.lower().split("/")[:-1])
+    return any(name in _TEXT_FOLDERS for name in file.lower().split("/")[:-1])
 
 
 def _vctk_sounds(tree: Tree, file: str) -> list[str]:
@@ -127,21 +127,21 @@ def read_vctk(tree: Tree, files: Sequence[str]) -> Reading:
 
 def claims_sidecar(tree: Tree, file: str) -> bool:
     """Whether a sound next to the file has its name, and the file has words, not times of phones."""
-    return without_suffix(file) in tree.by_place and not _TIMES.match(tree.first_line(file))
+    return without_suffix(file) in tree.by_base and not _TIMES.match(tree.first_line(file))
 
 
 def read_sidecars(tree: Tree, files: Sequence[str]) -> Reading:
     """`a.txt`, else `a.lab`, is the text of `a.wav`."""
     of: dict[str, str] = {}
     for file in sorted(files, reverse=True):  # .txt comes after .lab
-        if claims_sidecar(tree, file) or without_suffix(file) not in tree.by_place:
+        if claims_sidecar(tree, file) or without_suffix(file) not in tree.by_base:
             of[without_suffix(file)] = file
 
     def rows() -> Iterator[Row]:
         for row in read_folder(tree.root, tree.sounds):
             yield _with_text(tree, row, of.get(without_suffix(row.name or "")))
 
-    used = [file for place, file in of.items() if place in tree.by_place]
+    used = [file for base, file in of.items() if base in tree.by_base]
     return Reading(rows(), used, lists_sounds=False)
 
 

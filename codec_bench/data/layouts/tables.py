@@ -60,7 +60,7 @@ def _columns(tree: Tree, file: str) -> list[str]:
 
 def _split_of(folder: str) -> str | None:
     """The split that a folder's name says, as the `datasets` library reads it."""
-    return next((split for part in folder.lower().split("/") if (split := _SPLITS.get(part))), None)
+    return next((split for component in folder.lower().split("/") if (split := _SPLITS.get(component))), None)
 
 
 # ---------------------------------------------------------------------------------------------------------- audiofolder
@@ -165,8 +165,8 @@ def _nemo_segment(row: Row, where: str) -> Row:
         return row._replace(problem=f"{where} has the offset {offset!r} and duration {duration!r}; expected seconds")
     except Unclear as problem:
         return row._replace(problem=str(problem))
-    place = without_suffix(row.name or "")
-    return row._replace(audio=audio, name=f"{place}-{round(begin * 1000):07d}-{round(end * 1000):07d}.wav")
+    base = without_suffix(row.name or "")
+    return row._replace(audio=audio, name=f"{base}-{round(begin * 1000):07d}-{round(end * 1000):07d}.wav")
 
 
 # --------------------------------------------------------------------------------------------------------------- Lhotse
@@ -233,7 +233,7 @@ def _cut_rows(tree: Tree, files: Sequence[str]) -> Iterator[Row]:
             held = item.get("supervisions") or [] if isinstance(item, dict) else []
             one = held[0] if isinstance(held, list) and held and isinstance(held[0], dict) else {}
             if isinstance(held, list) and len(held) > 1:
-                texts = [str(part.get("text") or "") for part in held if isinstance(part, dict)]
+                texts = [str(segment.get("text") or "") for segment in held if isinstance(segment, dict)]
                 one = {**one, "text": " ".join(filter(None, texts))}
             if isinstance(held, list) and not all(_is_inside(part, item) for part in held):
                 one = {name: value for name, value in one.items() if name != "text"}

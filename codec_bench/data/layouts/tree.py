@@ -69,7 +69,7 @@ class Tree:
         return files_by_stem
 
     @cached_property
-    def by_place(self) -> dict[str, str]:
+    def by_base(self) -> dict[str, str]:
         """The sound files by their paths without suffix."""
         return {without_suffix(file): file for file in self.sounds}
 
@@ -88,15 +88,15 @@ class Tree:
         Raises:
             Unclear: there is none, there are several, or the path leads out of the folder.
         """
-        place = posixpath.normpath(posixpath.join(folder, name))
+        path = posixpath.normpath(posixpath.join(folder, name))
         if posixpath.isabs(name):
-            place = os.path.relpath(name, self.root).replace(os.sep, "/")
-        if place.startswith("../"):
+            path = os.path.relpath(name, self.root).replace(os.sep, "/")
+        if path.startswith("../"):
             raise Unclear(f"names '{name}', which is outside the folder")
-        if is_sound(place) and os.path.isfile(self.path(place)):
-            return place
-        if place in self.by_place:
-            return self.by_place[place]
+        if is_sound(path) and os.path.isfile(self.path(path)):
+            return path
+        if path in self.by_base:
+            return self.by_base[path]
         candidates = self.by_stem.get(stem(name) if is_sound(name) else posixpath.basename(name), [])
         near = [one for one in candidates if posixpath.basename(posixpath.dirname(one)) in _SOUND_FOLDERS]
         candidates = near if len(near) == 1 else candidates

@@ -81,7 +81,9 @@ class StandInRay:
 
 def record_of(source, folder, shard=None):
     """The record that the engine would write, with made scores."""
-    with closing(RunWriter(folder, {"samples": source.whole, **({"shard": str(shard)} if shard else {})})) as writer:
+    with closing(
+        RunWriter(folder, {"samples": source.full_size, **({"shard": str(shard)} if shard else {})})
+    ) as writer:
         writer.begin({"x": {}}, {"m": {"protocol": "p"}}, source, source.numbers, ())
         scores = [
             (n, ItemRecord("x", s.id, "ok", None, {"m": Score(n / 3, "ok", None, "p")}, duration_s=1.0))
