@@ -26,6 +26,9 @@ from common import QUIET_SHARE, ROOT, Row, digest, git, rows_of
 from codec_bench.metrics.costs import COSTS, FIELDS
 
 NOT_QUIET = "not measured on a quiet machine yet"
+NOT_COMPARABLE = "no rows of one commit, size and precision"
+PRECISION = re.compile(r"bfloat16|float16|float32")
+DEVICE_COSTS = ROOT / "tests" / "golden" / "device_costs.csv"
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
 SECTIONS = ("metrics", "codecs", "gpu", "models", "scale")
 BLOCK = re.compile(r"(<!-- rows: ([\w-]+) -->\n).*?(<!-- rows end -->)", re.DOTALL)
@@ -58,6 +61,8 @@ class Claim:
     per: int = 1
     unit: str = ""
     timing: bool = True
+    varies: tuple[str, ...] = ()
+    head: str = ""
 
     @property
     def stem(self) -> str:
@@ -74,8 +79,12 @@ class Claim:
 @cache
 def claims() -> dict[str, Claim]:
     """The claims by name, in the order of claims.yaml."""
-    fields = {name: Claim(name, **settings) for section in SECTIONS for name, settings in CLAIMS[section].items()}
-    return {name: Claim(**{**vars(claim), "note": tuple(claim.note)}) for name, claim in fields.items()}
+    output, head = {}, ""
+    for name, settings in (pair for section in SECTIONS for pair in CLAIMS[section].items()):
+        head = head if re.match(r"the same\b|peak memory of the same", settings["subject"]) else name
+        lists = {field: tuple(settings.get(field, ())) for field in ("note", "varies")}
+        output[name] = Claim(name, **{**settings, **lists, "head": head})
+    return output
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,14 @@ class Standing:
     claim: Claim
     row: Row
     base: Row | None
+
+    def is_comparable(self, other: Standing) -> bool:
+        """Whether its row may stand in a comparison with the other's."""
+        same = ["commit", "machine", "gpu", *(() if "size" in self.claim.varies else ("n",))]
+        precisions = [sorted(set(PRECISION.findall(one.row["case"] + one.row["note"]))) for one in (self, other)]
+        return all(self.row[name] == other.row[name] for name in same) and (
+            "precision" in self.claim.varies or precisions[0] == precisions[1]
+        )
 
     @property
     def quiet(self) -> bool:
@@ -137,11 +154,8 @@ class Standing:
         """The machine and the day, and the reason where it was not quiet."""
         row = self.row
         gpu = f"{row['gpu']}, " if self.claim.gpu else ""
-        machine = f"{gpu}{re.sub(r'[(]R[)]| Processor', '', row['machine']).strip()}, {row['cores']} cores, {row['date'][:10]}"
-        if self.quiet:
-            return machine
-        why = f"tree {row['tree']}" if row["tree"] != "clean" else f"load {row['load']}"
-        return f"{machine}; {NOT_QUIET} ({why})"
+        machine = f"{gpu}{re.sub(r'[(]R[)]| Processor', '', row['machine']).strip()}, {row['cores']} cores, {row['date'][:10]}, {row['commit']}"
+        return machine if self.quiet else f"{machine}; {NOT_QUIET} (load {row['load']})"
 
 
 def short(number: float, digits: int | None = None) -> str:
@@ -157,17 +171,18 @@ def complete(row: Row) -> bool:
     return bool(row["p50"] and row["p20"] and row["p80"])
 
 
-def standing(claim: Claim) -> Standing | None:
-    """The rows that stand for a claim: the newest complete ones of a quiet machine, else the newest complete ones."""
+def measurements(claim: Claim) -> Iterator[Standing]:
+    """The complete rows for a claim, oldest first. A row of a changed tree stands for nothing."""
     rows = rows_of(claim.stem)
-    candidates = []
     for index, row in enumerate(rows):
         named = row["case"] == claim.case and row["variant"] == claim.variant and claim.gpu == (row["gpu"] != "none")
-        if not named or claim.unit not in ("", row["unit"]) or not all(note in row["note"] for note in claim.note):
+        if not named or row["tree"] != "clean" or claim.unit not in ("", row["unit"]):
+            continue
+        if not all(note in row["note"] for note in claim.note):
             continue
         if claim.against is None:
             if row["p50"] and (claim.value != "recorded" or row["ratio_to_baseline"]):
-                candidates.append(Standing(claim, row, None))
+                yield Standing(claim, row, None)
             continue
         same = [
             (abs(at - index), other) for at, other in enumerate(rows)
@@ -175,7 +190,14 @@ def standing(claim: Claim) -> Standing | None:
             and all(other[name] == row[name] for name in ("case", "n", "run", "commit", "machine"))
         ]  # fmt: skip
         if complete(row) and same:
-            candidates.append(Standing(claim, row, min(same, key=lambda pair: pair[0])[1]))
+            yield Standing(claim, row, min(same, key=lambda pair: pair[0])[1])
+
+
+def standing(claim: Claim) -> Standing | None:
+    """The newest rows of a quiet machine, else the newest; in a comparison, of its first line's commit and size."""
+    candidates = list(measurements(claim))
+    if claim.head not in ("", claim.name) and (first := standing(claims()[claim.head])):
+        candidates = [one for one in candidates if one.is_comparable(first)]
     return next((one for one in reversed(candidates) if one.quiet), candidates[-1] if candidates else None)
 
 
@@ -185,7 +207,8 @@ def table(names: list[str]) -> str:
     for name in names:
         claim, row = claims()[name], standing(claims()[name])
         if row is None:
-            lines.append(f"| {claim.subject} | {claim.than} | – | – | – | {NOT_QUIET} |")
+            why = NOT_COMPARABLE if any(measurements(claim)) else NOT_QUIET
+            lines.append(f"| {claim.subject} | {claim.than} | – | – | – | {why} |")
         else:
             cells = (row.value(), row.spread(), row.row["repeats"], row.where())
             lines.append(f"| {claim.subject} | {claim.than} | {' | '.join(cells)} |")
@@ -195,7 +218,7 @@ def table(names: list[str]) -> str:
 def drift_table() -> str:
     """How far scores in half precision are from float32, and batches from single items, from the newest row of each."""
     lines = ["| what | compared | of how many | middle | greatest |", "|---|---|--:|--:|--:|"]
-    rows = [row for row in rows_of("precision") if row["unit"] != "share"]
+    rows = [row for row in rows_of("precision") if row["unit"] != "share" and row["tree"] == "clean"]
     for row in {(row["case"], row["unit"], row["variant"]): row for row in rows}.values():
         greatest = row["agreement"].removeprefix("at most ")
         lines.append(f"| {row['case']}, {row['unit']} | {row['variant']} | {row['n']} | {row['p50']} | {greatest} |")
@@ -234,7 +257,11 @@ def _two_digits(number: float) -> str:
 
 def design_table(stem: str, units: Iterable[str]) -> str:
     """The designs of a bench with what was counted of each, from the newest rows."""
-    values = {(r["case"], r["unit"]): r["p50"] for r in rows_of(stem) if r["case"].startswith("design: ")}
+    values = {
+        (r["case"], r["unit"]): r["p50"]
+        for r in rows_of(stem)
+        if r["case"].startswith("design: ") and r["tree"] == "clean"
+    }
     if not values:
         return f"{NOT_QUIET[0].upper()}{NOT_QUIET[1:]}.\n"
     units = [unit for unit in units if any(unit == known for _, known in values)]
@@ -260,17 +287,17 @@ def gate_table() -> str:
 
 
 def service_table() -> str:
-    """The figures of `bench_serve.py`, from the newest quiet row of each, or else its newest row."""
-    of: dict[tuple[str, ...], Row] = {}
-    for row in rows_of("serve"):
-        key = (row["case"], row["variant"], row["unit"])
-        if quiet(row) or key not in of or not quiet(of[key]):
-            of[key] = row
+    """The figures of `bench_serve.py`, from the newest quiet commit, or else the newest."""
+    rows = [row for row in rows_of("serve") if row["tree"] == "clean"]
+    if not rows:
+        return f"{NOT_QUIET[0].upper()}{NOT_QUIET[1:]}.\n"
+    commit = next((row for row in reversed(rows) if quiet(row)), rows[-1])["commit"]
+    of = {(row["case"], row["variant"], row["unit"]): row for row in rows if row["commit"] == commit}
     lines = ["| case | of | figure | to the first | measured on |", "|---|---|--:|--:|---|"]
     for (case, variant, unit), row in of.items():
         where = f"{row['machine']}, {row['cores']} cores, {row['date'][:10]}{'' if quiet(row) else f'; {NOT_QUIET}'}"
         lines.append(f"| {case} | {variant} | {row['p50']} {unit} | {row['ratio_to_baseline'] or '–'} | {where} |")
-    return "\n".join(lines) + "\n" if of else f"{NOT_QUIET[0].upper()}{NOT_QUIET[1:]}.\n"
+    return "\n".join(lines) + "\n"
 
 
 def block(name: str) -> str:
@@ -290,6 +317,8 @@ def sentence(names: str) -> str:
     measurements = [standing(claims()[name.strip()]) for name in names.split(",")]
     if None in measurements:
         return f"({NOT_QUIET})"
+    if len({one.row["commit"] for one in measurements}) > 1:
+        return f"({NOT_COMPARABLE})"
     values = sorted({one.value() for one in measurements}, key=lambda text: float(text.removesuffix("x").split()[0]))
     shown = values[0] if len(values) == 1 else f"{values[0].removesuffix('x')} to {values[-1]}"
     shown = re.sub(r"(?<=\d)x$", " times", shown)
@@ -313,9 +342,11 @@ def data_page() -> str:
         "`python bench/table.py --check` finds a row that was changed by hand, and git one that was removed.",
         "",
         "The newest complete rows of a quiet machine stand for a claim. Quiet means: the load average over one minute was at most",
-        f"{QUIET_SHARE} of each core before the bench began, and the tree was as committed (but for rows that were just added, and texts). Complete",
-        "means: the row and the one that it is compared with are from the same run, and both have a median and a spread. Where there",
-        f"are no such rows, the newest complete ones stand in, and the text says “{NOT_QUIET}”.",
+        f"{QUIET_SHARE} of each core before the bench began. Complete means: the row and the one that it is compared with are from the same",
+        "run, and both have a median and a spread. Where there are no such rows, the newest complete ones stand in, and the text says",
+        f"“{NOT_QUIET}”. A row of a changed tree (other than new rows and texts) stands for nothing. Lines of a",
+        "table that begin with “the same” are one comparison: their rows have the commit, machine, size and precision of its first line,",
+        "unless the claim says that size or precision `varies`.",
         "",
         "| claim | file | case | variant, against | run | state |",
         "|---|---|---|---|---|---|",
@@ -324,6 +355,7 @@ def data_page() -> str:
         measurement = standing(claim)
         run = "–" if measurement is None else measurement.row["run"]
         state = NOT_QUIET if measurement is None or not measurement.quiet else f"quiet, load {measurement.row['load']}"
+        state = NOT_COMPARABLE if measurement is None and any(measurements(claim)) else state
         sides = claim.variant if claim.against is None else f"{claim.variant}, {claim.against}"
         lines.append(f"| {claim.name} | {claim.stem}.csv | {claim.case} | {sides} | {run} | {state} |")
     return "\n".join(lines) + "\n"
@@ -334,11 +366,45 @@ def costs() -> str:
     row.
     """
     of: dict[str, dict[str, str]] = {}
-    for row in rows_of("metrics"):
+    for row in (row for row in rows_of("metrics") if row["tree"] == "clean"):
         if quiet(row) or row["variant"] not in of or not quiet(of[row["variant"]]):
             of[row["variant"]] = row
     lines = [f"{name},{float(of[name]['p50']):.2g}" for name in sorted(of)]
     return "\n".join([",".join(FIELDS), *lines]) + "\n"
+
+
+DEVICE_STAGES = {
+    ("float32", "Speaker"): ("sim",),
+    ("float32", "Naturalness"): ("utmos",),
+    ("float32", "Quality"): ("dnsmos",),
+    ("half", "Recogniser"): ("whisper-torch-encoder", "whisper-torch-decoder"),
+    ("half", "Speaker"): ("sim-float16",),
+    ("half", "Naturalness"): ("utmos-float16",),
+    ("half", "Quality"): ("dnsmos",),
+}
+"""The cases of gpu_stages.csv that a stage of the virtual clock consists of."""
+
+
+def device_costs() -> str:
+    """tests/golden/device_costs.csv: the newest row of each stage on a GPU, of a clean tree where one exists."""
+    lines = ["precision,stage,batch_s,audio_s,tree,run"]
+    for (precision, stage), cases in DEVICE_STAGES.items():
+        rows = [
+            max(
+                (row for row in rows_of("gpu_stages") if (row["case"], row["variant"]) == (case, "batch")),
+                key=lambda row: (row["tree"] == "clean", row["date"]),
+                default=None,
+            )
+            for case in cases
+        ]
+        if None in rows or len({(row["n"], row["commit"]) for row in rows if row}) != 1:
+            continue
+        known = [row for row in rows if row]
+        audio = re.search(r"([0-9.]+) s of audio", known[0]["note"])
+        assert audio is not None
+        batch_s = sum(float(row["p50"]) for row in known)
+        lines.append(f"{precision},{stage},{batch_s:.5g},{audio[1]},{known[0]['tree']},{known[0]['run']}")
+    return "\n".join(lines) + "\n"
 
 
 def pages() -> list[Path]:
@@ -382,8 +448,9 @@ def wrong() -> Iterator[str]:
     page = common.DATA / "README.md"
     if not page.exists() or page.read_text("utf-8") != data_page():
         yield "bench/data/README.md does not say what the rows say; run `python bench/table.py`"
-    if COSTS.read_text("utf-8") != costs():
-        yield f"{COSTS.relative_to(ROOT)} does not say what the rows say; run `python bench/table.py`"
+    for path, expected in ((COSTS, costs()), (DEVICE_COSTS, device_costs())):
+        if path.read_text("utf-8") != expected:
+            yield f"{path.relative_to(ROOT)} does not say what the rows say; run `python bench/table.py`"
     measured = {command["run"].split()[0] for command in CLAIMS["commands"].values()}
     for script in sorted(Path(__file__).parent.glob("bench_*.py")):
         if script.name not in measured:
@@ -405,6 +472,7 @@ def main() -> None:
             sys.stderr.write(f"{page.relative_to(ROOT)} written\n")
     (common.DATA / "README.md").write_text(data_page(), "utf-8")
     COSTS.write_text(costs(), "utf-8")
+    DEVICE_COSTS.write_text(device_costs(), "utf-8")
 
 
 if __name__ == "__main__":

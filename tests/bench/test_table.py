@@ -20,6 +20,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(common, "DATA", data)
     monkeypatch.setattr(table, "ROOT", tmp_path)
     monkeypatch.setattr(table, "COSTS", tmp_path / "costs.csv")
+    monkeypatch.setattr(table, "DEVICE_COSTS", tmp_path / "device_costs.csv")
     monkeypatch.setattr(common, "ROOT", tmp_path)
     claim = table.Claim("mine", "stoi", "speech", "ours", "what it is", "theirs", against="theirs")
     monkeypatch.setattr(table, "claims", lambda: {"mine": claim})
@@ -48,6 +49,7 @@ def settle(folder) -> None:
     page.write_text(table.written(page.read_text("utf-8") if page.exists() else START), "utf-8")
     (common.DATA / "README.md").write_text(table.data_page(), "utf-8")
     table.COSTS.write_text(table.costs(), "utf-8")
+    table.DEVICE_COSTS.write_text(table.device_costs(), "utf-8")
 
 
 START = "# A\n\nIt is <!-- row: mine --><!-- /row --> as fast.\n\n<!-- rows: metrics -->\n<!-- rows end -->\n"
@@ -93,7 +95,7 @@ def test_texts_get_ratio_spread_passes_machine_and_day(folder):
     text = (folder / "README.md").read_text("utf-8")
     assert "It is <!-- row: mine -->3.0 times<!-- /row --> as fast." in text
     # Of 0.9, 1, 1.1 the 20th and the 80th percentile are 0.94 and 1.06: from 3 x 0.94/1.06 to 3 x 1.06/0.94.
-    assert "| what it is | theirs | 3.0x | 2.7 to 3.4 | 3 | " in text and "2026-11-01 |" in text
+    assert "| what it is | theirs | 3.0x | 2.7 to 3.4 | 3 | " in text and "2026-11-01, 0123456789 |" in text
     assert faults() == []
 
 
@@ -106,12 +108,76 @@ def test_the_newest_rows_of_a_quiet_machine_stand(folder):
     assert result.value() == "4.0x" and result.quiet
 
 
-@pytest.mark.parametrize("start", [{"load": "0.51"}, {"tree": "changed"}, {"tree": "unknown"}])
-def test_a_busy_machine_or_a_changed_tree_is_reported(folder, start):
-    measured(6.0, 2.0, **start)
+def test_a_busy_machine_is_reported(folder):
+    measured(6.0, 2.0, load="0.51")
     settle(folder)
     text = (folder / "README.md").read_text("utf-8")
     assert text.count("not measured on a quiet machine yet") == 2 and "3.0x" in text
+
+
+@pytest.mark.parametrize("tree", ["changed", "unknown"])
+def test_a_row_of_a_changed_tree_supports_no_claim(folder, tree):
+    measured(6.0, 2.0, tree=tree)
+    settle(folder)
+    text = (folder / "README.md").read_text("utf-8")
+    assert text.count("not measured on a quiet machine yet") == 2 and "3.0x" not in text
+    measured(8.0, 2.0, tree="clean", load="0.9")
+    assert table.standing(table.claims()["mine"]).value() == "4.0x"
+
+
+def compared(monkeypatch, **details) -> table.Standing | None:
+    """The second line of a comparison whose first is the claim of the fixture."""
+    first = table.claims()["mine"]
+    claims = {"mine": first, "next": table.Claim("next", "stoi", "more", "ours", "the same", "theirs", **details)}
+    monkeypatch.setattr(table, "claims", lambda: claims)
+    return table.standing(claims["next"])
+
+
+NEXT = {"against": "theirs", "head": "mine"}
+
+
+@pytest.mark.parametrize(
+    ("start", "n", "note", "varies"),
+    [
+        ({"commit": "9876543210"}, 1, "", ()),
+        ({}, 2, "", "size"),
+        ({}, 1, "float16", "precision"),
+    ],
+)
+def test_rows_of_another_commit_size_or_precision_are_not_compared(folder, monkeypatch, start, n, note, varies):
+    measured(6.0, 2.0)
+    common.START.update(start)
+    around = np.array([0.9, 1.0, 1.1])
+    common.append_rows(
+        "stoi", [common.row("more", name, s * around, n=n, note=note) for name, s in (("theirs", 9), ("ours", 3))]
+    )
+    common.rows_of.cache_clear()
+    assert compared(monkeypatch, **NEXT) is None
+    assert table.sentence("mine, next") == f"({table.NOT_QUIET})"
+    assert table.NOT_COMPARABLE in table.table(["next"]) and "3.0x" not in table.table(["next"])
+    declared = compared(monkeypatch, **NEXT, varies=("size", "precision"))
+    assert (declared is None) == (not varies)
+    alone = compared(monkeypatch, against="theirs")
+    assert alone.value() == "3.0x"
+    if start:
+        assert table.sentence("mine, next") == f"({table.NOT_COMPARABLE})"
+
+
+def test_every_line_that_says_the_same_belongs_to_a_comparison():
+    claims = table.claims()
+    assert claims["gpu-sim-float16"].head == "gpu-sim" and claims["gpu-sim"].head == "gpu-sim"
+    assert claims["gpu-six-busy"].head == "gpu-six" and claims["million-left"].head == "million-planning"
+
+
+def test_the_virtual_clock_takes_committed_rows_first(folder, monkeypatch):
+    shared = {"n": 8, "note": "8 items, 40.0 s of audio"}
+    monkeypatch.setattr(common, "machine", lambda: {"machine": "m", "cores": "16", "gpu": "NVIDIA H200", "python": "3"})
+    for seconds, tree, day in ((2.0, "changed", "03"), (3.0, "clean", "01"), (4.0, "clean", "02")):
+        common.START.update(tree=tree, date=f"2026-11-{day}T10:00:00Z")
+        common.append_rows("gpu_stages", [common.row("sim", "batch", np.array([seconds]), **shared)])
+    common.rows_of.cache_clear()
+    assert table.device_costs().splitlines()[1].startswith("float32,Speaker,4,40.0,clean,20261102T")
+    assert len(table.device_costs().splitlines()) == 2
 
 
 def test_what_was_never_measured_is_reported(folder):

@@ -49,7 +49,7 @@ def test_four_devices_are_nearly_four_times_as_fast(monkeypatch):
 
 
 def test_a_scheduler_that_reads_too_late_is_seen():
-    starved = simulate(Run(300, "half", cpus=2))
+    starved = simulate(Run(300, "half", cpus=1))
     assert starved.busy < 0.7 and starved.items == 300
 
 

@@ -1,12 +1,12 @@
 """Virtual workers: the real scheduler, plan, batches and record over a GPU that is not there.
 
 A batch takes `a + b * padded seconds` on a virtual clock, holds memory, and gives results without content. The costs of
-a stage on an H200 are estimates (arithmetic from FLOPs and bytes), so the results say something of the scheduler and
-nothing of a GPU. What the main process computes between two events is measured and added to the clock.
+a stage are those of the newest rows of an H200, or estimates from FLOPs and bytes where no row exists. What the main process computes between two events is measured and added to the clock.
 """
 
 from __future__ import annotations
 
+import csv
 import heapq
 import math
 import subprocess
@@ -14,7 +14,8 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -85,7 +86,7 @@ def shape_of(lengths_s: Sequence[float]) -> tuple[float, int]:
 
 
 UTTERANCE_S = 7.42
-COSTS = {
+_ESTIMATES = {
     "float32": {
         # The encoder of large-v3 (5,200 s for 100,000 windows) and 27 steps of its decoder (310 s); 0.49 GiB a window.
         "Recogniser": Cost(0.030, (5200 + 310) / 1e5 / WINDOW_S, 0.6 / WINDOW_S, 6.2, windows=True),
@@ -100,7 +101,26 @@ COSTS = {
         "Quality": Cost(0.005, 110 / 1e5 / UTTERANCE_S, 0.004, 0.1),
     },
 }  # fmt: skip
-"""Estimates for an H200 over 100,000 utterances of 7.42 s; the seconds of a call are the launches of its kernels."""
+"""From FLOPs and bytes, over 100,000 utterances of 7.42 s; the seconds of a call are the launches of its kernels."""
+
+
+def _measured(precision: str, trees: tuple[str, ...]) -> dict[str, Cost]:
+    """The estimates, with the seconds of the newest rows of an H200 where rows of such trees exist."""
+    costs = dict(_ESTIMATES[precision])
+    with (Path(__file__).parent / "device_costs.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["precision"] == precision and row["tree"] in trees:
+                cost, batch_s, audio_s = costs[row["stage"]], float(row["batch_s"]), float(row["audio_s"])
+                costs[row["stage"]] = replace(cost, each_s=(batch_s - cost.call_s) / audio_s)
+    return costs
+
+
+COSTS = {
+    "float32": _measured("float32", ("clean", "changed")),
+    "half": _measured("half", ("clean", "changed")),
+    "half, committed code": _measured("half", ("clean",)),
+}
+"""What stages cost: `bench/table.py` writes the measured part from the newest rows."""
 
 
 class _Stand(Feature):
