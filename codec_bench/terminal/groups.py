@@ -25,7 +25,8 @@ class StrictCommand(typer.core.TyperCommand):
             UserError: an option has no value, or several where it takes one.
         """
         alone, several = getattr(self.callback, "alone", {}), self._take_several()
-        options = {flag: one for one in self.params for flag in (*one.opts, *one.secondary_opts)}
+        parameters = [one for one in self.params if one.param_type_name == "option"]
+        options = {flag: one for one in parameters for flag in (*one.opts, *one.secondary_opts)}
         words, rest = list[str](), list(args)
         positions: dict[Any, int] = {}  # by option, where its first value is among the words
         while rest and rest[0] != "--":
