@@ -44,6 +44,10 @@ SENTENCES = {
         "no_value": "no item has a value",
         "few_of": "there are {units} {of}; an interval needs at least {needed}",
         "few_blocks": "there are {blocks} blocks with items; an interval needs {needed}",
+        "singular_covariance": (
+            "the covariance of {items} embeddings of {dimensions} dimensions is singular; use more items than dimensions, or an "
+            "encoder without constant dimensions"
+        ),
         "few_items": "a distance of sets needs at least {needed} items; there are {items}",
         "no_known_trial": "none of {trials:,} listed trials is about two items with a value",
         "no_listed_trial": "no trials were listed (--trials)",

@@ -37,10 +37,12 @@ TABLE = {
     "clap_score": "codec_bench.metrics.clap_score:ClapScore",
     "clipped_share": "codec_bench.metrics.level:ClippedShare",
     "covl": "codec_bench.metrics.loizou:Covl",
+    "coverage": "codec_bench.metrics.fad:Coverage",
     "csig": "codec_bench.metrics.loizou:Csig",
     "csii_high": "codec_bench.metrics.loizou:CsiiHigh",
     "csii_low": "codec_bench.metrics.loizou:CsiiLow",
     "csii_mid": "codec_bench.metrics.loizou:CsiiMid",
+    "density": "codec_bench.metrics.fad:Density",
     "duration_error": "codec_bench.metrics.prosody:DurationError",
     "dwer": "codec_bench.metrics.error_rate:Dwer",
     "emotion_accuracy": "codec_bench.metrics.emotion:EmotionAccuracy",
@@ -56,6 +58,8 @@ TABLE = {
     "fwsegsnr": "codec_bench.metrics.loizou:FwSegSnr",
     "hallucinated": "codec_bench.metrics.error_rate:Hallucinated",
     "kad": "codec_bench.metrics.fad:Kad",
+    "kid": "codec_bench.metrics.fad:Kid",
+    "kl": "codec_bench.metrics.fad:Kl",
     "llr": "codec_bench.metrics.loizou:Llr",
     "loudness_error": "codec_bench.metrics.level:LoudnessError",
     "lsd": "codec_bench.metrics.lsd:Lsd",
@@ -145,7 +149,10 @@ TOPICS = {
     "watermark": ("watermark_bits", "watermark_kept"),
     "level": ("clipped_share", "loudness_error", "true_peak"),
     "silence": ("leading_silence_error", "silence_kept", "speech_kept", "speech_share"),
-    "set": ("asv_eer", "asv_eer_listed", "fad", "kad", "ttsds2_pitch", "ttsds2_wav2vec2", "ttsds2_whisper"),
+    "set": (
+        *("asv_eer", "asv_eer_listed", "coverage", "density", "fad", "kad", "kid", "kl"),
+        *("ttsds2_pitch", "ttsds2_wav2vec2", "ttsds2_whisper"),
+    ),
 }
 """What metrics are about, in the order of `list metrics`, and the metrics. Each is a group that `--metrics` takes."""
 QUALITY, OFFLINE = "quality", "all-offline"

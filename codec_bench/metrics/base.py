@@ -133,7 +133,7 @@ class Metric(ABC):
     range: ClassVar[tuple[float | None, float | None]] = (None, None)
     bounds: tuple[float | None, float | None] | None = None
     implausible: ClassVar[float | None] = None
-    aggregate: ClassVar[Literal["mean", "ratio", "frechet", "kernel", "ttsds", "eer", "eer-listed"]] = "mean"
+    aggregate: ClassVar[str] = "mean"
     protocol: str
     paper: str = ""
     source: str = ""

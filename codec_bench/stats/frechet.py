@@ -98,6 +98,21 @@ class FrechetSums:
         products = self.products[chosen].sum(axis=0)
         return means, [_covariance(product, mean, count) for product, mean in zip(products, means, strict=True)]
 
+    def divergence(self, level: float = LEVEL) -> SetValue:
+        """The Kullback-Leibler divergence of the estimates' Gaussian from the references', and its interval."""
+
+        def value(blocks: Iterable[int]) -> float | None:
+            gaussians = self.gaussians(blocks)
+            return None if gaussians is None else divergence(*gaussians[1], gaussians[0][0] - gaussians[0][1])
+
+        with threads_for(self.dimensions):
+            complete, present = value(range(BLOCKS)), np.flatnonzero(self.counts)
+            if complete is None:
+                note = Note("singular_covariance", items=self.items, dimensions=self.dimensions)
+                return no_value(note, self.items, level)
+            each = [value(np.setdiff1d(present, block)) for block in present]
+        return SetValue(complete, jackknife_interval(complete, each, level), self.items)
+
     def estimate(self, level: float = LEVEL) -> SetValue:
         """The value, its interval and what it tends to. One value is computed fifteen times for them."""
         with threads_for(self.dimensions):
@@ -149,6 +164,19 @@ def distance(covariance_a: np.ndarray, covariance_b: np.ndarray, apart: np.ndarr
     common = float(svdvals(_factor(covariance_a).T @ _factor(covariance_b)).sum())
     spread = float(np.trace(covariance_a) + np.trace(covariance_b))
     return max(0.0, float(apart @ apart) + spread - 2.0 * common)
+
+
+def divergence(reference: np.ndarray, estimate: np.ndarray, apart: np.ndarray) -> float | None:
+    """`KL(reference || estimate)` in nats of two Gaussians with means `apart`; None if a covariance is singular."""
+    factors = []
+    for covariance in (reference, estimate):
+        factor = _factor(covariance)
+        if factor.shape[1] < len(covariance):
+            return None
+        factors.append(factor)
+    solved = np.linalg.solve(factors[1], np.column_stack([factors[0], apart]))
+    log_ratio = np.linalg.slogdet(factors[1]).logabsdet - np.linalg.slogdet(factors[0]).logabsdet
+    return float(max(0.0, 0.5 * ((solved**2).sum() - len(apart)) + log_ratio))
 
 
 def _covariance(upper: np.ndarray, mean: np.ndarray, count: int) -> np.ndarray:

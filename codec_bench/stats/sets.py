@@ -18,7 +18,7 @@ from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.eer import Trials, equal_error_rates, listed_error_rates
 from codec_bench.stats.frechet import FrechetSums
 from codec_bench.stats.intervals import Fold, ratios
-from codec_bench.stats.kernel_distance import KernelSample
+from codec_bench.stats.kernel_distance import KernelSample, coverage, cubic, density
 from codec_bench.stats.packing import KEY, unpacked
 from codec_bench.stats.ttsds import ttsds
 from codec_bench.store.record import Run
@@ -55,6 +55,10 @@ def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np
 SETS: dict[str, Statistic] = {
     "frechet": lambda pairs, names, units: FrechetSums.of(pairs, units).estimate(),
     "kernel": lambda pairs, names, units: KernelSample.of(pairs, names, units).estimate(),
+    "kernel-cubic": lambda pairs, names, units: KernelSample.of(pairs, names, units).estimate(kernel=cubic),
+    "density": lambda pairs, names, units: KernelSample.of(pairs, names, units).neighbours(density),
+    "coverage": lambda pairs, names, units: KernelSample.of(pairs, names, units).neighbours(coverage),
+    "divergence": lambda pairs, names, units: FrechetSums.of(pairs, units).divergence(),
     "ttsds": ttsds,
     "eer": equal_error_rates,
     "eer-listed": listed_error_rates,

@@ -33,7 +33,7 @@ MEANT = {
 """They have a value that means what it says; None for one that depends on the sound."""
 WORST = {
     "fwsegsnr": -10.0, "llr": 2.0, "wss": None, "cd": 10.0, "csig": 1.0, "cbak": 1.0, "covl": 1.0, "csii_high": 0.0, "csii_mid": 0.0, "csii_low": 0.0, "ncm": 0.0, "sdr": None, "srmr": 0.0,
-    "pesq_wb": 1.0, "pesq_nb": 1.0, "sim[ge2e]": -1.0, "f0_corr": -1.0, "energy_corr": -1.0, "si_sdr": None, "f0_rmse": None, "leading_silence_error": None, "loudness_error": None, "true_peak": None, "mcd": None, "visqol": 1.0, "fad[ge2e]": None, "asv_eer[ge2e]": None, "asv_eer_listed[ge2e]": None, "kad[ge2e]": None, "warpq": None, f"wer_between[{SEVERAL}]": None,
+    "pesq_wb": 1.0, "pesq_nb": 1.0, "sim[ge2e]": -1.0, "f0_corr": -1.0, "energy_corr": -1.0, "si_sdr": None, "f0_rmse": None, "leading_silence_error": None, "loudness_error": None, "true_peak": None, "mcd": None, "visqol": 1.0, "fad[ge2e]": None, "asv_eer[ge2e]": None, "asv_eer_listed[ge2e]": None, "kad[ge2e]": None, "kid[ge2e]": None, "kl[ge2e]": None, "density[ge2e]": None, "coverage[ge2e]": None, "warpq": None, f"wer_between[{SEVERAL}]": None,
 }  # fmt: skip
 """They have no value for silence, and this worst one; None for a metric whose values have no bound."""
 for row in SCORERS:

@@ -1,12 +1,51 @@
-"""The kernel distance equals a loop over pairs and kadtk's formula but for partners, is not biased, and its states add."""
+"""Kernel distances, density and coverage equal other programs; states of them add."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from codec_bench.metrics import build_metric
 from codec_bench.stats import kernel_distance
 from codec_bench.stats.kernel_distance import KernelSample
+from codec_bench.stats.sets import SETS
+
+GOLDEN = [
+    ((1, 60, 4, 0.8, 0.2), {"kid": 0.1910880697, "kl": 0.3025325173, "density": 1.3, "coverage": 1.0}),
+    ((2, 200, 20, 0.5, 0.4), {"kid": 0.6641158576, "kl": 17.00096796, "density": 3.964, "coverage": 1.0}),
+    ((3, 120, 8, 0.1, 0.5), {"kid": 1.041298339, "kl": 42.7041342, "density": 2.401666667, "coverage": 0.525}),
+]
+"""torch-fidelity 0.4.0's mmd2 (u-statistic, cubic kernel), torch's kl_divergence and prdc 0.2 (5 neighbours)."""
+
+
+@pytest.mark.compares("kid", "kl", "density", "coverage", weights="none")
+@pytest.mark.parametrize(("settings", "numbers"), GOLDEN)
+def test_values_of_other_programs(settings, numbers):
+    seed, items, dimensions, scale, shift = settings
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((items, dimensions))
+    pairs = np.stack([x, scale * x + 0.3 * rng.standard_normal((items, dimensions)) + shift], 1).astype(np.float32)
+    for name, number in numbers.items():
+        result = SETS[build_metric(f"{name}[ge2e]").aggregate](pairs, names_of(items), names_of(items))
+        assert result.value == pytest.approx(number, rel=1e-8), name
+        assert result.interval.units == 8
+
+
+@pytest.mark.parametrize(("name", "best"), [("kid", 0.0), ("kl", 0.0), ("coverage", 1.0)])
+def test_a_copy_has_the_best_value_of_each(rng, name, best):
+    x = rng.standard_normal((60, 6))
+    statistic = SETS[build_metric(name).aggregate]
+    value = lambda pairs: statistic(pairs.astype(np.float32), names_of(60), names_of(60)).value  # noqa: E731
+    assert value(np.stack([x, x], 1)) == pytest.approx(best, abs=1e-9)
+    assert abs(value(np.stack([x, x * 0.1 + 1.0], 1)) - best) > 0.1
+
+
+@pytest.mark.parametrize(("name", "items", "code"), [
+    ("kid", 1, "few_items"), ("density", 5, "few_items"), ("coverage", 5, "few_items"), ("kl", 6, "singular_covariance"),
+])  # fmt: skip
+def test_too_few_items_have_no_value(rng, name, items, code):
+    result = SETS[build_metric(name).aggregate](rng.standard_normal((items, 2, 6)), names_of(items), names_of(items))
+    assert result.value is None and result.note.code == code
 
 
 def names_of(items):
