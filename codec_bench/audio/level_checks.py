@@ -50,6 +50,7 @@ _SIDE_DB, _FOLDED_BY_DB = -30.0, 20.0
 """Channels differ from this share of their power on, and are folded where an estimate has so much less of it."""
 _BANDS_HZ = (200, 400, 700, 1000, 1500, 2000, 2800, 3600)
 _BINS = 512
+_FLAT_RUN, _LOUD_PEAK = 4, 0.5
 MISSING, LACKING, NOT_FOLLOWING, INCONCLUSIVE = "partial", "lacking", "unlike", "inconclusive"
 """In which ways an estimate is not what its reference says; `store.rows.NO_SPEECH` says it in words."""
 
@@ -67,6 +68,25 @@ def _side_db(signal: np.ndarray) -> float:
     power = float(np.square(signal, dtype=np.float64).sum())
     side_power = float(np.square(signal - signal.mean(axis=0), dtype=np.float64).sum())
     return 10 * float(np.log10(max(side_power, 1e-12 * power) / power)) if power else -np.inf
+
+
+def flat_peak_share(samples: np.ndarray) -> float:
+    """The share of samples in runs of at least four at the highest or lowest value of their channel.
+
+    Clipped audio has such runs. They count only where that value is at least half of full scale.
+
+    Args:
+        samples: `(channels, samples)`.
+    """
+    flat = 0
+    for one in samples:
+        for peak in {float(one.max(initial=0)), float(one.min(initial=0))}:
+            at_peak = one == peak
+            if abs(peak) >= _LOUD_PEAK and int(np.count_nonzero(at_peak)) >= _FLAT_RUN:
+                edges = np.flatnonzero(np.diff(at_peak, prepend=False, append=False))
+                runs = edges[1::2] - edges[::2]
+                flat += int(runs[runs >= _FLAT_RUN].sum())
+    return flat / samples.size if samples.size else 0.0
 
 
 def loudest_levels(audio: Audio) -> np.ndarray:

@@ -321,7 +321,8 @@ def _read_ffmpeg(source: str | bytes, name: str) -> Decoded:
             pieces = (chunk for frame in frames for chunk in resampler.resample(frame))
             samples = _gathered((one.to_ndarray().reshape(-1, one.layout.nb_channels).T for one in pieces), name)
     except (av.error.FFmpegError, ValueError, IndexError) as error:
-        raise AudioError(f"'{name}' is not a sound file that libsndfile or FFmpeg can read ({error})") from error
+        reason = getattr(error, "strerror", None) or error
+        raise AudioError(f"'{name}' is not a sound file that libsndfile or FFmpeg can read ({reason})") from error
     return decoded(samples, rate)
 
 

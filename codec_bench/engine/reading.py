@@ -20,7 +20,7 @@ import numpy as np
 
 from codec_bench.audio.content import Content, content_of
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.level_checks import loudest_levels
+from codec_bench.audio.level_checks import flat_peak_share, loudest_levels
 from codec_bench.audio.resample import mono, resampled_length, to_signal
 from codec_bench.decoding.decode import MOST_BYTES
 from codec_bench.decoding.remote import shown
@@ -41,8 +41,9 @@ SMALL_BYTES = 1 << 20
 MUCH_SILENCE_S = 2.0
 NARROW_HZ = 4_200
 MOST_EMPTY = 0.45
+FLAT_SHARE = 0.001
 """Worth a note: so much silence around less sound; nothing above `NARROW_HZ`, or above such a part of what the rate can
-hold.
+hold; such a share of flat peaks.
 """
 
 READ_AT_ONCE = 2
@@ -188,7 +189,7 @@ class ReadStage:
 
 def content_notes(audio: Audio, levels: np.ndarray) -> tuple[Diagnostic, ...]:
     """What is worth knowing of a recording before it is measured: much silence around it, a band that is mostly empty,
-    empty channels.
+    clipped peaks, empty channels.
 
     Args:
         levels: of its frames, by `loudest_levels`.
@@ -197,12 +198,14 @@ def content_notes(audio: Audio, levels: np.ndarray) -> tuple[Diagnostic, ...]:
     content = content_of(mono(audio.samples), rate_hz, levels)
     if content is None:
         return ()
+    flat = flat_peak_share(audio.samples)
     used_channels = int(np.count_nonzero(audio.samples.any(axis=1))) if audio.channels > 1 else audio.channels
     around = content.around_s >= max(MUCH_SILENCE_S, content.sound_s)
     empty = content.top_hz <= max(NARROW_HZ, MOST_EMPTY * rate_hz / 2)
     return (
         *((_silence_around(content),) if around else ()),
         *((_empty_band(content.top_hz, rate_hz),) if empty else ()),
+        *((Diagnostic("flat_peaks", percent=float(f"{100 * flat:.2g}")),) if flat >= FLAT_SHARE else ()),
         *(
             (Diagnostic("empty_channels", heard=used_channels, channels=audio.channels),)
             if used_channels < audio.channels

@@ -10,6 +10,7 @@ SENTENCES = {
     "warning": {
         # Of signals.
         "clipped": "{samples} samples beyond full scale were cut",
+        "flat_peaks": "{percent:g} % of its samples are flat peaks; the audio was clipped before it was written",
         "same_as_system": "the estimate is that of another system, sample by sample: {system}",
         "silence_around": "{silence_s:.1f} s of silence lie around {sound_s:.1f} s of sound",
         "empty_band": "it holds nothing above {top_khz:.1f} kHz, at a rate of {rate_khz:g} kHz",

@@ -17,12 +17,12 @@ SENTENCES = {
         "chosen_items": "over {items} of {seen} items, chosen by a hash of their names",
     },
     "warning": {
-        "few_units": "only {units} independent units (speakers, or items of unknown speaker)",
+        "few_units": "only {units} independent units (speakers, prompts or items)",
         "dominant_unit": "one speaker or item carries more than half of the variance",
         "ceiling": "{at_bound} of {items} items are at the best or the least possible value; the interval rests on the other {rest}",
         "heavy_tail": lambda items: f"{items} {'item has' if items == 1 else 'items have'} an error rate above 100 %",
         "sparse_tail": "few values lie beyond this quantile",
-        "too_few_to_compare": "too few speakers to compare: {units}, and a comparison with the best needs {needed}",
+        "too_few_to_compare": "too few independent units to compare: {units}, and a comparison with the best needs {needed}",
         "excluded_trials": "{excluded:,} of {trials:,} trials are left out, because an item has no value",
         "few_trials": "it rests on {trials} trials of one speaker",
         "biased_value": (
@@ -77,7 +77,7 @@ SENTENCES = {
         "other_protocols": "the two were scored by different protocols",
         "zero_denominator": "the denominators (words, for an error rate) add up to 0, and a ratio over nothing has no value",
         "one_without_value": "one of the two systems has no value on these items",
-        "too_few_units": "{units} independent units (speakers, or items of unknown speaker); {what} needs at least {needed}",
+        "too_few_units": "{units} independent units (speakers, prompts or items); {what} needs at least {needed}",
         "single_unit": "without one of the units no value is left, so the spread is unknown",
     },
 }

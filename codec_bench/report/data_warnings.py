@@ -37,6 +37,11 @@ def warned_text(one: Warned) -> str:
             f"{many} have the sound of another item, sample by sample (different sounds: {one.figures['different']:g}); where the speaker is "
             "unknown, intervals and tests count each sound as one unit"
         )
+    if one.kind == "copied":
+        return (
+            f"{many} have the sound of another file of the system, sample by sample, and other words to say, such as "
+            f"{one.other}; check the names of the files"
+        )
     if one.kind == "repeated":
         return (
             f"{many} ask what another one asks, with the same file of sound and the same expected answer (different questions: "

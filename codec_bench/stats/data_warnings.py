@@ -37,8 +37,8 @@ class Warned(SummaryPart):
     Args:
         kind: `around` (long silence), `empty` (most of the band), `another` (the sound of another system), `rate` (a wrong
             rate), `channels` (without sound), `folded` (came back as one sound), `shared` (the sound of another sample),
-            `repeated` (the question of another id), or `implausible` (values that working audio does not have).
-        figures: by name, what was found, on average. other: the system whose sound it is.
+            `repeated` (the question of another id), `copied` (the sound of another file of the system), or `implausible` (values that working audio does not have).
+        figures: by name, what was found, on average. other: the system whose sound it is, or such an item.
         moved: by metric, by how much of its spread over five codecs this moves it; None where that was not measured.
     """
 
@@ -130,6 +130,11 @@ def shared(samples: int, different: int, of: int, *, questions: bool) -> list[Wa
     `different` ones.
     """
     return [Warned("repeated" if questions else "shared", samples, of, {"different": different})] if samples else []
+
+
+def copied(items: int, of: int, example: str) -> list[Warned]:
+    """A warning if several of a system's `of` files are one sound, and should say different words."""
+    return [Warned("copied", items, of, other=example)] if items else []
 
 
 def implausible(metric: str, facts: Mapping[str, Any], sums: np.ndarray) -> list[Warned]:

@@ -60,7 +60,7 @@ def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> Spread:
     units = len(sizes)
     if units < FEWEST_UNITS:
         raise UserError(
-            f"the pilot has {units} independent units (speakers, or items of unknown speaker); expected at least {FEWEST_UNITS}",
+            f"the pilot has {units} independent units (speakers, prompts or items); expected at least {FEWEST_UNITS}",
             hint="run the two systems over a few more speakers first",
         )
     means = np.bincount(codes, differences) / sizes

@@ -160,7 +160,7 @@ class Recorded:
                 silent += "silent" in codes
                 partial += "partial" in codes or "lacking" in codes
                 dissimilar += "unlike" in codes
-                clipped += "clipped" in codes
+                clipped += "clipped" in codes or (is_generated and "flat_peaks" in codes)
                 same += "same_as_reference" in codes
                 tally.add(notes)
                 if ways := {_WAYS[code] for code in codes & _WAYS.keys()}:

@@ -19,7 +19,7 @@ from codec_bench.stats.answers import answers_of, empty_answers_of, ways_by_word
 from codec_bench.stats.breakdown import Parts, Subsets, finished_only, parts_in, subsets_of
 from codec_bench.stats.chance_level import answer_statistics, failing, judging_of, policies
 from codec_bench.stats.controls import Controlled, control_of
-from codec_bench.stats.data_warnings import Warned, implausible, shared
+from codec_bench.stats.data_warnings import Warned, copied, implausible, shared
 from codec_bench.stats.draws import RULES, by_draw
 from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
 from codec_bench.stats.robustness import robustness
@@ -63,7 +63,9 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
     # Samples share the voices of prompts.
     is_prompted = (recorded.meta.get("config") or {}).get("reference") == "prompt"
     repeated = [] if is_prompted else shared(*run.shared_sounds(), questions=recorded.has_answers)
-    doubtful: dict[str, list[Warned]] = {system.name: [*repeated] for system in systems}
+    doubtful: dict[str, list[Warned]] = {
+        system.name: [*repeated, *copied(*run.repeated_estimates(system.name))] for system in systems
+    }
     for metric in recorded.metrics:
         for name, entry in _metric(recorded, metric, systems, reasons, {*recorded.suspects, *suspects}, doubtful):
             entries[name][metric] = entry

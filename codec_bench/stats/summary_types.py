@@ -290,7 +290,8 @@ class SystemSummary(SummaryPart):
     Args:
         metrics: by name. `bitrate` counts the bits of all channels; `bitrate_bps` is its entry once more.
         silent, partial, unlike: how many estimates `audio.level_checks` finds so. The scores of these are flagged.
-        clipped, same: how many had samples beyond full scale cut, and equal their references sample by sample.
+        clipped, same: how many had samples beyond full scale cut or, in files, flat peaks; and how many equal their
+            references sample by sample.
         warned: where data and metrics meet badly. checks: what the checks of the run found, or None.
         unheard: the share of the questions' sound that the model was not given; None if none, or if that is not known.
         channels, tokens: None or unset where there are none. timing: what the record holds of its time.

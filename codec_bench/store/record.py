@@ -22,13 +22,26 @@ from codec_bench.messages import Diagnostic, from_codes
 from codec_bench.store import integrity
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.judge_tests import judge_words
-from codec_bench.store.rows import NUMBERS, SOUND, TABLE_COLUMNS, Cells, ItemRow, SampleRow, ScoreRow, TableRow
+from codec_bench.store.rows import (
+    NUMBERS,
+    SAMPLE_DURATION,
+    SOUND,
+    TABLE_COLUMNS,
+    Cells,
+    ItemRow,
+    SampleRow,
+    ScoreRow,
+    TableRow,
+)
 from codec_bench.store.statuses import FAILURES
 
 _SHARED = "SELECT sound FROM samples WHERE sound IS NOT NULL GROUP BY sound HAVING COUNT(*) > 1"
-OF_FIRST = "LEFT JOIN items first ON first.system = (SELECT MIN(number) FROM systems) AND first.sample = p.number"
-DURATION = "COALESCE(first.duration_s, p.duration_s)"
-"""How long a sample `p` is: the audio of the first system, else the reference."""
+OF_FIRST = (
+    "LEFT JOIN (SELECT sample, duration_s, MIN(system) FROM items WHERE duration_s IS NOT NULL GROUP BY sample) first "
+    "ON first.sample = p.number"
+)
+DURATION = f"COALESCE(first.duration_s, {SAMPLE_DURATION})"
+"""How long a sample `p` is: the audio of the first system that has some, else the reference unless it is a prompt."""
 _SAME = "q.fields || q.expected || COALESCE(q.prompt, '') || COALESCE(p.audio, q.audio, '')"
 """What a question `q` of a sample `p` is beside its id: its texts, its expected answers and where its sound is."""
 _REPEATABLE = (
@@ -137,8 +150,8 @@ class Run:
 
     def items(self, system: str | None = None) -> Iterator[ItemRow]:
         """The finished items of all systems, or of one."""
-        for name, sample, status, reason, bits, notes, audio in self._rows(
-            "SELECT s.name, p.id, i.status, i.reason, i.bits, i.notes, i.audio FROM items i JOIN systems s ON s.number = i.system "
+        for name, sample, status, reason, bits, notes, audio, duration_s in self._rows(
+            "SELECT s.name, p.id, i.status, i.reason, i.bits, i.notes, i.audio, i.duration_s FROM items i JOIN systems s ON s.number = i.system "
             "JOIN samples p ON p.number = i.sample WHERE (?1 IS NULL OR s.name = ?1) ORDER BY i.system, i.sample",
             (system,),
         ):
@@ -150,6 +163,7 @@ class Run:
                 bits,
                 self._notes(notes, sample),
                 self.sound_path(audio) if audio else None,
+                duration_s,
             )
 
     def reference_audio(self, sample: str) -> Path | None:
@@ -341,6 +355,16 @@ class Run:
             f"SELECT COUNT(*), COUNT(DISTINCT {expression}), (SELECT COUNT(*) FROM samples) {of}"
         )
         return samples, sounds, every
+
+    def repeated_estimates(self, system: str) -> tuple[int, int, str]:
+        """How many files of a system hold the sound of another file that should say other words, of how many files, and
+        the id of one such sample, or "".
+        """
+        of = "FROM items i JOIN samples p ON p.number = i.sample WHERE i.system = ?1 AND i.sound IS NOT NULL"
+        repeated = f"SELECT i.sound {of} GROUP BY i.sound HAVING COUNT(DISTINCT COALESCE(p.text, p.sound, p.id)) > 1"
+        query = f"SELECT COUNT(*), (SELECT COUNT(*) {of}), COALESCE(MIN(p.id), '') {of} AND i.sound IN ({repeated})"
+        ((items, every, example),) = self._rows(query, (self._number("systems", "system", system),))
+        return items, every, example
 
     def other_sounds(self, other: Run) -> tuple[int, int]:
         """Under how many ids another run heard another sound, and of how many ids both runs know the sound; of

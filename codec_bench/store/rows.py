@@ -192,6 +192,11 @@ class TableColumn(NamedTuple):
     convert: Callable[[Cells, Any], Any] | None = None
 
 
+SAMPLE_DURATION = (
+    "CASE WHEN p.sound IS NULL OR 'prompt' IS NOT (SELECT json_extract(value, '$.reference') FROM meta WHERE key = 'config') "
+    "THEN p.duration_s END"
+)
+"""How long a sample `p` is; a prompt of the voice says nothing about the length of a text."""
 _REASON = (
     "CASE WHEN c.status IS NOT NULL THEN c.reason "
     """WHEN i.status = 'ok' THEN '{"code": "no_score"}' ELSE i.reason END"""
@@ -253,8 +258,8 @@ class TableRow(NamedTuple):
     duration_s: Annotated[
         float | None,
         TableColumn(
-            "How long the system's audio is, in seconds; without it, how long the sample is, where that is known.",
-            "COALESCE(i.duration_s, p.duration_s)",
+            "How long the system's audio is, in seconds; without it, how long the sample is, where that is known. The length of a prompt is never here.",
+            f"COALESCE(i.duration_s, {SAMPLE_DURATION})",
         ),
     ]
     reference_duration_s: Annotated[
@@ -334,7 +339,8 @@ NUMBERS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One item as the record holds it; `audio` is the file with the kept estimate, or None."""
+    """One item as the record holds it; `audio` is the file with the kept estimate, or None, and `duration_s` is how long
+    the estimate is."""
 
     system: str
     id: str
@@ -343,6 +349,7 @@ class ItemRow:
     bits: float | None
     notes: Sequence[Diagnostic]
     audio: Path | None
+    duration_s: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from layout_miniatures import MINIATURES, clips, write
 from codec_bench import score
 from codec_bench.errors import Note, UserError
 from codec_bench.report.open_run import open_run
+from codec_bench.store.columns import sample_columns
 from codec_bench.types import Audio
 
 SMALL = {"workers": 1, "page": False}
@@ -73,6 +74,35 @@ def test_shared_prompts_are_no_wrong_files(seed_tts):
     run = score(generated="generated", data="data", metrics="sim[ge2e]", out="run", **SMALL)
     (system,) = run.summary()["systems"].values()
     assert not [one for one in system.get("warned", []) if one["kind"] in ("shared", "another")]
+
+
+def test_a_file_that_cannot_be_read_has_no_length_of_its_prompt(seed_tts):
+    """Another system has the text's sound; where none has, nothing is known."""
+    _spoken(seed_tts / "other")
+    for folder, n in (("generated", 0), ("generated", 1), ("other", 1)):
+        (seed_tts / f"{folder}/item{n}.wav").write_bytes(b"")
+    run = score(generated="a=generated,b=other", data="data", metrics="sim[ge2e]", out="run", **SMALL)
+    lengths = {(row.system, row.id): row.duration_s for row in run.rows()}
+    spoken_s = [clips()[n - 1][1].duration_s for n in range(3)]
+    assert lengths["a", "item0"] is None and lengths["b", "item0"] == pytest.approx(spoken_s[0])
+    assert lengths["a", "item1"] is None and lengths["a", "item2"] == pytest.approx(spoken_s[2])
+    by_sample = {sample.id: sample.duration_s for sample in run.samples()}
+    assert by_sample == {"item0": pytest.approx(spoken_s[0]), "item1": None, "item2": pytest.approx(spoken_s[2])}
+    assert {sample: cells.get("duration") for sample, cells in sample_columns(run)} == dict(
+        enumerate(by_sample.values())
+    )
+
+
+def test_files_with_the_sound_of_another_text_and_clipped_files_are_named(seed_tts):
+    (seed_tts / "generated/item2.wav").write_bytes((seed_tts / "generated/item1.wav").read_bytes())
+    _, audio = clips()[2]
+    write(seed_tts / "generated", "item0.wav", Audio(np.clip(audio.samples * 20, -1, 1), audio.sample_rate_hz))
+    run = score(generated="generated", data="data", metrics="sim[ge2e]", out="run", **SMALL)
+    (system,) = run.summary()["systems"].values()
+    copied = [one for one in system["warned"] if one["kind"] == "copied"]
+    assert [(one["n"], one["of"], one["other"]) for one in copied] == [(2, 3, "item1")]
+    assert system["clipped"] == 1
+    assert [item.id for item in run.items() if any(note.code == "flat_peaks" for note in item.notes)] == ["item0"]
 
 
 def test_none_leaves_the_audio_of_the_data_out(seed_tts):

@@ -69,3 +69,17 @@ def test_what_has_no_content_has_none():
     assert notes_of(Audio(np.stack([turning, -turning]), 16_000)) == (), "two channels that cancel each other"
     short = content(Audio(np.random.default_rng(0).standard_normal(900).astype(np.float32), 8_000))
     assert short.top_hz > 3_000
+
+
+@pytest.mark.parametrize("gain, bits", [(8, 16), (8, 24), (1, 16)])
+def test_clipped_peaks_are_found_and_loud_speech_has_none(clips, gain, bits):
+    for clip in clips[:4]:
+        loud = clip.samples / np.abs(clip.samples).max()
+        steps = 2 ** (bits - 1)
+        samples = np.round(np.clip(gain * loud, -1, 1 - 1 / steps) * steps) / steps
+        flat = [
+            note
+            for note in notes_of(Audio(samples.astype(np.float32), clip.sample_rate_hz))
+            if note.code == "flat_peaks"
+        ]
+        assert len(flat) == (gain > 1)

@@ -134,7 +134,7 @@ def collect(
         return [*([(-1, reference)] if reference else []), *estimates.get(sample, [])]
 
     clips = choose_clips(select_examples(values, columns, len(samples)), sounds, audio_bytes)
-    finished, item_trouble = _items(runs, systems, places)
+    finished, item_trouble, lengths = _items(runs, systems, places)
     played = dict.fromkeys(clip.sample for clip in clips)
     chosen = choose_rows(
         values, columns, summaries, systems, played, item_trouble, len(samples), max_rows // max(1, len(systems))
@@ -144,6 +144,7 @@ def collect(
     tables = replace(tables, heads=heads)
     data = _data(tables, samples, origins, chosen, values, finished)
     data["asked"] = all(map(has_answers, runs))
+    data["lengths"] = [[of.get(n) for n in chosen] if (of := lengths[s]) else None for s in range(len(systems))]
     missing, data["details"] = grid.scores(position)
     data |= _trouble(item_trouble, missing, position)
     data["exchanges"] = collect_exchanges(runs, systems, places, position)
@@ -221,18 +222,27 @@ def _samples(
 
 def _items(
     runs: Sequence[Run], systems: Sequence[System], places: Sequence[Mapping[str, int]]
-) -> tuple[list[set[int]], list[tuple[int, int, str, Diagnostic | None, Sequence[Diagnostic]]]]:
-    """The finished samples of each system, and the items that failed or have notes."""
+) -> tuple[
+    list[set[int]],
+    list[tuple[int, int, str, Diagnostic | None, Sequence[Diagnostic]]],
+    list[dict[int, float | None]],
+]:
+    """The finished samples of each system, the items that failed or have notes, and how long generated audio is."""
     finished: list[set[int]] = []
     trouble = []
+    lengths: list[dict[int, float | None]] = []
     for s, system in enumerate(systems):
         finished.append(set())
+        lengths.append({})
+        is_generated = (runs[system.run].meta.get("config") or {}).get("command") == "score"
         for item in runs[system.run].items(system.name):
             sample = places[system.run][item.id]
             finished[s].add(sample)
+            if is_generated:
+                lengths[s][sample] = item.duration_s
             if item.status != "ok" or item.notes:
                 trouble.append((s, sample, item.status, item.reason, item.notes))
-    return finished, trouble
+    return finished, trouble, lengths
 
 
 def _estimates(

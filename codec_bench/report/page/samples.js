@@ -8,12 +8,14 @@ const noted = new Map(data.notes.map(([system, sample, notes]) => [`${system} ${
 // Sound of a row: the estimate's, or that of the question which was answered in text.
 const isHeard = (s, n) => clipOf.has(`${n} ${s}`) || (exchangeOf.has(`${s} ${n}`) && clipOf.has(`${n} -1`));
 const alike = alikeEnd(data.samples.map(labelOf));
+// Generated audio has a length of its own; all other systems share the sample's.
+const lengthOf = (s, n) => (data.lengths[s] ? data.lengths[s][n] : data.samples[n][DURATION]);
 const isTimed = data.samples.some((sample) => sample[DURATION] !== null);
 
 function valueOf(row, key) {
   if (key === "sample") return labelOf(data.samples[row[1]]);
   if (key === "system") return row[0];
-  if (key === "length") return data.samples[row[1]][DURATION];
+  if (key === "length") return lengthOf(...row);
   return data.values[row[0]][key][row[1]];
 }
 
@@ -114,7 +116,7 @@ function drawRows() {
       const sample = data.samples[n];
       const sound = isHeard(s, n);
       const open = el("button", { type: "button", class: "open" }, shortened(labelOf(sample), alike));
-      const length = sample[DURATION] === null ? "–" : `${sample[DURATION].toFixed(1)} s`;
+      const length = lengthOf(s, n) === null ? "–" : `${lengthOf(s, n).toFixed(1)} s`;
       return el(
         "tr",
         { "data-row": `${s} ${n}`, onclick: () => openSample(n, s) },
