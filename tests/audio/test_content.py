@@ -72,7 +72,7 @@ def test_what_has_no_content_has_none():
 
 
 @pytest.mark.parametrize("gain, bits", [(8, 16), (8, 24), (1, 16)])
-def test_clipped_peaks_are_found_and_loud_speech_has_none(clips, gain, bits):
+def test_clipped_peaks_are_detected_and_loud_speech_has_none(clips, gain, bits):
     for clip in clips[:4]:
         loud = clip.samples / np.abs(clip.samples).max()
         steps = 2 ** (bits - 1)
