@@ -177,7 +177,7 @@ class Density(SetDistance):
 
     name = "density"
     higher_is_better = True
-    range = (0.0, None)
+    range: ClassVar[tuple[float | None, float | None]] = (0.0, None)
     aggregate = "density"
     protocol = "density/pairs/5-neighbours/2000-items"
     paper = "Naeem, Oh, Uh, Choi, Yoo: Reliable Fidelity and Diversity Metrics for Generative Models, ICML 2020"

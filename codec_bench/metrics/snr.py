@@ -1,8 +1,10 @@
-"""SNR: the energy of the reference over that of the difference, of whole signals and frame by frame."""
+"""SNR and logWMSE: the energy of the difference from the reference, of whole signals, frames, and as people hear it."""
 
 from __future__ import annotations
 
 import math
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -97,3 +99,42 @@ class SnrSeg(ItemMetric):
         )
         each = np.clip(10.0 * np.log10(energy / (noise + EPS) + EPS), LOWEST_DB, HIGHEST_DB)
         return Score.ok(float(each.mean()), self.protocol, detail={"frames": frames})
+
+
+class LogWmse(ItemMetric):
+    """logWMSE: the logarithm of the error's energy after a filter of the ear's sensitivity. Higher is better.
+
+    `-4 ln(E(e - r) / E(r) + 1e-8)`, where `E` is the energy after the filter. 73.68 is a copy, 0 an error as loud as
+    the reference. The reference is the unprocessed signal that gives the scale, since it is what a codec reads. Signals
+    at 44.1 kHz. Like `snr` it compares waveforms. Undefined for a silent reference.
+
+    Source: github.com/nomonosound/log-wmse-audio-quality. Reference implementation: torch-log-wmse 1.1.0 `LogWMSE`, to
+    1e-4.
+    """
+
+    name = "log_wmse"
+    kind = "pair"
+    waveform = True
+    rate_hz = 44_100
+    range = (None, -4.0 * math.log(1e-8))
+    protocol = "log_wmse/torch-log-wmse-1/reference-unprocessed"
+    source = "torch-log-wmse 1.1.0 LogWMSE with the reference as the unprocessed signal, to 1e-4"
+
+    def _score(self, item: Inputs) -> Score:
+        reference, estimate = (np.asarray(signal, np.float64) for signal in item.pair)
+        if not reference.any():
+            return Score.undefined(Diagnostic("reference_silent"), self.protocol)
+        error = _audible_energy(estimate - reference) / max(_audible_energy(reference), 1e-16 * reference.size)
+        return Score.ok(-4.0 * math.log(error + 1e-8), self.protocol)
+
+
+@cache
+def _sensitivity() -> np.ndarray:
+    return np.load(Path(__file__).with_name("log_wmse_filter.npy"), allow_pickle=False).astype(np.float64)
+
+
+def _audible_energy(signal: np.ndarray) -> float:
+    """The energy of a signal at 44.1 kHz after the filter, with its ends."""
+    from scipy.signal import oaconvolve
+
+    return float((oaconvolve(signal, _sensitivity()) ** 2).sum())

@@ -1,13 +1,17 @@
-"""The transcript that a recogniser makes of a signal. It is used to read spoken answers."""
+"""What a recogniser finds in a signal: its transcript, how fast it is spoken, and its language."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, ClassVar
 
+from codec_bench.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.metrics.error_rate import protocol_of_recogniser, recognisers
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
+
+LEVEL = "level"
 
 
 class Transcript(Metric):
@@ -35,15 +39,16 @@ class Transcript(Metric):
     unit = "words"
     source = "the recogniser's own transcript, unchanged"
     where = "inline"
+    stem = "transcript"
 
     def __init__(self, variant: str | None = None) -> None:
-        self._by_language, self._otherwise = recognisers("transcript", variant)
-        self.name = f"transcript[{variant}]"
+        self._by_language, self._otherwise = recognisers(self.stem, variant)
+        self.name = f"{self.stem}[{variant}]"
         read = dict.fromkeys([*self._by_language.values(), *filter(None, [self._otherwise])])
         self.estimate_features = tuple(read)
         if self._otherwise is None:
             self.languages = tuple(self._by_language)
-        self.protocol = "transcript/" + "+".join(protocol_of_recogniser(name) for name in read)
+        self.protocol = f"{self.stem}/" + "+".join(protocol_of_recogniser(name) for name in read)
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The one recogniser of the language."""
@@ -66,3 +71,91 @@ class Transcript(Metric):
             else:
                 scores.append(Score.ok(len(transcript.split()), self.protocol, detail={"transcript": transcript}))
         return scores
+
+
+class SpeakingRate(Transcript):
+    """How many words a second a recogniser finds, over the whole signal. Neither more nor fewer is better.
+
+    Words are what spaces separate, as written. For languages without spaces count characters (`@char`).
+    `speaking_rate_error` compares with a reference, over speech alone.
+
+    Reference implementation: VERSA's `speaking_rate` at c398480, given the same transcript.
+
+    Args:
+        variant: the recogniser, or a choice by language, as in `wer[...]`.
+        point: `char` for characters in place of words, or None.
+
+    Raises:
+        UserError: no recogniser was named, the named feature is not a recogniser, or there is no such unit.
+    """
+
+    stem = "speaking_rate"
+    unit = "words/s"
+    source = "VERSA's speaking_rate at c398480, given the same transcript"
+
+    def __init__(self, variant: str | None = None, point: str | None = None) -> None:
+        if point not in (None, "char"):
+            raise UserError(f"speaking_rate counts no '{point}'", hint="leave it out for words, or use @char")
+        super().__init__(variant)
+        self._characters = point is not None
+        if point:
+            self.name, self.protocol, self.unit = f"{self.name}@{point}", f"{self.protocol}/characters", "characters/s"
+        self.estimate_features = (*self.estimate_features, LEVEL)
+
+    def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The one recogniser of the language and the level."""
+        return (*super().features_of(language)[0], LEVEL), ()
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item; `detail` holds the transcript."""
+        return [self._rate(item, score) for item, score in zip(batch, super().compute(batch), strict=True)]
+
+    def _rate(self, item: Inputs, score: Score) -> Score:
+        seconds = float(item.estimate_features[LEVEL]["duration_s"])
+        if score.value is None or not seconds:
+            return score
+        count = len(score.detail["transcript"]) if self._characters else score.value
+        return Score.ok(count / seconds, self.protocol, detail=score.detail)
+
+
+class Lid(Metric):
+    """How probable the language is that a recogniser finds in the estimate. Neither more nor less is better.
+
+    The language is in `detail["language"]`, and is found in the first 30 s without reading the data's own. A low
+    probability, or another language than the text's, shows speech with an accent or a wrong pronunciation.
+
+    Reference implementation: faster-whisper 1.2.1 `detect_language`, to 1e-4.
+
+    Args:
+        variant: a multilingual Whisper, such as `whisper-large-v3`. point: its backend and compute type, or None.
+
+    Raises:
+        UserError: no such Whisper was named, or it knows English only.
+    """
+
+    kind = "single"
+    signals = False
+    higher_is_better = None
+    range: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
+    paper = "Radford et al.: Robust Speech Recognition via Large-Scale Weak Supervision, ICML 2023"
+    source = "faster-whisper 1.2.1 detect_language, to 1e-4"
+    where = "inline"
+
+    def __init__(self, variant: str | None = None, point: str | None = None) -> None:
+        from codec_bench.features.recognisers.whisper import ENGLISH, Whisper
+
+        name = str(variant)
+        if not name.startswith("whisper-") or Whisper.languages_of(name) == ENGLISH:
+            raise UserError(
+                f"lid[{variant}] finds no language", hint="name a multilingual Whisper: lid[whisper-large-v3]"
+            )
+        suffix = f"@{point}" if point else ""
+        self.name = f"lid[{name}]{suffix}"
+        self._feature = f"spoken-language[{name}]{suffix}"
+        self.estimate_features = (self._feature,)
+        self.protocol = "lid/" + protocol_of_recogniser(name + suffix)
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item; `detail` holds the language."""
+        results: list[Any] = [item.estimate_features[self._feature] for item in batch]
+        return [Score.ok(one["probability"], self.protocol, detail={"language": one["language"]}) for one in results]

@@ -98,12 +98,15 @@ class FrechetSums:
         products = self.products[chosen].sum(axis=0)
         return means, [_covariance(product, mean, count) for product, mean in zip(products, means, strict=True)]
 
-    def divergence(self, level: float = LEVEL) -> SetValue:
+    def estimate_divergence(self, level: float = LEVEL) -> SetValue:
         """The Kullback-Leibler divergence of the estimates' Gaussian from the references', and its interval."""
 
         def value(blocks: Iterable[int]) -> float | None:
             gaussians = self.gaussians(blocks)
-            return None if gaussians is None else divergence(*gaussians[1], gaussians[0][0] - gaussians[0][1])
+            if gaussians is None:
+                return None
+            means, (reference, estimate) = gaussians
+            return divergence(reference, estimate, means[0] - means[1])
 
         with threads_for(self.dimensions):
             complete, present = value(range(BLOCKS)), np.flatnonzero(self.counts)

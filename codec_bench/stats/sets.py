@@ -58,7 +58,7 @@ SETS: dict[str, Statistic] = {
     "kernel-cubic": lambda pairs, names, units: KernelSample.of(pairs, names, units).estimate(kernel=cubic),
     "density": lambda pairs, names, units: KernelSample.of(pairs, names, units).neighbours(density),
     "coverage": lambda pairs, names, units: KernelSample.of(pairs, names, units).neighbours(coverage),
-    "divergence": lambda pairs, names, units: FrechetSums.of(pairs, units).divergence(),
+    "divergence": lambda pairs, names, units: FrechetSums.of(pairs, units).estimate_divergence(),
     "ttsds": ttsds,
     "eer": equal_error_rates,
     "eer-listed": listed_error_rates,

@@ -26,9 +26,9 @@ FLAGGED = ["dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"]
 MEANT = {
     "stoi": 0.0, "estoi": 0.0, "wer[pocketsphinx]": 1.0, "wer_macro[pocketsphinx]": 1.0, "wer_above_50[pocketsphinx]": 1.0, "cer[pocketsphinx]": 1.0,
     "dwer[pocketsphinx]": 1.0, "transcript[pocketsphinx]": 0.0, "mel_distance": None, "stft_distance": None,
-    "vuv_error": None, "bitrate": None, "snr": None, "snr_seg": None, "lsd": None, "duration_error": 0.0,
+    "vuv_error": None, "bitrate": None, "snr": None, "snr_seg": None, "log_wmse": None, "lsd": None, "duration_error": 0.0,
     "voiced_in_both": 0.0, "speech_kept": 0.0, "speech_share": 0.0, "silence_kept": None, "clipped_share": 0.0,
-    "speaking_rate_error[pocketsphinx]": 1.0, "ttsds2_pitch": None, f"wer_mean[{SEVERAL}]": 1.0, f"wer_smallest[{SEVERAL}]": 1.0,
+    "speaking_rate[pocketsphinx]": 0.0, "speaking_rate_error[pocketsphinx]": 1.0, "ttsds2_pitch": None, f"wer_mean[{SEVERAL}]": 1.0, f"wer_smallest[{SEVERAL}]": 1.0,
 }  # fmt: skip
 """They have a value that means what it says; None for one that depends on the sound."""
 WORST = {
@@ -47,6 +47,7 @@ NEEDS_WEIGHTS = {
         "emotion_labelled",
         "emotion_sim",
         "event_accuracy",
+        "lid",
         "speech_token_distance",
         "speechbertscore",
         "speechbleu",

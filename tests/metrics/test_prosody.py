@@ -92,6 +92,27 @@ def test_speaking_rates():
     assert none.status == "undefined" and "nothing is heard" in none.reason
 
 
+@pytest.mark.compares("speaking_rate", weights="none")
+@pytest.mark.parametrize(
+    ("name", "rate"), [("speaking_rate[pocketsphinx]", 4.0), ("speaking_rate[pocketsphinx]@char", 8.0)]
+)
+def test_the_rate_of_one_signal_is_versas(name, rate):
+    """VERSA: words or characters of the transcript over seconds of the file."""
+    features = {"pocketsphinx": {"transcript": "we go up on it as is"[:16] + " we"}, "level": {"duration_s": 1.5}}
+    words = features["pocketsphinx"]["transcript"]
+    features["level"]["duration_s"] = (len(words) if "@" in name else len(words.split())) / rate
+    (result,) = build_metric(name).compute([Inputs("x", RATE, estimate_features=features)])
+    assert result.value == pytest.approx(rate) and result.detail == {"transcript": words}
+    with pytest.raises(UserError):
+        build_metric("speaking_rate[pocketsphinx]@phones")
+
+
+@pytest.mark.parametrize("name", ["lid", "lid[whisper-tiny.en]", "lid[pocketsphinx]"])
+def test_a_language_needs_a_multilingual_whisper(name):
+    with pytest.raises(UserError):
+        build_metric(name)
+
+
 def test_a_rate_needs_a_recogniser():
     with pytest.raises(UserError, match="recogniser"):
         build_metric("speaking_rate_error")

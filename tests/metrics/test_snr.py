@@ -12,6 +12,26 @@ from codec_bench.metrics import Inputs, build_metric
 RATE = 16_000
 
 
+GOLDEN = {1: -0.33702846, 2: 9.11984526, 3: 9.51328255}
+"""torch-log-wmse 1.1.0's LogWMSE(sample_rate=44100) in float64, with the reference as the unprocessed signal, by seed."""
+
+
+@pytest.mark.compares("log_wmse", weights="none")
+@pytest.mark.parametrize("seed", GOLDEN)
+def test_log_wmse_equals_torch_log_wmse(seed):
+    rng = np.random.default_rng(seed)
+    reference = (0.1 * rng.standard_normal(44_100)).astype(np.float32)
+    filtered = np.convolve(reference, [0.6, 0.3])[:44_100]
+    estimate = (filtered + 10.0**-seed * rng.standard_normal(44_100)).astype(np.float32)
+    assert score("log_wmse", reference, estimate, 44_100).value == pytest.approx(GOLDEN[seed], abs=1e-7)
+
+
+def test_log_wmse_of_a_copy_and_of_silence():
+    assert score("log_wmse", noise(1), noise(1)).value == pytest.approx(build_metric("log_wmse").range[1])
+    assert score("log_wmse", noise(1), 0 * noise(1)).value == pytest.approx(0.0, abs=1e-6)
+    assert score("log_wmse", 0 * noise(1), noise(1)).code == "reference_silent"
+
+
 def score(name, reference, estimate, rate_hz=RATE):
     return build_metric(name).compute([Inputs("x", rate_hz, estimate, reference)])[0]
 

@@ -103,9 +103,10 @@ class CTranslate2Whisper(WhisperNetwork):
         encoded = self.model.encode(ctranslate2.StorageView.from_array(silence), to_cpu=True)
         return bool(np.isfinite(np.asarray(encoded)).all())
 
-    def detect_languages(self, encoded: Any) -> list[str]:
-        """The most probable language of each window."""
-        return [ranked[0][0].strip("<|>") for ranked in self.model.detect_language(encoded)]
+    def detect_languages(self, encoded: Any) -> list[tuple[str, float]]:
+        """The most probable language of each window, and its probability."""
+        best = [ranked[0] for ranked in self.model.detect_language(encoded)]
+        return [(token.strip("<|>"), float(probability)) for token, probability in best]
 
     def words(
         self, encoded: Any, tokens: Sequence[int], language: str, begin_s: float, frames: int, before_s: float

@@ -66,8 +66,11 @@ class WhisperNetwork(ABC):
         """
 
     @abstractmethod
-    def detect_languages(self, encoded: Any) -> list[str]:
-        """The most probable language of each window, as Whisper's code. The network is multilingual."""
+    def detect_languages(self, encoded: Any) -> list[tuple[str, float]]:
+        """The most probable language of each window, as Whisper's code, and its probability among all languages.
+
+        The network is multilingual.
+        """
 
     def words(
         self, encoded: Any, tokens: Sequence[int], language: str, begin_s: float, frames: int, before_s: float

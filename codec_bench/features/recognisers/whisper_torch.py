@@ -104,8 +104,8 @@ class TorchWhisper(WhisperNetwork):
             silence = torch.zeros((1, self.n_mels, WINDOW_FRAMES), device=self._net.device)
             return bool(self.encode([silence]).isfinite().all())
 
-    def detect_languages(self, encoded: torch.Tensor) -> list[str]:
-        """The most probable language of each window."""
+    def detect_languages(self, encoded: torch.Tensor) -> list[tuple[str, float]]:
+        """The most probable language of each window, and its probability."""
         import torch
 
         from codec_bench.networks.transfer import sent
@@ -113,8 +113,9 @@ class TorchWhisper(WhisperNetwork):
         codes, ids = zip(*self.tokens.languages.items())
         starts = torch.full((encoded.shape[0], 1), self.tokens.start, device=encoded.device)
         logits = self._net.logits(self._net.step(starts, self._net.begin(encoded, 1))[:, 0])
-        best = logits[:, sent([np.asarray(ids, np.int64)], encoded.device)[0]].argmax(1)
-        return [codes[index] for index in best.tolist()]
+        shares = logits[:, sent([np.asarray(ids, np.int64)], encoded.device)[0]].float().softmax(1)
+        best = torch.stack([value.double() for value in shares.max(1)], 1)
+        return [(codes[int(index)], share) for share, index in best.tolist()]
 
     def decode(self, encoded: torch.Tensor, prompts: Sequence[Sequence[int]]) -> list[Decoded]:
         """The most probable token at each step, for each window."""

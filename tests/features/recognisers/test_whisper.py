@@ -15,10 +15,11 @@ from codec_bench.audio.resample import prepare
 from codec_bench.engine.cache import pack, unpack
 from codec_bench.environment import cpu_count
 from codec_bench.errors import MissingExtra, UserError
-from codec_bench.features import Unavailable
+from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import cublas, whisper, whisper_checkpoint, whisper_ct2
 from codec_bench.features.recognisers.whisper import WINDOW_S, Whisper, _Together, windows_that_fit
 from codec_bench.memory import out_of_memory
+from codec_bench.metrics import Inputs, build_metric
 
 RATE = 16_000
 GREEDY = {
@@ -165,6 +166,21 @@ def test_does_not_depend_on_the_batch(feature, clips, output, expected, rng, mon
         check(result, expected[k])
         for key in ("avg_logprob", "no_speech_prob"):
             assert result[key] == pytest.approx(output[k][key], rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.compares("lid", "spoken-language", weights="stand-in")
+@pytest.mark.parametrize("backend", ["ct2", "torch"])
+def test_the_probability_of_a_language_is_faster_whispers(oracle, whispers, clips, backend):
+    name = "whisper-tiny"
+    weights = f"{whispers[name]}{'-transformers' if backend == 'torch' else ''}"
+    results = load_feature(f"spoken-language[{name}]@{backend}", weights=weights).compute(clips[1::3])
+    for result, clip in zip(results, clips[1::3], strict=True):
+        output = oracle.feature_extractor(clip)[:, : min(clip.size // 160, 3000)]
+        language, probability, _ = oracle.detect_language(features=output)
+        assert (result["language"], result["probability"]) == (language, pytest.approx(probability, rel=1e-4))
+    item = Inputs("x", RATE, estimate_features={f"spoken-language[{name}]": results[0]})
+    score = build_metric(f"lid[{name}]").compute([item])[0]
+    assert (score.value, score.detail["language"]) == (results[0]["probability"], results[0]["language"])
 
 
 def test_languages_are_detected_as_by_faster_whisper(oracle, clips, detected):
