@@ -12,7 +12,7 @@ from codec_bench.errors import UserError
 from codec_bench.report import harnesses, hugging_face, submission
 from codec_bench.report.open_run import Run, open_run
 from codec_bench.report.paper import export_summary
-from codec_bench.store.export import export_run
+from codec_bench.store.export import FORMATS, export_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ def export(
     summary: bool = False,
     system: str | None = None,
     metric: str | None = None,
+    alignment: bool = False,
 ) -> Exported:
     """Writes every score as a row, the table for a paper, or the results for a model's repository or another harness.
 
@@ -49,6 +50,7 @@ def export(
         summary: write the table of systems and metrics in place of the scores.
         system: for the hub and other harnesses: the system. Needed where the run has several.
         metric: for the hub: only this metric.
+        alignment: add a column that aligns the texts of each error rate.
 
     Raises:
         UserError: there is no such format, it does not take one of the other arguments, the run is not finished where
@@ -62,8 +64,12 @@ def export(
     """
     if out is None:
         text = io.StringIO()
-        excluded = export(run, form=form, out=text, summary=summary, system=system, metric=metric).excluded
+        excluded = export(
+            run, form=form, out=text, summary=summary, system=system, metric=metric, alignment=alignment
+        ).excluded
         return Exported(excluded, text.getvalue())
+    if alignment and (summary or form not in FORMATS):
+        raise UserError("--alignment is for every score as a row", hint=f"use --format {', '.join(FORMATS)}")
     target = Path(out) if isinstance(out, (str, os.PathLike)) else out
     if form not in (*hugging_face.FORMATS, *harnesses.FORMATS):
         if system is not None or metric is not None:
@@ -73,7 +79,10 @@ def export(
         if form == submission.FORMAT and not summary:
             submission.export_submission(_open(run), target)
         else:
-            (export_summary if summary else export_run)(_open(run), form, target)
+            if summary:
+                export_summary(_open(run), form, target)
+            else:
+                export_run(_open(run), form, target, alignment=alignment)
         return Exported()
     if summary:
         raise UserError(f"--summary is for tables, and the format is '{form}'", hint="leave it out")

@@ -77,7 +77,7 @@ def _print_pairs(pairs: Sequence[Pair]) -> None:
         if pair.other_sounds[0]:
             other, both = pair.other_sounds
             out.print(
-                f"Other sounds: under {other:,} of {both:,} ids B was given another sound than A, so that a difference may be that of the sounds."
+                f"Other sounds: for {other:,} of {both:,} ids the audio in the data of B is not that of A. A metric that reads it may differ for that reason."
             )
         if pair.differences:
             out.print(f"The benchmark was not asked in the same way: B has {' and '.join(pair.differences)}.")

@@ -57,10 +57,13 @@ def export(
     summary: Annotated[bool, typer.Option("--summary", help="Write the table of systems and metrics in place of the scores.")] = False,
     system: Annotated[str | None, typer.Option("--system", help="For the hub and other harnesses: the system. Needed where the run has several.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="For the hub: only this metric.")] = None,
+    alignment: Annotated[bool, typer.Option("--alignment", help="Add a column that aligns the texts of each error rate.")] = False,
 ) -> None:  # fmt: skip
     """Write every score as a row, with --summary the table for a paper, or the results for a model's repository."""
     from codec_bench.api.export import export as write
 
-    excluded = write(run, form=form, out=out or sys.stdout, summary=summary, system=system, metric=metric).excluded
+    excluded = write(
+        run, form=form, out=out or sys.stdout, summary=summary, system=system, metric=metric, alignment=alignment
+    ).excluded
     if excluded:
         talk(f"left out, because they have no value: {', '.join(excluded)}")

@@ -24,29 +24,57 @@ _CHUNK = 16384
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-def export_run(run: Run, form: str, out: Target) -> None:
+def export_run(run: Run, form: str, out: Target, *, alignment: bool = False) -> None:
     """Writes the rows of a run to a file, or to standard output.
 
     Args:
         form: `csv`, `jsonl` or `parquet`.
         out: the file or stream; None for standard output. Parquet needs a file.
+        alignment: add a column `alignment` to the rows of error rates, as `aligned_texts` gives it, in JSON.
 
     Raises:
         UserError: the format is unknown or does not fit the other arguments, or the file cannot be written.
     """
     check_format(form, FORMATS, f"export format '{form}'", "with --summary: csv, markdown or latex")
+    columns, rows = (*COLUMNS, *(["alignment"] if alignment else [])), run.rows()
+    table: Iterable[Sequence[Any]] = ((*row, aligned_texts(row.detail)) for row in rows) if alignment else rows
     if form == "parquet":
         if not isinstance(out, Path):
             raise UserError("parquet cannot be written to standard output", hint="give --out FILE.parquet")
         with opened(out, binary=True) as file:
-            write_parquet(run.rows(), file)
+            write_parquet(table, file, columns)
         return
     with opened(out) as file:
         if form == "csv":
-            write_csv(file, COLUMNS, run.rows())
+            write_csv(file, columns, table)
         else:
-            for row in run.rows():
-                file.write(json.dumps(row._asdict(), ensure_ascii=False) + "\n")
+            for cells in table:
+                file.write(json.dumps(dict(zip(columns, cells)), ensure_ascii=False) + "\n")
+
+
+def aligned_texts(detail: str) -> str | None:
+    """How the words of an error rate's two texts stand together: a JSON list of `[operation, reference, estimate]`, with
+    one entry for each run of equal, substituted, deleted or inserted items; None for other metrics.
+
+    Args:
+        detail: of the score, as JSON.
+    """
+    from codec_bench.text.error_rate import alignment, tokens
+
+    held = json.loads(detail)
+    reference, estimate = held.get("reference"), held.get("hypothesis")
+    if not isinstance(reference, str) or not isinstance(estimate, str):
+        return None
+    unit = held.get("unit") or "word"
+    words, recognised = tokens(reference, unit), tokens(estimate, unit)
+    joint = "" if unit == "char" else " "
+    runs = [
+        [operation, joint.join(words[start:end]), joint.join(recognised[begin:stop])]
+        for operation, start, end, begin, stop in alignment(
+            reference=reference, estimate=estimate, unit=unit, normaliser="none"
+        )
+    ]
+    return json.dumps(runs, ensure_ascii=False)
 
 
 def check_format(form: str, known: Sequence[str], subject: str, otherwise: str) -> None:
@@ -159,15 +187,15 @@ class _Lines:
         self._file.write(line[:-2] + "\n")
 
 
-def write_parquet(rows: Iterable[TableRow], file: IO[bytes]) -> None:
-    """Writes rows as `Run.rows` gives them to a parquet file."""
+def write_parquet(rows: Iterable[Sequence[Any]], file: IO[bytes], columns: Sequence[str] = COLUMNS) -> None:
+    """Writes rows as `Run.rows` gives them, perhaps with further columns of text, to a parquet file."""
     import pyarrow
     import pyarrow.parquet
 
-    kinds = [(name, pyarrow.float64() if name in NUMBERS else pyarrow.string()) for name in COLUMNS]
+    kinds = [(name, pyarrow.float64() if name in NUMBERS else pyarrow.string()) for name in columns]
     schema = pyarrow.schema(kinds)
     source = iter(rows)
     with pyarrow.parquet.ParquetWriter(file, schema) as writer:
         while chunk := list(islice(source, _CHUNK)):
-            columns = [pyarrow.array(c, f.type) for c, f in zip(zip(*chunk), schema)]
-            writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
+            arrays = [pyarrow.array(c, f.type) for c, f in zip(zip(*chunk), schema)]
+            writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))

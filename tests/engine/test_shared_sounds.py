@@ -141,4 +141,4 @@ def test_compare_says_that_the_sounds_were_others(run_it, tmp_path, sounds, comm
         for name, of in (("a", sounds), ("b", [*sounds[1:], sounds[0]]))
     ]
     code, out, _ = command("compare", *(str(run.folder) for run in runs))
-    assert code == 0 and "under 6 of 6 ids B was given another sound than A" in " ".join(out.split())
+    assert code == 0 and "for 6 of 6 ids" in " ".join(out.split())

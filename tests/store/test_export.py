@@ -62,6 +62,31 @@ def eval_run(tmp_path_factory) -> Run:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_an_alignment_has_the_edits_that_an_error_rate_counts(eval_run, tmp_path, form):
+    path = tmp_path / f"x.{form}"
+    codec_bench.export(eval_run, form=form, out=path, alignment=True)
+    if form == "parquet":
+        import pyarrow.parquet as pq
+
+        rows = pq.read_table(path).to_pylist()
+    else:
+        lines = path.read_text("utf-8").splitlines()
+        rows = list(csv.DictReader(lines)) if form == "csv" else [json.loads(line) for line in lines]
+    assert len(rows) == sum(1 for _ in eval_run.rows())
+    aligned = [row for row in rows if row["alignment"]]
+    assert {row["metric"] for row in aligned} == {"wer[pocketsphinx]"}
+    for row in aligned:
+        edits = Counter()
+        for operation, reference, estimate in json.loads(row["alignment"]):
+            edits[operation] += len((reference or estimate).split())
+        counts = json.loads(row["detail"])
+        names = {"equal": "hits", "substitute": "substitutions", "delete": "deletions", "insert": "insertions"}
+        assert {name: edits[operation] for operation, name in names.items()} == {n: counts[n] for n in names.values()}
+    with pytest.raises(UserError, match="--alignment"):
+        codec_bench.export(eval_run, form="csv", summary=True, alignment=True)
+
+
 @pytest.fixture(scope="module")
 def score_run(tmp_path_factory) -> Run:
     """A run over audio that exists already, of which one file is broken."""
@@ -442,7 +467,7 @@ def test_sqlite_neither_sorts_nor_stores_the_rows(eval_run, monkeypatch):
     monkeypatch.setattr(eval_run, "_db", Spy())
     next(eval_run.rows())
     plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {requests[-1]}")]
-    assert len(plan) == 6 and not any("TEMP" in step or "AUTOMATIC" in step for step in plan), plan
+    assert len(plan) == 8 and not any("TEMP" in step or "AUTOMATIC" in step for step in plan), plan
 
 
 def test_what_cannot_be_written_is_one_sentence(tmp_path):

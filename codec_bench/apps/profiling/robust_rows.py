@@ -29,7 +29,7 @@ def loss(codecs: Mapping[str, Any]) -> Section:
         row("repair", "", "What is done about a lost frame: the decoder's own concealment, or else the last frame again.", "loss", lambda s: REPAIRED.get(s["repair"], "–")),
         row("frame that is lost", "ms", "How long the part is that is lost at once.", "loss", lambda s: f"{s['frame_ms']:.3g}"),
         row("time to recover", "ms", "How long after the end of one lost frame the output still differs from the undisturbed one by more than the stated distance: the median, and the longest; lower is better.", "loss", _recovery),
-        row("refused bit errors", "%", "How often the decoder refuses what it is given when one bit is wrong.", "bit_errors", lambda s: f"{100 * s['refused']:.3g} ({s['trials']} bit errors)"),
+        row("refused bit errors", "", "How often the decoder refuses codes in which one bit is wrong.", "bit_errors", lambda s: f"{round(s['refused'] * s['trials'])} of {s['trials']}"),
         row("one wrong bit is heard", "ms", "From the first to the last difference beyond the stated distance: the median, and the longest; lower is better.", "bit_errors", _disturbed_span),
     ]  # fmt: skip
     return Section(

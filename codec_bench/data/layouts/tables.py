@@ -235,7 +235,7 @@ def _cut_rows(tree: Tree, files: Sequence[str]) -> Iterator[Row]:
             if isinstance(held, list) and len(held) > 1:
                 texts = [str(segment.get("text") or "") for segment in held if isinstance(segment, dict)]
                 one = {**one, "text": " ".join(filter(None, texts))}
-            if isinstance(held, list) and not all(_is_inside(part, item) for part in held):
+            if isinstance(held, list) and not all(_is_inside(segment, item) for segment in held):
                 one = {name: value for name, value in one.items() if name != "text"}
             recording = item.get("recording") if isinstance(item, dict) else None
             yield _lhotse_row(tree, where, item, recording, one)
