@@ -349,7 +349,7 @@ def test_notes_are_codes(values, options, code):
 @pytest.mark.parametrize(("count", "critical"), [(6, 1.973), (8, 2.274), (10, 2.482), (12, 2.636), (20, 3.001)])
 def test_the_critical_values_of_grubbs_are_the_published_ones(count, critical):
     """Two-sided, at 1 % (Grubbs and Beck 1972)."""
-    assert np.sqrt(grubbs_share(count) * (count - 1)) == pytest.approx(critical, abs=0.0006)
+    assert np.sqrt(grubbs_share(count, 0.01) * (count - 1)) == pytest.approx(critical, abs=0.0006)
 
 
 UNEQUAL = [2, 3, 4, 5, 8, 10, 12, 15, 20, 25, 30, 40]
@@ -372,8 +372,16 @@ def test_no_ordinary_speaker_dominates(rng, sizes):
     assert count <= 0.02 * 2000
 
 
+@pytest.mark.parametrize("count", [6, 8, 12, 20, 30])
+@pytest.mark.parametrize(("law", "most"), [("normal", 0.004), ("gamma", 0.04)])
+def test_no_ordinary_item_dominates(rng, count, law, most):
+    """Skewed values too: of a gamma distribution of shape 4, one in 25 samples at the most."""
+    drawn = rng.normal(size=(2000, count)) if law == "normal" else rng.gamma(4, size=(2000, count))
+    assert np.mean([has_dominant_unit(x - x.mean(), np.ones(count)) for x in drawn]) <= most
+
+
 @pytest.mark.parametrize(
-    ("sizes", "shift"), [([1] * 8, 15.0), ([10] * 10, 6.0), (UNEQUAL, 5.0), ([10] * 8 + [200], 0.0)]
+    ("sizes", "shift"), [([1] * 8, 15.0), ([10] * 10, 8.0), (UNEQUAL, 8.0), ([10] * 8 + [200], 0.0)]
 )
 def test_a_speaker_with_most_of_the_variance_dominates(rng, sizes, shift):
     counts = np.zeros(2)
