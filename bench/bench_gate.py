@@ -5,16 +5,27 @@
 A study draws the baseline's repeats, calibrates a margin, and checks a new run: of the same system, of one that is worse
 by the margin, and of one that is worse by margin and detectable regression. Each is checked again with margin 0.
 `worst of five`: the largest loss of five runs of the baseline is the threshold that a new run may not pass.
+
+Real systems are compared with themselves and with a worse variant, by STOI over the embedded clips: Opus at 12 kbit/s
+with another resampler and at 11 kbit/s, and three voices from a vocoder whose phases are drawn (Griffin and Lim), with
+other seeds and with half as many iterations.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from common import Cases, Options, bench, figures
+from scipy.signal import istft, resample_poly, stft
 
+from codec_bench import Audio, load_metric
 from codec_bench.apps.gating.repeats import PairedRuns, measure_spread
+from codec_bench.codecs.adapt import reconstruct
+from codec_bench.codecs.classical.opus import Opus
+from codec_bench.data import open_source
 from codec_bench.stats.intervals import ratios
 
 ALPHA, POWER = 0.01, 0.8
@@ -26,6 +37,7 @@ UNITS = {
     "alarm": "false alarms at the margin",
     "found": "regressions found beyond the margin",
     "same": "unchanged runs that are the same",
+    "size": "the regression, in standard deviations of a run's value",
 }
 CHECKS = (("alarm_zero", 0, 0), ("found_zero", 1, 0), ("alarm", 1, 1), ("found", 2, 1), ("same", 0, 1))
 """What is counted, the loss and the margin, both in detectable regressions."""
@@ -50,6 +62,7 @@ DESIGNS = {
     "error rate, 200 items, 3 repeats, 1 % loop": Design(200, 3, 0.0, tail=0.01),
     "error rate, 1,088 items, 3 repeats, 1 % loop": Design(1088, 3, 0.0, tail=0.01),
     "error rate, 1,088 items, 5 repeats, 1 % loop": Design(1088, 5, 0.0, tail=0.01),
+    "300 items, 2 repeats, runs that share a shift": Design(300, 2, 0.5, shared=0.05),
     "300 items, 3 repeats, runs that share a shift": Design(300, 3, 0.5, shared=0.05),
     "300 items, 5 repeats, runs that share a shift": Design(300, 5, 0.5, shared=0.05),
 }
@@ -81,7 +94,8 @@ def study(name: str, repetitions: int) -> dict[str, float]:
     """Shares of the studies of a design, by the keys of `UNITS`."""
     design, rng = DESIGNS[name], np.random.default_rng(list(name.encode()))
     counts = dict.fromkeys(UNITS, 0)
-    for _ in range(repetitions):
+    sizes, differences = np.empty((2, repetitions))
+    for n in range(repetitions):
         one = Study(design, rng)
         baseline = [one.run() for _ in range(design.repeats)]
         spread = measure_spread(ratios, baseline, None)
@@ -89,14 +103,90 @@ def study(name: str, repetitions: int) -> dict[str, float]:
         size = spread.detectable(1 - 2 * ALPHA, POWER) or 0.0
         five = [*baseline, *(one.run() for _ in range(5 - design.repeats))]
         threshold = max(_value(run) for run in five)
+        sizes[n], differences[n] = size, _value(one.run()) - _value(one.run())
         for key, loss, margin in CHECKS:
             run = one.run(loss * size)
-            measured_loss = PairedRuns(ratios, baseline, [run], None, higher_is_better=False).interval(1 - 2 * ALPHA)
-            assert measured_loss is not None
-            counts[key] += measured_loss.high <= margin * size if key == "same" else measured_loss.low > margin * size
+            low, high = _ends(baseline, run)
+            counts[key] += high <= margin * size if key == "same" else low > margin * size
             if worst := WORST.get(key):
                 counts[worst] += _value(run) > threshold
-    return {key: count / repetitions for key, count in counts.items()}
+    shares = {key: count / repetitions for key, count in counts.items()}
+    return shares | {"size": float(np.median(sizes) / (differences.std() / np.sqrt(2)))}
+
+
+def _ends(baseline: list[np.ndarray], run: np.ndarray, *, higher_is_better: bool = False) -> tuple[float, float]:
+    """The ends of the gate's interval of a run's loss."""
+    ends = PairedRuns(ratios, baseline, [run], None, higher_is_better=higher_is_better).interval(1 - 2 * ALPHA)
+    assert ends is not None
+    return ends.low, ends.high
+
+
+def _clips(speaker: str | None = None) -> list[Audio]:
+    return [Audio.read(s.audio) for s in open_source("embedded") if s.audio and speaker in (None, s.speaker)]
+
+
+def _scores(clips: list[Audio], outputs: list[Audio]) -> np.ndarray:
+    """The STOI of outputs as parts, `(items, 2)`."""
+    scores = load_metric("stoi", device="cpu")(estimate=outputs, reference=clips)
+    return np.array([[one["stoi"].value, 1.0] for one in scores])
+
+
+def _opus(seed: int, worse: bool) -> np.ndarray:
+    """Opus at 12 kbit/s, behind a resampling to 48 kHz and back but for seed 0; at 11 kbit/s if `worse`."""
+    clips = _clips()
+    inputs = clips
+    if seed and not worse:
+        there = [resample_poly(resample_poly(c.samples, 3, 1, axis=1), 1, 3, axis=1) for c in clips]
+        inputs = [Audio(x[:, : c.num_samples].astype(np.float32), c.sample_rate_hz) for x, c in zip(there, clips)]
+    coded = reconstruct(Opus(11_000 if worse else 12_000), inputs)
+    return _scores(clips, [item.estimate for item in coded.items])
+
+
+def _voice(speaker: str, seed: int, worse: bool) -> np.ndarray:
+    """A voice from its magnitudes alone, with phases that begin at random: 16 iterations, or 8."""
+    rng, clips, outputs = np.random.default_rng([seed, worse]), _clips(speaker), []
+    options = {"nperseg": 512, "noverlap": 384}
+    for clip in clips:
+        magnitudes = np.abs(stft(clip.samples[0], **options)[2])
+        spectrum = magnitudes * np.exp(2j * np.pi * rng.random(magnitudes.shape))
+        for _ in range(8 if worse else 16):
+            again = stft(istft(spectrum, **options)[1], **options)[2]
+            spectrum = magnitudes * np.exp(1j * np.angle(again))
+        wave = istft(spectrum, **options)[1][: clip.num_samples]
+        outputs.append(Audio(np.clip(wave, -1, 1)[None].astype(np.float32), clip.sample_rate_hz))
+    return _scores(clips, outputs)
+
+
+REAL: dict[str, tuple[Callable[[int, bool], np.ndarray], int, int]] = {
+    "Opus at 12 kbit/s, another resampler; 11 kbit/s": (_opus, 1, 1),
+    **{
+        f"voice {name}, other seeds of a vocoder, 5 repeats; half the iterations": (partial(_voice, name), 5, 40)
+        for name in ("awb", "rms", "slt")
+    },
+}
+"""The run of a seed, as it is and worse; repeats of the baseline, and checked runs."""
+
+
+def compare_real(name: str) -> dict[str, float]:
+    """Shares of checked runs of a real system, by keys of `UNITS`."""
+    run, repeats, checks = REAL[name]
+    baseline = [run(seed, False) for seed in range(repeats)]
+    unchanged, worse = (
+        [run(seed, is_worse) for seed in range(repeats, repeats + checks)] for is_worse in (False, True)
+    )
+    values = {"alarm_zero": unchanged, "found_zero": worse}
+    shares = {
+        key: float(np.mean([_ends(baseline, one, higher_is_better=True)[0] > 0 for one in runs]))
+        for key, runs in values.items()
+    }
+    if repeats > 1:
+        threshold = min(_value(one) for one in baseline)
+        shares |= {
+            WORST[key]: float(np.mean([_value(one) < threshold for one in runs])) for key, runs in values.items()
+        }
+        loss = np.mean([_value(one) for one in unchanged]) - np.mean([_value(one) for one in worse])
+        shares["size"] = float(loss / np.std([_value(one) for one in unchanged], ddof=1))
+    return shares
 
 
 def _value(run: np.ndarray) -> float:
@@ -111,3 +201,7 @@ def main(options: Options) -> Cases:
             counts = study(name, options.repetitions)
             values = {UNITS[key]: value for key, value in counts.items()}
             yield figures(values, case=f"design: {name}", variant="codec-bench", n=options.repetitions, note="")
+    for name, (_, _, checks) in REAL.items():
+        if options.only in name:
+            values = {UNITS[key]: value for key, value in compare_real(name).items()}
+            yield figures(values, case=f"design: {name}", variant="codec-bench", n=checks, note="")

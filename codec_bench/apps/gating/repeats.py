@@ -1,15 +1,15 @@
 """The statistics of a gate: a difference against a margin, the spread of repeats, and the detectable regression.
 
 Methods
-    difference       that of `stats.paired` on the means over repeats: clustered t (CR2), Newcombe or bootstrap.
-    repeats          the variance of a run's value over repeats, less what independent items explain (method of
-                     moments), is the variance that whole runs share.
-    interval         the interval over items and that over runs, combined by MOVER (Zou and Donner 2008).
+    over items       the interval of `stats.paired` on the means over repeats: clustered t (CR2), Newcombe or bootstrap.
+    over runs        Student's t on the values of whole runs, which holds whatever shift the items of a run share.
+    interval         the wider of the two, so that a regression is one over items and over runs (intersection-union test,
+                     Berger 1982). One run against one run has the interval over items alone.
     verdict          non-inferiority: a regression is an interval of the loss that lies beyond the margin
                      (CONSORT; Piaggio et al. 2012).
 
-References: Zou and Donner 2008, "Construction of confidence limits about effect measures"; Piaggio et al. 2012,
-"Reporting of noninferiority and equivalence randomized trials".
+References: Berger 1982, "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24; Piaggio et al.
+2012, "Reporting of noninferiority and equivalence randomized trials".
 """
 
 from __future__ import annotations
@@ -43,16 +43,15 @@ class Spread:
 
     Args:
         items: standard error over the items of one run.
-        repeats: of the value over repeats of the run; None with one run. runs: the part of it that is common to all
-            items of a run.
-        units: independent units (speakers, or items of unknown speaker).
-        freedom: degrees of freedom over units.
+        repeats: of the value over repeats of the run; None with one run.
+        noise: the part of it that independent items explain; None with one run.
+        units: independent units (speakers, or items of unknown speaker). freedom: degrees of freedom over units.
         count: repeats.
     """
 
     items: float
     repeats: float | None
-    runs: float
+    noise: float | None
     units: int
     freedom: float
     count: int
@@ -64,16 +63,15 @@ class Spread:
             level: of the two-sided interval whose lower end is compared. power: with which it is found.
             repeats: of the baseline, in place of those that there are. items: so many times the items.
         """
-        if self.repeats is None:
+        if self.repeats is None or self.noise is None:
             return None
-        factor = 1 + 1 / (repeats or self.count)
-        noise = (self.repeats**2 - self.runs**2) * factor / items
-        shared = self.runs**2 * factor
-        reach = math.hypot(
-            t_quantile(level, self.freedom) * math.sqrt(noise),
-            t_quantile(level, (repeats or self.count) - 1) * math.sqrt(shared) if shared else 0.0,
-        )
-        return reach + t_quantile(2 * power - 1, math.inf) * math.sqrt(noise + shared)
+        count = repeats or self.count
+        noise = self.noise / math.sqrt(items)
+        spread = math.hypot(noise, math.sqrt(max(0.0, self.repeats**2 - self.noise**2)))
+        # A check reads the same repeats, so their standard deviation is known; that of more repeats is not.
+        seen = spread if count > self.count else min(spread, self.repeats)
+        reach = max(t_quantile(level, self.freedom) * noise, t_quantile(level, count - 1) * seen)
+        return (reach + t_quantile(2 * power - 1, math.inf) * spread) * math.sqrt(1 + 1 / count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +81,7 @@ class Loss:
     Args:
         loss: in the metric's unit. low, high: its interval. p: one-sided, of no loss beyond the margin.
         units: independent units. method: of the interval over items.
+        by_runs: whether the interval over runs is the wider one.
     """
 
     loss: float
@@ -91,6 +90,7 @@ class Loss:
     p: float
     units: int
     method: str
+    by_runs: bool
 
 
 def measure_spread(fold: Fold, repeats: Sequence[np.ndarray], codes: np.ndarray | None) -> Spread | None:
@@ -114,11 +114,10 @@ def measure_spread(fold: Fold, repeats: Sequence[np.ndarray], codes: np.ndarray 
         return None
     count, freedom = len(units), degrees_of_freedom(sizes)
     if len(repeats) == 1:
-        return Spread(over_items, None, 0.0, count, freedom, 1)
+        return Spread(over_items, None, None, count, freedom, 1)
     noise = float(np.mean([_paired_error(fold, a, b, codes) ** 2 / 2 for a, b in combinations(repeats, 2)]))
     total = float(np.var(known, ddof=1))
-    runs = math.sqrt(max(0.0, total - noise))
-    return Spread(over_items, math.sqrt(noise + runs**2), runs, count, freedom, len(repeats))
+    return Spread(over_items, math.sqrt(total), math.sqrt(noise), count, freedom, len(repeats))
 
 
 def _paired_error(fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | None) -> float:
@@ -129,14 +128,24 @@ def _paired_error(fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | 
     return jackknife_error(jackknife, difference, (units_a[:, 1] + units_b[:, 1]) / 2) or 0.0
 
 
+def _error_of_runs(groups: Sequence[Sequence[float]]) -> float:
+    """The standard error of the difference of two groups of values, with one variance; 0 for two single values."""
+    freedom = sum(len(values) - 1 for values in groups)
+    if not freedom:
+        return 0.0
+    squares = sum(float(np.var(values)) * len(values) for values in groups)
+    return math.sqrt(squares / freedom * sum(1 / len(values) for values in groups))
+
+
 class LossInterval(NamedTuple):
-    """How much worse a run is than a baseline, with its interval at a level; `units` and `method` as of `Loss`."""
+    """How much worse a run is than a baseline, with its interval at a level; the other fields are as of `Loss`."""
 
     loss: float
     low: float
     high: float
     units: int
     method: str
+    by_runs: bool
 
 
 class PairedRuns:
@@ -161,19 +170,20 @@ class PairedRuns:
         before, after = np.mean(baseline, axis=0), np.mean(candidate, axis=0)
         pair = (before, after) if higher_is_better else (after, before)
         self._test = partial(paired_parts, fold, *pair, codes, seed=seed, bounds=bounds)
-        spread = measure_spread(fold, baseline, codes) if len(baseline) > 1 else None
-        self._shared = spread.runs * math.sqrt(1 / len(baseline) + 1 / len(candidate)) if spread else 0.0
-        self._repeats = len(baseline)
+        groups = [[folded(fold, run) for run in runs] for runs in (baseline, candidate)]
+        self._freedom = len(baseline) + len(candidate) - 2
+        self._error = _error_of_runs([[one for one in values if one is not None] for values in groups])
 
     def interval(self, level: float) -> LossInterval | None:
         """The loss with its two-sided interval; None if a value is not defined or no method gives one."""
         test = self._test(level=level)
         if test.difference is None or test.low is None or test.high is None:
             return None
-        reach = t_quantile(level, self._repeats - 1) * self._shared if self._shared else 0.0
-        low = test.difference - math.hypot(test.difference - test.low, reach)
-        high = test.difference + math.hypot(test.high - test.difference, reach)
-        return LossInterval(test.difference, low, high, test.units, test.method)
+        reach = t_quantile(level, self._freedom) * self._error if self._error else 0.0
+        low, high = test.difference - reach, test.difference + reach
+        is_wider = low < test.low or high > test.high
+        ends = min(low, test.low), max(high, test.high)
+        return LossInterval(test.difference, *ends, test.units, test.method, is_wider)
 
     def p_beyond(self, margin: float) -> float:
         """The one-sided p of no loss beyond the margin."""
@@ -203,4 +213,5 @@ def measure_loss(runs: PairedRuns, *, margin: float, level: float) -> Loss | Non
     interval = runs.interval(level)
     if interval is None:
         return None
-    return Loss(interval.loss, interval.low, interval.high, runs.p_beyond(margin), interval.units, interval.method)
+    p = runs.p_beyond(margin)
+    return Loss(interval.loss, interval.low, interval.high, p, interval.units, interval.method, interval.by_runs)

@@ -21,6 +21,8 @@ NOTES = {
     "one_run": "The spread between repeats is unknown: the baseline has one run. Freeze several runs with other seeds to calibrate margins.",
     "undefined": "{metrics} has no value in the baseline and is not in the gate.",
     "items_as_units": "Too few speakers to count as units for {metrics}: the intervals are about these speakers.",
+    "few_repeats": "The values of whole runs spread too much for a verdict on {metrics}. Freeze more repeats: with five the interval is half as wide as with three.",
+    "one_run_worse": "The baseline has one run, so a shift that all items of a run share counts as a regression. Freeze several runs to measure it.",
     "margin_zero": "No spec was given: every margin is 0, and a difference that is not significant cannot be told.",
 }
 CHECK_HEADS = ("metric", "verdict", "baseline", "run", "loss", "interval", "margin", "p", "items")
@@ -59,6 +61,11 @@ def check_notes(result: GateResult) -> list[str]:
     notes = [limit_text(check) for check in result.limits if not check.passed]
     if fixed := [plain(one.metric) for one in result.metrics if one.few_speakers]:
         notes.append(NOTES["items_as_units"].format(metrics=", ".join(fixed)))
+    undecided = [one for one in result.metrics if one.verdict == "cannot_tell" and one.loss and one.loss.by_runs]
+    if undecided:
+        notes.append(NOTES["few_repeats"].format(metrics=", ".join(plain(one.metric) for one in undecided)))
+    if result.repeats == 1 and any(one.verdict == "worse" for one in result.metrics):
+        notes.append(NOTES["one_run_worse"])
     for one in result.metrics:
         if one.lost:
             notes.append(f"{plain(one.metric)}: {len(one.lost)} items lost their score, such as '{plain(one.lost[0])}'")

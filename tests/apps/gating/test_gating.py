@@ -16,6 +16,7 @@ from codec_bench import Audio, gate_calibrate, gate_check, gate_freeze, load_met
 from codec_bench.apps.gating.formats import junit_xml, markdown
 from codec_bench.apps.gating.repeats import PairedRuns, measure_loss, measure_spread
 from codec_bench.apps.gating.spec import GateSpec, MetricSpec
+from codec_bench.apps.gating.words import check_notes
 from codec_bench.codecs.adapt import reconstruct
 from codec_bench.codecs.classical.opus import Opus
 from codec_bench.data import open_source
@@ -120,8 +121,8 @@ def test_the_spread_is_that_of_a_two_way_analysis_of_variance():
     found = measure_spread(ratios, [np.stack([row, np.ones(items)], axis=1) for row in table], None)
     residual = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
     mean_square = (residual**2).sum() / ((runs - 1) * (items - 1))
-    between = items * table.mean(axis=1).var(ddof=1)
-    assert found.runs**2 == pytest.approx((between - mean_square) / items, rel=1e-6)
+    assert found.noise**2 == pytest.approx(mean_square / items, rel=1e-6)
+    assert found.repeats == pytest.approx(table.mean(axis=1).std(ddof=1))
     assert found.items == pytest.approx(stats.sem(table[0]))
 
 
@@ -129,24 +130,39 @@ def test_the_detectable_regression_is_that_of_the_t_test():
     rng = np.random.default_rng(2)
     table = rng.normal(size=(1, 80)) + 0.3 * rng.normal(size=(3, 80))
     spread = measure_spread(ratios, [np.stack([row, np.ones(80)], axis=1) for row in table], None)
-    size = spread.detectable(0.98, 0.8)
-    error = np.sqrt((spread.repeats**2) * (1 + 1 / 3))
-    if spread.runs == 0:
-        power = stats.nct.sf(stats.t.ppf(0.99, 79), 79, size / error)
-        assert power == pytest.approx(0.8, abs=0.01)
+    size, error = spread.detectable(0.98, 0.8), math.sqrt(1 + 1 / 3)
+    reach = max(stats.t.ppf(0.99, 79) * spread.noise, stats.t.ppf(0.99, 2) * spread.repeats) * error
+    power = stats.norm.sf(reach, loc=size, scale=max(spread.noise, spread.repeats) * error)
+    assert power == pytest.approx(0.8, abs=1e-6)
     assert spread.detectable(0.98, 0.8, items=4) < size and spread.detectable(0.98, 0.8, repeats=10) < size
 
 
-def test_runs_that_share_a_shift_widen_the_interval():
-    rng = np.random.default_rng(4)
-    hard = rng.normal(size=300)
-    draw = lambda: np.stack([hard + 0.3 * rng.normal() + 0.1 * rng.normal(size=300), np.ones(300)], axis=1)  # noqa: E731
-    baseline, run = [draw() for _ in range(4)], draw()
-    alone, together = (
-        PairedRuns(ratios, runs, [run], None, higher_is_better=True).interval(0.98)
-        for runs in ([np.mean(baseline, axis=0)], baseline)
-    )
-    assert together.high - together.low > 5 * (alone.high - alone.low)
+def draw_shifted(rng, runs, shift):
+    """Runs over 40 items of one difficulty, each with a shift of its own: parts `(items, 2)`."""
+    hard = rng.normal(size=40)
+    values = hard + shift * rng.normal(size=(runs, 1)) + 0.3 * rng.normal(size=(runs, 40))
+    return [np.stack([row, np.ones(40)], axis=1) for row in values]
+
+
+@pytest.mark.parametrize(("baseline", "candidates"), [(2, 1), (4, 1), (3, 3), (1, 3)])
+def test_runs_that_share_a_shift_have_the_t_interval_over_runs(rng, baseline, candidates):
+    runs = draw_shifted(rng, baseline + candidates, 1.0)
+    before, after = runs[:baseline], runs[baseline:]
+    found = PairedRuns(ratios, before, after, None, higher_is_better=True).interval(0.98)
+    values = [[run[:, 0].mean() for run in group] for group in (before, after)]
+    theirs = stats.ttest_ind(*values).confidence_interval(0.98)
+    assert found.by_runs and (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
+
+
+@pytest.mark.parametrize("shift", [0.05, 0.2])
+@pytest.mark.parametrize("repeats", [2, 4])
+def test_false_alarms_are_rare_whatever_shift_runs_share(rng, repeats, shift):
+    """At most 5 % of 400 checks."""
+    alarms = 0
+    for _ in range(400):
+        *baseline, run = draw_shifted(rng, repeats + 1, shift)
+        alarms += PairedRuns(ratios, baseline, [run], None, higher_is_better=True).interval(0.90).low > 0
+    assert stats.binomtest(alarms, 400, 0.05, alternative="greater").pvalue > 1e-3
 
 
 def test_one_run_says_that_the_spread_is_unknown(repeats, tmp_path):
@@ -246,6 +262,18 @@ def test_a_loss_that_equals_the_margin_is_no_regression(tmp_path):
     for margin, verdict in ((0.1, "same"), (0.0999, "worse")):
         spec = GateSpec(metrics={"mos": MetricSpec(margin=margin)})
         assert gate_check(run, against=tmp_path / "b.parquet", spec=spec).metrics[0].verdict == verdict
+
+
+def test_a_loss_within_the_spread_of_whole_runs_cannot_be_told(tmp_path):
+    """Over items each loss is certain, and the repeats differ as much."""
+    values, rng = np.linspace(3, 4, 30), np.random.default_rng(6)
+    draw = lambda name, shift: write_run(tmp_path / name, values + shift + 0.001 * rng.normal(size=30))  # noqa: E731
+    gate_freeze([draw(f"r{n}", shift) for n, shift in enumerate((0.1, 0.0, -0.1))], out=tmp_path / "b.parquet")
+    found = gate_check(draw("run", -0.3), against=tmp_path / "b.parquet")
+    assert found.metrics[0].verdict == "cannot_tell" and found.metrics[0].loss.by_runs and len(check_notes(found)) == 1
+    gate_freeze(tmp_path / "r0", out=tmp_path / "one.parquet")
+    alone = gate_check(tmp_path / "run", against=tmp_path / "one.parquet")
+    assert alone.metrics[0].verdict == "worse" and len(check_notes(alone)) == 1
 
 
 def test_an_undecided_metric_fails_where_the_spec_says_so(repeats, tmp_path):
