@@ -98,6 +98,7 @@ DESIGNS = {
     "share 0.98, 1,000 items": Design(_share(0.98, 1000), 0.98, -0.02),
     "word error rate 6 %, 50 items": Design(_errors(50, 0.0), 0.06, 0.03),
     "word error rate 6 %, 1,088 items": Design(_errors(1088, 0.0), 0.06, 0.007),
+    "word error rate 6 %, 3,000 items": Design(_errors(3000, 0.0), 0.06, 0.004),
     "the same, 1 % of the items loop": Design(_errors(1088, 0.01), float("nan"), 0.02),
     "SI-SDR, 3 % of the items at -20 dB, 30 items": Design(_mean(_rare, 30), 9.1, 3.0),
 }

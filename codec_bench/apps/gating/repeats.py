@@ -71,7 +71,7 @@ class Spread:
         # A check reads the same repeats, so their standard deviation is known; that of more repeats is not.
         seen = spread if count > self.count else min(spread, self.repeats)
         reach = max(t_quantile(level, self.freedom) * noise, t_quantile(level, count - 1) * seen)
-        return (reach + t_quantile(2 * power - 1, math.inf) * spread) * math.sqrt(1 + 1 / count)
+        return (reach + t_quantile(2 * power - 1, count - 1) * spread) * math.sqrt(1 + 1 / count)
 
 
 @dataclass(frozen=True, slots=True)

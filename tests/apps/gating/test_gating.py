@@ -132,7 +132,7 @@ def test_the_detectable_regression_is_that_of_the_t_test():
     spread = measure_spread(ratios, [np.stack([row, np.ones(80)], axis=1) for row in table], None)
     size, error = spread.detectable(0.98, 0.8), math.sqrt(1 + 1 / 3)
     reach = max(stats.t.ppf(0.99, 79) * spread.noise, stats.t.ppf(0.99, 2) * spread.repeats) * error
-    power = stats.norm.sf(reach, loc=size, scale=max(spread.noise, spread.repeats) * error)
+    power = stats.t.cdf((size - reach) / (max(spread.noise, spread.repeats) * error), 2)
     assert power == pytest.approx(0.8, abs=1e-6)
     assert spread.detectable(0.98, 0.8, items=4) < size and spread.detectable(0.98, 0.8, repeats=10) < size
 
