@@ -39,30 +39,30 @@ class Baseline:
         return preferred if content == content_of(question.fields, question.expected) else None
 
 
-def baseline_of(folder: str | None, own: Path | None, benchmark: str) -> Baseline | None:
+def baseline_of(folder: str | None, baseline_folder: Path | None, benchmark: str) -> Baseline | None:
     """The baseline that a command names; None if it names none.
 
     Args:
-        folder: of a run that is kept, or None. own: the run folder of a model of the command that is the baseline, or
+        folder: of a run that is kept, or None. baseline_folder: the run folder of a model of the command that is the baseline, or
         None.
         benchmark: whose answers are judged.
 
     Raises:
         UserError: there is no run of that benchmark, or there are several.
     """
-    if own is None and folder is None:
+    if baseline_folder is None and folder is None:
         return None
-    if own is not None and not (own / DATABASE).is_file():
-        raise UserError(f"the baseline has no answers in '{own}'", hint="run it first")
-    place = own if own is not None else stored_run(str(folder), benchmark)
+    if baseline_folder is not None and not (baseline_folder / DATABASE).is_file():
+        raise UserError(f"the baseline has no answers in '{baseline_folder}'", hint="run it first")
+    path = baseline_folder if baseline_folder is not None else stored_run(str(folder), benchmark)
     held = {}
-    with closing(Run(place)) as run:
+    with closing(Run(path)) as run:
         for one in exchanges(run):
             if one.answer.status == "ok":
                 text = (one.reading.parsed if one.reading else None) or cut_reasoning(one.answer.text or "").text
                 sound = Clip(str(check_sound(one.answer_path))) if one.answer_path is not None else None
                 held[one.question.id] = content_of(one.question.fields, one.question.expected), Alternative(text, sound)
-    return Baseline(place, held)
+    return Baseline(path, held)
 
 
 def label_of(folder: str | None, model: str | None, benchmark: str) -> str:
@@ -93,10 +93,10 @@ def stored_run(named: str, benchmark: str) -> Path:
     if not Path(named).is_dir():
         raise UserError(f"the baseline '{named}' is neither a model of this command nor the folder of a run")
     paths = []
-    for place in run_folders(named):
-        with closing(Run(place)) as run:
+    for path in run_folders(named):
+        with closing(Run(path)) as run:
             if (run.meta.get("config") or {}).get("benchmark") == benchmark and not control_of(run):
-                paths.append(place)
+                paths.append(path)
     if len(paths) != 1:
         raise UserError(
             f"the baseline '{named}' holds {len(paths)} runs of '{benchmark}'; expected one",

@@ -130,15 +130,15 @@ def with_controls(
 
 
 def _gives_sound(prompt: Prompt) -> bool:
-    return any(part.audio is not None for part in prompt.parts())
+    return any(content_part.audio is not None for content_part in prompt.parts())
 
 
 def _text_reads(prompt: Prompt) -> list[set[str]]:
     """The columns that each text reads that asks something: those of the last turn, or the fields that name no
     language.
     """
-    texts = [part for part in prompt.parts(last=True) if part.audio is None]
-    read = [part_reads(part) for part in texts]
+    texts = [content_part for content_part in prompt.parts(last=True) if content_part.audio is None]
+    read = [part_reads(content_part) for content_part in texts]
     return [names for names in read if names - _LANGUAGE] if prompt.reads == "fields" else read
 
 
@@ -202,8 +202,8 @@ def _blocks(questions: Iterable[Question]) -> Iterator[list[Question]]:
 
 def _measured(question: Question) -> dict[str, tuple[float, str]]:
     """The length in seconds and the hash of a question's sound, by its id; empty if it has none."""
-    own = next((value for value in question.fields.values() if isinstance(value, Clip)), None)
-    clip = question.audio or own
+    row_clip = next((value for value in question.fields.values() if isinstance(value, Clip)), None)
+    clip = question.audio or row_clip
     if clip is None or question.problem is not None:
         return {}
     audio = clip.read()
@@ -212,8 +212,8 @@ def _measured(question: Question) -> dict[str, tuple[float, str]]:
 
 def _other(id: str, durations: dict[str, tuple[float, str]], seed: int) -> str | None:
     """The item whose sound is given in the place of that of `id`."""
-    seconds, own = durations[id]
-    apart = {name: abs(log(s / seconds)) for name, (s, sound) in durations.items() if sound != own}
+    seconds, own_hash = durations[id]
+    apart = {name: abs(log(s / seconds)) for name, (s, sound) in durations.items() if sound != own_hash}
     near = [name for name, distance in apart.items() if distance <= log(ALIKE)]
     if near:
         return min(near, key=lambda name: _digest(seed, id, name))
@@ -233,23 +233,27 @@ def apply_control(request: Request, control: Control, seed: int, id: str, other:
     others = _clips(other()) if control.sound == ANOTHER else []
     count = 0
 
-    def instead(part: Any) -> Any:
+    def instead(content_part: Any) -> Any:
         nonlocal count
-        if not isinstance(part, Clip) or control.sound == AS_WRITTEN:
-            return part
+        if not isinstance(content_part, Clip) or control.sound == AS_WRITTEN:
+            return content_part
         count += 1
         if control.sound == ANOTHER:
             return others[(count - 1) % len(others)]
         key = _digest(seed, id, str(count))
-        return None if control.sound == NONE else _Instead(b"", part.name, part, control.sound, key)
+        return None if control.sound == NONE else _Instead(b"", content_part.name, content_part, control.sound, key)
 
     messages = tuple(
-        replace(turn, content=tuple(part for value in turn.content if (part := instead(value)) is not None))
+        replace(
+            turn, content=tuple(content_part for value in turn.content if (content_part := instead(value)) is not None)
+        )
         for turn in request.messages
     )
     if messages and not messages[-1].content:
         raise UserError("without its sound there is nothing to ask")
-    fields = {name: part for name, value in request.fields.items() if (part := instead(value)) is not None}
+    fields = {
+        name: content_part for name, value in request.fields.items() if (content_part := instead(value)) is not None
+    }
     remaining = (now for now, was in zip(messages, request.messages) if now.content or not was.content)
     return replace(request, messages=tuple(remaining), fields=fields)
 
@@ -281,18 +285,18 @@ class _Instead(Clip):
     """
 
     of: Clip | None = None
-    how: str = SILENCE
+    replacement: str = SILENCE
     key: bytes = b""
 
     def _held(self) -> Audio:
         assert self.of is not None
         audio = self.of.read()
-        if self.how == SHUFFLED:
+        if self.replacement == SHUFFLED:
             return _shuffled(audio, self.key)
-        if self.how == LEVEL:
+        if self.replacement == LEVEL:
             return _at_one_level(audio)
         samples = np.zeros_like(audio.samples)
-        if self.how == NOISE:
+        if self.replacement == NOISE:
             draw = np.random.default_rng(int.from_bytes(self.key, "big"))
             samples = (NOISE_RMS * draw.standard_normal(samples.shape)).astype(np.float32)
         return Audio(samples, audio.sample_rate_hz)

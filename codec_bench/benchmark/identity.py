@@ -28,7 +28,7 @@ def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
         prompt = one.prompt_for(info)
     except UserError:  # the prompt has nothing that such a model reads
         return [known]
-    return [replace(known, prompt=hashed(replace(prompt, wording=how).identity)) for how in (SEEDED, EACH)]
+    return [replace(known, prompt=hashed(replace(prompt, wording=wording).identity)) for wording in (SEEDED, EACH)]
 
 
 def other_than_defined(run: Run, one: Benchmark) -> list[str]:

@@ -208,7 +208,7 @@ class _Verdicts:
 
     def _answer(self, exchange: Exchange, reading: Reading) -> Answer:
         """The answer as the judge sees it."""
-        return answer_of(exchange, reading, whole=self._metric.is_official)
+        return answer_of(exchange, reading, keep_reasoning=self._metric.is_official)
 
     def _reading(self, exchange: Exchange) -> Reading:
         """What the judge is given of an answer in words: what was read of it when it was scored, or all of it.
@@ -217,14 +217,14 @@ class _Verdicts:
         """
         reading = exchange.reading or Reading(None, None, Diagnostic("not_read"))
         official, text = self._metric.is_official, exchange.answer.text
-        text_now = None if text is None else answer_text(text, whole=official)
+        text_now = None if text is None else answer_text(text, keep_reasoning=official)
         if self._metric.rubric.hears and exchange.answer_path is not None and reading.parsed is None:
             return replace(reading, parsed=reading.transcript or text_now or "", reason=None)
         truncated = reading.code == TRUNCATED and not official
         if not self._metric.reads_raw or exchange.answer.status != "ok" or truncated:
             return self._official_reading(exchange, reading) if official else reading
-        whole = reading.transcript or text_now
-        return replace(reading, parsed=whole, reason=None if whole is not None else Diagnostic("no_text"))
+        transcript = reading.transcript or text_now
+        return replace(reading, parsed=transcript, reason=None if transcript is not None else Diagnostic("no_text"))
 
     def _official_reading(self, exchange: Exchange, reading: Reading) -> Reading:
         """What a published program is given: what the benchmark's own steps read of the whole answer."""
@@ -233,7 +233,7 @@ class _Verdicts:
             return reading
         if cut_reasoning(text).text == text:
             return reading
-        chain = replace(load_steps(self._process), whole=True)
+        chain = replace(load_steps(self._process), keeps_reasoning=True)
         parsed = chain(text, exchange.question.fields)
         if isinstance(parsed, Unparsed):
             return replace(reading, parsed=None, reason=parsed.reason, code=parsed.code)
@@ -347,13 +347,13 @@ async def judge_at_once(
         judge = load_apart(judge_name, options, request.running.device)
         try:
             judge.set_waiting(lambda text: progress.waits(f"{by.strip()} {text}".strip()), patient=request.terms.wait)
-            own = {"code": code_hash(judge_name)} if is_own_code(judge_name) else {}
+            code_identity = {"code": code_hash(judge_name)} if is_own_code(judge_name) else {}
             answering = Answering(
                 judge,
                 lambda: started_model(judge),
                 writer,
                 cache,
-                {**judge.identity, **own},
+                {**judge.identity, **code_identity},
                 shared=request.terms.reuse_answers,
                 spending=purse.of(judge),
                 noted_as=f"service of {label}",

@@ -186,7 +186,9 @@ def _table(benchmarks: list[Benchmark]) -> pa.Table:
             if data.join is not None and column in data.join.columns:
                 continue  # it lies in another table
             if isinstance(column, list):
-                columns |= {part: _several(our, at, benchmark) for at, part in enumerate(column) if part not in columns}
+                columns |= {
+                    field: _several(our, at, benchmark) for at, field in enumerate(column) if field not in columns
+                }
             elif column == "split":
                 continue  # the reader's own, not the data's
             elif column not in columns or our == "reference":
@@ -196,8 +198,8 @@ def _table(benchmarks: list[Benchmark]) -> pa.Table:
         if data.id is not None:
             columns[data.id] = [f"row-{index}" for index in range(ROWS)]
         if data.expand is not None:
-            for part in data.expand.columns.values():
-                columns[part] = [f"{part}: calm and slow, number {index}" for index in range(ROWS)]
+            for field in data.expand.columns.values():
+                columns[field] = [f"{field}: calm and slow, number {index}" for index in range(ROWS)]
     for name in [name for name in columns if "." in name]:
         outer, _, inner = name.partition(".")
         held = columns.setdefault(outer, [{} for _ in range(ROWS)])
@@ -245,10 +247,10 @@ SPEAKERS = {
 
 def _speaker(index: int, repository: str | None) -> str:
     """Three speakers, of whom the third is not named."""
-    place = index % 3
-    if place == 2:
+    number = index % 3
+    if number == 2:
         return "None"
-    return SPEAKERS.get(repository or "", "{0}").format(1080 + place)
+    return SPEAKERS.get(repository or "", "{0}").format(1080 + number)
 
 
 def _several(our: str, at: int, benchmark: Benchmark) -> list[Any]:
@@ -431,8 +433,8 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
             (root / (data.sounds or "") / f"{at}.wav").write_bytes(_wav(index))
     file = root / str(data.config)
     file.parent.mkdir(parents=True, exist_ok=True)
-    whole = json.dumps({row.pop("id"): row for row in rows} if named else rows)
-    text = whole if file.suffix == ".json" else "".join(f"{json.dumps(row)}\n" for row in rows)
+    document = json.dumps({row.pop("id"): row for row in rows} if named else rows)
+    text = document if file.suffix == ".json" else "".join(f"{json.dumps(row)}\n" for row in rows)
     file.write_text(text, encoding="utf-8")
 
 
@@ -649,8 +651,8 @@ def _write_story_cloze(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for index in range(ROWS):
         sides = ("incorrect",) if index == NO_SOUND else ("correct", "incorrect")
-        for at, side in enumerate(sides):
-            (folder / f"{2 * index + at}_story{index}_{side}.wav").write_bytes(_wav(index + at))
+        for at, label in enumerate(sides):
+            (folder / f"{2 * index + at}_story{index}_{label}.wav").write_bytes(_wav(index + at))
 
 
 AIR_BENCH_CHAT = (

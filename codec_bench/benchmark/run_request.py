@@ -164,10 +164,12 @@ def writing(
 def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkRequest) -> Scheme:
     """How a benchmark's answers are scored; `answer_steps` are the steps that the prompt's format needs first."""
     gpu = has_gpu(request.running.device)
-    own = {name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.own_steps.items()}
+    steps_by_metric = {
+        name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.own_steps.items()
+    }
     labels = list(labelled_judges(request))
     baseline = label_of(request.baseline, request.baseline_model, one.name)
-    return Scheme.of([*answer_steps, *steps_on(one.process, gpu=gpu)], own, labels, baseline)
+    return Scheme.of([*answer_steps, *steps_on(one.process, gpu=gpu)], steps_by_metric, labels, baseline)
 
 
 def labelled_judges(request: BenchmarkRequest) -> dict[str, str]:

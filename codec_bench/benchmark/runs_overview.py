@@ -41,9 +41,9 @@ class Outcome:
 
 def _failures(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The failures of one system: failed items, scores without a value, and the reasons."""
-    whole = [reason["count"] for reason in reasons if reason["metric"] is None]
+    item_counts = [reason["count"] for reason in reasons if reason["metric"] is None]
     scores = [reason["count"] for reason in reasons if reason["metric"] is not None and reason["status"] in FAILURES]
-    return {"items": sum(whole), "scores": sum(scores), "reasons": list(reasons)}
+    return {"items": sum(item_counts), "scores": sum(scores), "reasons": list(reasons)}
 
 
 def _row(

@@ -45,8 +45,8 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, p
         UserError: there are no answers, they have no column that the results are to be broken down by, or a metric
             cannot be used.
     """
-    own = None if request.baseline_model is None else run_folder(folder, one.name, request.baseline_model)
-    baseline = baseline_of(request.baseline, own, one.name)
+    baseline_folder = None if request.baseline_model is None else run_folder(folder, one.name, request.baseline_model)
+    baseline = baseline_of(request.baseline, baseline_folder, one.name)
     folder = run_folder(folder, one.name, model, request.control)
     if not (folder / DATABASE).is_file():
         siblings = sorted(p.parent.name for p in folder.parent.glob(f"*/{DATABASE}"))

@@ -142,7 +142,7 @@ class ParquetRows:
         self.columns = tuple(schema.names)
         declared = {**self._features, **declared_features(schema)}
         self.types: Mapping[str, str] = {field.name: _type_words(field, declared.get(field.name)) for field in schema}
-        self.class_names = find_class_names(declared)
+        self.class_names: Mapping[str, Sequence[Any]] = find_class_names(declared)
 
     def count(self, split: str) -> int:
         """The number of rows of a split, from the footers of its files.

@@ -106,7 +106,7 @@ class StreamedRows:
         self.types: Mapping[str, str] = {
             name: SOUND_TYPE if sound_feature(of) else _type_words(of) for name, of in self._features.items()
         }
-        self.class_names = find_class_names(self._features)
+        self.class_names: Mapping[str, Sequence[Any]] = find_class_names(self._features)
 
     def _raw(self, split: str) -> Iterator[tuple[int, dict[str, Any]]]:
         from datasets import IterableDataset

@@ -203,7 +203,7 @@ class Joined(SpeechMaker):
             lines = lines_of(key, text, self.recipe)
             stem = self._stem(text)
         except Unspeakable as problem:
-            return Item(key, groups, (Failure("text", problem.reason, problem.what),))
+            return Item(key, groups, (Failure("text", problem.reason, problem.detail),))
         except Dropped as dropped:
             return Item(key, groups, (dropped.failure,))
 

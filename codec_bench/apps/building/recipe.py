@@ -120,7 +120,7 @@ class DescribedRecipe(BaseRecipe):
     limit: Annotated[int | None, Field(ge=1)] = None
 
     @model_validator(mode="after")
-    def _whole(self) -> Self:
+    def _check_complete(self) -> Self:
         if (self.classes is None) == (self.written is None):
             raise ValueError("expected either 'classes' or 'written'")
         needs_writer = self.written is not None or (self.classes is not None and self.classes.others == "written")

@@ -27,7 +27,7 @@ _TEXTS_FOR_RATE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Passage:
     """One part of an item: what is said, by which voice, how often that voice was asked before, and by which speaker of
     a dialogue.
     """
@@ -90,7 +90,7 @@ class Spoken(SpeechMaker):
             pauses = self._pauses(lines)
             return tried(key, groups, self.recipe.retries + 1, attempt, by="voice")
         except Unspeakable as problem:
-            return Item(key, groups, (Failure("text", problem.reason, problem.what),))
+            return Item(key, groups, (Failure("text", problem.reason, problem.detail),))
 
     def facts(self) -> dict[str, Any]:
         """As `SpeechMaker.facts`, with the rate of all items if there are several voices."""
@@ -152,19 +152,19 @@ class Spoken(SpeechMaker):
         random = draws(self.recipe.seed, "pauses", text_digest(json.dumps(lines)))
         return [max(0.0, dialogue.pause_s.sample(random)) for _ in lines[1:]]
 
-    def _parts(self, key: str, text: Text, lines: Sequence[tuple[str | None, str]], number: int) -> list[Part]:
+    def _parts(self, key: str, text: Text, lines: Sequence[tuple[str | None, str]], number: int) -> list[Passage]:
         if not text.turns:
             voice, again = self.voices.order(self.recipe.seed, key, number)
-            return [Part(line, voice, again) for _, line in lines]
+            return [Passage(line, voice, again) for _, line in lines]
         cast = self.voices.cast(text, self.recipe.seed, number)
-        return [Part(line, cast[speaker], number, speaker) for speaker, line in lines if speaker is not None]
+        return [Passage(line, cast[speaker], number, speaker) for speaker, line in lines if speaker is not None]
 
-    def _named(self, parts: Sequence[Part]) -> str | list[str]:
+    def _named(self, parts: Sequence[Passage]) -> str | list[str]:
         names = [self.voices.voices[voice].name for voice in _cast(parts).values()]
         return names if parts[0].speaker is not None else names[0]
 
     def _checked(
-        self, text: Text, parts: Sequence[Part], raw: Sequence[Audio], pauses: Sequence[float]
+        self, text: Text, parts: Sequence[Passage], raw: Sequence[Audio], pauses: Sequence[float]
     ) -> tuple[dict[str, Any], Audio]:
         recipe = self.recipe
         full, level, sounds = self._levelled(parts, raw, pauses)
@@ -191,7 +191,7 @@ class Spoken(SpeechMaker):
         return row, full
 
     def _levelled(
-        self, parts: Sequence[Part], raw: Sequence[Audio], pauses: Sequence[float]
+        self, parts: Sequence[Passage], raw: Sequence[Audio], pauses: Sequence[float]
     ) -> tuple[Audio, float, Sequence[Audio]]:
         """The item at its loudness, that loudness, and its parts as recognisers hear them.
 
@@ -209,7 +209,7 @@ class Spoken(SpeechMaker):
         full, level = normalised(full, recipe.loudness_lufs, recipe.peak_dbfs)
         return full, level, sounds if len(sounds) > 1 else [full]
 
-    def _provenance(self, parts: Sequence[Part], pauses: Sequence[float], sounds: Sequence[Audio]) -> dict[str, Any]:
+    def _provenance(self, parts: Sequence[Passage], pauses: Sequence[float], sounds: Sequence[Audio]) -> dict[str, Any]:
         """How an item was made: what it depends on beside the checks, and the hashes of what was said, synthesised and
         kept.
         """
@@ -251,7 +251,7 @@ def _check_template(recipe: SpokenRecipe) -> None:
         )
 
 
-def _cast(parts: Sequence[Part]) -> dict[str | None, int]:
+def _cast(parts: Sequence[Passage]) -> dict[str | None, int]:
     """The voice of each speaker, in the order in which they begin to speak."""
     return {segment.speaker: segment.voice for segment in parts}
 

@@ -52,9 +52,9 @@ _NAMES = {
 class Unspeakable(Exception):
     """A text cannot be said; the message is a reason that the funnel counts, and `what` is the part."""
 
-    def __init__(self, reason: str, what: str = "") -> None:
+    def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason)
-        self.reason, self.what = reason, what
+        self.reason, self.detail = reason, detail
 
 
 def spoken_text(text: str, language: str) -> str:
@@ -111,8 +111,8 @@ def _rhyme(first: str, second: str) -> bool:
         changed = [pair for pair in zip(one, other) if pair[0] != pair[1]]
         return len(changed) <= 1 and not any(map(_is_vowel, chain.from_iterable(changed)))
     shorter, longer = sorted((one, other), key=len)
-    vowel_free = (place for place in range(len(longer)) if not _is_vowel(longer[place]))
-    return any(longer[:place] + longer[place + 1 :] == shorter for place in vowel_free)
+    vowel_free = (index for index in range(len(longer)) if not _is_vowel(longer[index]))
+    return any(longer[:index] + longer[index + 1 :] == shorter for index in vowel_free)
 
 
 def _is_vowel(phone: str) -> bool:
@@ -143,10 +143,10 @@ def _english() -> Callable[[str], str]:
         return str(num2words(float(plain) if "." in plain else int(plain), lang="en"))
 
     def _money(match: re.Match[str]) -> str:
-        sign, whole, parts, scale = match.groups()
+        sign, units, parts, scale = match.groups()
         main, small = _COINS[sign]
-        many = scale is not None or whole != "1"
-        amount = f"{_words(whole)} {scale + ' ' if scale else ''}{main}{'s' if many else ''}"
+        many = scale is not None or units != "1"
+        amount = f"{_words(units)} {scale + ' ' if scale else ''}{main}{'s' if many else ''}"
         if not parts or not int(parts):
             return amount
         coins = small if int(parts) == 1 else "pence" if small == "penny" else f"{small}s"

@@ -148,9 +148,9 @@ def converse(
         if out is None:
             raise UserError("nothing says which run is to be marked again", hint="--out DIR names its folder")
         read_json(Path(out) / "run.json", hint="it is no run of `codec-bench converse`")
-        with named_folder(out) as place:
-            on_folder(place.path, place.words)
-            return _marked(place.path, marks)
+        with named_folder(out) as out_folder:
+            on_folder(out_folder.path, out_folder.words)
+            return _marked(out_folder.path, marks)
     systems = [own_name(name) for name in names(model)]
     if not systems:
         raise UserError("no model was given", hint="--model NAME, such as gpt-realtime-2.1")
@@ -183,17 +183,17 @@ def converse(
         "systems": {name: json.loads(json.dumps(dict(one.identity), default=str)) for name, one in loaded.items()},
     }
     held_by = _users_of(Path(replay)) if replay is not None else None
-    with own_folder("converse", identity) if out is None else named_folder(out) as place:
-        identity = _joined(place.path, identity)
-        on_folder(place.path, place.words)
-        write_json(place.path / "run.json", {**identity, **run_on()})
+    with own_folder("converse", identity) if out is None else named_folder(out) as out_folder:
+        identity = _joined(out_folder.path, identity)
+        on_folder(out_folder.path, out_folder.words)
+        write_json(out_folder.path / "run.json", {**identity, **run_on()})
         work = [
-            _SystemRun(place.path, name, one, script, folder, talks, held_by, source, identity["generation"])
+            _SystemRun(out_folder.path, name, one, script, folder, talks, held_by, source, identity["generation"])
             for name, one in loaded.items()
         ]
         asyncio.run(_all(work, at_once, progress, on_estimate))
-        result = _marked(place.path, marks)
-        mark_finished(place.path)
+        result = _marked(out_folder.path, marks)
+        mark_finished(out_folder.path)
         return result
 
 

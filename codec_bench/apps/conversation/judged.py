@@ -51,7 +51,7 @@ class Question:
     """
 
     folder: Path
-    place: int
+    index: int
     metric: JudgeMetric
     answer: Answer
     requests: Sequence[Request]
@@ -136,7 +136,7 @@ async def judge_all(judge: Model, questions: Sequence[Question], notify: Callabl
         replies = {request.id: await ask(request) for request in question.requests}
         score = question.metric.score(question.answer, len(question.requests), replies)
         held = {"rubric": question.metric.rubric_name, "protocol": question.metric.protocol, "mark": question.mark}
-        verdict = {**held, "place": question.place, "value": score.value, "status": score.status, "reason": score.reason, "detail": score.detail}  # fmt: skip
+        verdict = {**held, "place": question.index, "value": score.value, "status": score.status, "reason": score.reason, "detail": score.detail}  # fmt: skip
         _keep(question, verdict)
 
     await started_model(judge)
@@ -200,16 +200,16 @@ def verdicts(session: Session, folder: Path, clean: Path | None = None) -> Itera
             f"the verdict in '{folder / VERDICTS}' is of other words or of another session",
             hint="--judge NAME asks for it again; or delete the file",
         )
-    value, place = held["value"], int(held["place"])
+    value, index = held["value"], int(held["place"])
     reason = "" if value is not None else f"{held['status']}: {held['reason']}"
-    at_s = session.events[place].end_s if place < len(session.events) else None
+    at_s = session.events[index].end_s if index < len(session.events) else None
     if held["rubric"] in (RATING, RIGHT):
         name = f"{OFFICIAL}/rating" if held["rubric"] == RATING else "answer_right"
-        yield Value(session.id, place, name, value, at_s, reason)
+        yield Value(session.id, index, name, value, at_s, reason)
         return
     for number, name in enumerate(BEHAVIOURS, 1):
         is_match = None if value is None else float(value == number)
-        yield Value(session.id, place, f"{OFFICIAL_15}/{name}", is_match, at_s, reason)
+        yield Value(session.id, index, f"{OFFICIAL_15}/{name}", is_match, at_s, reason)
 
 
 def spent(folders: Sequence[Path]) -> dict[str, float]:

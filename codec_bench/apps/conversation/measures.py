@@ -63,7 +63,7 @@ class Measure(NamedTuple):
             this one is counted over.
     """
 
-    what: str
+    description: str
     unit: str
     higher_is_better: bool | None
     of: str
@@ -109,7 +109,7 @@ MEASURES = {
     f"{OFFICIAL_TAU}/selectivity_non_directed": Measure("S_ND: share of what the user said to others that the model did not answer or stop for", "share", True, "event"),
     f"{OFFICIAL}/rating": Measure("how well an answer fits the interruption, from 0 to 5, by a judge", "points", True, "event"),
     **{f"{OFFICIAL_15}/{name}": Measure(f"share of events after which the model {name.replace('_', ' ')}, by a judge", "share", None, "event") for name in BEHAVIOURS},
-    **{f"{OFFICIAL_15}/{part}/{name}": Measure(f"{name} of the model's speech {when}", unit, None, "session") for part, when in PARTS.items() for name, unit in VOICE.items()},
+    **{f"{OFFICIAL_15}/{section}/{name}": Measure(f"{name} of the model's speech {when}", unit, None, "session") for section, when in PARTS.items() for name, unit in VOICE.items()},
 }  # fmt: skip
 
 
@@ -128,7 +128,7 @@ class Value:
     """
 
     session: str
-    place: int
+    index: int
     measure: str
     value: float | None
     at_s: float | None = None
@@ -272,7 +272,7 @@ class _Marks:
 
     def _session_values(self) -> Iterator[Value]:
         floors = [(event.speech[0][0], event.speech[-1][1]) for _, event in self.user_turns]
-        user = [part for _, event in self.user_turns for part in event.speech]
+        user = [interval for _, event in self.user_turns for interval in event.speech]
         model = sorted([*self.turns, *self.short])
         if not self.user_turns:
             yield self._value(0, "silence_kept", float(not model), 0.0)
@@ -302,13 +302,13 @@ class _Marks:
             answers.setdefault(packet.answer, []).append(packet)
         if self.session.marks_answers:
             return list(answers.values())
-        spoken, rate_hz = [part for _, event in self.user_turns for part in event.speech], self.session.heard_hz
+        spoken, rate_hz = [span for _, event in self.user_turns for span in event.speech], self.session.heard_hz
         out: list[list[Packet]] = []
         for packets in answers.values():
             out.append(packets[:1])
             for before, after in pairwise(packets):
                 gap = (before.begin + before.samples) / rate_hz, after.begin / rate_hz
-                if gap[1] - gap[0] >= STALL_S and any(_shared(gap, part) for part in spoken):
+                if gap[1] - gap[0] >= STALL_S and any(_shared(gap, span) for span in spoken):
                     out.append([])
                 out[-1].append(after)
         return out

@@ -59,8 +59,8 @@ def quantile(
     table[:, 0] = table[:, 0] <= value
     units = unit_sums(table, codes)
     if len(units) < FEWEST_UNITS:
-        few = too_few(len(units), FEWEST_UNITS, "an interval")
-        return Quantile(share, value, Interval(None, None, len(units), "", few, level))
+        small_sample = too_few(len(units), FEWEST_UNITS, "an interval")
+        return Quantile(share, value, Interval(None, None, len(units), "", small_sample, level))
     below = float(table[:, 0].mean())  # more than `share` where several values are equal to the quantile
     error = jackknife_error(ratios(units.sum(axis=0) - units), below, units[:, 1]) or 0.0
     items = effective_items(below, error, ordered.size, units[:, 1], level)

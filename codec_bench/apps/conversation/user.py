@@ -100,7 +100,7 @@ class Sounds:
 
     def contents(self, talk: Conversation) -> dict[str, str]:
         """What tells the contents of a conversation's sounds from others, by name."""
-        pieces = [piece.sound for event in talk.turns for piece in event.say]
+        pieces = [utterance.sound for event in talk.turns for utterance in event.say]
         background = None if talk.background is None or talk.background.sound == "white" else talk.background.sound
         names = {name for name in (*pieces, talk.recording, background) if name}
         return {name: clip_content(self._clip(name)) for name in sorted(names)}

@@ -171,8 +171,8 @@ def find_units(run: RunScores, metric: str, ids: Sequence[str]) -> tuple[np.ndar
             hint="use more items, or leave the metric out of the spec",
         )
     codes = unit_codes([run.units[id] for id in ids], len(ids))
-    few = codes is not None and len(set(codes.tolist())) < FEW_UNITS
-    return (None if few else codes), few
+    small_sample = codes is not None and len(set(codes.tolist())) < FEW_UNITS
+    return (None if small_sample else codes), small_sample
 
 
 def _compare(

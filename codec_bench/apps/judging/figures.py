@@ -72,7 +72,7 @@ def of_sounds(replies: Sequence[Reply], date: str, served: Iterable[str]) -> Par
     for both in pairs.values():
         if len(both) == 2:  # the other one's call did not fail
             cases[both[0][0].kind].append((both[0][0].unit, sum(right for _, right in both) - 1.0))
-    return _part(replies, cases, biases, date, served)
+    return _part_test(replies, cases, biases, date, served)
 
 
 def _claim(reply: Reply) -> Claim:
@@ -112,7 +112,7 @@ def of_texts(
             is_middle = [abs(_centred(value, span)) < MID if value is not None else False for value in held.values()]
             biases[MIDDLE] += [(unit, (float(is_mid) - middles) / (1.0 - middles)) for is_mid in is_middle]
     biases[FIRST] = [(r.to.unit, _sign(r.first, 0.0)) for r in replies if r.first is not None]
-    return _part(replies, cases, biases, date, served)
+    return _part_test(replies, cases, biases, date, served)
 
 
 def _sign(better: float | None, worse: float | None) -> float:
@@ -126,7 +126,7 @@ def _centred(value: float | None, span: tuple[float, float]) -> float:
     return 0.0 if value is None else max(-1.0, min(1.0, 2.0 * (value - low) / (high - low) - 1.0))
 
 
-def _part(
+def _part_test(
     replies: Sequence[Reply],
     cases: Mapping[str, list[Case]],
     biases: Mapping[str, list[Case]],

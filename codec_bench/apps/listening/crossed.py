@@ -67,7 +67,7 @@ def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: 
     if max(parts) < _CANCELLED * single:
         return Spread(mean, None, 0.0, fewest, CANCELLED)
     if variance > max(parts):
-        weighed = sum(part**2 / freedom for part, freedom in zip(parts, freedoms)) + single**2 / (
+        weighed = sum(term**2 / freedom for term, freedom in zip(parts, freedoms)) + single**2 / (
             freedoms[0] * freedoms[1]
         )
         return Spread(mean, variance**0.5, variance**2 / weighed, fewest)

@@ -140,7 +140,7 @@ def _groups(
     for (phone, speaker), members in groupby(items, key=lambda item: (item.phone, item.speaker)):
         selected = list(members)
         if len(selected) > SIZE:
-            selected = [selected[place] for place in sorted(rng.choice(len(selected), SIZE, replace=False).tolist())]
+            selected = [selected[index] for index in sorted(rng.choice(len(selected), SIZE, replace=False).tolist())]
         frames = np.concatenate([item.frames for item in selected])
         frames = frames if vectors is None else vectors(frames)
         if frames.dtype.kind == "f":
@@ -314,14 +314,14 @@ def _items(alignment: Alignment, values: np.ndarray, frame_rate_hz: float, speak
     """The phones of one sample that have both neighbours and a frame."""
     speech = [phone.lower() not in NO_SPEECH for phone in alignment.phones]
     joined = np.abs(alignment.starts_s[1:] - alignment.ends_s[:-1]) <= ADJACENT_S
-    for place in range(1, len(speech) - 1):
-        if not (all(speech[place - 1 : place + 2]) and joined[place - 1] and joined[place]):
+    for index in range(1, len(speech) - 1):
+        if not (all(speech[index - 1 : index + 2]) and joined[index - 1] and joined[index]):
             continue
-        onset, offset = alignment.starts_s[place - 1], alignment.ends_s[place + 1]
+        onset, offset = alignment.starts_s[index - 1], alignment.ends_s[index + 1]
         first = math.ceil(onset * frame_rate_hz - 0.5 - 1e-9)
         frames = values[max(0, first) : math.floor(offset * frame_rate_hz - 0.5 + 1e-9) + 1]
         if len(frames):
-            before, phone, after = alignment.phones[place - 1 : place + 2]
+            before, phone, after = alignment.phones[index - 1 : index + 2]
             yield Item(phone, before, after, speaker, frames)
 
 

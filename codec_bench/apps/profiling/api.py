@@ -150,9 +150,9 @@ def profile(
     gpu = request.device != "cpu"
     plan = build_plan(systems, request.with_bitrate, options_by_name, {sample.language for sample in source}, gpu=gpu)
     request = replace(request, systems=plan.systems)  # with the options of each
-    with own_folder("profile", request.request) if out is None else named_folder(out) as place:
-        on_folder(place.path, place.words)
-        return _profile_in(replace(request, folder=place.path), page)
+    with own_folder("profile", request.request) if out is None else named_folder(out) as out_folder:
+        on_folder(out_folder.path, out_folder.words)
+        return _profile_in(replace(request, folder=out_folder.path), page)
 
 
 def _profile_in(request: ProfileRun, page: bool) -> Profile:

@@ -64,18 +64,20 @@ def turned(sent: Codes, rng: np.random.Generator) -> Codes:
         raise NotApplicable(Diagnostic("no_bits"))
     while True:
         bit = int(rng.integers(sum(sizes)))
-        part = int(np.searchsorted(np.cumsum(sizes), bit, side="right"))
-        bit -= sum(sizes[:part])
+        packet_number = int(np.searchsorted(np.cumsum(sizes), bit, side="right"))
+        bit -= sum(sizes[:packet_number])
         if sent.packets:
-            packet = bytearray(sent.packets[part])
+            packet = bytearray(sent.packets[packet_number])
             packet[bit // 8] ^= 1 << bit % 8
-            return replace(sent, packets=(*sent.packets[:part], bytes(packet), *sent.packets[part + 1 :]))
-        stream = sent.streams[part]
+            return replace(
+                sent, packets=(*sent.packets[:packet_number], bytes(packet), *sent.packets[packet_number + 1 :])
+            )
+        stream = sent.streams[packet_number]
         values = np.array(stream.values)
         values.flat[bit // _bits(stream)] ^= 1 << bit % _bits(stream)
         if values.max() < stream.cardinality:
             changed = replace(stream, values=values)
-            return replace(sent, streams=(*sent.streams[:part], changed, *sent.streams[part + 1 :]))
+            return replace(sent, streams=(*sent.streams[:packet_number], changed, *sent.streams[packet_number + 1 :]))
 
 
 def _bits(stream: CodeStream) -> int:

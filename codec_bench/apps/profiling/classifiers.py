@@ -105,20 +105,20 @@ def _start(shapes: list[tuple[int, ...]], rng: np.random.Generator) -> np.ndarra
     parts = [
         rng.uniform(-1, 1, s) * np.sqrt(6 / sum(s)) if len(s) == 2 else np.zeros(s) for s in shapes
     ]  # fmt: skip
-    return np.concatenate([part.ravel() for part in parts])
+    return np.concatenate([array.ravel() for array in parts])
 
 
 def _cut(flat: np.ndarray, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
     ends = np.cumsum([_size(shape) for shape in shapes])
-    return [part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes)]
+    return [array.reshape(shape) for array, shape in zip(np.split(flat, ends[:-1]), shapes)]
 
 
 def _through(features: np.ndarray, layers: list[np.ndarray]) -> list[np.ndarray]:
     """What goes into each layer, and the scores that come out of the last."""
     out = [features]
-    for place in range(0, len(layers), 2):
-        scores = out[-1] @ layers[place] + layers[place + 1]
-        out.append(np.maximum(scores, 0) if place + 2 < len(layers) else scores)
+    for layer in range(0, len(layers), 2):
+        scores = out[-1] @ layers[layer] + layers[layer + 1]
+        out.append(np.maximum(scores, 0) if layer + 2 < len(layers) else scores)
     return out
 
 
@@ -143,10 +143,10 @@ def loss(
     value = -float((targets * log).sum()) / items
     back = (np.exp(log) - targets) / items
     parts: list[np.ndarray] = []
-    for place in range(len(layers) - 2, -1, -2):
-        weights, entering = layers[place], inputs[place // 2]
+    for layer in range(len(layers) - 2, -1, -2):
+        weights, entering = layers[layer], inputs[layer // 2]
         value += DECAY * float((weights**2).sum()) / (2 * items)
         parts = [entering.T @ back + weights * DECAY / items, back.sum(axis=0), *parts]
-        if place:
+        if layer:
             back = (back @ weights.T) * (entering > 0)
-    return value, np.concatenate([part.ravel() for part in parts])
+    return value, np.concatenate([array.ravel() for array in parts])

@@ -234,14 +234,14 @@ def _joint(counts: CodebookCounts, books: tuple[CodebookUse, ...]) -> JointEntro
     if not tokens:
         return JointEntropy(0, 0, None, None, None, Diagnostic("no_codes"))
     # H(1) + H(2 | 1) + H(3 | 2) + ..., where H(b | a) = H(a, b) - H(a) lies between 0 and H(b).
-    own, own_corrected = _entropies(books)
-    plain, corrected = own[:1], own_corrected[:1]
+    entropies, own_corrected = _entropies(books)
+    plain, corrected = entropies[:1], own_corrected[:1]
     coverage = 1 - float((counts.counts[0] == 1).sum()) / tokens
     edges = np.searchsorted(counts.pair_keys, np.arange(len(books)) * counts.cardinality**2)
     for before in range(len(books) - 1):
         seen = counts.pair_counts[edges[before] : edges[before + 1]]
-        gain = entropy_bits(seen) - own[before]
-        plain.append(min(max(0.0, gain), own[before + 1]))
+        gain = entropy_bits(seen) - entropies[before]
+        plain.append(min(max(0.0, gain), entropies[before + 1]))
         gain = entropy_bits(seen, corrected=True) - own_corrected[before]
         corrected.append(min(max(0.0, gain), own_corrected[before + 1]))
         coverage = min(coverage, 1 - float((seen == 1).sum()) / tokens)

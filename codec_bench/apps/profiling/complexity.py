@@ -75,17 +75,17 @@ def _modules(codec: Any) -> list[Any]:
         if isinstance(value, nn.Module):
             by_id[id(value)] = value
         elif isinstance(value, dict):
-            for part in value.values():
-                look(part, depth + 1)
+            for member in value.values():
+                look(member, depth + 1)
         elif isinstance(value, list | tuple):
-            for part in value:
-                look(part, depth + 1)
+            for member in value:
+                look(member, depth + 1)
         elif hasattr(value, "__dict__") and not isinstance(value, type):
-            for part in vars(value).values():
-                look(part, depth + 1)
+            for member in vars(value).values():
+                look(member, depth + 1)
 
     look(codec, 0)
-    inside = {id(part) for module in by_id.values() for part in module.modules() if part is not module}
+    inside = {id(member) for module in by_id.values() for member in module.modules() if member is not module}
     return [module for key, module in by_id.items() if key not in inside]
 
 

@@ -61,7 +61,7 @@ def language(corpus: TokenCorpus, *, seed: int) -> dict[str, Any]:
     """
     streams = [_of_stream(stream, seed) for stream in corpus.streams]
     per_s = sum(stream.tokens_per_s for stream in corpus.streams)
-    orders = [_over_streams(order, [s["orders"][place] for s in streams], per_s) for place, order in enumerate(ORDERS)]
+    orders = [_over_streams(order, [s["orders"][index] for s in streams], per_s) for index, order in enumerate(ORDERS)]
     nominal = sum(s.tokens_per_s * math.log2(s.cardinality) for s in corpus.streams)
     return {
         "items": corpus.items, "left_out": corpus.excluded, "tokens_per_s": per_s, "nominal_bps": nominal,

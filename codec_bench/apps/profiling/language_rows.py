@@ -15,7 +15,7 @@ TRANSFORMER = len(ORDERS) + 1
 
 def language_section(codecs: Mapping[str, Any]) -> Section:
     """The rows of all codecs."""
-    rows = [_order(codecs, place, order) for place, order in enumerate(ORDERS)]
+    rows = [_order(codecs, index, order) for index, order in enumerate(ORDERS)]
     rows += [
         row_of(codecs, "rate by the highest of these orders", "kbps", "The entropy rate in bits per second of audio, of all codebooks.", "language", _best_rate),
         row_of(codecs, "small transformer", "bits per token", "What a small transformer needs for a code of clips that it has not seen; an upper bound, lower is easier to model.", "transformer", lambda t: f"{t['bits_per_token']:.3f}"),
@@ -35,16 +35,16 @@ def language_section(codecs: Mapping[str, Any]) -> Section:
     )
 
 
-def _order(codecs: Mapping[str, Any], place: int, order: int) -> Row:
+def _order(codecs: Mapping[str, Any], index: int, order: int) -> Row:
     knows = ("nothing", "the code before it", f"the {order - 1} codes before it")[min(order, 3) - 1]
     description = f"Entropy of a code that knows {knows} in its codebook; lower is easier to model."
     return row_of(
-        codecs, f"entropy rate, order {order}", "bits per token", description, "language", partial(_order_cell, place)
+        codecs, f"entropy rate, order {order}", "bits per token", description, "language", partial(_order_cell, index)
     )  # fmt: skip
 
 
-def _order_cell(place: int, language: Mapping[str, Any]) -> Cell:
-    estimate = language["orders"][place]
+def _order_cell(index: int, language: Mapping[str, Any]) -> Cell:
+    estimate = language["orders"][index]
     return Cell("–", estimate["reason"]) if estimate["reason"] else Cell(f"{estimate['bits_per_token']:.3f}")
 
 

@@ -80,9 +80,9 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     # change.
     of_place: dict[int, int] = {}
     for (change, _), samples_ahead in zip(tried, ahead):
-        place = change % (hop or 1)
-        if place < (hop or 1) - 1 or not place:
-            of_place[place] = max(samples_ahead, of_place.get(place, samples_ahead))
+        phase = change % (hop or 1)
+        if phase < (hop or 1) - 1 or not phase:
+            of_place[phase] = max(samples_ahead, of_place.get(phase, samples_ahead))
     beyond = min(of_place.values(), default=max(ahead))
     whole_signal = all(earliest < _EARLY_SHARE * samples.shape[1] for _, earliest in tried)
     delay = _delay(samples, plain, rate)

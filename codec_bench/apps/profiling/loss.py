@@ -102,11 +102,11 @@ class Link:
         (out,) = self.received(UNREPAIRED, [0], [np.ones(self.counts[0], bool)])
         return bool(self.undisturbed[0].samples.any()) and np.array_equal(out.samples, self.undisturbed[0].samples)
 
-    def _silence(self, place: int) -> Sent:
+    def _silence(self, index: int) -> Sent:
         if self._silent is None:
             quiet = [Audio(np.zeros_like(clip.samples), clip.sample_rate_hz) for clip in self.clips]
             self._silent = encode(self._codec, quiet)
-        return self._silent[place]
+        return self._silent[index]
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:

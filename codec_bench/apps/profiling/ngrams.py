@@ -120,8 +120,8 @@ def _ngrams(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> tu
     if not long:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     grams = contexts = np.zeros(sum(len(s) - order + 1 for s in long), np.int64)
-    for place in range(order):
-        codes = np.concatenate([s[place : len(s) - order + 1 + place] for s in long])
+    for offset in range(order):
+        codes = np.concatenate([s[offset : len(s) - order + 1 + offset] for s in long])
         contexts = np.unique(grams, return_inverse=True)[1]  # numbered anew, so that a product fits into 64 bits
         grams = contexts * cardinality + codes
     return contexts, grams

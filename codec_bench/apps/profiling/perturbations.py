@@ -74,12 +74,12 @@ def _gain(gain_db: float) -> Change:
     factor = 10 ** (gain_db / 20)
     name = f"{abs(gain_db):g} dB {'louder' if gain_db > 0 else 'softer'}"
     return Change(
-        name, lambda clip, place: scaled(clip, factor), lambda before, after: (before, scaled(after, 1 / factor))
+        name, lambda clip, index: scaled(clip, factor), lambda before, after: (before, scaled(after, 1 / factor))
     )
 
 
 def _shift(samples: Callable[[int], int]) -> tuple[Callable[[Audio, int], Audio], Undone]:
-    def later(clip: Audio, place: int) -> Audio:
+    def later(clip: Audio, index: int) -> Audio:
         padded = np.pad(clip.samples, ((0, 0), (samples(clip.sample_rate_hz), 0)))
         return Audio(padded[:, : clip.num_samples], clip.sample_rate_hz)
 
@@ -96,15 +96,15 @@ def scaled(audio: Audio, factor: float) -> Audio:
     return Audio(audio.samples * np.float32(factor), audio.sample_rate_hz)
 
 
-def with_noise(clip: Audio, place: int, *, snr_db: float, seed: int) -> Audio:
+def with_noise(clip: Audio, index: int, *, snr_db: float, seed: int) -> Audio:
     """A clip with white noise at a signal-to-noise ratio in dB."""
-    noise = np.random.default_rng((seed, place)).standard_normal(clip.samples.shape)
+    noise = np.random.default_rng((seed, index)).standard_normal(clip.samples.shape)
     power = float(np.square(clip.samples, dtype=np.float64).mean())
     noise *= np.sqrt(power / 10 ** (snr_db / 10) / np.square(noise).mean())
     return Audio(clip.samples + noise, clip.sample_rate_hz)
 
 
-def with_reverberation(clip: Audio, place: int, *, seed: int) -> Audio:
+def with_reverberation(clip: Audio, index: int, *, seed: int) -> Audio:
     """A clip in a room; as long as it was, and with the same power."""
     from scipy.signal import fftconvolve
 
@@ -122,14 +122,14 @@ def room(rate_hz: int, seed: int) -> np.ndarray:
     return np.concatenate([[1.0], tail * np.sqrt(10 ** (-_DIRECT_DB / 10) / np.square(tail).sum())])
 
 
-def _after_mp3(clip: Audio, place: int) -> Audio:
+def _after_mp3(clip: Audio, index: int) -> Audio:
     from codec_bench.codecs.adapt import reconstruct
     from codec_bench.codecs.classical.mp3 import Mp3
 
     return _back(reconstruct(Mp3(_MP3_BPS), [clip]).items[0].estimate, clip)
 
 
-def _after_another_rate(clip: Audio, place: int) -> Audio:
+def _after_another_rate(clip: Audio, index: int) -> Audio:
     return _back(to_rate(clip, _OTHERWISE_HZ if clip.sample_rate_hz == _OTHER_HZ else _OTHER_HZ), clip)
 
 

@@ -55,8 +55,8 @@ def probe_points(codecs: Mapping[str, Any], labels: Sequence[str]) -> dict[str, 
     if lines and tasks:
         lines.append({"codec": "log-mel", "points": _points(tasks, measured[0][1], "mel")})
         chance = [
-            [place, measured[0][1][t]["chance"], None, None]
-            for place, t in enumerate(tasks)
+            [index, measured[0][1][t]["chance"], None, None]
+            for index, t in enumerate(tasks)
             if measured[0][1][t]["state"] == "ok"
         ]
         lines.append({"codec": "chance", "points": chance})
@@ -65,8 +65,8 @@ def probe_points(codecs: Mapping[str, Any], labels: Sequence[str]) -> dict[str, 
 
 def _points(tasks: Sequence[str], of: Mapping[str, Any], source: str) -> list[list[Any]]:
     points = []
-    for place, task in enumerate(tasks):
+    for index, task in enumerate(tasks):
         if of[task]["state"] == "ok":
             one = of[task][source]["linear"]
-            points.append([place, one["accuracy"], *(one["ci95"] or (None, None))])
+            points.append([index, one["accuracy"], *(one["ci95"] or (None, None))])
     return points

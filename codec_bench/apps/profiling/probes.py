@@ -166,7 +166,7 @@ def _columns(corpus: TokenCorpus) -> dict[str, tuple[np.ndarray, float]]:
     by_clip = {}
     for name, streams_of_clip in parts.items():
         length = min(map(len, streams_of_clip))
-        by_clip[name] = np.concatenate([part[:length] for part in streams_of_clip], axis=1), rate_hz
+        by_clip[name] = np.concatenate([array[:length] for array in streams_of_clip], axis=1), rate_hz
     return by_clip
 
 
@@ -228,8 +228,8 @@ def _by_speaker(speakers: list[str]) -> np.ndarray:
     names = sorted(set(speakers), key=_key)
     if len(names) < 2:
         raise NotApplicable(Diagnostic("too_few_speakers", speakers=len(names)))
-    place = {name: number % FOLDS for number, name in enumerate(names)}
-    return np.array([place[name] for name in speakers])
+    fold_of = {name: number % FOLDS for number, name in enumerate(names)}
+    return np.array([fold_of[name] for name in speakers])
 
 
 def _speaker(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
@@ -263,9 +263,9 @@ def _phone(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
     for number, clip in enumerate(clips):
         alignment = labels.alignments.get(clip.name)
         if alignment is not None and clip.name in labels.speakers:
-            for frame, place in enumerate(alignment.at(clip.middles_s).tolist()):
-                if place >= 0 and alignment.phones[place].lower() not in NO_SPEECH:
-                    frames.append((number, frame, alignment.phones[place]))
+            for frame, phone_index in enumerate(alignment.at(clip.middles_s).tolist()):
+                if phone_index >= 0 and alignment.phones[phone_index].lower() not in NO_SPEECH:
+                    frames.append((number, frame, alignment.phones[phone_index]))
     if not frames:
         raise NotApplicable(Diagnostic("no_aligned_speakers"))
     frames = _subsample(frames, seed)
@@ -295,7 +295,7 @@ def _subsample(items: list[Any], seed: int) -> list[Any]:
     if len(items) <= MOST_FRAMES:
         return items
     places = np.random.default_rng(seed).choice(len(items), MOST_FRAMES, replace=False)
-    return [items[place] for place in sorted(places.tolist())]
+    return [items[index] for index in sorted(places.tolist())]
 
 
 _TASKS: Mapping[str, Callable[[list[Clip], Labels, int], _ProbeItems]] = {

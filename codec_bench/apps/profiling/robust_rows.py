@@ -21,10 +21,10 @@ def loss(codecs: Mapping[str, Any]) -> Section:
         unit = measured[0]["metrics"][metric]["unit"]
         description = "Quality of the same clips when everything arrives."
         rows.append(row(f"{metric} without loss", unit, description, "loss", partial(_undisturbed, metric)))
-        for place, point in enumerate(measured[0]["points"]):
+        for index, point in enumerate(measured[0]["points"]):
             where = "in bursts" if point["channel"] == "bursts" else "at random"
             label = f"{metric} with {100 * point['rate']:g} % lost {where}"
-            rows.append(row(label, unit, _AGAINST, "loss", partial(_at, metric, place)))
+            rows.append(row(label, unit, _AGAINST, "loss", partial(_at, metric, index)))
     rows += [
         row("repair", "", "What is done about a lost frame: the decoder's own concealment, or else the last frame again.", "loss", lambda s: REPAIRED.get(s["repair"], "–")),
         row("frame that is lost", "ms", "How long the part is that is lost at once.", "loss", lambda s: f"{s['frame_ms']:.3g}"),
@@ -51,8 +51,8 @@ def _undisturbed(metric: str, section: Mapping[str, Any]) -> Cell:
     return Cell(_number(entry), None if entry and entry["value"] is not None else (entry or {}).get("reason"))
 
 
-def _at(metric: str, place: int, section: Mapping[str, Any]) -> Cell:
-    by_repair = {repair: one[metric] for repair, one in section["points"][place]["quality"].items()}
+def _at(metric: str, index: int, section: Mapping[str, Any]) -> Cell:
+    by_repair = {repair: one[metric] for repair, one in section["points"][index]["quality"].items()}
     repaired, bare = by_repair.get(section["repair"]), by_repair.get("silence")
     texts = [_number(repaired), _number(bare)]
     if texts == ["–", "–"]:

@@ -256,7 +256,7 @@ def _measured_before(request: ProfileRun) -> dict[str, dict[str, Any]]:
 
 def _measure(run: ProfileRun, number: int, name: str) -> dict[str, Any]:
     """The sections of one codec; `number` is its place among the codecs."""
-    players = {sample: str(run.audio / f"{number + 1}-{place + 1}.flac") for place, sample in enumerate(run.players)}
+    players = {sample: str(run.audio / f"{number + 1}-{index + 1}.flac") for index, sample in enumerate(run.players)}
     for path in players.values():
         Path(path).unlink(missing_ok=True)  # left by an earlier profile in the same folder
     steps = run.steps

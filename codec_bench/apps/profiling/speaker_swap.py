@@ -40,7 +40,7 @@ def measure(codec: Any, material: Material, settings: Settings, speakers: Mappin
     pairs = pairs_of([speakers.get(name) for name in ids])[: settings.swap_pairs]
     if not pairs:
         raise NotApplicable(Diagnostic("no_second_speaker"))
-    content, voice = ([clips[pair[side]] for pair in pairs] for side in (0, 1))
+    content, voice = ([clips[pair[index]] for pair in pairs] for index in (0, 1))
     changed = decode(codec, [exchange_voice(sent[a], sent[b], global_side) for a, b in pairs], content)
     scorer = Scorer((settings.voice_metric,))
     of = {
@@ -69,8 +69,8 @@ def exchange_voice(content: Sent, voice: Sent, global_side: tuple[str, ...] = ()
     """
     assert isinstance(content, Codes) and isinstance(voice, Codes)
     streams = [b if a.frame_rate_hz == 0 else a for a, b in zip(content.streams, voice.streams)]
-    side = {key: voice.side[key] if key in global_side else value for key, value in content.side.items()}
-    return replace(content, streams=tuple(streams), side=side)
+    exchanged = {key: voice.side[key] if key in global_side else value for key, value in content.side.items()}
+    return replace(content, streams=tuple(streams), side=exchanged)
 
 
 def _has_global(sent: Sent, global_side: tuple[str, ...]) -> bool:

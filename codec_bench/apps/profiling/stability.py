@@ -70,7 +70,7 @@ def _changed(
     """What one change of the clips does; `reason` says why there is nothing to say."""
     facts = {"change": change.name, "noise_db": change.noise_db}
     try:
-        inputs = [change.make(clip, place) for place, clip in enumerate(clips)]
+        inputs = [change.make(clip, index) for index, clip in enumerate(clips)]
         codes, waves = recode(codec, inputs)
     except Exception as error:  # one change that cannot be made, or coded, must not take the others along
         nothing = {name: {"value": None, "n": 0, "reason": fault_of(error)} for name in scorer.metrics}
@@ -122,8 +122,8 @@ def latent_snr_db(latents: Sequence[Sent], others: Sequence[Sent]) -> float | No
         return None
     frames = [min(np.shape(a.values)[1], np.shape(b.values)[1]) for a, b in pairs]
     one, other = (
-        np.concatenate([np.asarray(pair[side].values, np.float64)[:, :n] for pair, n in zip(pairs, frames)], axis=1)
-        for side in (0, 1)
+        np.concatenate([np.asarray(pair[column].values, np.float64)[:, :n] for pair, n in zip(pairs, frames)], axis=1)
+        for column in (0, 1)
     )
     return _ratio_db(float(np.square(one - one.mean(axis=1, keepdims=True)).sum()), float(np.square(one - other).sum()))
 

@@ -213,7 +213,7 @@ class Measuring(Checking):
     _stability = _section("stability", stability.measure)
     _loss = _section("loss", loss.measure)
     _bit_errors = _section("bit_errors", bit_errors.measure)
-    _kept = _section("codebooks_kept", first_codebooks.measure, "metrics", "texts")
+    _first_codebooks_section = _section("codebooks_kept", first_codebooks.measure, "metrics", "texts")
     _latents = _section("latent_bits", latent_bits.measure, "metrics", "texts")
     _swap = _section("speaker_swap", speaker_swap.measure, "speakers")
 

@@ -100,7 +100,7 @@ def fit(stream: TokenStream, *, steps: int, seed: int, alive: Callable[[], None]
         bits, measured = _tried(model, parts[2], _MOST_MEASURED)
     return Fitted(
         bits, math.log2(stream.cardinality), best, steps, sum(p.numel() for p in model.parameters()),
-        sum(part.size for part in parts[0]), measured,
+        sum(array.size for array in parts[0]), measured,
     )  # fmt: skip
 
 
@@ -122,11 +122,11 @@ def _dealt(stream: TokenStream) -> list[list[np.ndarray]]:
     each.
     """
     order = sorted({name for name, _ in stream.sequences}, key=lambda name: hashlib.sha256(name.encode()).digest())
-    place = {name: number % _PARTS for number, name in enumerate(order)}
+    fold_of = {name: number % _PARTS for number, name in enumerate(order)}
     parts: list[list[np.ndarray]] = [[], [], []]
     for name, values in stream.sequences:
         if values.shape[1]:
-            parts[max(0, place[name] + 3 - _PARTS)].append(values.T.astype(np.int64))
+            parts[max(0, fold_of[name] + 3 - _PARTS)].append(values.T.astype(np.int64))
     return parts
 
 
@@ -143,7 +143,7 @@ def _enough(stream: TokenStream, parts: list[list[np.ndarray]]) -> None:
         )
     if not all(parts):
         raise NotApplicable(Diagnostic("too_few_clips", clips=_PARTS))
-    learnt = sum(part.size for part in parts[0])
+    learnt = sum(array.size for array in parts[0])
     if learnt < FEWEST_TOKENS:
         raise NotApplicable(Diagnostic("too_few_codes", codes=learnt, needed=FEWEST_TOKENS))
 

@@ -78,16 +78,21 @@ def heaps_exponent(counts: np.ndarray) -> float | None:
     total = int(counts.sum())
     if total < 10:
         return None
-    part = total // 10
-    return math.log(np.count_nonzero(counts) / _different(counts, part)) / math.log(total / part)
+    sample_size = total // 10
+    return math.log(np.count_nonzero(counts) / _different(counts, sample_size)) / math.log(total / sample_size)
 
 
-def _different(counts: np.ndarray, part: int) -> float:
+def _different(counts: np.ndarray, sample_size: int) -> float:
     """How many different entries are expected in so many of the codes."""
     from scipy.special import gammaln
 
     total, sizes = int(counts.sum()), counts[counts > 0].astype(np.float64)
     left = total - sizes
-    fits = left >= part  # otherwise the entry is in every draw
-    none = gammaln(left[fits] + 1) - gammaln(left[fits] - part + 1) - gammaln(total + 1) + gammaln(total - part + 1)
+    fits = left >= sample_size  # otherwise the entry is in every draw
+    none = (
+        gammaln(left[fits] + 1)
+        - gammaln(left[fits] - sample_size + 1)
+        - gammaln(total + 1)
+        + gammaln(total - sample_size + 1)
+    )
     return float(len(sizes) - np.exp(none).sum())

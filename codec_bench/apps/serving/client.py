@@ -115,7 +115,7 @@ class RemoteScorer:
             parts["reference"] = audio_bytes(item.reference, "the reference")
         boundary = secrets.token_hex(16)
         head = f'--{boundary}\r\nContent-Disposition: form-data; name="%s"\r\n\r\n'
-        body = b"".join(b"%s%s\r\n" % ((head % name).encode(), part) for name, part in parts.items())
+        body = b"".join(b"%s%s\r\n" % ((head % name).encode(), value) for name, value in parts.items())
         return self._call(
             method, path, body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
         )

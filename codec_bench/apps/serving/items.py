@@ -83,8 +83,8 @@ def as_item(value: Item | Mapping[str, Any]) -> Item:
         raise BadItem(f"an item is a {type(value).__name__}; expected a mapping or an Item", code="bad_item")
     unknown = sorted(map(str, value.keys() - set(Item.__dataclass_fields__)))
     if unknown or "audio" not in value:
-        what = f"has the unknown field '{unknown[0]}'" if unknown else "has no audio"
-        raise BadItem(f"an item {what}; expected {', '.join(Item.__dataclass_fields__)}", code="bad_item")
+        problem = f"has the unknown field '{unknown[0]}'" if unknown else "has no audio"
+        raise BadItem(f"an item {problem}; expected {', '.join(Item.__dataclass_fields__)}", code="bad_item")
     for name in ("text", "language", "id", "reference_id"):
         if not isinstance(value.get(name), str | None):
             raise BadItem(f"the {name} of an item is a {type(value[name]).__name__}; expected a text", code="bad_item")

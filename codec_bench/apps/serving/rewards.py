@@ -114,25 +114,25 @@ class Reward:
     missing: Mapping[str, str]
 
 
-def read_reward(what: str | Path | Mapping[str, Any] | RewardSpec, better: Mapping[str, bool | None]) -> RewardSpec:
+def read_reward(reward: str | Path | Mapping[str, Any] | RewardSpec, better: Mapping[str, bool | None]) -> RewardSpec:
     """A reward of a YAML file, of a mapping, or of a metric's name alone.
 
     Args:
-        what: the file, the mapping, or the name. A name means its value, negated if lower is better.
+        reward: the file, the mapping, or the name. A name means its value, negated if lower is better.
         better: by metric that is scored, whether higher is better.
 
     Raises:
         UserError: a field does not fit, or a term names a metric that is not scored.
     """
-    if isinstance(what, str) and what in better:
-        steps = (Transform(negate=True),) if better[what] is False else ()
-        return RewardSpec(terms={what: Term(metric=what, transform=steps)})
-    if isinstance(what, RewardSpec):
-        spec = what
-    elif isinstance(what, Mapping):
-        spec = fit(dict(what), RewardSpec, source="the reward")
+    if isinstance(reward, str) and reward in better:
+        steps = (Transform(negate=True),) if better[reward] is False else ()
+        return RewardSpec(terms={reward: Term(metric=reward, transform=steps)})
+    if isinstance(reward, RewardSpec):
+        spec = reward
+    elif isinstance(reward, Mapping):
+        spec = fit(dict(reward), RewardSpec, source="the reward")
     else:
-        spec = fit(load_mapping(Path(what)), RewardSpec, source=str(what))
+        spec = fit(load_mapping(Path(reward)), RewardSpec, source=str(reward))
     for name, term in spec.terms.items():
         if term.metric not in better:
             raise UserError(

@@ -246,7 +246,7 @@ class Scorer:
             UserError: the scorer has ended.
         """
         futures: list[Future[Result] | Result] = []
-        for place, item in enumerate(items):
+        for index, item in enumerate(items):
             while True:
                 try:
                     futures.append(self.submit(item))
@@ -254,7 +254,7 @@ class Scorer:
                     sleep(0.01)
                     continue
                 except BadItem as error:
-                    futures.append(self._refused(item, error, place))
+                    futures.append(self._refused(item, error, index))
                 break
         return [one.result() if isinstance(one, Future) else one for one in futures]
 
@@ -359,10 +359,10 @@ class Scorer:
         self.failed += record.status != "ok"
         self.audio_s += record.estimate_s or 0.0
 
-    def _refused(self, item: Any, error: BadItem, place: int) -> Result:
+    def _refused(self, item: Any, error: BadItem, index: int) -> Result:
         id = item.id if isinstance(item, Item) else (item.get("id") or "") if isinstance(item, Mapping) else ""
         scores = {name: Score.failed(str(error), protocol) for name, protocol in self.protocols.items()}
-        return Result(str(id) or str(place), scores, None, 0.0, error.message)
+        return Result(str(id) or str(index), scores, None, 0.0, error.message)
 
 
 def check_reference(id: str, audio: AudioInput) -> bytes:

@@ -327,8 +327,8 @@ async def _read_parts(request: web.Request) -> dict[str, bytes]:
     """The parts of a multipart request by name."""
     parts: dict[str, bytes] = {}
     size = 0
-    async for part in await request.multipart():
-        if not isinstance(part, BodyPartReader) or part.name not in (
+    async for part_field in await request.multipart():
+        if not isinstance(part_field, BodyPartReader) or part_field.name not in (
             "audio",
             "reference",
             "item",
@@ -339,12 +339,12 @@ async def _read_parts(request: web.Request) -> dict[str, bytes]:
         ):
             raise BadItem("a part is not audio, reference, item, text, language, id or reference_id", code="bad_item")
         data = bytearray()
-        while chunk := await part.read_chunk(1 << 18):
+        while chunk := await part_field.read_chunk(1 << 18):
             data += chunk
             size += len(chunk)
             if size > BODY_BYTES:
                 raise BadItem("the request is too large", code="too_large")
-        parts[part.name] = bytes(data)
+        parts[part_field.name] = bytes(data)
     return parts
 
 

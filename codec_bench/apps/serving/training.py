@@ -70,8 +70,8 @@ def column_reward(
         fields = {"reference": reference, "text": text, "language": language}
         present = {field: columns[name] for field, name in fields.items() if name is not None and name in columns}
         items = [
-            {"audio": _audio_of(one), **{field: values[place] for field, values in present.items()}}
-            for place, one in enumerate(generated)
+            {"audio": _audio_of(one), **{field: values[index] for field, values in present.items()}}
+            for index, one in enumerate(generated)
         ]
         return [one.score for one in item_rewards(scorer, reward, items)]
 

@@ -19,9 +19,9 @@ from codec_bench.types import Request
 _CHANGING = re.compile(r"[0-9a-f-]{8,}|\d+")
 
 
-def key_of(request: Request, part: int = 0) -> str:
+def key_of(request: Request, request_part: int = 0) -> str:
     """The key of one part of a request in a batch: letters and digits, the same in every call."""
-    return f"{hashlib.blake2b(request.id.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}-{part}"
+    return f"{hashlib.blake2b(request.id.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}-{request_part}"
 
 
 class RequestFile:

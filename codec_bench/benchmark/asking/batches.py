@@ -274,8 +274,8 @@ class Batched:
             return prepared
         try:
             bodies = [await self._model.ready(body)]
-            for part in prepared.requests[1:]:
-                bodies.append(await self._model.ready(await asyncio.to_thread(self._model.encode, part)))
+            for request_part in prepared.requests[1:]:
+                bodies.append(await self._model.ready(await asyncio.to_thread(self._model.encode, request_part)))
         except RequestFailed as end:  # a long sound could not be uploaded
             return Response.failed(end.reason)
         if not file.fits(bodies):
@@ -293,8 +293,8 @@ class Batched:
         if isinstance(prepared, Response):
             return prepared
         answers: list[Response] = []
-        for part, outcome in zip(prepared.requests, outcomes):
-            answers.append(await self._interface.response(part, outcome, files.batch))
+        for request_part, outcome in zip(prepared.requests, outcomes):
+            answers.append(await self._interface.response(request_part, outcome, files.batch))
             if answers[-1].status != "ok":
                 break
         try:

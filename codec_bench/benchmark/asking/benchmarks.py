@@ -94,10 +94,10 @@ async def ask(
     async def through(left: Sequence[Planned]) -> dict[tuple[str, Control], UserError]:
         broken: dict[tuple[str, Control], UserError] = {}
         for one, control in left:
-            place, mine = run_folder(folder, one.name, model.info.name, control), replace(request, control=control)
+            path, mine = run_folder(folder, one.name, model.info.name, control), replace(request, control=control)
             try:
                 opened = partial(Answering, model, start, shared=terms.reuse_answers, spending=spending)
-                await _ask_one(one, model, partial(opened, cache=cache, identity=identity), identity, place, mine)
+                await _ask_one(one, model, partial(opened, cache=cache, identity=identity), identity, path, mine)
             except UserError as error:  # other benchmarks may have their data
                 broken[one.name, control] = error
         return broken
@@ -157,7 +157,7 @@ def _planned(one: Benchmark, model: Model, request: BenchmarkRequest) -> _Plan:
     repeats, choices = _how_often(one, prompt, model, request)
     window_of(one.windows, model.info)
     check_control(request.control, one, prompt, model.info.name)
-    orders = partial(arranged, how=choices, seed=request.seed) if choices != AS_WRITTEN else None
+    orders = partial(arranged, ordering=choices, seed=request.seed) if choices != AS_WRITTEN else None
     controlled_questions = controlled(questions, request.control, request.seed)
     drawn = Draws(controlled_questions, repeats, prompt.wording_of, orders, rotated=choices == ALL_ROTATIONS)
     return _Plan(questions, prompt, decoding, repeats, choices, drawn)
@@ -207,10 +207,10 @@ def _estimate(
     one: Benchmark, model: Model, plan: _Plan, request: BenchmarkRequest, answered: Mapping[int, str]
 ) -> Estimate | None:
     """What the questions without an answer will cost; None for a model without prices."""
-    whole = plan.questions.total or min((n for n in (one.size, request.limit) if n is not None), default=None)
+    total = plan.questions.total or min((n for n in (one.size, request.limit) if n is not None), default=None)
     if plan.rotated or request.shard is not None:  # how many there are is known when they are read
-        whole = None
-    left = None if whole is None else max(0, whole * plan.repeats - len(answered))
+        total = None
+    left = None if total is None else max(0, total * plan.repeats - len(answered))
     share = model.batches().share if request.terms.batch and isinstance(model, BatchableModel) else 1.0
     watched = not request.terms.batch and plan.prompt.template.rounds is None
     canaries = partial(count_canaries, model, continues=bool(answered)) if watched else lambda requests, questions: 0
@@ -398,13 +398,15 @@ def _decoded(one: Benchmark, model: Model, request: BenchmarkRequest) -> tuple[P
 
 def _own_parameters(model: Model, request: BenchmarkRequest) -> dict[str, Any]:
     """The parameters that the caller set for this model; they replace those of the benchmark."""
-    own: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, options in request.options.items():
         if own_name(name) == model.info.name:
-            whole = options.get("parameters")
-            own |= whole if isinstance(whole, Mapping) else {}
-            own |= {key.partition(".")[2]: value for key, value in options.items() if key.startswith("parameters.")}
-    return own
+            mapping = options.get("parameters")
+            parameters |= mapping if isinstance(mapping, Mapping) else {}
+            parameters |= {
+                key.partition(".")[2]: value for key, value in options.items() if key.startswith("parameters.")
+            }
+    return parameters
 
 
 def _describe(

@@ -55,19 +55,19 @@ class Estimate:
             if seconds >= 120
             else f"{seconds:.3g} s"
         )
-        what = f"{count:,} question{'' if count == 1 else 's'} with {sound} of sound"
+        amount = f"{count:,} question{'' if count == 1 else 's'} with {sound} of sound"
         if not self.least_usd and self.most_usd is None:
-            subject = "the questions" if self.questions is None else what
+            subject = "the questions" if self.questions is None else amount
             return f"what {subject} will cost cannot be told without knowing {' and '.join(self.unknown)}"
         if self.questions is None:
-            what = f"it is not known how many questions there are; {count:,} of them, with {sound} of sound,"
-        what += f" and {self.canaries:,} asked again" if self.canaries else ""
+            amount = f"it is not known how many questions there are; {count:,} of them, with {sound} of sound,"
+        amount += f" and {self.canaries:,} asked again" if self.canaries else ""
         count += self.canaries
         alike = "" if self.questions == self.read else f", if all are like the first {self.read:,}"
         least, most = f"{count * self.least_usd:.2g}", self.most_usd
         cost = f"at least {least} USD" if most is None else f"{least} to {count * most:.2g} USD"
         unknown = f"; not known: {', '.join(self.unknown)}" if self.unknown else ""
-        return f"{what} will cost {cost} by the prices {self.day}{alike}{unknown}"
+        return f"{amount} will cost {cost} by the prices {self.day}{alike}{unknown}"
 
 
 def estimate_of(
@@ -122,7 +122,7 @@ def _seconds(request: Request, model: RemoteModel) -> float:
 
 def _bounds(request: Request, model: RemoteModel, prices: Prices, sound_s: float) -> tuple[float, float, list[str]]:
     """What one answer costs at least and at most in US dollars, and what is not known of it."""
-    words = [part for message in request.messages for part in message.content if isinstance(part, str)]
+    words = [one for message in request.messages for one in message.content if isinstance(one, str)]
     words += [value for value in request.fields.values() if isinstance(value, str)]
     room = request.parameters.get("max_tokens")
     if room is not None and model.reasons:

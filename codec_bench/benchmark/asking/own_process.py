@@ -166,10 +166,10 @@ class _Child:
         # Through a thread of its own, because a full pipe must not stop the event loop.
         self._sender = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._process, self._pipe = start_process([SERVE, "1"], dict(os.environ), _STDERR)
-        self._pipe.send((build, [os.path.abspath(part) for part in sys.path]))
+        self._pipe.send((build, [os.path.abspath(entry) for entry in sys.path]))
         Thread(target=self._read, daemon=True).start()
 
-    async def call(self, what: str, *arguments: Any) -> Any:
+    async def call(self, action: str, *arguments: Any) -> Any:
         """What the child's function gives.
 
         Raises:
@@ -180,7 +180,7 @@ class _Child:
             raise Ended(self._why)
         self._waiting[number] = answer
         try:
-            await self._loop.run_in_executor(self._sender, self._send, (number, what, arguments))
+            await self._loop.run_in_executor(self._sender, self._send, (number, action, arguments))
             is_right, value = await answer
         except asyncio.CancelledError:
             with suppress(RuntimeError):
@@ -260,10 +260,10 @@ async def _serve(pipe: MainPipe, build: bytes) -> None:
         known = {} if model is None else {"identity": dict(model.identity), "untold": dict(model.untold)}
         pipe.send((number, kind, value, known))
 
-    async def answer(number: int, what: str, arguments: tuple[Any, ...]) -> None:
+    async def answer(number: int, action: str, arguments: tuple[Any, ...]) -> None:
         nonlocal model
         try:
-            if what == "start":
+            if action == "start":
                 name, options, device = pickle.loads(build)  # from the main process, which is ours
                 model = load_model(name, options, device=device)
                 model.set_waiting(lambda words: send(-1, "tell", words), patient=arguments[0])
@@ -271,23 +271,23 @@ async def _serve(pipe: MainPipe, build: bytes) -> None:
                 send(number, "right", None)
                 return
             assert model is not None  # it was started before it is asked
-            if what == "ask":
+            if action == "ask":
                 value = await load_attribute("codec_bench.benchmark.asking.sending:send_request")(model, arguments[0])
             else:
-                value = await getattr(model, what)()
+                value = await getattr(model, action)()
             send(number, "right", value)
         except UserError as error:
             send(number, "wrong", (error.message, error.hint))
         except (Exception, SystemExit) as error:
-            send(number, "wrong", (f"the model '{what}' failed: {describe(error)}", None))
+            send(number, "wrong", (f"the model '{action}' failed: {describe(error)}", None))
         finally:
             tasks.pop(number, None)
 
     Thread(target=read, daemon=True).start()
     while (message := await inbox.get()) is not None:
-        number, what, arguments = message
-        if what == "cancel":
+        number, action, arguments = message
+        if action == "cancel":
             if number in tasks:
                 tasks[number].cancel()
         else:
-            tasks[number] = loop.create_task(answer(number, what, arguments))
+            tasks[number] = loop.create_task(answer(number, action, arguments))

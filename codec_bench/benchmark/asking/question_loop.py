@@ -170,7 +170,7 @@ class Asking:
                 self._take(number, question, None, self._record(number, None, Response.failed(question.problem)))
                 continue
             try:
-                whole = self._render(question)
+                request = self._render(question)
             except TooLong as error:
                 self._take(
                     number, question, None, self._record(number, None, Response.refused(error.message, finish=TOO_LONG))
@@ -180,7 +180,7 @@ class Asking:
                 self._take(number, question, None, self._record(number, None, Response.failed(error.message)))
                 continue
             turns = self._earlier_turns(question.id) if self._in_rounds else []
-            yield self._request_of(Conversation(number, question, whole, self._writer.folder, turns))
+            yield self._request_of(Conversation(number, question, request, self._writer.folder, turns))
 
     def _check_sounds(self, number: int, question: Question) -> None:
         """Refuses a question whose sounds have another content than when it was answered."""
@@ -355,8 +355,8 @@ def shown(request: Request) -> str:
     return "\n\n".join(turns)
 
 
-def _shown_part(part: Any) -> str:
-    return SOUND if _is_sound(part) else str(part)
+def _shown_part(content_part: Any) -> str:
+    return SOUND if _is_sound(content_part) else str(content_part)
 
 
 class TooLong(UserError):

@@ -31,5 +31,5 @@ def _clips_in(value: Any) -> Iterator[Clip]:
     if isinstance(value, Clip):
         yield value
     elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _clips_in(part)
+        for element in value:
+            yield from _clips_in(element)

@@ -29,20 +29,20 @@ class Conversation:
     """A question on its way through its rounds; most questions have one.
 
     Args:
-        number, question: the question. whole: its request, with empty turns. folder: of the run, in which sounds lie.
-        said: the answers to the first rounds, as the record holds them.
+        number, question: the question. full_request: with empty turns. folder: of the run, in which sounds lie.
+        earlier: the answers to the first rounds, as the record holds them.
     """
 
     number: int
     question: Question
-    whole: Request
+    full_request: Request
     folder: Path
     earlier: list[AnswerRecord] = field(default_factory=list)
 
     @property
     def rounds(self) -> int:
         """How many answers the question takes."""
-        return rounds_of(self.whole)
+        return rounds_of(self.full_request)
 
     @property
     def is_last(self) -> bool:
@@ -52,15 +52,15 @@ class Conversation:
     def request(self) -> Request:
         """What is asked now. The last round has the id of the question."""
         filled, left = list[Message](), list(self.earlier)
-        for turn in self.whole.messages:
+        for turn in self.full_request.messages:
             if turn.content:
                 filled.append(turn)
             elif left:
                 filled.append(Message("assistant", (_content(left.pop(0), self.folder),)))
             else:
                 break
-        id = self.whole.id if self.is_last else f"{self.whole.id} (round {len(self.earlier) + 1})"
-        return replace(self.whole, id=id, messages=tuple(filled))
+        id = self.full_request.id if self.is_last else f"{self.full_request.id} (round {len(self.earlier) + 1})"
+        return replace(self.full_request, id=id, messages=tuple(filled))
 
     def ended(self, answer: AnswerRecord) -> AnswerRecord:
         """What the record holds as the answer to the question, once `answer` has ended its conversation."""

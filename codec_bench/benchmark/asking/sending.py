@@ -124,7 +124,7 @@ class Lookup:
         alias: Mapping[str, Any] | None,
     ) -> None:
         self._cache, self._identity, self._alias = cache, model.identity if identity is None else identity, alias
-        self._what = model.info.name
+        self._model_name = model.info.name
         self._thread = ThreadPoolExecutor(1, "response-cache")
 
     async def find(self, batch: list[Request]) -> list[tuple[str | None, Response | None]]:
@@ -137,7 +137,7 @@ class Lookup:
 
     def _put(self, key: str, request: Request, response: Response) -> None:
         alias = None if self._alias is None else self._cache.key_of(self._alias, request)
-        self._cache.put(key, response, self._what, alias)
+        self._cache.put(key, response, self._model_name, alias)
 
     async def close(self) -> None:
         """Writes what is not yet on the disk and ends the thread; the cache stays open."""

@@ -120,15 +120,15 @@ class Spending:
         """Stops because nobody knows what an answer cost."""
         missing = self._model.unpriced(response) if self._model is not None else ()
         name = self._model.info.name if self._model is not None else "NAME"
-        what = f" (unknown: {', '.join(missing)})" if missing else ""
+        unknown = f" (unknown: {', '.join(missing)})" if missing else ""
         self.purse.stopped = self.purse.stopped or (
-            f"the cost of an answer of '{name}' is not known{what}, so that a limit of cost cannot be kept"
+            f"the cost of an answer of '{name}' is not known{unknown}, so that a limit of cost cannot be kept"
         )
         if self._model is not None and not missing and not hasattr(self._model, "prices"):
             self.purse.hint = (
                 f"let its answers say what they cost, 0 for nothing (usage={{'cost_usd': 0}}); {RESUME_HINT}"
             )
             return
-        unnamed = [part for part in missing if not part.endswith("_tokens")] or ["input", "output"]
-        example = "{" + ", ".join(f"{part}: PRICE" for part in unnamed) + "}"
+        unnamed = [kind for kind in missing if not kind.endswith("_tokens")] or ["input", "output"]
+        example = "{" + ", ".join(f"{kind}: PRICE" for kind in unnamed) + "}"
         self.purse.hint = f"--set {name}.prices='{example}', in US dollars per million tokens (audio_minute: per minute, characters: per million); {RESUME_HINT}"

@@ -97,8 +97,8 @@ def _sharing(question: Question, sounds: SharedSounds) -> Question:
         return sounds.share(value, (question.id, name)) if isinstance(value, Clip) else value
 
     fields = {name: share(name, value) for name, value in question.fields.items()}
-    own = next((fields[name] for name, value in question.fields.items() if value is question.audio), None)
-    audio = own if isinstance(own, Clip) else share("", question.audio)
+    shared_clip = next((fields[name] for name, value in question.fields.items() if value is question.audio), None)
+    audio = shared_clip if isinstance(shared_clip, Clip) else share("", question.audio)
     return replace(question, fields=fields, audio=audio)
 
 
@@ -149,7 +149,7 @@ def with_seed(request: Request, seed: int, draw: int = 0, *, draws: bool = False
 
 
 ORDERS = (AS_WRITTEN, SHUFFLED, ALL_ROTATIONS)
-PLACE, ROTATION = "right_answer_at", "rotation"
+POSITION, ROTATION = "right_answer_at", "rotation"
 """Names of the subsets that the places of the right answer and the rotations form."""
 _POINTS = re.compile(
     r"\b(?:of|the)\s+(?:above|below|preceding|following|former|latter)\b|\b(?:both|neither|either|only)?\s*\(?[A-H]\)?\s*"
@@ -158,31 +158,31 @@ _POINTS = re.compile(
 """What an option says that names the places of others."""
 
 
-def check_orders(how: object) -> None:
+def check_orders(order: object) -> None:
     """Checks what says in which order options are offered.
 
     Raises:
         UserError: it is none of the words that are known.
     """
-    if how not in ORDERS:
-        raise UserError(f"the order of the options is '{how}'; expected {', '.join(ORDERS)}")
+    if order not in ORDERS:
+        raise UserError(f"the order of the options is '{order}'; expected {', '.join(ORDERS)}")
 
 
-def arranged(question: Question, how: str, seed: int) -> list[Question]:
+def arranged(question: Question, ordering: str, seed: int) -> list[Question]:
     """A question with its options in each order in which it is asked.
 
     Args:
-        question: as the data has it. how: one of `ORDERS`. seed: of the run.
+        question: as the data has it. ordering: one of `ORDERS`. seed: of the run.
 
     Returns:
         One question, or with `all-rotations` as many as it has options.
     """
-    choices = choices_of(question.fields) if how != AS_WRITTEN else {}
+    choices = choices_of(question.fields) if ordering != AS_WRITTEN else {}
     letters = list(choices)
     # A list may be longer than the alphabet.
     if not 2 <= len(letters) < len(LETTERS) or any(_POINTS.search(text) for text in choices.values()):
         return [question]
-    if how == SHUFFLED:
+    if ordering == SHUFFLED:
         digest = hashlib.blake2b(f"{seed}:{question.id}:choices".encode(), digest_size=16).digest()
         order = random.Random(digest).sample(letters, len(letters))
         return [reordered(question, order)]
@@ -205,7 +205,7 @@ def reordered(question: Question, order: Sequence[str]) -> Question:
     fields = {**_moved(question.fields, letters, order), ORDER: "".join(order)}
     right = {letter for text in question.references for letter in named(text, choices)}
     places = sorted(moved[letter] for letter in right if letter in moved)
-    subsets = {**question.subsets, **({PLACE: places[0]} if len(places) == 1 else {})}
+    subsets = {**question.subsets, **({POSITION: places[0]} if len(places) == 1 else {})}
     references = tuple(_reference(text, choices, moved) for text in question.references)
     return replace(question, fields=fields, references=references, subsets=subsets)
 
@@ -243,8 +243,8 @@ def _moved(fields: Mapping[str, Any], letters: Sequence[str], order: Sequence[st
 def _listed(texts: Sequence[Any], letters: Sequence[str], order: Sequence[str]) -> list[Any]:
     """A list of options in another order; labels before them keep their places."""
     choices = choices_of({"choices": list(texts)})
-    whole = {letter: str(text) for letter, text in zip(LETTERS, texts)}
-    labels = {letter: whole[letter][: len(whole[letter]) - len(choices[letter])] for letter in letters}
+    option_lines = {letter: str(text) for letter, text in zip(LETTERS, texts)}
+    labels = {letter: option_lines[letter][: len(option_lines[letter]) - len(choices[letter])] for letter in letters}
     labelled = any(labels.values())
     return [labels[to] + choices[of] if labelled else texts[LETTERS.index(of)] for to, of in zip(letters, order)]
 

@@ -126,8 +126,8 @@ class Benchmark:
     @property
     def own_steps(self) -> dict[str, tuple[str, ...] | None]:
         """The post-processing of each metric, from the raw answer on; None if the metric uses the benchmark's."""
-        own = dict(self._metrics)
-        return {name: own[name] for name in self.metrics}
+        steps_by_name = dict(self._metrics)
+        return {name: steps_by_name[name] for name in self.metrics}
 
     @property
     def described(self) -> dict[str, Any]:
@@ -251,7 +251,7 @@ class Benchmark:
         """Everything that changes the score of a given answer, as JSON values."""
         return {
             "postprocess": list(self.process),
-            "metrics": {name: None if own is None else list(own) for name, own in self._metrics},
+            "metrics": {name: None if steps is None else list(steps) for name, steps in self._metrics},
             "subsets": self._subset_columns,
         }
 
@@ -273,8 +273,8 @@ class Benchmark:
 
         metrics: list[tuple[str, tuple[str, ...] | None]] = []
         for use in self.spec.metrics:
-            name, own = (use.name, tuple(use.postprocess)) if isinstance(use, MetricUse) else (use, None)
-            metrics += [(member, own) for member in expand(expand_answer_metrics([name]))]
+            name, steps = (use.name, tuple(use.postprocess)) if isinstance(use, MetricUse) else (use, None)
+            metrics += [(member, steps) for member in expand(expand_answer_metrics([name]))]
         return tuple(metrics)
 
 

@@ -15,7 +15,7 @@ from codec_bench.benchmark.definition.schema import BOOLEANS, FIELDS, Strict
 from codec_bench.config import Lines
 from codec_bench.errors import UserError
 
-Place = tuple[str | int, ...]
+Location = tuple[str | int, ...]
 _SHOWN = 60
 
 
@@ -33,7 +33,7 @@ class Finding:
         return f"{where}: {self.message}" + (f" ({self.hint})" if self.hint else "")
 
 
-def line_of(lines: Lines, path: Place) -> int | None:
+def line_of(lines: Lines, path: Location) -> int | None:
     """The line of a place in a document, or of the nearest place that contains it."""
     for end in range(len(path), -1, -1):
         if path[:end] in lines:
@@ -78,21 +78,21 @@ def fitted(document: Mapping[str, Any], schema: type[Strict], stand_ins: Mapping
             return schema.model_validate(held), unread
         except ValidationError as error:
             for one in _without_echo(error.errors()):
-                place = one["loc"]
-                if not place:
+                location = one["loc"]
+                if not location:
                     return None, unread
-                held.pop(place[0], None)
-                if place[0] in schema.model_fields:
-                    unread.add(place[0])
-                    held |= {place[0]: stand_ins[place[0]]} if place[0] in stand_ins else {}
+                held.pop(location[0], None)
+                if location[0] in schema.model_fields:
+                    unread.add(location[0])
+                    held |= {location[0]: stand_ins[location[0]]} if location[0] in stand_ins else {}
     return None, unread
 
 
 def _without_echo(errors: list[Any]) -> list[Any]:
     """One error for each place. If a value may have several types, pydantic gives one error for each type."""
-    innermost: dict[Place, Any] = {}
+    innermost: dict[Location, Any] = {}
     for error in errors:
-        location = tuple(part for part in error["loc"] if not _is_type_name(part))
+        location = tuple(key for key in error["loc"] if not _is_type_name(key))
         error = {**error, "loc": location}
         known = innermost.get(location)
         if known is None or known["type"].endswith("_type"):
@@ -103,12 +103,14 @@ def _without_echo(errors: list[Any]) -> list[Any]:
     return [innermost[loc] for loc in deepest]
 
 
-def _has_inner(location: Place, innermost: Mapping[Place, Any]) -> bool:
+def _has_inner(location: Location, innermost: Mapping[Location, Any]) -> bool:
     return any(len(other) > len(location) and other[: len(location)] == location for other in innermost)
 
 
-def _is_type_name(part: str | int) -> bool:
-    return isinstance(part, str) and bool(re.match(r"^(str|list\[.*\]|function-.*|Template|MetricUse|Part)$", part))
+def _is_type_name(key: str | int) -> bool:
+    return isinstance(key, str) and bool(
+        re.match(r"^(str|list\[.*\]|function-.*|Template|MetricUse|ContentPart)$", key)
+    )
 
 
 def _finding(error: Mapping[str, Any], document: Any, file: str, lines: Lines) -> Finding:

@@ -20,7 +20,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from codec_bench.benchmark.definition.finding import Place, findings, fit_lines, line_of
+from codec_bench.benchmark.definition.finding import Location, findings, fit_lines, line_of
 from codec_bench.benchmark.definition.prompt import canonical
 from codec_bench.benchmark.definition.schema import FORM, BenchmarkSpec
 from codec_bench.config import Lines, load_yaml, load_yaml_with_lines
@@ -105,7 +105,7 @@ def entries_of(file: str) -> Iterator[Entry | UserError]:
     rows = document.get("matrix")
     if rows is not None and (not isinstance(rows, list) or not rows or not all(isinstance(r, dict) for r in rows)):
         raise UserError(f"'{file}', line {line_of(lines, ('matrix',))}: 'matrix' must be a list of mappings")
-    of_all = {place: line for place, line in lines.items() if place[:1] != ("matrix",)}
+    of_all = {location: line for location, line in lines.items() if location[:1] != ("matrix",)}
     names: set[str] = set()
     for index, row in enumerate(rows or [{}]):
         wrong: list[UserError] = []
@@ -151,7 +151,7 @@ def find_entry(name: str) -> Entry:
         UserError: the definition cannot be read.
     """
     if is_path(name):
-        return _own(name)
+        return _read_own(name)
     entry = _named(canonical(name))
     if entry is None:
         error = UnknownName("benchmark", name, _index())
@@ -181,8 +181,8 @@ def own_file(path: str) -> tuple[str, str | None]:
     """
     head, colon, entry = path.rpartition(":")
     entry_name = entry if colon and not os.path.exists(os.path.expanduser(path)) else None
-    place = os.path.expanduser(head if entry_name is not None else path)
-    file = os.path.join(place, FILE) if os.path.isdir(place) else place
+    expanded = os.path.expanduser(head if entry_name is not None else path)
+    file = os.path.join(expanded, FILE) if os.path.isdir(expanded) else expanded
     if not os.path.isfile(file):
         raise UserError(
             f"there is no benchmark '{path}': the file '{file}' is not there", hint=f"expected a folder with {FILE}"
@@ -190,7 +190,7 @@ def own_file(path: str) -> tuple[str, str | None]:
     return file, entry_name
 
 
-def _own(path: str) -> Entry:
+def _read_own(path: str) -> Entry:
     file, entry_name = own_file(path)
     # The project's own files do not change while a command runs, and several definitions extend the same one.
     plain = os.path.normpath(file)
@@ -258,11 +258,11 @@ def _entry(
     keys = {key: value for key, value in row.items() if key != "set"}
     body = {key: value for key, value in document.items() if key not in FORM}
 
-    def fill(value: Any, place: Place) -> Any:
+    def fill(value: Any, location: Location) -> Any:
         def missing(key: str) -> None:
-            wrong.append(_missing_key(key, keys, file, line_of(lines, place)))
+            wrong.append(_missing_key(key, keys, file, line_of(lines, location)))
 
-        return _substitute(value, keys, missing, place)
+        return _substitute(value, keys, missing, location)
 
     name = fill(document.get("name", family), ("name",))
     body = {key: fill(value, (key,)) for key, value in body.items()}
@@ -273,14 +273,14 @@ def _entry(
         settings = {}
     here = {**of_all} if settings else of_all
     for field, value in settings.items():
-        place = ("matrix", index, "set", field)
+        location = ("matrix", index, "set", field)
         try:
-            _put(body, field.split("."), fill(value, place), f"'{file}', line {line_of(lines, place)}: 'set'")
+            _put(body, field.split("."), fill(value, location), f"'{file}', line {line_of(lines, location)}: 'set'")
         except UserError as error:
             wrong.append(error)
         for known, line in lines.items():
-            if known[: len(place)] == place:
-                here[(*field.split("."), *known[len(place) :])] = line
+            if known[: len(location)] == location:
+                here[(*field.split("."), *known[len(location) :])] = line
     try:
         body = _pinned(body, str(name), file)
     except UserError as error:
@@ -320,25 +320,25 @@ def _missing_key(key: str, keys: Mapping[str, Any], file: str, line: int | None)
     )
 
 
-def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, place: Place) -> Any:
+def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, location: Location) -> Any:
     """Fills keys of the matrix into the strings of a document.
 
     A string that is one key alone becomes the key's value.
     """
     if isinstance(value, dict):
         # A prompt in the definition has braces of its own. It gets values of the matrix through `fields`.
-        plain = place in (("prompt",),) or (len(place) == 2 and place[0] == "prompts")
-        return value if plain else {k: _substitute(v, keys, missing, (*place, k)) for k, v in value.items()}
+        plain = location in (("prompt",),) or (len(location) == 2 and location[0] == "prompts")
+        return value if plain else {k: _substitute(v, keys, missing, (*location, k)) for k, v in value.items()}
     if isinstance(value, list):
-        return [_substitute(v, keys, missing, (*place, i)) for i, v in enumerate(value)]
+        return [_substitute(v, keys, missing, (*location, i)) for i, v in enumerate(value)]
     if not isinstance(value, str):
         return value
     for key in _KEY.findall(value):
         if key not in keys:
             missing(key)
             return value
-    whole = _KEY.fullmatch(value)
-    return keys[whole[1]] if whole else _KEY.sub(lambda match: str(keys[match[1]]), value)
+    key_only = _KEY.fullmatch(value)
+    return keys[key_only[1]] if key_only else _KEY.sub(lambda match: str(keys[match[1]]), value)
 
 
 def _extended(base: str, body: Mapping[str, Any], file: str, line: int | None) -> dict[str, Any]:
@@ -367,14 +367,14 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
     return out
 
 
-def _put(document: dict[str, Any], path: list[str], value: Any, what: str) -> None:
+def _put(document: dict[str, Any], path: list[str], value: Any, subject: str) -> None:
     here = document
-    for part in path[:-1]:
-        inner = here.get(part)
+    for key in path[:-1]:
+        inner = here.get(key)
         if inner is None:
             inner = {}
         if not isinstance(inner, dict):
-            raise UserError(f"{what}: '{part}' is not a mapping")
-        here[part] = inner = dict(inner)
+            raise UserError(f"{subject}: '{key}' is not a mapping")
+        here[key] = inner = dict(inner)
         here = inner
     here[path[-1]] = value

@@ -60,7 +60,7 @@ def look(one: Benchmark) -> Seen:
         UserError: the hub cannot be reached, has no such repository, configuration, split or column, or the first row
             cannot be read.
     """
-    place = _on_the_hub(one)
+    repository = _on_the_hub(one)
     texts, first = one.questions(mirror=THE_HUB, texts=True), one.questions(limit=1, mirror=THE_HUB)
     size, digest = _counted(texts) if one.data.layout == "table" else (texts.total, None)
     data = one.data
@@ -69,8 +69,8 @@ def look(one: Benchmark) -> Seen:
         str(data.repository),
         data.config,
         splits,
-        str(place.revision),
-        place.licence,
+        str(repository.revision),
+        repository.licence,
         texts.types,
         size,
         digest,
@@ -83,10 +83,10 @@ def _on_the_hub(one: Benchmark) -> Repository:
         raise UserError(
             f"'{one.name}' cannot be held against the hub: {forbidden} forbids the network", hint=f"unset {forbidden}"
         )
-    place = find_repository(str(one.data.repository), one.data.revision, THE_HUB)
-    if place.root is not None:
+    repository = find_repository(str(one.data.repository), one.data.revision, THE_HUB)
+    if repository.root is not None:
         raise UserError(f"'{one.name}' cannot be held against the hub, which did not answer", hint="check the network")
-    return place
+    return repository
 
 
 def _counted(texts: QuestionStream) -> tuple[int, str]:

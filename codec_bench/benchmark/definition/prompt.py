@@ -21,7 +21,7 @@ from typing import Any
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.finding import fit_lines
-from codec_bench.benchmark.definition.schema import Part, PromptSpec, Template, Turn
+from codec_bench.benchmark.definition.schema import ContentPart, PromptSpec, Template, Turn
 from codec_bench.config import load_yaml_with_lines
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models.base import ModelInfo
@@ -116,8 +116,8 @@ class Prompt:
                 f"the prompt '{self.name}' has no {self.reads}, and the model reads {self.reads}",
                 hint=f"the prompt is for models that read {other}",
             )
-        for part in self.parts():
-            for text in part.texts:
+        for content_part in self.parts():
+            for text in content_part.texts:
                 _compiled(text)
         check_wording(self.wording)
         if self.wording.isdecimal() and int(self.wording) > max(1, self.wordings):
@@ -165,16 +165,16 @@ class Prompt:
     def columns(self) -> frozenset[str]:
         """The names of the columns that the prompt reads."""
         names: set[str] = set()
-        for part in self.parts():
-            names |= part_reads(part)
+        for content_part in self.parts():
+            names |= part_reads(content_part)
         return frozenset(names)
 
     @property
     def demanded(self) -> frozenset[str]:
         """The columns that every question must have: those that the prompt reads in parts it never leaves out."""
         names: set[str] = set()
-        for part in self.parts():
-            names |= part_reads(part) - {part.when}
+        for content_part in self.parts():
+            names |= part_reads(content_part) - {content_part.when}
         return frozenset(names)
 
     def render(self, question: Question) -> Request:
@@ -187,9 +187,9 @@ class Prompt:
         values = question_values(question)
         if self.reads == "fields":
             filled = {
-                name: self._fill(part, question, values)[0]
-                for name, part in (self.template.fields or {}).items()
-                if _present(part, question)
+                name: self._fill(content_part, question, values)[0]
+                for name, content_part in (self.template.fields or {}).items()
+                if _present(content_part, question)
             }
             return Request(question.id, (), filled, self.wants, dict(self.parameters or {}))
         *above, last = self.template.messages or []
@@ -211,10 +211,14 @@ class Prompt:
             yield replace(question, fields={**question.fields, name: sound}, audio=sound)
 
     def _turn(self, turn: Turn, question: Question, values: Mapping[str, Any]) -> Message:
-        filled = (self._fill(part, question, values) for part in turn.content if _present(part, question))
+        filled = (
+            self._fill(content_part, question, values)
+            for content_part in turn.content
+            if _present(content_part, question)
+        )
         return Message(turn.role, tuple(chain.from_iterable(filled)))
 
-    def parts(self, *, last: bool = False) -> Iterator[Part]:
+    def parts(self, *, last: bool = False) -> Iterator[ContentPart]:
         """The texts and sounds that it consists of, or those of its last turn; fields are one turn."""
         if self.reads == "fields":
             yield from (self.template.fields or {}).values()
@@ -222,18 +226,18 @@ class Prompt:
         for turn in (self.template.messages or ())[-1 if last else 0 :]:
             yield from turn.content
 
-    def _fill(self, part: Part, question: Question, values: Mapping[str, Any]) -> tuple[str | Clip, ...]:
+    def _fill(self, content_part: ContentPart, question: Question, values: Mapping[str, Any]) -> tuple[str | Clip, ...]:
         """A text or a sound as a tuple of one; of a column that holds several sounds, all of them."""
-        if part.audio is None:
-            text = part.texts[(self.wording_of(question) or 1) - 1 if part.wordings is not None else 0]
+        if content_part.audio is None:
+            text = content_part.texts[(self.wording_of(question) or 1) - 1 if content_part.wordings is not None else 0]
             return (render_text(text, values, f"the prompt '{self.name}' for '{question.id}'"),)
-        held = question.fields.get(part.audio)
-        if part.audio == "audio" and not isinstance(held, list):
+        held = question.fields.get(content_part.audio)
+        if content_part.audio == "audio" and not isinstance(held, list):
             held = question.audio
         clips = tuple(held) if isinstance(held, list) else (held,)
         if not clips or not all(isinstance(clip, Clip) for clip in clips):
             raise UserError(
-                f"the prompt '{self.name}' needs the sound '{part.audio}', which '{question.id}' does not have"
+                f"the prompt '{self.name}' needs the sound '{content_part.audio}', which '{question.id}' does not have"
             )
         return clips
 
@@ -263,8 +267,8 @@ def choose(
     """
     rest = (wants, parameters, wording, seed)
     keys = [canonical(key) for key in (info.name, info.family) if key]
-    own = {canonical(key): value for key, value in others.items()}
-    picked = next((own[key] for key in keys if key in own), prompt)
+    by_name = {canonical(key): value for key, value in others.items()}
+    picked = next((by_name[key] for key in keys if key in by_name), prompt)
     if not isinstance(picked, str):
         return Prompt("inline", picked, info.reads, *rest)
     spec = load_prompt(picked)
@@ -287,25 +291,25 @@ def _sounding(value: Any) -> bool:
     return isinstance(value, Clip) or (isinstance(value, list) and any(isinstance(one, Clip) for one in value))
 
 
-def render_text(template: str, values: Mapping[str, Any], what: str) -> str:
+def render_text(template: str, values: Mapping[str, Any], subject: str) -> str:
     """Renders one template.
 
     Raises:
         UserError: a name in the template has no value, or the result is longer than `LIMIT`; the message begins with
-        `what`.
+        `subject`.
     """
     from jinja2 import TemplateError
 
     pieces, length = [], 0
     try:
-        for piece in _compiled(template).generate(values):
-            length += len(piece)
+        for chunk in _compiled(template).generate(values):
+            length += len(chunk)
             if length > LIMIT:
-                raise UserError(f"{what} is longer than {LIMIT:,} characters")
-            pieces.append(piece)
+                raise UserError(f"{subject} is longer than {LIMIT:,} characters")
+            pieces.append(chunk)
     except (TemplateError, TypeError, ValueError) as error:
         raise UserError(
-            f"{what} cannot be rendered: {error}", hint=f"known names: {', '.join(sorted(values))}"
+            f"{subject} cannot be rendered: {error}", hint=f"known names: {', '.join(sorted(values))}"
         ) from error
     return "".join(pieces).strip()
 
@@ -322,19 +326,23 @@ def variables(template: str) -> frozenset[str]:
     return frozenset(meta.find_undeclared_variables(_parsed(template)))
 
 
-def part_reads(part: Part) -> set[str]:
+def part_reads(content_part: ContentPart) -> set[str]:
     """The names of the columns that a part reads.
 
     Raises:
         UserError: as `variables`.
     """
-    return {part.audio} if part.audio is not None else {name for text in part.texts for name in variables(text)}
+    return (
+        {content_part.audio}
+        if content_part.audio is not None
+        else {name for text in content_part.texts for name in variables(text)}
+    )
 
 
-def _present(part: Part, question: Question) -> bool:
-    if part.when is None:
+def _present(content_part: ContentPart, question: Question) -> bool:
+    if content_part.when is None:
         return True
-    value = question.fields.get(part.when)
+    value = question.fields.get(content_part.when)
     return value is not None and value != "" and value != []
 
 

@@ -161,7 +161,7 @@ class QuestionStream:
         from codec_bench.data.layouts.benchmark_files import repository_of
         from codec_bench.data.layouts.benchmarks import BENCHMARK_LAYOUTS, BenchmarkData
 
-        place = repository_of(where, data.revision, mirror)
+        repository = repository_of(where, data.revision, mirror)
         sounds = tuple(column for name in SOUNDS for column in _listed(data.columns.get(name, [])))
         table_options |= {"split": data.split, "limit": None, "seed": None}
         layout_columns = BenchmarkData(
@@ -172,7 +172,7 @@ class QuestionStream:
             self._is_selected,
             partial(open_table, where, **table_options),
         )
-        read = BENCHMARK_LAYOUTS[data.layout](place, layout_columns)
+        read = BENCHMARK_LAYOUTS[data.layout](repository, layout_columns)
         yield Opened(read.select(rows, seed), None, read.columns)
 
     def _is_selected(self, row: Mapping[str, Any]) -> bool:
@@ -266,12 +266,12 @@ class QuestionStream:
         if data.expand is None:
             yield self._question(name, fields, speaker)
             return
-        for part, column in data.expand.columns.items():
+        for subset_name, column in data.expand.columns.items():
             value = row.get(column)
             if _blank(value):
                 continue  # this row does not have this question
-            subset = {data.expand.subset: part} if data.expand.subset else {}
-            yield self._question(f"{name}-{part}", {**fields, data.expand.field: value, **subset}, speaker)
+            subset = {data.expand.subset: subset_name} if data.expand.subset else {}
+            yield self._question(f"{name}-{subset_name}", {**fields, data.expand.field: value, **subset}, speaker)
 
     def _question(self, name: str, fields: dict[str, Any], speaker: str | None) -> Question:
         references = _references(fields.pop("reference", None))
@@ -379,7 +379,7 @@ def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:
         if our in SOUNDS and isinstance(value, list) and len(value) == 1:
             return value[0]
         return _unwritten(value) if our in _LISTS else value
-    held = [cell_of(row, part) for part in column]
+    held = [cell_of(row, name) for name in column]
     while held and _blank(held[-1]):
         held.pop()
     # A sound that is missing before another one is told, as what follows would be taken for it: the third round for the
@@ -452,8 +452,8 @@ def _content(path: str) -> str:
     digest = hashlib.blake2b(digest_size=20)
     if os.path.isfile(path):
         with open(path, "rb") as file:
-            while part := file.read(1 << 20):
-                digest.update(part)
+            while block := file.read(1 << 20):
+                digest.update(block)
     for here, folders, names in os.walk(path):
         folders.sort()
         for name in sorted(names):

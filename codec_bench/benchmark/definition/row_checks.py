@@ -80,7 +80,9 @@ def _readers(one: Benchmark) -> list[Reader]:
     for name, steps in one.own_steps.items():
         chain = load_steps(list(steps if steps is not None else one.process))
         asks_form = (
-            chain.whole or chain.recogniser is not None or any(step.startswith("after[") for step in chain.names)
+            chain.keeps_reasoning
+            or chain.recogniser is not None
+            or any(step.startswith("after[") for step in chain.names)
         )
         if name.startswith("accuracy[") and OFFICIAL not in name and not asks_form:
             readers.append((name, chain, load_answer_metric(name)))

@@ -23,7 +23,7 @@ BOOLEANS = "YAML reads yes, no, on and off as true and false: put such words in 
 
 def _listed(value: Any) -> Any:
     """A list from a text with commas, such as `a,b` on the command line."""
-    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
 
 
 Names = Annotated[list[str], BeforeValidator(_listed)]
@@ -35,7 +35,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Part(Strict):
+class ContentPart(Strict):
     """One part of a prompt: a sound, a text, or a text that has several wordings.
 
     Args:
@@ -51,7 +51,7 @@ class Part(Strict):
     when: str | None = None
 
     @model_validator(mode="after")
-    def _one(self) -> Part:
+    def _one(self) -> ContentPart:
         if sum(value is not None for value in (self.audio, self.text, self.wordings)) != 1:
             raise ValueError("expected one of 'audio', 'text' and 'wordings'")
         if self.wordings is not None and len(set(self.wordings)) < len(self.wordings):
@@ -64,11 +64,11 @@ class Part(Strict):
         return self.wordings if self.wordings is not None else [] if self.text is None else [self.text]
 
 
-def _part(value: Any) -> Any:
+def _parse_content_part(value: Any) -> Any:
     return {"text": value} if isinstance(value, str) else value
 
 
-AnyPart = Annotated[Part, BeforeValidator(_part)]
+AnyPart = Annotated[ContentPart, BeforeValidator(_parse_content_part)]
 
 
 class Turn(Strict):
@@ -100,19 +100,27 @@ class Template(Strict):
             raise ValueError("expected 'messages', 'fields' or both")
         if self.messages and self.messages[-1].role != "user":
             raise ValueError("the last message must be the user's")
-        if sum(part.wordings is not None for turn in self.messages or () for part in turn.content) > 1:
+        if sum(content_part.wordings is not None for turn in self.messages or () for content_part in turn.content) > 1:
             raise ValueError("several parts have wordings; expected one at most")
-        if any(part.wordings is not None for part in (self.fields or {}).values()):
+        if any(content_part.wordings is not None for content_part in (self.fields or {}).values()):
             raise ValueError("a field has wordings; only a message may have them")
         last = self.messages[-1].content if self.messages else []
-        if self.rounds is not None and all(part.audio != self.rounds for part in last):
+        if self.rounds is not None and all(content_part.audio != self.rounds for content_part in last):
             raise ValueError(f"'rounds' is '{self.rounds}', and the last message gives no sound of that name")
         return self
 
     @property
     def wordings(self) -> list[str]:
         """The wordings that a question may be asked in; none if there is one way to ask."""
-        return next((part.wordings for turn in self.messages or () for part in turn.content if part.wordings), [])
+        return next(
+            (
+                content_part.wordings
+                for turn in self.messages or ()
+                for content_part in turn.content
+                if content_part.wordings
+            ),
+            [],
+        )
 
 
 class PromptSpec(Template):
@@ -546,11 +554,13 @@ _SCHEMAS: dict[str, type[BaseModel]] = {
     _TOP: BenchmarkSpec, "'data'": Data, "'data.expand'": Expand, "'data.kinds'": Kinds, "'data.join'": Join, "'data.speaker'": Speaker,
     "an entry of 'metrics'": MetricUse, "an entry of 'published'": PublishedTable, "'parameters'": Parameters, "'passing'": Passing,
     "'windows'": WindowsSpec, "'failures'": Failures, "'submission'": Submission, "'prompt'": PromptSpec, "an entry of 'messages'": Turn,
-    "an entry of 'content'": Part,
+    "an entry of 'content'": ContentPart,
 }  # fmt: skip
 FIELDS = {
     name: [
-        place for place, schema in _SCHEMAS.items() if name in schema.model_fields or (place == _TOP and name in FORM)
+        location
+        for location, schema in _SCHEMAS.items()
+        if name in schema.model_fields or (location == _TOP and name in FORM)
     ]
     for name in FORM.union(*(schema.model_fields for schema in _SCHEMAS.values()))
 }

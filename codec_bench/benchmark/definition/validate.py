@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 from codec_bench.benchmark.definition.benchmark import Benchmark
-from codec_bench.benchmark.definition.finding import Finding, Place, findings, fitted, line_of, suggest
+from codec_bench.benchmark.definition.finding import Finding, Location, findings, fitted, line_of, suggest
 from codec_bench.benchmark.definition.loader import FILE, Entry, entries_of, find_entry, is_path, own_file
 from codec_bench.benchmark.definition.prompt import load_prompt, part_reads, prompt_names, variables
 from codec_bench.benchmark.definition.questions import SPEAKER, absent_columns, between_others
@@ -211,16 +211,16 @@ class _At:
     def __init__(self, file: str, lines: Lines, named: bool = True) -> None:
         self.file, self.lines, self.named = file, lines, named
 
-    def __call__(self, place: Place, message: str, hint: str | None = None) -> Finding:
-        return Finding(self.file, line_of(self.lines, place), message, hint)
+    def __call__(self, location: Location, message: str, hint: str | None = None) -> Finding:
+        return Finding(self.file, line_of(self.lines, location), message, hint)
 
-    def tried(self, place: Place, build: Callable[[], Any]) -> Iterator[Finding]:
+    def tried(self, location: Location, build: Callable[[], Any]) -> Iterator[Finding]:
         try:
             build()
         except (MissingExtra, MissingResource):
             pass  # what is not installed on this machine is not a mistake of the definition
         except UserError as error:
-            yield self(place, error.message, error.hint)
+            yield self(location, error.message, error.hint)
 
 
 def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
@@ -241,15 +241,15 @@ def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
             )
     for name in spec.data.where or {}:
         if not isinstance(spec.data.columns.get(name), str):
-            what = f"'{name}' is no column with one value"
-            yield at(("data", "where", name), what, suggest(name, spec.data.columns))
+            problem = f"'{name}' is no column with one value"
+            yield at(("data", "where", name), problem, suggest(name, spec.data.columns))
     if spec.data.kinds is not None and spec.data.kinds.column not in spec.data.columns:
         column = spec.data.kinds.column
         yield at(("data", "kinds", "column"), f"'{column}' is none of the columns", suggest(column, spec.data.columns))
     for field, column in spec.data.scripts.items():
         if column not in spec.data.columns:
-            what = f"'{column}' is none of the columns"
-            yield at(("data", "scripts", field), what, suggest(column, spec.data.columns))
+            problem = f"'{column}' is none of the columns"
+            yield at(("data", "scripts", field), problem, suggest(column, spec.data.columns))
     if spec.kind == "codec" and "audio" not in spec.data.columns:
         yield at(("data", "columns"), "a codec benchmark needs the column 'audio'")
     if spec.data.path is not None and not os.path.exists(os.path.join(os.path.dirname(at.file), spec.data.path)):
@@ -270,96 +270,98 @@ def _names(spec: BenchmarkSpec) -> set[str]:
 
 
 def _prompts(spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[Finding]:
-    named: list[tuple[Place, str | Template]] = []
+    named: list[tuple[Location, str | Template]] = []
     if spec.prompt is not None and "prompt" not in unread:
         named.append((("prompt",), spec.prompt))
     named += [(("prompts", key), value) for key, value in spec.prompts.items()]
-    for place, prompt in named:
+    for location, prompt in named:
         if isinstance(prompt, str):
             if prompt not in prompt_names():
-                yield at(place, f"there is no prompt called '{prompt}'", suggest(prompt, prompt_names()))
+                yield at(location, f"there is no prompt called '{prompt}'", suggest(prompt, prompt_names()))
                 continue
             try:
                 template: Template = load_prompt(prompt)
             except UserError as error:
-                yield at(place, error.message, error.hint)
+                yield at(location, error.message, error.hint)
                 continue
         else:
             template = prompt
-            yield from _templates(template, at.file, at.lines, place)
+            yield from _templates(template, at.file, at.lines, location)
         if at.named:
-            yield from _unknown_names(template, spec, place, at)
-            yield from _unheard(template, spec, place, at)
+            yield from _unknown_names(template, spec, location, at)
+            yield from _unheard(template, spec, location, at)
 
 
-def _templates(template: Template, file: str, lines: Lines, above: Place = ()) -> Iterator[Finding]:
+def _templates(template: Template, file: str, lines: Lines, above: Location = ()) -> Iterator[Finding]:
     """Wrong templates and unknown steps in a prompt and its variants."""
     at = _At(file, lines)
-    for place, part in _parts(template, above):
-        for text in part.texts:
-            yield from at.tried(place, partial(variables, text))
+    for location, content_part in _parts(template, above):
+        for text in content_part.texts:
+            yield from at.tried(location, partial(variables, text))
     yield from _steps(template.answer, (*above, "answer"), at)
     for name, variant in getattr(template, "variants", {}).items():
         yield from _templates(variant, file, lines, (*above, "variants", name))
 
 
-def _parts(template: Template, above: Place = ()) -> Iterator[tuple[Place, Any]]:
+def _parts(template: Template, above: Location = ()) -> Iterator[tuple[Location, Any]]:
     for number, turn in enumerate(template.messages or ()):
-        for index, part in enumerate(turn.content):
-            yield (*above, "messages", number, "content", index), part
-    for name, part in (template.fields or {}).items():
-        yield (*above, "fields", name), part
+        for index, content_part in enumerate(turn.content):
+            yield (*above, "messages", number, "content", index), content_part
+    for name, content_part in (template.fields or {}).items():
+        yield (*above, "fields", name), content_part
 
 
-def _unknown_names(template: Template, spec: BenchmarkSpec, place: Place, at: _At) -> Iterator[Finding]:
+def _unknown_names(template: Template, spec: BenchmarkSpec, location: Location, at: _At) -> Iterator[Finding]:
     names = _names(spec)
     variants = getattr(template, "variants", {})
     templates = [("", template), *((f" (for {key})", value) for key, value in variants.items())]
-    inline = () if isinstance(template, PromptSpec) else place
+    inline = () if isinstance(template, PromptSpec) else location
     for which, variant in templates:
-        for inner, part in _parts(variant, inline):
+        for inner, content_part in _parts(variant, inline):
             try:
-                read = part_reads(part)
+                read = part_reads(content_part)
             except UserError:
                 continue  # a wrong template is reported elsewhere
-            for name in sorted(read - {part.when} - names):
+            for name in sorted(read - {content_part.when} - names):
                 message = f"the prompt{which} reads '{name}', which no column gives"
                 yield at(
-                    inner if inline else place, message, suggest(name, names) or f"there are {', '.join(sorted(names))}"
+                    inner if inline else location,
+                    message,
+                    suggest(name, names) or f"there are {', '.join(sorted(names))}",
                 )
 
 
-def _unheard(template: Template, spec: BenchmarkSpec, place: Place, at: _At) -> Iterator[Finding]:
+def _unheard(template: Template, spec: BenchmarkSpec, location: Location, at: _At) -> Iterator[Finding]:
     """A prompt that never sends the sound that the questions are about."""
     if spec.kind not in ("understanding", "qa") or "audio" not in spec.data.columns:
         return
     variants = [("", template), *((f" (for {key})", one) for key, one in getattr(template, "variants", {}).items())]
     for which, variant in variants:
-        parts = [part for _, part in _parts(variant)]
-        if parts and not any(part.audio is not None for part in parts):
+        parts = [content_part for _, content_part in _parts(variant)]
+        if parts and not any(content_part.audio is not None for content_part in parts):
             message = f"the prompt{which} never sends a sound, and the questions are about the column 'audio'"
-            yield at(place, message, "- audio: audio")
+            yield at(location, message, "- audio: audio")
 
 
-def _steps(steps: list[str], place: Place, at: _At) -> Iterator[Finding]:
+def _steps(steps: list[str], location: Location, at: _At) -> Iterator[Finding]:
     from codec_bench.benchmark.reading import load_steps
 
     wrong = False
     for index, step in enumerate(steps):
-        alone = list(at.tried((*place, index), partial(load_steps, [step])))
+        alone = list(at.tried((*location, index), partial(load_steps, [step])))
         wrong = wrong or bool(alone)
         yield from alone
     if len(steps) > 1 and not wrong:  # each is a step, but they may not follow each other
-        yield from at.tried(place, partial(load_steps, steps))
+        yield from at.tried(location, partial(load_steps, steps))
 
 
 def _metrics(entry: Entry, spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[Finding]:
     yield from _steps(spec.postprocess, ("postprocess",), at)
     for index, use in enumerate(spec.metrics):
-        name, place = (use.name if isinstance(use, MetricUse) else use), ("metrics", index)
-        yield from at.tried(place, partial(_built, name, spec, _names(spec) if at.named else None))
+        name, location = (use.name if isinstance(use, MetricUse) else use), ("metrics", index)
+        yield from at.tried(location, partial(_built, name, spec, _names(spec) if at.named else None))
         if isinstance(use, MetricUse):
-            yield from _steps(use.postprocess, (*place, "postprocess"), at)
+            yield from _steps(use.postprocess, (*location, "postprocess"), at)
     try:
         known = Benchmark(entry.name, spec, entry).metrics
     except UserError as error:

@@ -101,9 +101,11 @@ def check_rating(name: str, names: set[str], folder: str = "") -> None:
     if missing:
         raise UserError(f"the rubric of '{name}' needs '{missing[0]}', which no column gives")
     templates = (rubric.system or "", rubric.prompt)
-    for part, column in OF_ROUNDS.items():
-        if column not in names and any(re.search(rf"\.{part}\b", text) for text in templates):
-            raise UserError(f"the rubric of '{name}' reads the {part} of each round, and no column gives '{column}'")
+    for round_field, column in OF_ROUNDS.items():
+        if column not in names and any(re.search(rf"\.{round_field}\b", text) for text in templates):
+            raise UserError(
+                f"the rubric of '{name}' reads the {round_field} of each round, and no column gives '{column}'"
+            )
     known = names | OWN_FIELDS
     criteria = {name for text in templates for name in re.findall(r"\b(\w+) is defined", text)}
     strange = sorted(frozenset[str]().union(*map(variables, templates)) - known - criteria)
@@ -311,19 +313,19 @@ class JudgeMetric:
             return Score.unparsed(Diagnostic("judge_reply", cause=unread), self.protocol, detail=detail)
         if self.rubric.compares:
             pairs = [_ordered(verdict, key) for key, verdict in zip(texts, verdicts)]
-            own = [answered for _, answered in pairs]
+            results = [answered for _, answered in pairs]
             detail |= _compared(pairs, verdicts if self.rubric.swap is True else ())
         else:
-            own = [next(iter(verdict.values.values())) for verdict in verdicts]
-        detail["verdicts"] = own
+            results = [next(iter(verdict.values.values())) for verdict in verdicts]
+        detail["verdicts"] = results
         if warning := next((verdict.warning for verdict in verdicts if verdict.warning), None):
             detail["flag"] = warning
         if self.range == (0, 1) and (chance := chance_of(answer.fields, answer.references)) is not None:
             detail["chance"] = chance
-        value = min(own) if self.rubric.combine == "all" else fmean(own)
+        value = min(results) if self.rubric.combine == "all" else fmean(results)
         if self.prefers:
-            changed = len(set(own)) > 1
-            value = 0.5 if changed else own[0]
+            changed = len(set(results)) > 1
+            value = 0.5 if changed else results[0]
             detail |= {"won": float(value == 1), "tied": float(value == 0.5), "changed": float(changed)}
         if self.rubric.combine == "majority":
             agreed = replies.majority(verdicts)
@@ -385,11 +387,11 @@ class JudgeMetric:
         first, second = ("answer", "reference") if swapped else ("reference", "answer")
         texts = {"answer": answer.text, "reference": reference if alternative is None else alternative.text}
         values |= {"first": _fenced("first", texts[first], mark), "second": _fenced("second", texts[second], mark)}
-        what = f"the rubric of '{self.name}' for '{answer.id}'"
+        subject = f"the rubric of '{self.name}' for '{answer.id}'"
         turns = []
         if self.rubric.system is not None:
-            turns.append(Message("system", (render_text(self.rubric.system, values, what),)))
-        content: tuple[str | Clip, ...] = (render_text(self.rubric.prompt, values, what),)
+            turns.append(Message("system", (render_text(self.rubric.system, values, subject),)))
+        content: tuple[str | Clip, ...] = (render_text(self.rubric.prompt, values, subject),)
         sounds = list(clips)
         if sounds and alternative is not None and alternative.sound is not None:
             sounds = [sounds[0], alternative.sound] if swapped else [alternative.sound, sounds[0]]
@@ -431,7 +433,7 @@ def _rounds(answer: Answer, mark: str) -> list[dict[str, str]]:
     """
     question, suggestion = (answer.fields.get(column) for column in OF_ROUNDS.values())
     held = {"question": question, "answer": (*answer.turns, answer.text), "suggestion": suggestion}
-    columns = {part: texts for part, texts in held.items() if texts is not None}
+    columns = {field: texts for field, texts in held.items() if texts is not None}
     if len({len(texts) for texts in columns.values()}) > 1:
         counts = ", ".join(f"{len(texts)} {name}s" for name, texts in columns.items())
         raise UserError(f"'{answer.id}' has {counts}; expected as many of each as it has rounds")
@@ -440,8 +442,8 @@ def _rounds(answer: Answer, mark: str) -> list[dict[str, str]]:
     ]
 
 
-def _fenced(what: str, text: str, mark: str) -> str:
-    return f"<{what} {mark}>\n{text}\n</{what} {mark}>"
+def _fenced(tag: str, text: str, mark: str) -> str:
+    return f"<{tag} {mark}>\n{text}\n</{tag} {mark}>"
 
 
 def _ordered(verdict: Verdict, key: str) -> tuple[float, float]:

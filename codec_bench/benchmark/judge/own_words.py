@@ -25,7 +25,7 @@ LABELLED = re.compile(
     rf"(?:(?:rating|score|评分|得分|分数)[\s*_]{{0,4}}(?:[:=]|is)|\[RESULT\])[\s*_(\[]{{0,6}}{NUMBER}{_OUT_OF}{_NO_RANGE}",
     re.IGNORECASE,
 )
-WHOLE = re.compile(rf"[\s*_(\[]{{0,6}}{NUMBER}{_OUT_OF}[\s*_)\].]{{0,6}}")
+FULL_REPLY = re.compile(rf"[\s*_(\[]{{0,6}}{NUMBER}{_OUT_OF}[\s*_)\].]{{0,6}}")
 _OBJECT = re.compile(r"\{[^{}]{0,4000}\}")
 _IMITATES = re.compile(r"\d|yes|no|是|否", re.IGNORECASE)
 _ONE_WORD = re.compile(r"[-\w.]+[!。]?")
@@ -54,48 +54,52 @@ class OwnWords:
     def __init__(self, reply: str, answer: str) -> None:
         answer = answer.strip()
         self.short = len(answer) < SHORT
-        part = _squeezed(reply) in _squeezed(answer) and not _ONE_WORD.fullmatch(reply.strip())
-        self._rest = "" if part and not self.short else _without_answer(reply, answer)
+        is_echo = _squeezed(reply) in _squeezed(answer) and not _ONE_WORD.fullmatch(reply.strip())
+        self._rest = "" if is_echo and not self.short else _without_answer(reply, answer)
         self._reply, self._answer = unicodedata.normalize("NFKC", reply), unicodedata.normalize("NFKC", answer)
         self._here, self._there = _pieces(self._reply), _pieces(self._answer)
         text = unicodedata.normalize("NFKC", self._rest)
         bare = _QUOTES.sub(" ", unfenced(text))
-        own = bare if bare.strip() else text
+        judge_text = bare if bare.strip() else text
         for pattern in (_OBJECT, BRACKETED, LABELLED):
-            own = self._without_echoes(pattern, own)
-        self.own = own
+            judge_text = self._without_echoes(pattern, judge_text)
+        self.judge_text = judge_text
 
     def objects(self, keys: Sequence[str]) -> list[dict[str, Any]]:
         """The reply if it is one JSON object; else the flat objects with one of the keys on lines of their own."""
         text = unfenced(self._rest)
-        whole = _loaded(text)
-        if whole is not None:
+        document = _loaded(text)
+        if document is not None:
             if _OBJECT.fullmatch(text):
-                return [] if self._echoed(_object_key(text), True) else [whole]
-            return [] if _squeezed(text) in _squeezed(self._answer) else [whole]
+                return [] if self._echoed(_object_key(text), True) else [document]
+            return [] if _squeezed(text) in _squeezed(self._answer) else [document]
         end = len(self._rest.rstrip(_MARKS + "\n"))
-        own = [
+        judge_objects = [
             _loaded(match[1])
             for match in _FLAT_OBJECT.finditer(self._rest)
             if not self._echoed(_object_key(match[1]), match.end(1) >= end)
         ]
-        return [one for one in own if one is not None and any(key in one for key in keys)]
+        return [one for one in judge_objects if one is not None and any(key in one for key in keys)]
 
     def reasoning(self) -> list[str]:
         """What the judge says beside its verdict: its own words outside of objects, and the texts inside of a reply
         that is an object.
         """
-        whole = _loaded(unfenced(self._rest))
-        if whole is None:
-            return [_OBJECT.sub(" ", self.own)]
-        return [OwnWords(text, self._answer).own for text in whole.values() if isinstance(text, str) and " " in text]
+        document = _loaded(unfenced(self._rest))
+        if document is None:
+            return [_OBJECT.sub(" ", self.judge_text)]
+        return [
+            OwnWords(text, self._answer).judge_text
+            for text in document.values()
+            if isinstance(text, str) and " " in text
+        ]
 
     def ends(self) -> list[str]:
         """The first and the last line of the judge's own words that the answer does not hold, one of them if there is
         only one.
         """
-        own = next(self.own_lines()).replace(ECHO, " ")
-        lines = [line.strip() for line in own.splitlines() if line.strip()]
+        judge_text = next(self.own_lines()).replace(ECHO, " ")
+        lines = [line.strip() for line in judge_text.splitlines() if line.strip()]
         return lines[:1] + lines[1:][-1:]
 
     def own_lines(self) -> Iterator[str]:
@@ -104,12 +108,12 @@ class OwnWords:
         For a short answer, or a reply of one bare word, a second text follows that always has the first line: a judge
         that is asked for the number alone replies so, whatever the answer holds.
         """
-        lines = [line for line in self.own.splitlines() if line.strip()]
-        own = [line for at, line in enumerate(lines) if not self._echoed_line(line, at == len(lines) - 1)]
-        yield "\n".join(own)
+        lines = [line for line in self.judge_text.splitlines() if line.strip()]
+        judge_lines = [line for at, line in enumerate(lines) if not self._echoed_line(line, at == len(lines) - 1)]
+        yield "\n".join(judge_lines)
         bare = len(lines) == 1 and _ONE_WORD.fullmatch(lines[0].strip(_MARKS)) is not None
-        if (self.short or bare) and lines and own[:1] != lines[:1]:
-            yield "\n".join([lines[0], *own])
+        if (self.short or bare) and lines and judge_lines[:1] != lines[:1]:
+            yield "\n".join([lines[0], *judge_lines])
 
     def holds(self, line: str) -> bool:
         """Whether a line of a reply, or its beginning, is a phrase of the answer; upper and lower case are equal."""
@@ -206,7 +210,7 @@ def _without_answer(reply: str, answer: str) -> str:
     """The reply without the whole answer, if the answer can be told from the judge's own words."""
     # A word such as "score", or a short answer, may stand in a reply by chance. An answer that is nothing but a verdict
     # cannot be told from the judge's verdict.
-    lone = any(pattern.fullmatch(answer) for pattern in (_OBJECT, BRACKETED, LABELLED, WHOLE))
+    lone = any(pattern.fullmatch(answer) for pattern in (_OBJECT, BRACKETED, LABELLED, FULL_REPLY))
     if len(answer) < SHORT or lone or not _IMITATES.search(answer):
         return reply
     return reply.replace(answer, " ")

@@ -25,7 +25,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from codec_bench.benchmark.judge import published
-from codec_bench.benchmark.judge.own_words import BRACKETED, ECHO, LABELLED, NUMBER, WHOLE, OwnWords
+from codec_bench.benchmark.judge.own_words import BRACKETED, ECHO, FULL_REPLY, LABELLED, NUMBER, OwnWords
 from codec_bench.benchmark.reading.words import plain
 from codec_bench.errors import MissingExtra, UnknownName
 from codec_bench.messages import Diagnostic
@@ -125,7 +125,7 @@ def read_rating(reply: str, *, low: float, high: float, answer: str = "") -> Ver
     if ends and low <= ends[-1] <= high and ends[-1] != value:
         return Verdict(reason=Diagnostic("reasoning_differs", last=ends[-1], value=value, reply=_quote(reply)))
     others = {float(m[1]) for text in reasoned for pattern in (BRACKETED, LABELLED) for m in pattern.finditer(text)}
-    others |= {float(m[1]) for line in own_words.ends() if (m := WHOLE.fullmatch(line)) is not None}
+    others |= {float(m[1]) for line in own_words.ends() if (m := FULL_REPLY.fullmatch(line)) is not None}
     return replace(verdict, warning=ALSO_SAYS) if any(low <= one <= high for one in others - {value}) else verdict
 
 
@@ -143,14 +143,14 @@ def _rating(own_words: OwnWords, low: float, high: float, reply: str) -> Verdict
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             return Verdict(reason=Diagnostic("field_without_number", key=key, reply=_quote(reply)))
         return _in_range({"score": float(value)}, low, high, reply)
-    for own in own_words.own_lines():
+    for judge_text in own_words.own_lines():
         for pattern in (BRACKETED, LABELLED):
-            ratings = {(float(m[1]), m["below"] or m["of"]) for m in pattern.finditer(own)}
+            ratings = {(float(m[1]), m["below"] or m["of"]) for m in pattern.finditer(judge_text)}
             if ratings:
                 return _the_rating(ratings, low, high, reply)
-        whole = WHOLE.fullmatch(own.replace(ECHO, " ").strip())
-        if whole is not None:
-            return _the_rating({(float(whole[1]), whole["below"] or whole["of"])}, low, high, reply)
+        full_match = FULL_REPLY.fullmatch(judge_text.replace(ECHO, " ").strip())
+        if full_match is not None:
+            return _the_rating({(float(full_match[1]), full_match["below"] or full_match["of"])}, low, high, reply)
     return Verdict(reason=Diagnostic("no_rating", reply=_quote(reply)))
 
 
@@ -163,10 +163,10 @@ def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdi
         answer: the judged answer; what the reply repeats of it is left out.
     """
     own_words = OwnWords(reply, answer)
-    lines = [line for line in own_words.own.replace(ECHO, " ").splitlines() if line.strip()]
+    lines = [line for line in own_words.judge_text.replace(ECHO, " ").splitlines() if line.strip()]
     pairs = {line: (float(m[1]), float(m[2])) for line in lines if len(line) < SHOWN and (m := _PAIR.fullmatch(line))}
     if not pairs and len(lines) == 2 and all(len(line) < SHOWN for line in lines):
-        one, two = (WHOLE.fullmatch(line.strip()) for line in lines)
+        one, two = (FULL_REPLY.fullmatch(line.strip()) for line in lines)
         pairs = {"\n".join(lines): (float(one[1]), float(two[1]))} if one and two else {}
     if len(pairs) > MOST_PAIRS:
         return Verdict(reason=Diagnostic("several_pairs", reply=_quote(reply)))
@@ -191,7 +191,7 @@ def read_preferred(reply: str, *, answer: str = "") -> Verdict:
         answer: the judged answer; what the reply repeats of it is left out.
     """
     own_words = OwnWords(reply, answer)
-    lines = [line.strip() for line in own_words.own.replace(ECHO, " ").splitlines() if line.strip()]
+    lines = [line.strip() for line in own_words.judge_text.replace(ECHO, " ").splitlines() if line.strip()]
     sides = {_SIDES[match[1].casefold()] for line in {*lines[:1], *lines[-1:]} if (match := _PREFERRED.fullmatch(line))}
     if len(sides) != 1:
         return Verdict(reason=Diagnostic("several_preferences" if sides else "no_preference", reply=_quote(reply)))
@@ -208,8 +208,8 @@ def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
     """
     own_words = OwnWords(reply, answer)
     answers: set[bool] = set()
-    for own in own_words.own_lines():
-        lines = [line for line in own.replace(ECHO, " ").splitlines() if line.strip()]
+    for judge_text in own_words.own_lines():
+        lines = [line for line in judge_text.replace(ECHO, " ").splitlines() if line.strip()]
         ends = [
             line.casefold().strip(" \t*_.。!\"'()[]") for line in lines[:1] + lines[-1:] if not own_words.holds(line)
         ]
@@ -239,8 +239,8 @@ def read_letter(reply: str, *, choices: Mapping[str, str], answer: str = "") -> 
     """
     own_words = OwnWords(reply, answer)
     letters: set[str] = set()
-    for own in own_words.own_lines():
-        lines = [line.strip() for line in own.replace(ECHO, " ").splitlines() if line.strip()]
+    for judge_text in own_words.own_lines():
+        lines = [line.strip() for line in judge_text.replace(ECHO, " ").splitlines() if line.strip()]
         ends = lines[:1] + lines[1:][-1:]
         if any(_NO_LETTER.match(line) for line in ends):
             return Verdict(reason=Diagnostic("judge_finds_no_option", reply=_quote(reply)))
@@ -323,7 +323,7 @@ _OFFICIAL: Mapping[str, Callable[..., dict[str, float] | None]] = published.READ
 
 
 def _one_number(text: str) -> float | None:
-    match = WHOLE.fullmatch(text.strip())
+    match = FULL_REPLY.fullmatch(text.strip())
     return float(match[1]) if match else None
 
 

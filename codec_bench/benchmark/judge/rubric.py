@@ -152,7 +152,7 @@ class Rubric(BaseModel):
         return hashlib.blake2b(json.dumps(held, sort_keys=True).encode(), digest_size=4).hexdigest()
 
 
-_own: dict[str, Rubric] = {}
+_user_rubrics: dict[str, Rubric] = {}
 """The rubrics of a user's own files that this process has read, by their names."""
 
 
@@ -183,13 +183,13 @@ def own_rubric(path: str, folder: str = "") -> str:
         )
     rubric = fit(_document(file, ()), Rubric, source=file)
     name = f"{stem}-{rubric.digest}"
-    _own[name] = rubric
+    _user_rubrics[name] = rubric
     return name
 
 
 def is_own(name: str) -> bool:
     """Whether a name is that of a rubric which `own_rubric` has read."""
-    return name in _own
+    return name in _user_rubrics
 
 
 def with_own_rubrics(value: Any, folder: str) -> Any:
@@ -219,7 +219,7 @@ def load_rubric(name: str) -> Rubric:
         UnknownName: there is no rubric of this name.
         UserError: the file has a field that is unknown, missing or wrong, or extends itself.
     """
-    return _own[name] if name in _own else _published(name)
+    return _user_rubrics[name] if name in _user_rubrics else _published(name)
 
 
 @cache
@@ -235,14 +235,14 @@ def _document(name: str, extending: tuple[str, ...]) -> dict[str, Any]:
 
     if name in extending:
         raise UserError(f"the rubric '{name}' extends itself: {' -> '.join([*extending, name])}")
-    own = is_path(name)
-    document = load_mapping(name) if own else read_config(KIND, name)
+    is_user_file = is_path(name)
+    document = load_mapping(name) if is_user_file else read_config(KIND, name)
     base = document.pop("extends", None)
     if base is None:
         return document
     if not isinstance(base, str):
         raise UserError(f"the rubric '{name}' extends {base!r}; expected the name of a rubric, or a path")
-    if own and is_path(base):
+    if is_user_file and is_path(base):
         base = os.path.normpath(os.path.join(os.path.dirname(name), os.path.expanduser(base)))
     try:
         return {**_document(base, (*extending, name)), **document}

@@ -209,7 +209,10 @@ def _match(decide: Callable[[Answer], ultraeval.Match]) -> Callable[[Answer], Ru
         match = decide(answer)
         # Floats are kept as text, because a record must not hold NaN.
         sides = {"pred": match.pred, "ref": match.ref}
-        detail = {key: str(side) if isinstance(side, float) else side for key, side in sides.items()}
+        detail = {
+            key: str(answer_text) if isinstance(answer_text, float) else answer_text
+            for key, answer_text in sides.items()
+        }
         if match.letter:
             detail["letter"] = match.letter
         if match.reason:

@@ -57,11 +57,11 @@ class CocoBleu(WordMetric):
         closest = min((abs(len(items) - len(estimate)), len(items)) for items in references)[1]
         matched, total = [], []
         for n in range(1, ORDERS + 1):
-            own = _grams(estimate, n)
+            grams = _grams(estimate, n)
             most: Counter[Gram] = Counter()
             for items in references:
                 most |= _grams(items, n)
-            matched.append((own & most).total())
+            matched.append((grams & most).total())
             total.append(max(0, len(estimate) - n + 1))
         return Score.ok(
             self._value(len(estimate), closest, matched, total),
@@ -140,7 +140,7 @@ def _weighted(counts: Mapping[Gram, int], weight: Mapping[Gram, float], unseen: 
 def _similar(estimate: Vector, expected: Vector) -> float:
     penalty = math.exp(-((estimate[2] - expected[2]) ** 2) / (2 * SIGMA**2))
     total = 0.0
-    for own, other, own_norm, other_norm in zip(estimate[0], expected[0], estimate[1], expected[1]):
-        product = math.fsum(min(value, other[gram]) * other[gram] for gram, value in own.items() if gram in other)
+    for grams, other, own_norm, other_norm in zip(estimate[0], expected[0], estimate[1], expected[1]):
+        product = math.fsum(min(value, other[gram]) * other[gram] for gram, value in grams.items() if gram in other)
         total += product / (own_norm * other_norm) * penalty if own_norm and other_norm else 0.0
     return total / ORDERS

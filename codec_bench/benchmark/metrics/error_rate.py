@@ -61,9 +61,9 @@ class _AnswerErrorRate(AnswerMetric):
         compared = self._rule.compare(reference=references, estimate=texts, language=languages, unit=unit)
         scores, at = [], 0
         for answer in answers:
-            own = compared[at : at + len(answer.references)]
+            own_counts = compared[at : at + len(answer.references)]
             at += len(answer.references)
-            scores.append(self._score(answer, own))
+            scores.append(self._score(answer, own_counts))
         return scores
 
     def _score(self, answer: Answer, compared: Sequence[Compared]) -> Score:

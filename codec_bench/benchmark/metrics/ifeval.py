@@ -158,7 +158,7 @@ def without_tags(text: str) -> str:
 
 def _variants(text: str) -> list[str]:
     lines = text.split("\n")
-    cut = [text, *("\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1]))]
+    cut = [text, *("\n".join(trimmed).strip() for trimmed in (lines[1:], lines[:-1], lines[1:-1]))]
     return [*cut, *(one.replace("*", "") for one in cut)]
 
 

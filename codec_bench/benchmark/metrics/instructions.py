@@ -78,9 +78,9 @@ def _sentences(a: Mapping[str, Any], text: str) -> bool:
 
 def _paragraphs(a: Mapping[str, Any], text: str) -> bool:
     parts = text.split("***")
-    if any(not part.strip() for part in parts[1:-1]):
+    if any(not paragraph.strip() for paragraph in parts[1:-1]):
         return False
-    blank_ends = sum(not part.strip() for part in {0: parts[0], len(parts) - 1: parts[-1]}.values())
+    blank_ends = sum(not paragraph.strip() for paragraph in {0: parts[0], len(parts) - 1: parts[-1]}.values())
     return len(parts) - blank_ends == int(a["num_paragraphs"])
 
 
@@ -90,7 +90,7 @@ def _words(a: Mapping[str, Any], text: str) -> bool:
 
 def _first_word_of_paragraph(a: Mapping[str, Any], text: str) -> bool:
     parts, nth = text.split("\n\n"), int(a["nth_paragraph"])
-    filled = sum(bool(part.strip()) for part in parts)
+    filled = sum(bool(paragraph.strip()) for paragraph in parts)
     if nth > filled or not parts[nth - 1].strip():
         return False
     word = parts[nth - 1].split()[0].lstrip("'").lstrip('"')
@@ -154,9 +154,9 @@ def _title(a: Mapping[str, Any], text: str) -> bool:
 
 def _two_responses(a: Mapping[str, Any], text: str) -> bool:
     parts = text.split("******")
-    if any(not part.strip() for part in parts[1:-1]):
+    if any(not response.strip() for response in parts[1:-1]):
         return False
-    filled = [part.strip() for part in parts if part.strip()]
+    filled = [response.strip() for response in parts if response.strip()]
     return len(filled) == 2 and filled[0] != filled[1]
 
 

@@ -45,7 +45,7 @@ def _frequency(text: str, a: Arguments) -> bool:
 
 
 def _paragraphs(text: str) -> int:
-    return sum(bool(part.strip()) for part in text.split("***"))
+    return sum(bool(paragraph.strip()) for paragraph in text.split("***"))
 
 
 def _bullets(text: str) -> int:
@@ -70,7 +70,7 @@ def _words(text: str) -> int:
 
 def _sections(text: str, a: Arguments) -> bool:
     splitter = re.escape(a.get("section_splitter", ""))
-    return sum(bool(part.strip()) for part in re.split(rf"\s*{splitter}\s*", text.strip())) == a.get("N", 0)
+    return sum(bool(section.strip()) for section in re.split(rf"\s*{splitter}\s*", text.strip())) == a.get("N", 0)
 
 
 def _letters(text: str, removed: re.Pattern[str] = _NO_LETTERS_OR_SPACES) -> str:
@@ -82,7 +82,7 @@ def _postscript(text: str, a: Arguments) -> bool:
 
 
 def _two_answers(text: str, a: Arguments) -> bool:
-    parts = [part.lower().strip() for part in text.split(_TWO_ANSWERS)]
+    parts = [answer.lower().strip() for answer in text.split(_TWO_ANSWERS)]
     return len(parts) == 2 and parts[0] != parts[1]
 
 
@@ -90,16 +90,20 @@ def _quoted(text: str, a: Arguments) -> bool:
     return text.strip().startswith('"') and text.strip().endswith('"')
 
 
-def _counted(count: Callable[[str], int], how: str) -> Callable[[str, Arguments], bool]:
+def _counted(count: Callable[[str], int], relation: str) -> Callable[[str, Arguments], bool]:
     """A check of a number that must be exactly, at least or at most `N`, or lie from `N1` to `N2`."""
 
     def check(text: str, a: Arguments) -> bool:
         amount = count(text)
-        if how == "range":
+        if relation == "range":
             return bool(a.get("N1", 0) <= amount <= a.get("N2", 999))
         expected = a.get("N", 0)
         return bool(
-            amount == expected if how == "exactly" else amount >= expected if how == "at least" else amount <= expected
+            amount == expected
+            if relation == "exactly"
+            else amount >= expected
+            if relation == "at least"
+            else amount <= expected
         )
 
     return check
@@ -110,8 +114,11 @@ KINDS: Mapping[str, Callable[[str, Arguments], bool]] = {
     "Keyword Frequency": _frequency,
     "Forbidden Words": lambda text, a: not any(_stated(text, a.get("forbidden_words", ""))),
     "Number Paragraphs": _counted(_paragraphs, "exactly"),
-    **{f"Number Words ({how})": _counted(_words, how) for how in ("at least", "at most", "range")},
-    **{f"Number Sentences ({how})": _counted(count_sentences, how) for how in ("at least", "at most", "range")},
+    **{f"Number Words ({relation})": _counted(_words, relation) for relation in ("at least", "at most", "range")},
+    **{
+        f"Number Sentences ({relation})": _counted(count_sentences, relation)
+        for relation in ("at least", "at most", "range")
+    },
     "Postscript": _postscript,
     "Number Placeholder": _counted(_placeholders, "at least"),
     "Number Bullets": _counted(_bullets, "exactly"),
@@ -122,7 +129,10 @@ KINDS: Mapping[str, Callable[[str, Arguments], bool]] = {
     "Two Responses": _two_answers,
     "All Uppercase": lambda text, a: text.isupper(),
     "All Lowercase": lambda text, a: text.islower(),
-    **{f"All-capital Words ({how})": _counted(_capitals, how) for how in ("at least", "at most", "range")},
+    **{
+        f"All-capital Words ({relation})": _counted(_capitals, relation)
+        for relation in ("at least", "at most", "range")
+    },
     "Start Checker": lambda text, a: _letters(text).startswith(_letters(a.get("start_phrase", ""))),
     "End Checker": lambda text, a: _letters(text).endswith(_letters(a.get("end_phrase", ""))),
     "Quotation": _quoted,

@@ -60,8 +60,8 @@ def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
     if len(one) < len(other):
         one, other = other, one
     places: dict[str, int] = {}
-    for place, word in enumerate(other):
-        places[word] = places.get(word, 0) | 1 << place
+    for index, word in enumerate(other):
+        places[word] = places.get(word, 0) | 1 << index
     everywhere = (1 << len(other)) - 1
     row = everywhere
     for word in one:

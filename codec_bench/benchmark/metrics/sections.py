@@ -115,7 +115,8 @@ class BoundaryF1(_OfSections):
 
     def _value(self, expected: Song, sections_answered: Song) -> float | None:
         there, named = (
-            np.unique(np.round([time for time, _ in side], 5)).tolist() for side in (expected, sections_answered)
+            np.unique(np.round([time for time, _ in boundaries], 5)).tolist()
+            for boundaries in (expected, sections_answered)
         )
         hits = at = 0
         for time in named:  # both are in order, so that the first that fits is the best one to take
@@ -131,12 +132,12 @@ def _over_shared_time(expected: Song, sections_answered: Song) -> float | None:
     milliseconds.
     """
     sides = (expected, sections_answered)
-    starts = [[int(round(time, 3) * 1000) for time, _ in side] for side in sides]
-    first, last = max(side[0] for side in starts), min(side[-1] for side in starts)
-    cuts = sorted({first, last, *(cut for side in starts for cut in side if first <= cut <= last)})
+    starts = [[int(round(time, 3) * 1000) for time, _ in segments] for segments in sides]
+    first, last = max(segments[0] for segments in starts), min(segments[-1] for segments in starts)
+    cuts = sorted({first, last, *(cut for segments in starts for cut in segments if first <= cut <= last)})
     right = 0
     for here, after in itertools.pairwise(cuts):
-        labels = {side[bisect_right(times, here) - 1][1] for side, times in zip(sides, starts)}
+        labels = {segments[bisect_right(times, here) - 1][1] for segments, times in zip(sides, starts)}
         right += (after - here) * (len(labels) == 1)
     return right / (cuts[-1] - cuts[0]) if len(cuts) > 1 else None
 

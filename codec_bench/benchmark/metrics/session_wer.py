@@ -13,7 +13,7 @@ from codec_bench.text.rules import get_rule
 from codec_bench.types import Score
 
 RULE = "official/open-asr/2026-06-22"
-SESSION, PART = "session", "part"
+SESSION, PART_NUMBER = "session", "part"
 """The names of the fields that say which session an answer is a part of, and which part of it."""
 GAPS = Diagnostic("missing_parts")
 """The flag of the scores of a session whose parts are not 0, 1, 2, ... without a gap."""
@@ -39,7 +39,7 @@ class SessionWer(AnswerMetric):
     range: tuple[float | None, float | None] = (0.0, None)
     aggregate = "ratio"
     whole_set = True
-    needs = (SESSION, PART)
+    needs = (SESSION, PART_NUMBER)
     paper = "Srivastav et al.: Open ASR Leaderboard, 2025"
     source = "github.com/huggingface/open_asr_leaderboard d1e99b2, normalizer/eval_utils.py merge_chunked_manifest: equal counts"
 
@@ -53,23 +53,23 @@ class SessionWer(AnswerMetric):
         sessions: dict[tuple[str, int], list[tuple[float, int]]] = defaultdict(list)
         seen: Counter[tuple[str, float]] = Counter()
         scores: dict[int, Score] = {}
-        for place, answer in enumerate(answers):
+        for index, answer in enumerate(answers):
             try:
-                part = float(answer.fields[PART])
+                part_number = float(answer.fields[PART_NUMBER])
             except (TypeError, ValueError):
-                scores[place] = Score.undefined(
-                    Diagnostic("part_not_number", id=answer.id, part=answer.fields[PART]), self.protocol
+                scores[index] = Score.undefined(
+                    Diagnostic("part_not_number", id=answer.id, part=answer.fields[PART_NUMBER]), self.protocol
                 )
                 continue
             session = str(answer.fields[SESSION])
             # Several answers to one part belong to several transcripts of the session.
-            sessions[session, seen[session, part]].append((part, place))
-            seen[session, part] += 1
+            sessions[session, seen[session, part_number]].append((part_number, index))
+            seen[session, part_number] += 1
         for held in sessions.values():
             parts = sorted(held)
-            score = self._session([answers[place] for _, place in parts], [part for part, _ in parts])
-            scores |= {place: score for _, place in parts}
-        return [scores[place] for place in range(len(answers))]
+            score = self._session([answers[index] for _, index in parts], [part_number for part_number, _ in parts])
+            scores |= {index: score for _, index in parts}
+        return [scores[index] for index in range(len(answers))]
 
     def worst(self, answer: Answer) -> Score:
         """None: what a part without an answer lacks counts in its session already."""

@@ -151,7 +151,7 @@ class InstructedStyle(_SpeakingStyle):
 
     def _one(self, answer: Answer) -> Score:
         question, kind = str(answer.fields["question"]), str(answer.fields["kind"]).lower()
-        how, stop, words = question.partition(".")
+        instruction, stop, words = question.partition(".")
         if not stop or not words.strip():
             return Score.undefined(Diagnostic("question_without_repetition", id=answer.id), self.protocol)
         with_emotion, with_speed = "emotion" in kind, "speed" in kind
@@ -166,7 +166,9 @@ class InstructedStyle(_SpeakingStyle):
             if isinstance(probabilities, Score):
                 return probabilities
             six = _renormalised(probabilities, (*FIVE, "unknown"))
-            named = next((one for one in six if one in (question if self._official else how).lower()), "unknown")
+            named = next(
+                (one for one in six if one in (question if self._official else instruction).lower()), "unknown"
+            )
             likeliest = max(FIVE, key=six.__getitem__)
             followed &= six[named] > LEAST_SURE if self._official else likeliest == named
             detail |= {"emotion": named, "probability": six[named]}
@@ -174,7 +176,7 @@ class InstructedStyle(_SpeakingStyle):
             if answer.question_s is None or answer.answer_s is None:
                 return Score.failed(Diagnostic("length_unknown"), self.protocol)
             share = answer.answer_s / (answer.question_s * len(words.split()) / len(question.split()))
-            low, high = FASTER if "twice" in how.lower() else SLOWER
+            low, high = FASTER if "twice" in instruction.lower() else SLOWER
             followed &= low < share < high
             detail["lengths"] = share
         return Score.ok(float(followed), self.protocol, detail=detail)

@@ -73,11 +73,11 @@ def load_steps(names: Sequence[str]) -> Chain:
         raise UserError(f"the steps are the text '{names}'; expected a list of names", hint=f"write ['{names}']")
     steps: list[Step] = []
     recogniser = None
-    for place, text in enumerate(names):
+    for index, text in enumerate(names):
         name, argument = _split_step(text)
         if name == TRANSCRIPT:
-            if place:
-                raise UserError(f"the step '{text}' comes after '{names[place - 1]}'", hint="put the transcript first")
+            if index:
+                raise UserError(f"the step '{text}' comes after '{names[index - 1]}'", hint="put the transcript first")
             if argument is None:
                 raise UserError(
                     f"the step '{text}' names no recogniser", hint="name one, such as transcript[whisper-large-v3]"

@@ -65,7 +65,7 @@ class Chain:
     names: tuple[str, ...]
     steps: tuple[Step, ...]
     recogniser: str | None = None
-    whole: bool = False
+    keeps_reasoning: bool = False
 
     def __call__(self, text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
         """Reads an answer.
@@ -74,7 +74,7 @@ class Chain:
             text: the answer.
             fields: the question's columns by the benchmark's names.
         """
-        if not self.whole:
+        if not self.keeps_reasoning:
             cut = cut_reasoning(text)
             if cut.unfinished:
                 return Unparsed(Diagnostic("ends_in_reasoning", answer=quote(text)), TRUNCATED)

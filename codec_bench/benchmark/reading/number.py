@@ -106,10 +106,10 @@ def write_number(value: Fraction) -> str:
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
-    whole, point, below = (match["whole"] or "0").replace(",", ""), (match["point"] or "")[1:], match["below"]
-    if len(whole) + len(point) + len(below or "") > MOST_DIGITS:
+    integer, point, below = (match["whole"] or "0").replace(",", ""), (match["point"] or "")[1:], match["below"]
+    if len(integer) + len(point) + len(below or "") > MOST_DIGITS:
         return None
-    value = Fraction(int(whole + point), 10 ** len(point))
+    value = Fraction(int(integer + point), 10 ** len(point))
     if match["power"]:
         value *= Fraction(10) ** int(match["power"])
     if below is not None:

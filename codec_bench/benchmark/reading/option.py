@@ -128,27 +128,27 @@ def option_letter(letters: str | None) -> Step:
 def _options(text: str, choices: Mapping[str, str], allowed: str) -> set[str]:
     """The options that an answer decides for."""
     value = loaded(text)
-    listed = probabilities(text, value, lambda name: next(iter(_whole(name, choices, allowed)), None))
+    listed = probabilities(text, value, lambda name: next(iter(_match_full_text(name, choices, allowed)), None))
     if listed is not None:
         return listed
     if (inner := answer_in(value)) is not None and inner != text:
         return _options(inner, choices, allowed)
-    letters = _whole(text, choices, allowed) or _worded(text, allowed)
+    letters = _match_full_text(text, choices, allowed) or _worded(text, allowed)
     return letters or positive(
         text, mentions_of(text, {choice: letter for letter, choice in choices.items() if choice})
     )
 
 
-def _decision(chosen: set[str], text: str, what: str) -> Parsed | Unparsed:
+def _decision(chosen: set[str], text: str, subject: str) -> Parsed | Unparsed:
     if len(chosen) == 1:
         return Parsed(next(iter(chosen)))
     if declines(text):
         return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
     if chosen:
         return Unparsed(
-            Diagnostic("several_answers", what=what, found=", ".join(sorted(chosen)), answer=quote(text)), SEVERAL
+            Diagnostic("several_answers", what=subject, found=", ".join(sorted(chosen)), answer=quote(text)), SEVERAL
         )
-    return Unparsed(Diagnostic("no_such_answer", what=what, answer=quote(text)), NOTHING)
+    return Unparsed(Diagnostic("no_such_answer", what=subject, answer=quote(text)), NOTHING)
 
 
 def label(listed: str | None) -> Step:
@@ -160,14 +160,14 @@ def label(listed: str | None) -> Step:
     Args:
         listed: the labels, separated by commas; None for the row's `labels` (a list, or the values of a mapping).
     """
-    own = [part.strip() for part in listed.split(",") if part.strip()] if listed else None
-    if listed is not None and not own:
+    labels_listed = [name.strip() for name in listed.split(",") if name.strip()] if listed else None
+    if listed is not None and not labels_listed:
         raise UserError(
             f"the step 'label[{listed}]' names no label", hint="name some, such as label[happy,sad,neutral]"
         )
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-        labels = own or labels_of(fields.get("labels"))
+        labels = labels_listed or labels_of(fields.get("labels"))
         if not labels:
             return Unparsed(Diagnostic("no_labels"))
         chosen = _labels(corrected(folded(text)), labels, phrases_of(tuple(labels)))
@@ -180,9 +180,11 @@ def label(listed: str | None) -> Step:
 
 def _labels(text: str, labels: Iterable[str], phrases: Mapping[str, str]) -> set[str]:
     """The labels that an answer decides for."""
-    whole = plain(text)
+    normalised = plain(text)
     by_text = {plain(phrase): name for phrase, name in phrases.items()}
-    same = {one for one in labels if plain(one) == whole} or ({by_text[whole]} if whole in by_text else set())
+    same = {one for one in labels if plain(one) == normalised} or (
+        {by_text[normalised]} if normalised in by_text else set()
+    )
     if same:
         return same
     value = loaded(text)
@@ -289,7 +291,7 @@ def labels_of(values: Any) -> list[str]:
     return [str(one).strip() for one in values or () if str(one).strip()] if isinstance(values, Iterable) else []
 
 
-def _whole(text: str, choices: Mapping[str, str], allowed: str) -> set[str]:
+def _match_full_text(text: str, choices: Mapping[str, str], allowed: str) -> set[str]:
     """The letters that the whole answer can mean.
 
     The text `B` may be the letter, and also the text of another choice.

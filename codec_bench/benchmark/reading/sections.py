@@ -85,8 +85,8 @@ def _seconds(value: Any) -> float | None:
 
 def _clock(time: str) -> float:
     seconds = 0.0
-    for part in time.split(":"):
-        seconds = 60 * seconds + float(part)
+    for digits in time.split(":"):
+        seconds = 60 * seconds + float(digits)
     return seconds
 
 

@@ -118,7 +118,7 @@ def _searches(letters: str) -> tuple[Callable[[str], str | None], ...]:
     chinese_answers = [
         *(rf"答案是?\s*{colon}@" for colon in ("", r"：\s*", r":\s*")),
         r"答案是选项?\s*:\s*@", r"答案选项应?该?是\s*@", r"答案选项应?该?为\s*@", r"答案应该?是\s*@", r"答案应该?选\s*@", r"答案选项为?\s*：\s*@",
-        *(rf"{what}选项为?\s+\(?\*?\*?@\*?\*?\)?" for what in ("答案", "")), r"答案选项是?\s*:\s*@", r"答案为\s*@", r"答案选\s*@", r"选择?\s*@",
+        *(rf"{noun}选项为?\s+\(?\*?\*?@\*?\*?\)?" for noun in ("答案", "")), r"答案选项是?\s*:\s*@", r"答案为\s*@", r"答案选\s*@", r"选择?\s*@",
         r"故选?\s*@只有选?项?_@_是?对",  # two patterns in one, because the published list lacks a comma here
         *(rf"只有选?项?_@_{end}" for end in ("是?错", "不?正确", "错误")),
         *(rf"说法{kind}选?项?的?是_@" for kind in ("不?对", "不?正确", "错误")),
@@ -140,7 +140,7 @@ def _searches(letters: str) -> tuple[Callable[[str], str | None], ...]:
         *map(pattern, chinese_answers),
         *(_run_after(words) for words in ("答案是", "答案应该是", "答案为")),
         *map(pattern, english_answers),
-        *(_boxed_after(f"the correct {what} is", one) for what in ("answer", "option", "answer option")),
+        *(_boxed_after(f"the correct {noun} is", one) for noun in ("answer", "option", "answer option")),
         *map(pattern, anywhere),
     )
 

@@ -50,8 +50,8 @@ def choice_facts(run: Run) -> dict[str, Any] | None:
         `how`, `questions` (whose options were put into another order), `kept` (questions that kept their order), and
         what `choices_summary` gives.
     """
-    how = (run.meta.get("config") or {}).get("choices")
-    if how not in (SHUFFLED, ALL_ROTATIONS):
+    order = (run.meta.get("config") or {}).get("choices")
+    if order not in (SHUFFLED, ALL_ROTATIONS):
         return None
     held: list[Choice] = []
     stored_questions: set[str] = set()
@@ -62,10 +62,10 @@ def choice_facts(run: Run) -> dict[str, Any] | None:
             stored_questions.add(exchange.question.draw_of or exchange.question.id)
     questions = len({one.question for one in held})
     return {
-        "how": how,
+        "how": order,
         "questions": questions,
         "kept": len(stored_questions),
-        **choices_summary(held, rotated=how == ALL_ROTATIONS),
+        **choices_summary(held, rotated=order == ALL_ROTATIONS),
     }
 
 
@@ -133,12 +133,12 @@ def _consistent(held: Sequence[Choice]) -> dict[str, Any]:
     by_question: defaultdict[str, list[Choice]] = defaultdict(list)
     for one in held:
         by_question[one.question].append(one)
-    whole = [
+    complete = [
         (question, rotations)
         for question, rotations in by_question.items()
         if len(rotations) == len(rotations[0].order) and not any(one.failed for one in rotations)
     ]
-    same = [(question, _same(rotations)) for question, rotations in whole]
+    same = [(question, _same(rotations)) for question, rotations in complete]
     return {**_share(same), "n": len(same), "failed": len(by_question) - len(same)}
 
 

@@ -68,7 +68,7 @@ class Scheme:
         judged = {one: load_judge_metric(n, judge, baseline) for one, (n, judge) in named.items() if is_judge_metric(n)}
         return cls(
             chain=load_steps(process),
-            chains={n: load_steps(own) for n, own in metrics.items() if own is not None},
+            chains={n: load_steps(steps) for n, steps in metrics.items() if steps is not None},
             alone={n: m for n, m in answers.items() if not m.whole_set},
             sets={n: m for n, m in answers.items() if m.whole_set},
             judged=judged,
@@ -79,7 +79,7 @@ class Scheme:
     def chain_of(self, metric: str) -> Chain:
         """The post-processing between an answer and a metric; that of a published metric keeps the reasoning."""
         chain = self.chains.get(metric, self.chain)
-        return replace(chain, whole=True) if OFFICIAL in metric else chain
+        return replace(chain, keeps_reasoning=True) if OFFICIAL in metric else chain
 
     @property
     def transcripts(self) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ class AnswerScorer:
         read: dict[tuple[tuple[str, ...], bool], dict[int, Reading]] = {}
 
         def readings(chain: Chain) -> dict[int, Reading]:
-            key = chain.names, chain.whole
+            key = chain.names, chain.keeps_reasoning
             if key not in read:
                 read[key] = {
                     e.question.number: _read(e, chain, _transcript(chain, sound_scores.get(e.question.number)))
@@ -137,7 +137,7 @@ def _no_answer(exchange: Exchange) -> list[Diagnostic]:
         language=question.language,
         at_limit=answer.finish == "length",
     )
-    return [NO_ANSWER[way] for way in ways]
+    return [NO_ANSWER[variant] for variant in ways]
 
 
 def _transcript(chain: Chain, sound_scores: Mapping[str, Score] | None) -> Score | None:
@@ -150,7 +150,9 @@ def _read(exchange: Exchange, chain: Chain, spoken: Score | None) -> Reading:
     if exchange.answer.status != "ok":
         return Reading(None, None, exchange.answer.reason)
     text, transcript = exchange.answer.text, None
-    turns = tuple(answer_text(turns_text.text or "", whole=chain.whole) for turns_text, _ in exchange.turns)
+    turns = tuple(
+        answer_text(turns_text.text or "", keep_reasoning=chain.keeps_reasoning) for turns_text, _ in exchange.turns
+    )
     if chain.recogniser is not None:
         if spoken is None or spoken.status != "ok":
             return Reading(None, None, (spoken.reason if spoken else None) or Diagnostic("no_sound_to_transcribe"))
@@ -158,12 +160,17 @@ def _read(exchange: Exchange, chain: Chain, spoken: Score | None) -> Reading:
         turns = tuple(spoken.detail.get(TURNS, ()))
     if text is None:
         return Reading(None, None, Diagnostic("no_text"), turns)
-    if not chain.whole and not text.strip() and exchange.answer.reasoning and exchange.answer.finish == "length":
+    if (
+        not chain.keeps_reasoning
+        and not text.strip()
+        and exchange.answer.reasoning
+        and exchange.answer.finish == "length"
+    ):
         return Reading(None, None, Diagnostic("answer_ends_in_reasoning"), turns, TRUNCATED)
     parsed = chain(text, exchange.question.fields)
     if isinstance(parsed, Unparsed):
-        own = isinstance(parsed.reason, Diagnostic)
-        reason = parsed.reason if own else parsed.reason[:REASON_CHARACTERS]
+        is_diagnostic = isinstance(parsed.reason, Diagnostic)
+        reason = parsed.reason if is_diagnostic else parsed.reason[:REASON_CHARACTERS]
         return Reading(transcript, None, reason, turns, parsed.code)
     return Reading(transcript, parsed.text, None, turns, parsed.code)
 
@@ -174,23 +181,25 @@ def text_of(exchange: Exchange) -> str | None:
     return str(text) if text is not None else next(iter(exchange.question.expected), None)
 
 
-def answer_text(text: str, *, whole: bool) -> str:
+def answer_text(text: str, *, keep_reasoning: bool) -> str:
     """An answer as it is, or without its reasoning."""
-    return text if whole else cut_reasoning(text).text
+    return text if keep_reasoning else cut_reasoning(text).text
 
 
-def answer_of(exchange: Exchange, reading: Reading, *, empty_references: bool = False, whole: bool = False) -> Answer:
+def answer_of(
+    exchange: Exchange, reading: Reading, *, empty_references: bool = False, keep_reasoning: bool = False
+) -> Answer:
     """An answer in the form that metrics take.
 
     Args:
         exchange: the question and its answer. reading: what was read of it.
-        empty_references: whether empty expected answers stay. whole: whether the reasoning stays in the raw answer.
+        empty_references: whether empty expected answers stay. keep_reasoning: whether the reasoning stays in the raw answer.
     """
     question = exchange.question
     expected = tuple(text for text in question.expected if empty_references or text.strip())
     return Answer(
         question.id, reading.parsed or "", expected, question.fields, question.language,
-        answer_text(exchange.answer.text or "", whole=whole), turns=reading.turns,
+        answer_text(exchange.answer.text or "", keep_reasoning=keep_reasoning), turns=reading.turns,
     )  # fmt: skip
 
 
@@ -248,7 +257,9 @@ def score_answers(
     for exchange in exchanges:
         number = exchange.question.number
         reading = readings[number]
-        answer = answer_of(exchange, reading, empty_references=metric.empty_references, whole=OFFICIAL in metric.name)
+        answer = answer_of(
+            exchange, reading, empty_references=metric.empty_references, keep_reasoning=OFFICIAL in metric.name
+        )
         if metric.sound_metrics:
             answer = _with_sound(answer, exchange, sound_scores.get(number, {}))
         absent = [name for name in metric.needs if answer.fields.get(name) is None]
@@ -347,12 +358,12 @@ class _SpokenAnswers:
             number = self._numbers[index]
             self._parts[number][index] = record
             if len(self._parts[number]) == self._rounds[number]:
-                parts = [part for _, part in sorted(self._parts.pop(number).items())]
+                parts = [scored for _, scored in sorted(self._parts.pop(number).items())]
                 about[number] = _over_rounds(parts)
                 sound_scores[number] = about[number].scores
         items, readings = self._scorer.score(list(exchanges(self._run, list(sound_scores))), sound_scores)
-        whole = [(n, replace(item, notes=[*item.notes, *about[n].notes])) for n, item in items]
-        self._writer.write_marked(whole, readings)
+        items_with_notes = [(n, replace(item, notes=[*item.notes, *about[n].notes])) for n, item in items]
+        self._writer.write_marked(items_with_notes, readings)
 
 
 def score_all(
@@ -416,12 +427,14 @@ def _over_rounds(parts: Sequence[ItemRecord]) -> ItemRecord:
         return parts[0]
     scores = {}
     for name, last in parts[-1].scores.items():
-        every = [part.scores[name] for part in parts]
+        every = [scored.scores[name] for scored in parts]
         lacking = next((score for score in every if score.status != "ok"), None)
         value = fmean(score.value for score in every if score.value is not None) if lacking is None else None
         turns = {TURNS: [score.detail.get(TRANSCRIPT) for score in every[:-1]]} if TRANSCRIPT in last.detail else {}
         scores[name] = lacking or Score(value, "ok", None, last.protocol, detail={**last.detail, **turns})
-    return replace(parts[-1], scores=scores, notes=list(dict.fromkeys(note for part in parts for note in part.notes)))
+    return replace(
+        parts[-1], scores=scores, notes=list(dict.fromkeys(note for scored in parts for note in scored.notes))
+    )
 
 
 def _spoken_samples(exchange: Exchange) -> list[Sample]:

@@ -98,7 +98,7 @@ def test_it_runs(layout, service, tmp_path):
     assert {one.status for one in held.values()} == {"ok"} and len(held) == 12
     assert {one.user.size for one in held.values()} == {6 * 24_000}
     values = made.values[MODEL]
-    taken = {v.session: v.value for v in values if v.measure == "turn_taken" and v.place == 0}
+    taken = {v.session: v.value for v in values if v.measure == "turn_taken" and v.index == 0}
     assert set(taken.values()) == {1.0}
     assert {v.session for v in values if v.measure == f"{OFFICIAL}/backchannel_divergence"} == {
         "v1_0-icc_backchannel-1"

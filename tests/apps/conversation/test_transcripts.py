@@ -57,7 +57,7 @@ def test_the_first_word_and_the_lost_ones(tmp_path, recogniser, spoken):
     write_session(tmp_path / "s", session, {})
     assert np.array_equal(read_session(tmp_path / "s").lost, session.lost)
     write_words(tmp_path / "s", session, recogniser)
-    found = {(v.measure, v.place): v for v in by_words(session, tmp_path / "s", read_words(tmp_path / "s"))}
+    found = {(v.measure, v.index): v for v in by_words(session, tmp_path / "s", read_words(tmp_path / "s"))}
     whole = recogniser.timed(to_signal(Audio((spoken / 32768).astype(np.float32)[None], RATE_HZ), 16_000))
     first = found["first_word_latency_s", 0].value
     assert first == pytest.approx(1.0 + whole[0][1], abs=0.15) and first >= 1.0

@@ -52,7 +52,7 @@ def calls(monkeypatch):
 
 @pytest.mark.parametrize("rotated", [False, True])
 def test_each_sound_is_decoded_converted_and_encoded_once(calls, rotated, tmp_path):
-    orders = partial(arranged, how="all-rotations", seed=0) if rotated else None
+    orders = partial(arranged, ordering="all-rotations", seed=0) if rotated else None
     drawn = list(Draws(list(questions()), 1 if rotated else 20, PROMPT.wording_of, orders, rotated=rotated))
     assert len(drawn) == (12 if rotated else 60)
     cache = ResponseCache(tmp_path / "cache.sqlite")
@@ -80,7 +80,7 @@ def test_a_question_that_is_asked_once_is_given_on_as_it_is():
 
 def test_rotations_are_draws_also_of_a_question_without_options():
     plain = Question("q", {"audio": None}, ("a",))
-    (only,) = Draws([plain], 1, arranged=partial(arranged, how="all-rotations", seed=0), rotated=True)
+    (only,) = Draws([plain], 1, arranged=partial(arranged, ordering="all-rotations", seed=0), rotated=True)
     assert (only.id, only.draw_of, only.draw) == ("q", "q", 0)
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from codec_bench.benchmark.asking.variants import PLACE, ROTATION, arranged, check_orders, reordered
+from codec_bench.benchmark.asking.variants import POSITION, ROTATION, arranged, check_orders, reordered
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
@@ -46,10 +46,10 @@ def test_every_form_keeps_its_form(form):
 def test_the_key_follows_and_an_answer_is_right_in_one_place_alone(form, key):
     metric = load_answer_metric("accuracy[choice]")
     rotations = arranged(question(FORMS[form], key), "all-rotations", 0)
-    assert [one.subsets for one in rotations] == [{PLACE: p, ROTATION: str(r)} for r, p in enumerate("BADC")]
+    assert [one.subsets for one in rotations] == [{POSITION: p, ROTATION: str(r)} for r, p in enumerate("BADC")]
     for one in rotations:
         (right,) = {letter for text in one.references for letter in named(text, choices_of(one.fields))}
-        assert choices_of(one.fields)[right] == "a dog" and one.subsets[PLACE] == right
+        assert choices_of(one.fields)[right] == "a dog" and one.subsets[POSITION] == right
         said = [Answer("q", letter, one.references, one.fields, "en", letter) for letter in "ABCD"]
         assert [score.value for score in metric.compute(said)] == [float(letter == right) for letter in "ABCD"]
         (told,) = metric.compute([Answer("q", "a dog", one.references, one.fields, "en", "a dog")])
@@ -84,9 +84,9 @@ def test_options_that_name_places_or_are_none_stay(texts):
 
 def test_a_key_that_is_no_option_stays_as_it_is():
     one = reordered(question({"choices": TEXTS}, "a bird"), "BCDA")
-    assert one.references == ("a bird",) and PLACE not in one.subsets
+    assert one.references == ("a bird",) and POSITION not in one.subsets
     same = reordered(question({"choices": ["a dog", "A dog.", "a cow"]}, "a dog"), "BCA")
-    assert same.references == ("a dog",) and PLACE not in same.subsets, "two options are equal"
+    assert same.references == ("a dog",) and POSITION not in same.subsets, "two options are equal"
 
 
 def test_given_changes_nothing_and_other_words_are_refused():

@@ -97,7 +97,7 @@ def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) 
         for (begin, end), kind in spans
     ]
     spans = [
-        {"x": round(v.at_s * scale, 1), "w": round(v.value * scale, 1), "kind": v.measure, "text": f"{MEASURES[v.measure].what}: {1000 * v.value:.0f} ms", "label": f"{1000 * v.value:.0f} ms"}
+        {"x": round(v.at_s * scale, 1), "w": round(v.value * scale, 1), "kind": v.measure, "text": f"{MEASURES[v.measure].description}: {1000 * v.value:.0f} ms", "label": f"{1000 * v.value:.0f} ms"}
         for v in values
         if v.measure in ("response_latency_s", "yield_latency_s") and v.value is not None and v.at_s is not None
     ]  # fmt: skip
@@ -151,5 +151,5 @@ def _strips(values: Mapping[str, Sequence[Value]]) -> list[dict[str, Any]]:
         low, high = min(0.0, *every), max(every)
         strip_rows = [(system, [round(20 + 960 * (v - low) / (high - low), 1) for v in held], len(held)) for system, held in by_system.items()]  # fmt: skip
         ends = [(20, f"{low:.2f} {measure.unit}"), (980, f"{high:.2f} {measure.unit}")]
-        out.append({"name": shown(name).replace("_", " "), "what": measure.what, "systems": strip_rows, "ends": ends})  # fmt: skip
+        out.append({"name": shown(name).replace("_", " "), "what": measure.description, "systems": strip_rows, "ends": ends})  # fmt: skip
     return out

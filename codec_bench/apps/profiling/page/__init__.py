@@ -61,7 +61,7 @@ def collect(
         **_plots(profile, names, labels, columns),
         "missing": [],
         "kept": [],
-        "clips": [[n, place, sound] for n, (_, tracks) in enumerate(clips) for place, sound in tracks],
+        "clips": [[n, index, sound] for n, (_, tracks) in enumerate(clips) for index, sound in tracks],
         "samples": [sample for sample, _ in clips],
         "codebooks": _codebooks(profile, labels),
         "figures": [plot for plots in _PLOTS for plot in plots(profile, labels)],
@@ -69,7 +69,7 @@ def collect(
         "probes": probe_points(profile["codecs"], labels),
     }
     playable = [
-        (n, sample, tracks) for n, (sample, tracks) in enumerate(clips) if any(place >= 0 for place, _ in tracks)
+        (n, sample, tracks) for n, (sample, tracks) in enumerate(clips) if any(index >= 0 for index, _ in tracks)
     ]
     facts, options = profile["machine"], profile["how"]
     shown_sections = sections(profile)
@@ -135,7 +135,7 @@ def _checks(profile: Mapping[str, Any], states: Sequence[str]) -> list[dict[str,
 
 
 def _tracks(tracks: Sequence[tuple[int, int]], labels: Sequence[str]) -> list[tuple[int, str]]:
-    return [(place, "reference" if place < 0 else labels[place]) for place, _ in tracks]
+    return [(index, "reference" if index < 0 else labels[index]) for index, _ in tracks]
 
 
 def _columns(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -166,7 +166,7 @@ def _plots(
     profile: Mapping[str, Any], names: Sequence[str], labels: Sequence[str], columns: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     families = list(profile["families"])
-    of = {codec: place for place, members in enumerate(profile["families"].values()) for codec in members}
+    of = {codec: number for number, members in enumerate(profile["families"].values()) for codec in members}
     summary = []
     for name in names:
         metrics = profile["codecs"][name]["quality"].get("metrics", {})
@@ -268,8 +268,8 @@ def _not_counted(profile: Mapping[str, Any], labels: Sequence[str]) -> list[tupl
     for text, codec in zip(labels, profile["codecs"].values()):
         if codec["complexity"]["state"] == "ok":
             shares: dict[str, float] = {}
-            for side in ("encoder", "decoder"):
-                for name, elements in codec["complexity"][side]["not_counted"].items():
+            for half in ("encoder", "decoder"):
+                for name, elements in codec["complexity"][half]["not_counted"].items():
                     shares[name] = shares.get(name, 0.0) + elements
             listed = sorted(shares.items(), key=lambda entry: -entry[1])
             named = [f"{name} ({elements / 1e6:.2g} M/s)" for name, elements in listed]
@@ -326,9 +326,9 @@ def write_profile_page(
     clips = []
     for sample in (entry["id"] for entry in profile["players"]):
         tracks = [(-1, Path(references[sample]))] if references and sample in references else []
-        for place, codec in enumerate(profile["codecs"].values()):
+        for number, codec in enumerate(profile["codecs"].values()):
             if sample in codec["players"]:
-                tracks.append((place, target.parent / codec["players"][sample]))
+                tracks.append((number, target.parent / codec["players"][sample]))
         clips.append((sample, sounds.take(tracks)))
     page, data = collect(profile, clips)
     write_text(target, render(_LAYOUT, page, data, sounds.files))
@@ -343,13 +343,13 @@ class _Sounds:
 
     def take(self, tracks: list[tuple[int, Path]]) -> list[tuple[int, int]]:
         """Adds the tracks of one clip, all or none; gives (place of the codec or -1, number of the sound) of each."""
-        tracks = [(place, path) for place, path in tracks if is_sound(path)]
+        tracks = [(index, path) for index, path in tracks if is_sound(path)]
         size = sum(4 * -(-path.stat().st_size // 3) for _, path in tracks)
         if size > self._left:
             return []
         self._left -= size
         out = []
-        for place, path in tracks:
-            out.append((place, len(self.files)))
+        for index, path in tracks:
+            out.append((index, len(self.files)))
             self.files.append(path)
         return out
