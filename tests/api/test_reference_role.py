@@ -13,6 +13,7 @@ from layout_miniatures import MINIATURES, clips, write
 from codec_bench import score
 from codec_bench.errors import Note, UserError
 from codec_bench.report.open_run import open_run
+from codec_bench.report.page.collect import collect
 from codec_bench.store.columns import sample_columns
 from codec_bench.types import Audio
 
@@ -88,6 +89,8 @@ def test_a_file_that_cannot_be_read_has_no_length_of_its_prompt(seed_tts):
     assert lengths["a", "item1"] is None and lengths["a", "item2"] == pytest.approx(spoken_s[2])
     by_sample = {sample.id: sample.duration_s for sample in run.samples()}
     assert by_sample == {"item0": pytest.approx(spoken_s[0]), "item1": None, "item2": pytest.approx(spoken_s[2])}
+    page = collect([run], None, audio_bytes=0, max_rows=9, folder=run.folder).data
+    assert page["prompted"] and page["lengths"] == [[lengths[s, f"item{n}"] for n in range(3)] for s in "ab"]
     assert {sample: cells.get("duration") for sample, cells in sample_columns(run)} == dict(
         enumerate(by_sample.values())
     )

@@ -11,6 +11,7 @@ import pytest
 import soundfile
 from layout_miniatures import MINIATURES, clips, parquet, put, write
 
+from codec_bench import score
 from codec_bench.data import match_estimates, open_source
 from codec_bench.data.cells import name_class
 from codec_bench.data.convert import convert_data
@@ -202,3 +203,21 @@ def test_the_page_has_a_line_for_every_layout():
     page = (Path(__file__).parents[2] / "docs" / "data.md").read_text("utf-8")
     for layout in LAYOUTS:
         assert f"| {layout.name} | {layout.form.replace('|', chr(92) + '|')} |" in page
+
+
+def test_texts_of_every_layout_are_scored_with_one_command(tmp_path):
+    """Recognised words depend on the text alone, so every layout gives the counts of the first."""
+    counts = {}
+    for name in ("ljspeech", "kaldi", "nemo", "lhotse_cuts", "save_to_disk"):
+        expected = MINIATURES[name][1](tmp_path / name)
+        audio_of = dict(clips())
+        for id, (text, _, _) in expected.items():
+            write(tmp_path / f"{name}_generated", f"{id}.wav", audio_of[text])
+        run = score(
+            generated=tmp_path / f"{name}_generated", data=tmp_path / name, metrics="wer[pocketsphinx],sim[ge2e]",
+            out=tmp_path / f"{name}_run", allow_same=True, workers=1, page=False,
+        )  # fmt: skip
+        rows = list(run.rows())
+        assert {row.status for row in rows} == {"ok"}
+        counts[name] = sorted((row.denominator, row.numerator) for row in rows if row.metric == "wer[pocketsphinx]")
+    assert len({tuple(one) for one in counts.values()}) == 1, counts

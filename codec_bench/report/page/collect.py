@@ -144,6 +144,7 @@ def collect(
     tables = replace(tables, heads=heads)
     data = _data(tables, samples, origins, chosen, values, finished)
     data["asked"] = all(map(has_answers, runs))
+    data["prompted"] = all((run.meta.get("config") or {}).get("reference") == "prompt" for run in runs)
     data["lengths"] = [[of.get(n) for n in chosen] if (of := lengths[s]) else None for s in range(len(systems))]
     missing, data["details"] = grid.scores(position)
     data |= _trouble(item_trouble, missing, position)

@@ -16,11 +16,12 @@ for (const [system, sample, column, content] of data.details) {
 const PLAY = "M2,1L11,6L2,11Z";
 const PAUSE = "M2,1H5V11H2ZM7,1H10V11H7Z";
 const icon = (path) => shape("svg", { viewBox: "0 0 12 12", "aria-hidden": "true" }, shape("path", { d: path }));
-const nameOf = (track) => (track < 0 ? (isAsked(current.n) ? "question" : "reference") : data.systems[track].label);
+const nameOf = (track) => (track < 0 ? (isAsked(current.n) ? "question" : data.prompted ? "prompt" : "reference") : data.systems[track].label);
 
 function openSample(n, s) {
   player.clear();
-  const [, text, speaker, language, duration, rate] = data.samples[n];
+  const [, text, speaker, language, , itsRate] = data.samples[n];
+  const [duration, rate] = [lengthOf(s, n), data.prompted ? null : itsRate]; // a prompt's rate is not the sample's
   const systems = data.systems.map((_, other) => other).filter((other) => data.finished[other][n]);
   // The system of the chosen row is next to the reference.
   const order = [-1, s, ...systems.filter((other) => other !== s)];
@@ -59,12 +60,12 @@ function openSample(n, s) {
     ),
     body,
   );
-  if (heard.length) body.append(trackOptions(compares && !isAsked(n)), el("div", { class: "tracks" }, tracks.map((entry) => trackRow(n, entry))));
+  if (heard.length) body.append(trackOptions(compares && !isAsked(n) && !data.prompted), el("div", { class: "tracks" }, tracks.map((entry) => trackRow(n, entry))));
   else if (tracks.length) body.append(elsewhere(n, order));
   body.append(...exchange(n, order), ...transcripts(n, order), scoreTable(n, order), ...remarks(n, order));
   if (!detail.open) detail.showModal();
   detail.scrollTop = 0;
-  load(n, heard, rate);
+  load(n, heard, itsRate);
 }
 
 function transport(compares) {
@@ -83,7 +84,7 @@ function transport(compares) {
   );
 }
 
-// A difference is shown only between sounds that should be alike, not between a question and its answer.
+// A difference is shown only between sounds that should be alike, not for a question or a prompt.
 function trackOptions(differs) {
   const modes = differs ? [["levels", "Spectrogram"], ["difference", "Difference from the reference"]] : [];
   const scale = el("canvas", { width: 256, height: 1 });
