@@ -14,11 +14,11 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.report.numbers import doubts_in
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.bounds import declared_bounds
-from codec_bench.stats.identity import identity_of
 from codec_bench.stats.paired import Comparison, compare_items, holm
 from codec_bench.stats.recorded import Recorded, items_of
 from codec_bench.stats.sets import SETS, item_fold
 from codec_bench.stats.verdict import SUSPECT, speechless
+from codec_bench.store.identity import identity_of
 from codec_bench.store.record import Run
 
 

@@ -15,8 +15,8 @@ from codec_bench.benchmark.scoring.scoring import score_sets_again
 from codec_bench.errors import Note, UserError
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
-from codec_bench.stats.controls import INSTEAD, Control
 from codec_bench.store.answers import has_answers
+from codec_bench.store.controls import INSTEAD, Control
 from codec_bench.store.folders import run_folders
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.merge import Merged, merge_records

@@ -42,7 +42,7 @@ from codec_bench.models.likelihood import facts_of
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
-from codec_bench.stats.controls import NO_CONTROL, Control
+from codec_bench.store.controls import NO_CONTROL, Control
 from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.folders import RunFolder, mark_finished, named_folder, own_folder
 from codec_bench.store.parts import mark_part

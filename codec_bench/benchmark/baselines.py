@@ -13,8 +13,8 @@ from pathlib import Path
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge.metric import Alternative
 from codec_bench.errors import UserError
-from codec_bench.stats.controls import control_of
 from codec_bench.store.answers import Exchange, content_of, exchanges
+from codec_bench.store.controls import control_of
 from codec_bench.store.folders import run_folders
 from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.store.record import DATABASE, Run

@@ -38,7 +38,9 @@ from codec_bench.benchmark.definition.prompt import Prompt, part_reads
 from codec_bench.benchmark.run_request import BenchmarkRequest
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import ModelInfo
-from codec_bench.stats.controls import (
+from codec_bench.stats.controls import compare_controls, marks_of
+from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.controls import (
     ANOTHER,
     CONTROL,
     LEVEL,
@@ -49,12 +51,9 @@ from codec_bench.stats.controls import (
     SHUFFLED,
     SILENCE,
     Control,
-    compare_controls,
     control_of,
-    marks_of,
     without_marks,
 )
-from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.record import DATABASE, Run
 from codec_bench.types import Audio, Request

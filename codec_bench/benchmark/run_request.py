@@ -26,8 +26,8 @@ from codec_bench.errors import UserError
 from codec_bench.models import is_own_file, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.registry import code_hash, is_own_code
-from codec_bench.stats.controls import NO_CONTROL, Control
 from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.controls import NO_CONTROL, Control
 from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.integrity import DATABASE
 

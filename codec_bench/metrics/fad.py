@@ -11,7 +11,7 @@ from codec_bench.errors import UserError
 from codec_bench.features.clap import Clap
 from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.metrics.sim import SpeakerEncoder, speaker_encoder
-from codec_bench.stats.packing import KEY, packed
+from codec_bench.store.embeddings import KEY, packed
 from codec_bench.types import Score
 
 

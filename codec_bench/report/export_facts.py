@@ -14,10 +14,10 @@ from typing import Any
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import to_codes
 from codec_bench.report import numbers
-from codec_bench.stats.controls import control_of
 from codec_bench.stats.row_counts import count_rows, other_data
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary
+from codec_bench.store.controls import control_of
 from codec_bench.store.record import Run
 
 _NAMED = re.compile(r"hf:(?P<repository>[^@:]+)(?:@(?P<revision>[^:]+))?(?::(?P<names>.+))?")

@@ -1,19 +1,15 @@
-"""Controls: what a model was given in place of the sound or the question, and what its answers have beyond those.
+"""What the answers of a model have beyond those under a control (`store.controls`).
 
 The same items are compared in pairs (`stats.paired`): everything given minus under the control, one comparison each.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from codec_bench.errors import UserError
 from codec_bench.stats.bounds import declared_bounds
 from codec_bench.stats.intervals import is_share
 from codec_bench.stats.notes import Note
@@ -21,109 +17,8 @@ from codec_bench.stats.paired import compare_items, in_common, parts_table
 from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import SETS, item_fold
 from codec_bench.stats.summary_json import UNSET, SummaryPart
-from codec_bench.store.draws import AS_WRITTEN
-from codec_bench.store.folders import run_folders
+from codec_bench.store.controls import Control
 from codec_bench.store.record import Run
-
-NONE, SILENCE, NOISE, ANOTHER, SHUFFLED, LEVEL = "none", "silence", "noise", "another", "shuffled", "level"
-INSTEAD = {"sound": (AS_WRITTEN, NONE, SILENCE, NOISE, ANOTHER, SHUFFLED, LEVEL), "question": (AS_WRITTEN, NONE)}
-_WORDS = {
-    NONE: "text alone",
-    SILENCE: "silence",
-    NOISE: "noise",
-    ANOTHER: "another sound",
-    SHUFFLED: "shuffled sound",
-    LEVEL: "sound at one level",
-}
-CONTROL, OTHER_SOUND = "control", "other_sound_of"
-"""The subset that every question of a control has, and the field with the id of the item whose sound was given."""
-_MARK = "control: "
-
-
-@dataclass(frozen=True, slots=True)
-class Control:
-    """What a model is given; a control is everything but the sound and the question as the data have them.
-
-    Args:
-        sound: `given`, `none` (the text alone), `silence`, `noise`, `another` (that of another item of about the same
-            length), `shuffled` (pieces of 0.5 s in another order) or `level` (all sounds at one level).
-        question: `given` or `none`.
-    """
-
-    sound: str = AS_WRITTEN
-    question: str = AS_WRITTEN
-
-    def __post_init__(self) -> None:
-        for name, known in INSTEAD.items():
-            if (value := getattr(self, name)) not in known:
-                raise UserError(f"the {name} is to be '{value}'; expected {', '.join(known)}")
-
-    def __bool__(self) -> bool:
-        return (self.sound, self.question) != (AS_WRITTEN, AS_WRITTEN)
-
-    @property
-    def words(self) -> str:
-        """What the model is given, such as `text alone`; empty if it is given everything."""
-        if self.question == AS_WRITTEN:
-            return _WORDS.get(self.sound, "")
-        more = {AS_WRITTEN: "", NONE: ""}.get(self.sound, f", {_WORDS.get(self.sound)}")
-        return "options alone" if self.sound == NONE else f"without the question{more}"
-
-    @property
-    def changes(self) -> dict[str, str]:
-        """What is not as given, as JSON values."""
-        return {name: value for name, value in asdict(self).items() if value != AS_WRITTEN}
-
-    @property
-    def suffix(self) -> str:
-        """What stands behind the name of the model in the folder of its run; empty if everything is given."""
-        return "".join(f"+{name}-{value}" for name, value in self.changes.items())
-
-    def label(self, model: str) -> str:
-        """What a model is called where it stands beside the same one without the control."""
-        return f"{model} ({self.words})" if self else model
-
-    @property
-    def column(self) -> str:
-        """The subset of a run's questions that says which of them were answered right under this control."""
-        return f"{_MARK}{self.words}"
-
-
-NO_CONTROL = Control()
-"""No control: the model is given what the data have."""
-
-
-def control_of(run: Run) -> Control | None:
-    """What the model was given in a run that asked it; None if the record does not hold what was asked."""
-    recorded = (run.meta.get("fingerprint") or {}).get("asked")
-    if not isinstance(recorded, Mapping):
-        return None
-    return Control(**recorded.get(CONTROL, {}))
-
-
-def result_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The run folders at or under some folders, without those of controls; a `UserError` if there are none."""
-    run_paths = run_folders(folders)
-    results = []
-    for folder in run_paths:
-        with closing(Run(folder)) as run:
-            results += [] if control_of(run) else [folder]
-    if not results:
-        raise UserError(
-            f"'{run_paths[0]}' is a control and no result", hint="name the run in which the model was given everything"
-        )
-    return results
-
-
-def marks_in(subsets: Mapping[str, Any]) -> list[str]:
-    """How a question was answered under the controls of its run, such as `right with text alone`."""
-    marks = {name.removeprefix(_MARK): mark for name, mark in subsets.items() if name.startswith(_MARK)}
-    return [f"{mark} with {words}" for words, mark in marks.items()]
-
-
-def without_marks(subsets: Mapping[str, Any]) -> dict[str, Any]:
-    """Subsets without those that controls made."""
-    return {name: value for name, value in subsets.items() if not name.startswith(_MARK)}
 
 
 @dataclass(frozen=True, slots=True)

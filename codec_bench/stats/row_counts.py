@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from codec_bench.stats.identity import identity_of
 from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import RowCount
 from codec_bench.store.answers import digest_of, draws_of, has_answers
+from codec_bench.store.identity import identity_of
 from codec_bench.store.record import Run
 
 

@@ -19,8 +19,8 @@ from codec_bench.stats.eer import Trials, equal_error_rates, listed_error_rates
 from codec_bench.stats.frechet import FrechetSums
 from codec_bench.stats.intervals import Fold, ratios
 from codec_bench.stats.kernel_distance import KernelSample, coverage, cubic, density
-from codec_bench.stats.packing import KEY, unpacked
 from codec_bench.stats.ttsds import ttsds
+from codec_bench.store.embeddings import KEY, unpacked
 from codec_bench.store.record import Run
 
 Statistic = Callable[[np.ndarray, Sequence[str], Sequence[str]], SetValue]

@@ -18,7 +18,7 @@ from codec_bench.messages import VARIES, Diagnostic, read, together
 from codec_bench.stats.answers import answers_of, empty_answers_of, ways_by_wording, wordings_of
 from codec_bench.stats.breakdown import Parts, Subsets, finished_only, parts_in, subsets_of
 from codec_bench.stats.chance_level import answer_statistics, failing, judging_of, policies
-from codec_bench.stats.controls import Controlled, control_of
+from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned, copied, implausible, shared
 from codec_bench.stats.draws import RULES, by_draw
 from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
@@ -37,6 +37,7 @@ from codec_bench.stats.summary_types import (
     Tokens,
 )
 from codec_bench.stats.verdict import verdict
+from codec_bench.store.controls import control_of
 from codec_bench.store.draws import WORDING
 from codec_bench.store.record import Run
 from codec_bench.store.statuses import FAILURES, WITHOUT_VALUE

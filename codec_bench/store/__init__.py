@@ -8,6 +8,8 @@ Which file to open
     `writer.py`      a record of audio, for writing; `answers.py` adds what a model was asked and what it answered, and
                      in what ways (`draws.py`); `reasoning.py` cuts off what it thought before.
     `record.py`      a record, for reading; `columns.py` gives the columns by which results are broken down.
+    `controls.py`    what a model was given in place of the sound or the question; `identity.py` what a benchmark was,
+                     and `embeddings.py` embeddings as text.
     `folders.py`     the folder of a run, and its lock; `files.py` is the JSON files beside the record, and
                      `sound_files.py` the sounds of questions and answers.
 

@@ -35,10 +35,10 @@ from codec_bench.report.controls.rows import beyond_notes
 from codec_bench.report.export_facts import results_of
 from codec_bench.report.page import write_page
 from codec_bench.report.page.collect import collect
-from codec_bench.stats.controls import Control, control_of, result_folders
 from codec_bench.stats.paired import paired_test
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import exchanges
+from codec_bench.store.controls import Control, control_of, result_folders
 from codec_bench.types import Audio, Message, Request
 
 THREE = ("mmau-test-mini", "voxceleb1", "audio-mnist")

@@ -56,7 +56,7 @@ STATISTIC = {
     ),
 }
 CONTROL = {
-    "codec_bench/stats/controls.py": (
+    "codec_bench/store/controls.py": (
         ("    SHUFFLED: ", '    "reversed": "reversed sound",\n    SHUFFLED: '),
         ("ANOTHER, SHUFFLED, LEVEL), ", 'ANOTHER, SHUFFLED, LEVEL, "reversed"), '),
     ),
@@ -75,7 +75,7 @@ REVERSED = """
 import numpy as np
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.controls import apply_control
-from codec_bench.stats.controls import Control
+from codec_bench.store.controls import Control
 from codec_bench.types import Audio, Message, Request
 asked = Request('a', (Message('user', ('?', Clip(Audio(np.arange(4, dtype='f4') / 8, 8000)))),))
 control = Control('reversed')

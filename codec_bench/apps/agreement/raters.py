@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from codec_bench.errors import UserError
 from codec_bench.report.open_run import open_run
-from codec_bench.stats.controls import result_folders
+from codec_bench.store.controls import result_folders
 from codec_bench.store.record import Run
 
 Scale = tuple[float, float]

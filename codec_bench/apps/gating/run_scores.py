@@ -9,12 +9,12 @@ from typing import Any
 
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.stats.bounds import Bounds, declared_bounds
-from codec_bench.stats.identity import hashed, identity_of, question_hashes
 from codec_bench.stats.intervals import Fold
 from codec_bench.stats.paired import ItemParts
 from codec_bench.stats.recorded import Recorded
 from codec_bench.stats.sets import SETS, item_fold
 from codec_bench.store.answers import has_answers
+from codec_bench.store.identity import hashed, identity_of, question_hashes
 from codec_bench.store.record import Run
 
 FINISHED = (None, "answered", "finished")

@@ -31,9 +31,9 @@ from codec_bench.engine.running import Running, chosen_running
 from codec_bench.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.stats import interval
-from codec_bench.stats.controls import result_folders, without_marks
 from codec_bench.stats.correlation import spearman
 from codec_bench.store.answers import AnswerWriter, exchanges
+from codec_bench.store.controls import result_folders, without_marks
 from codec_bench.store.judge_successions import Succession, keep_succession
 from codec_bench.store.judge_tests import Figure, judge_words
 from codec_bench.store.record import DATABASE, Run

@@ -34,12 +34,12 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.report import numbers
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.bd_rate import bd_rate, bd_rate_interval
-from codec_bench.stats.identity import hashed
 from codec_bench.stats.intervals import Interval
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import SystemSummary
 from codec_bench.stats.verdict import SUSPECT, barred
 from codec_bench.store.folders import run_folders
+from codec_bench.store.identity import hashed
 from codec_bench.store.record import Run
 
 AXES = {

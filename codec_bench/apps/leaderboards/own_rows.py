@@ -38,13 +38,14 @@ from codec_bench.errors import UserError
 from codec_bench.report.breakdown.rows import subsets_of
 from codec_bench.report.numbers import rows_text
 from codec_bench.report.open_run import open_run
-from codec_bench.stats.controls import NONE, Control, Controlled
-from codec_bench.stats.identity import identity_of, question_hashes
+from codec_bench.stats.controls import Controlled
 from codec_bench.stats.row_counts import count_rows
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import MetricSummary, Served, Subset, Summary
+from codec_bench.store.controls import NONE, Control
 from codec_bench.store.folders import run_folders
+from codec_bench.store.identity import identity_of, question_hashes
 from codec_bench.store.judge_tests import NOT_TESTED
 from codec_bench.store.record import Run
 

@@ -33,7 +33,6 @@ from codec_bench.report.page.exchanges import published_rows
 from codec_bench.report.page.sound import choose_clips
 from codec_bench.stats.breakdown import subsets_of
 from codec_bench.stats.corpus import FOLDS
-from codec_bench.stats.identity import identity_of
 from codec_bench.stats.row_counts import count_rows
 from codec_bench.stats.sets import SETS
 from codec_bench.stats.summary import summarise
@@ -43,6 +42,7 @@ from codec_bench.store.answers import exchanges, has_answers
 from codec_bench.store.columns import grouped
 from codec_bench.store.export import opened, write_parquet
 from codec_bench.store.files import write_json
+from codec_bench.store.identity import identity_of
 from codec_bench.store.integrity import DATABASE, read_seal, seal_of
 from codec_bench.store.record import Run
 from codec_bench.store.rows import TableRow

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from codec_bench.stats.identity import hashed
+from codec_bench.store.identity import hashed
 from codec_bench.store.record import Run
 
 Entry = Mapping[str, Any]

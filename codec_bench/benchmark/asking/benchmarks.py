@@ -41,8 +41,8 @@ from codec_bench.models.endpoints.batches import BatchableModel
 from codec_bench.models.windows import window_of
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.stats.answers import wordings_text
-from codec_bench.stats.controls import CONTROL, Control
 from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.controls import CONTROL, Control
 from codec_bench.store.draws import ALL_ROTATIONS, AS_WRITTEN
 from codec_bench.store.record import DATABASE, Run
 from codec_bench.types import Request

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from codec_bench.report.numbers import decimals, number, plain, shown_unit
-from codec_bench.stats.controls import NONE, Controlled
+from codec_bench.stats.controls import Controlled
 from codec_bench.stats.summary_types import Estimate, Summary
+from codec_bench.store.controls import NONE
 from codec_bench.store.draws import AS_WRITTEN
 
 HEADS = (

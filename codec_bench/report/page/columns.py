@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codec_bench.report import numbers
-from codec_bench.stats.identity import Identity, identity_of
 from codec_bench.stats.row_counts import count_rows
 from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import MetricSummary, Summary, SystemSummary
 from codec_bench.store.answers import has_answers
+from codec_bench.store.identity import Identity, identity_of
 from codec_bench.store.record import Run
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from codec_bench.errors import beginning
 from codec_bench.report import numbers
-from codec_bench.stats.controls import marks_in, without_marks
 from codec_bench.stats.summary_types import Counted, CountingFailures, MetricSummary
 from codec_bench.store.answers import Exchange, QuestionRecord, exchanges, has_answers
+from codec_bench.store.controls import marks_in, without_marks
 from codec_bench.store.judge_tests import judge_words
 from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.store.record import Run

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codec_bench.stats.controls import ANOTHER, control_of
 from codec_bench.store.answers import has_answers
+from codec_bench.store.controls import ANOTHER, control_of
 from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.record import Run
 
