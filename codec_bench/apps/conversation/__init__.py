@@ -6,9 +6,9 @@ Which file to open
     `prices.py`      what sessions cost.
     `script.py`      what the user says, as YAML; `user.py` says it frame by frame. `embedded.yaml` is the script that
                      comes with the package.
-    `session.py`     one conversation over a connection of `models/endpoints`: the clock, the frames, what came and
-                     when.
-    `in_process.py`  models of this process as such a connection; `turn_ends.py` rules for the end of a turn.
+    `session.py`     one conversation with a `Partner`: the clock, the frames, what came and when.
+    `services.py`    models behind a WebSocket as partners. `in_process.py` models of this process, `streaming.py` the
+                     base of a custom one; `turn_ends.py` rules for the end of a turn.
     `network.py`     a simulated network; `playback.py` what of it is heard. `activity.py` where a track has speech.
     `measures.py`    the measures of one session; `distributions.py` those of all, with `quantiles.py`. `transcripts.py` has the words of
                      what was heard, `judged.py` what a language model is asked of them, and `voice.py` how a voice

@@ -13,15 +13,17 @@ from typing import Any
 
 from codec_bench.apps.conversation.distributions import summarise
 from codec_bench.apps.conversation.full_duplex import script_of
-from codec_bench.apps.conversation.in_process import Cascade, InProcess, Streaming
+from codec_bench.apps.conversation.in_process import Cascade, Streaming
 from codec_bench.apps.conversation.judged import Question, judge_all, questions, spent, verdicts
 from codec_bench.apps.conversation.measures import PROTOCOL, Value, from_people, measure, turns_of
 from codec_bench.apps.conversation.official import WORDS, official, read_chunks, read_words
 from codec_bench.apps.conversation.prices import price_before, priced
 from codec_bench.apps.conversation.script import Conversation, Script, conversations_of, read_script
-from codec_bench.apps.conversation.session import FRAME_S, Session, hold
+from codec_bench.apps.conversation.services import SERVICES
+from codec_bench.apps.conversation.session import FRAME_S, Partner, Session, hold
 from codec_bench.apps.conversation.session_files import check_states, folder_of, read_session, write_session
 from codec_bench.apps.conversation.spoken_questions import asks, by_rule, questions_of
+from codec_bench.apps.conversation.streaming import StreamingModel
 from codec_bench.apps.conversation.tau_voice import tau_voice
 from codec_bench.apps.conversation.transcripts import by_words, load_timed, write_words
 from codec_bench.apps.conversation.turn_ends import TurnEnd
@@ -36,7 +38,6 @@ from codec_bench.features.base import Feature
 from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.sockets import SocketModel
-from codec_bench.models.streaming import StreamingModel
 from codec_bench.registry import is_own_code
 from codec_bench.store.files import read_json, write_json, write_text
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
@@ -226,7 +227,7 @@ def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, de
     return own_name(name), model
 
 
-def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> SocketModel | InProcess:
+def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> Partner:
     """A model that converses; one that does not in time becomes a cascade.
 
     Raises:
@@ -234,8 +235,8 @@ def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> SocketMod
     """
     if isinstance(model, StreamingModel):
         return Streaming(model)
-    if isinstance(model, SocketModel) and type(model).conversation is not SocketModel.conversation:
-        return model
+    if isinstance(model, SocketModel) and type(model) in SERVICES:
+        return SERVICES[type(model)](model)
     return Cascade(model, load_model(speaks) if speaks else None, TurnEnd.parse(end_of_turn))
 
 
@@ -289,7 +290,7 @@ class _SystemRun:
 
     run: Path
     system: str
-    model: SocketModel | InProcess
+    model: Partner
     script: Script
     folder: Path
     talks: Sequence[Conversation]

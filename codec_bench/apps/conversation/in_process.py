@@ -17,15 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.conversation.session import FRAME_S, STALLED_S, TooSlow
+from codec_bench.apps.conversation.session import FRAME_S, STALLED_S, Partner, ServiceEvent, TooSlow
+from codec_bench.apps.conversation.streaming import Stream, StreamingModel
 from codec_bench.apps.conversation.turn_ends import RATE_HZ, TurnEnd
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import to_signal
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.retries import RequestFailed
-from codec_bench.models.endpoints.sockets import ServiceEvent
-from codec_bench.models.streaming import Stream, StreamingModel
 from codec_bench.types import Audio, Message, Request, Response
 
 LEAST_S, INTERRUPTS_S = 0.1, 0.2
@@ -198,28 +197,8 @@ class _Turns(_Line):
         )
 
 
-class InProcess(ABC):
-    """A model of this process as `session.hold` wants it; see `session.InTime`."""
-
-    rate_hz: int
-    output_rate_hz: int
-    closed: tuple[type[Exception], ...] = ()
-
-    def __init__(self, model: Model) -> None:
-        self.model, self.info = model, model.info
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """As `Model.identity`."""
-        return self.model.identity
-
-    async def start(self) -> None:
-        """As `Model.start`."""
-        await self.model.start()
-
-    async def close(self) -> None:
-        """As `Model.close`."""
-        await self.model.close()
+class InProcess(Partner):
+    """A model of this process as a partner of a conversation."""
 
     def conversation(self, instructions: str) -> list[str]:
         """The instructions are all that is told before the first frame."""
@@ -232,10 +211,6 @@ class InProcess(ABC):
     def read_message(self, message: Any) -> ServiceEvent:
         """What comes is what was heard."""
         return message
-
-    def cut_off(self, item: str, played_s: float) -> str | None:
-        """Nothing is told: the line knows by itself what it was saying."""
-        return None
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[_Line]:

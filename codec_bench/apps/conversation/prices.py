@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from codec_bench.apps.conversation.session import Session
-from codec_bench.models.endpoints.remote import RemoteModel
+from codec_bench.apps.conversation.session import Partner, Session
 
 
-def price_before(name: str, model: Any, seconds: Sequence[float]) -> str:
+def price_before(name: str, model: Partner, seconds: Sequence[float]) -> str:
     """What sessions with a model will cost at least, as a sentence; empty for a model without prices.
 
     `seconds` are those that each session sends at least. The sound of a session is sent as long as it lasts, and that
     depends on the answers.
     """
-    if not isinstance(model, RemoteModel) or not model.prices.known or not seconds:
+    if model.prices is None or not model.prices.known or not seconds:
         return ""
     sound_s = sum(seconds)
     least, _, unknown = model.prices.bounds(sound_s=sound_s, text_bytes=0, characters=0, most_tokens=None, speaks=True)
@@ -27,9 +26,9 @@ def price_before(name: str, model: Any, seconds: Sequence[float]) -> str:
     )
 
 
-def priced(model: Any, session: Session) -> dict[str, float]:
+def priced(model: Partner, session: Session) -> dict[str, float]:
     """What a session counted, with its cost where the model's prices and the counts give one."""
-    if not isinstance(model, RemoteModel) or not session.sent_s:
+    if model.prices is None or not session.sent_s:
         return session.usage
     sent = {"sent_audio_s": session.duration_s} if model.prices.counts("audio_minute") else {}
     return model.prices.priced({**session.usage, **sent}, sent=True, came=bool(session.packets))

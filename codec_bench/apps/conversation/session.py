@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,9 +26,10 @@ from codec_bench.apps.conversation.playback import Packet, Playback, TooMuch
 from codec_bench.apps.conversation.script import Script, random_of
 from codec_bench.apps.conversation.user import User, UserEvent
 from codec_bench.errors import AudioError, UserError
+from codec_bench.models.base import Model
+from codec_bench.models.endpoints.accounts import Prices
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
-from codec_bench.models.endpoints.sockets import ServiceEvent
 
 FRAME_S = 0.02
 STALLED_S = 0.2
@@ -118,42 +120,90 @@ class TooSlow(Exception):
     """What answers is slower than real time, so that the times of a session are those of this machine."""
 
 
-class InTime(Protocol):
-    """What a conversation is held with: a model behind a WebSocket (`models/endpoints/sockets.py` has the methods) or
-    of this process.
+@dataclass(frozen=True, slots=True)
+class ServiceEvent:
+    """What one message of a model says in a conversation.
+
+    Args:
+        ready: whether sound may be sent from now on.
+        sound: 16-bit samples of the answer at `output_rate_hz`. text: words of it.
+        answer: what the service calls the answer, and `item` the turn of the conversation that holds it; empty if it
+            has no names.
+        stops: whether what was sent and not yet played must not be played, because the user was heard to speak.
+        ended: `whole` or `cut` with the last message of an answer, else empty.
+        id: what the service calls the message. model: that answers. usage: of the answer.
+    """
+
+    ready: bool = False
+    sound: bytes = b""
+    text: str = ""
+    answer: str = ""
+    item: str = ""
+    stops: bool = False
+    ended: Literal["", "whole", "cut"] = ""
+    id: str = ""
+    model: str | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Partner(ABC):
+    """A model as the other side of a conversation: behind a WebSocket, or of this process.
 
     Attributes
-        rate_hz, output_rate_hz: of the sound that it takes and gives.
-        closed: what `send` raises on a connection that is closed.
+        rate_hz, output_rate_hz: of the sound that it takes and gives. prices: of a service, else None.
     """
 
     rate_hz: int
+    output_rate_hz: int
+    prices: Prices | None = None
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.info = model, model.info
 
     @property
-    def output_rate_hz(self) -> int:
-        """As the class says."""
+    def identity(self) -> Mapping[str, Any]:
+        """As `Model.identity`."""
+        return self.model.identity
+
+    async def start(self) -> None:
+        """As `Model.start`."""
+        await self.model.start()
+
+    async def close(self) -> None:
+        """As `Model.close`."""
+        await self.model.close()
 
     @property
     def closed(self) -> tuple[type[Exception], ...]:
-        """As the class says."""
+        """What `send` raises on a closed connection."""
+        return ()
 
+    @abstractmethod
     def conversation(self, instructions: str) -> list[str]:
-        """What is sent first."""
+        """The messages that open a conversation."""
 
+    @abstractmethod
     def connected(self) -> AbstractAsyncContextManager[Any]:
         """An open connection: `send` sends, and iterating gives what comes."""
 
+    @abstractmethod
     def frame(self, samples: bytes) -> str | bytes:
-        """The message that carries a frame of 16-bit samples."""
+        """The message that carries a frame of 16-bit samples at `rate_hz`."""
 
+    @abstractmethod
     def read_message(self, message: Any) -> ServiceEvent:
-        """What a message that came says."""
+        """Reads a message that came."""
 
     def cut_off(self, item: str, played_s: float) -> str | None:
-        """The message that says how much of an interrupted answer was played; None for none."""
+        """The message that says how much of an interrupted answer was played; None for none.
+
+        Args:
+            item: what the service calls the answer. played_s: seconds of it that were played.
+        """
+        return None
 
 
-async def hold(model: InTime, user: User, name: str, script: Script, *, frame_s: float = FRAME_S) -> Session:
+async def hold(model: Partner, user: User, name: str, script: Script, *, frame_s: float = FRAME_S) -> Session:
     """Holds a conversation.
 
     Args:
@@ -219,7 +269,7 @@ def too_slow(late_s: np.ndarray, frame_s: float) -> str:
 class _Line:
     """An open connection with what came over it."""
 
-    def __init__(self, model: InTime, socket: Any, held: Session, playback: Playback, script: Script) -> None:
+    def __init__(self, model: Partner, socket: Any, held: Session, playback: Playback, script: Script) -> None:
         self.model, self.socket, self.held, self.playback = model, socket, held, playback
         self.ready, self.loop = asyncio.Event(), asyncio.get_running_loop()
         self.start_s: float | None = None

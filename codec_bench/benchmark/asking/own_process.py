@@ -23,7 +23,6 @@ from codec_bench.errors import UserError, describe
 from codec_bench.models import load_model
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.remote import RemoteModel
-from codec_bench.models.streaming import StreamingModel
 from codec_bench.registry import is_own_code, load_attribute
 from codec_bench.types import Request, Response
 
@@ -41,13 +40,13 @@ class Ended(Exception):
 def load_apart(name: str, options: Mapping[str, Any] | None, device: str) -> Model:
     """A model; one of the user's own code answers in a process of its own.
 
-    Models of a service and of live conversations stay in this process: they compute nothing here.
+    Models of a service stay in this process: they compute nothing here.
 
     Raises:
         UserError: as for `load_model`.
     """
     model = load_model(name, options, device=device)
-    if not is_own_code(name) or isinstance(model, (RemoteModel, StreamingModel)):
+    if not is_own_code(name) or isinstance(model, RemoteModel):
         return model
     try:
         build = pickle.dumps((name, dict(options or {}), device))

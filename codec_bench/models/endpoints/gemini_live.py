@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import json
 import time
-from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from codec_bench.models.audio_payloads import from_base64, pcm16_base64
+from codec_bench.models.audio_payloads import pcm16_base64
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
 from codec_bench.models.endpoints.gemini import NAMES, ROLES
 from codec_bench.models.endpoints.openai_chat import Written
-from codec_bench.models.endpoints.retries import Again, RequestFailed
-from codec_bench.models.endpoints.sockets import ServiceEvent, SocketModel, Step
+from codec_bench.models.endpoints.retries import Again
+from codec_bench.models.endpoints.sockets import SocketModel, Step
 from codec_bench.types import Message, Request
 
 SERVICE = "google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
@@ -56,41 +55,13 @@ class GeminiLive(SocketModel):
         """The messages of the session as JSON."""
         return [json.dumps(message) for message in [self._setup(request), *self._turns(request)]]
 
-    def conversation(self, instructions: str) -> list[str]:
-        """As `SocketModel.conversation`; the service's own detection of speech is on, as it is unless somebody switches
-        it off.
-        """
-        setup = self._session(self.parameters, [{"text": instructions}] if instructions else [])
-        return [json.dumps({"setup": setup})]
-
-    def frame(self, samples: bytes) -> str:
-        """As `SocketModel.frame`."""
-        data = b64encode(samples).decode("ascii")
-        return f'{{"realtimeInput":{{"audio":{{"mimeType":"audio/pcm;rate={RATE_HZ}","data":"{data}"}}}}}}'
-
-    def read_event(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """As `SocketModel.read_event`. Answers have no names here."""
-        content = event.get("serverContent") or {}
-        parts = (content.get("modelTurn") or {}).get("parts") or ()
-        sounds = [item["inlineData"] for item in parts if item.get("inlineData")]
-        for sound in sounds:
-            _check_rate(str(sound.get("mimeType") or ""), self.output_rate_hz)
-        reported = event.get("usageMetadata")
-        return ServiceEvent(
-            ready="setupComplete" in event,
-            sound=b"".join(from_base64(sound["data"]) for sound in sounds),
-            text=(content.get("outputTranscription") or {}).get("text") or "",
-            stops=bool(content.get("interrupted")),
-            ended="cut" if content.get("interrupted") else "whole" if content.get("turnComplete") else "",
-            usage=gemini_usage(_as_usual(reported)) if reported else {},
-        )
-
     def _setup(self, request: Request) -> dict[str, Any]:
         system = [{"text": p} for m in request.messages if m.role == "system" for p in m.content if isinstance(p, str)]
-        setup = self._session(self.named_parameters(request), system)
+        setup = self.session_setup(self.named_parameters(request), system)
         return {"setup": {**setup, "realtimeInputConfig": {"automaticActivityDetection": {"disabled": True}}}}
 
-    def _session(self, parameters: Mapping[str, Any], system: list[dict[str, str]]) -> dict[str, Any]:
+    def session_setup(self, parameters: Mapping[str, Any], system: list[dict[str, str]]) -> dict[str, Any]:
+        """The setup of a session: parameters of decoding, voice and instructions."""
         config = {"responseModalities": ["AUDIO"], **parameters}
         if self.voice is not None:
             config["speechConfig"] = {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": self.voice}}}
@@ -120,7 +91,7 @@ class GeminiLive(SocketModel):
         if "setupComplete" in event:
             return "ready"
         if event.get("usageMetadata"):
-            written.usage = gemini_usage(_as_usual(event["usageMetadata"]))
+            written.usage = live_usage(event["usageMetadata"])
         content = event.get("serverContent") or {}
         for item in (content.get("modelTurn") or {}).get("parts") or ():
             if item.get("thought"):
@@ -144,26 +115,15 @@ class GeminiLive(SocketModel):
         return "done"
 
 
-def _check_rate(kind: str, rate_hz: int) -> None:
-    """Checks that the type of a sound states the rate that is expected, or none.
-
-    Raises:
-        RequestFailed: it states another one.
-    """
-    stated = kind.partition("rate=")[2].partition(";")[0]
-    if stated and stated != str(rate_hz):
-        raise RequestFailed(f"the service speaks at {stated} Hz; expected {rate_hz} Hz")
-
-
 def _written(message: Message) -> dict[str, Any] | None:
     parts = [{"text": text} for text in message.content if isinstance(text, str)]
     return {"role": ROLES[message.role], "parts": parts} if parts else None
 
 
-def _as_usual(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """The counts under the names that `generateContent` uses; Live calls the candidates the response."""
-    return {
-        **usage,
+def live_usage(usage: Mapping[str, Any]) -> dict[str, float]:
+    """The counts of a session. Live calls the candidates of `generateContent` the response."""
+    details = {
         "candidatesTokenCount": usage.get("responseTokenCount"),
         "candidatesTokensDetails": usage.get("responseTokensDetails"),
     }
+    return gemini_usage({**usage, **details})

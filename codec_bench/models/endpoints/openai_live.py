@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,8 +24,8 @@ from codec_bench.models.endpoints.bodies import named
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.openai_realtime import trouble_of
 from codec_bench.models.endpoints.retries import Again
-from codec_bench.models.endpoints.sockets import UNSUPPORTED, ServiceEvent, SocketModel, Step
-from codec_bench.types import Audio, Message, Request
+from codec_bench.models.endpoints.sockets import UNSUPPORTED, SocketModel, Step
+from codec_bench.types import Audio, Request
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
@@ -69,10 +68,11 @@ class OpenAiLive(SocketModel):
         """The start of the session, and then the sounds of the last turn in pieces, as JSON."""
         self.named_parameters(request)  # notes what cannot be told
         sounds = [item for m in request.messages for item in m.content if not isinstance(item, str)]
-        pieces = [_append(chunk) for sound in sounds for chunk in pcm16_pieces(sound, PIECE_S)]
-        return [self._start(request), *pieces]
+        pieces = [append_message(chunk) for sound in sounds for chunk in pcm16_pieces(sound, PIECE_S)]
+        return [self.session_start(request), *pieces]
 
-    def _start(self, request: Request) -> str:
+    def session_start(self, request: Request) -> str:
+        """The message that starts a session, with the written turns of a request."""
         words = [(m.role, "".join(p for p in m.content if isinstance(p, str))) for m in request.messages]
         system = "\n".join(text for role, text in words if role == "system" and text)
         history = [
@@ -86,28 +86,6 @@ class OpenAiLive(SocketModel):
         if history:
             session["input"] = history
         return json.dumps({"type": "session.start", "session": session})
-
-    def conversation(self, instructions: str) -> list[str]:
-        """As `SocketModel.conversation`."""
-        return [self._start(Request("", (Message("system", (instructions,)),)))]
-
-    def frame(self, samples: bytes) -> str:
-        """As `SocketModel.frame`."""
-        return _append(b64encode(samples).decode("ascii"))
-
-    def read_event(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """As `SocketModel.read_event`.
-
-        The session is a stream without turns: the service itself stops when it is interrupted.
-        """
-        kind = event["type"]
-        if kind == "error":
-            raise trouble_of(event["error"])
-        if kind == "session.started":
-            return ServiceEvent(ready=True, model=named(event["session"], "model"))
-        if kind == "session.output_audio.delta":
-            return ServiceEvent(sound=from_base64(event["delta"]))
-        return ServiceEvent(text=event["delta"]) if kind == "session.output_transcript.delta" else ServiceEvent()
 
     def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
         """As `SocketModel.enter`."""
@@ -223,8 +201,9 @@ def _audible(sound: str) -> bool:
     return bool(samples.size and np.abs(samples.astype(np.int32)).max() > AUDIBLE)
 
 
-def _append(data: str) -> str:
+def append_message(data: str) -> str:
+    """The message that carries sound, as Base64."""
     return json.dumps({"type": "session.input_audio.append", "audio": data})
 
 
-_SILENCE = _append(pcm16_base64(Clip(Audio(np.zeros(int(PIECE_S * RATE_HZ), np.float32), RATE_HZ))))
+_SILENCE = append_message(pcm16_base64(Clip(Audio(np.zeros(int(PIECE_S * RATE_HZ), np.float32), RATE_HZ))))

@@ -18,14 +18,13 @@ from __future__ import annotations
 
 import json
 import time
-from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
 from codec_bench.audio.clip import Clip
 from codec_bench.messages import Diagnostic
-from codec_bench.models.audio_payloads import from_base64, pcm16_base64, pcm16_pieces
+from codec_bench.models.audio_payloads import pcm16_base64, pcm16_pieces
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.bodies import named
@@ -34,7 +33,7 @@ from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.remote import check_choice
 from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
-from codec_bench.models.endpoints.sockets import UNSUPPORTED, ServiceEvent, SocketModel, Step
+from codec_bench.models.endpoints.sockets import UNSUPPORTED, SocketModel, Step
 from codec_bench.types import Message, Request
 
 RATE_HZ = 24_000
@@ -96,12 +95,14 @@ class OpenAiRealtime(SocketModel):
 
     def _events(self, request: Request) -> list[dict[str, Any]]:
         system = "\n".join(p for m in request.messages if m.role == "system" for p in m.content if isinstance(p, str))
-        session = self._session(system, self.named_parameters(request), spoken=request.wants == "audio", turns=None)
+        session = self.session_update(
+            system, self.named_parameters(request), spoken=request.wants == "audio", turns=None
+        )
         items = [self._item(m) for m in request.messages if m.role != "system"]
         creates = [{"type": "conversation.item.create", "item": item} for item in items]
         return [session, *creates, {"type": "response.create"}]
 
-    def _session(
+    def session_update(
         self, system: str, parameters: Mapping[str, Any], *, spoken: bool, turns: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         """The event that sets a session up; `turns` is how the service finds their ends, or None if the sender says
@@ -144,7 +145,7 @@ class OpenAiRealtime(SocketModel):
         if kind in ("session.created", "session.updated"):
             written.model = named(event.get("session"), "model") or written.model
         if kind == "response.done":
-            self._finish(event["response"], written)
+            self.finish(event["response"], written)
             return "done"
         if kind.startswith("response.") and kind.endswith(".delta"):
             name = kind.removeprefix("response.").removesuffix(".delta").removeprefix("output_")
@@ -158,49 +159,12 @@ class OpenAiRealtime(SocketModel):
                 written.audio.append(event["delta"])
         return ""
 
-    def conversation(self, instructions: str) -> list[str]:
-        """As `SocketModel.conversation`."""
-        return [json.dumps(self._session(instructions, self.parameters, spoken=True, turns=self.turn_detection))]
+    def finish(self, response: Mapping[str, Any], written: Written) -> None:
+        """Adds the usage and the end of a whole response to the answer.
 
-    def frame(self, samples: bytes) -> str:
-        """As `SocketModel.frame`."""
-        return f'{{"type":"input_audio_buffer.append","audio":"{b64encode(samples).decode("ascii")}"}}'
-
-    def read_event(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """As `SocketModel.read_event`.
-
-        What is played stops when the service hears speech, unless `turn_detection` says that nothing interrupts.
+        Raises:
+            Again, RequestFailed, Denied: the response failed or was cancelled.
         """
-        kind = event["type"]
-        about: dict[str, Any] = {"answer": str(event.get("response_id") or ""), "item": str(event.get("item_id") or "")}
-        about["id"] = str(event.get("event_id") or "")
-        if kind == "error":
-            raise trouble_of(event["error"])
-        if kind == "session.updated":
-            _check_rate(event.get("session"))
-            return ServiceEvent(ready=True, model=named(event.get("session"), "model"))
-        if kind == "input_audio_buffer.speech_started":
-            return ServiceEvent(stops=self.turn_detection.get("interrupt_response") is not False, id=about["id"])
-        if kind in ("response.output_audio.delta", "response.audio.delta"):
-            return ServiceEvent(sound=from_base64(event["delta"]), **about)
-        if kind.startswith("response.") and kind.endswith(("text.delta", "transcript.delta")):
-            return ServiceEvent(text=event["delta"], **about)
-        if kind != "response.done":
-            return ServiceEvent(id=about["id"])
-        response, written = event["response"], Written()
-        cut = response.get("status") == "cancelled"
-        if not cut:
-            self._finish(response, written)
-        about["answer"] = about["answer"] or str(response.get("id") or "")
-        return ServiceEvent(ended="cut" if cut else "whole", usage=openai_usage(response.get("usage")), **about)
-
-    def cut_off(self, item: str, played_s: float) -> str | None:
-        """As `SocketModel.cut_off`."""
-        end_ms = int(1000 * played_s)
-        about = {"item_id": item, "content_index": 0, "audio_end_ms": end_ms}
-        return json.dumps({"type": "conversation.item.truncate", **about}) if item else None
-
-    def _finish(self, response: Mapping[str, Any], written: Written) -> None:
         written.usage = openai_usage(response.get("usage"))
         details = response.get("status_details") or {}
         status = response.get("status", "completed")
@@ -210,18 +174,6 @@ class OpenAiRealtime(SocketModel):
             raise Again(f"the service cancelled its answer: {clean(str(details.get('reason')))}")
         reason = details.get("reason") if status == "incomplete" else None
         written.finish = {None: "stop", "max_output_tokens": "length"}.get(reason, reason)
-
-
-def _check_rate(session: Any) -> None:
-    """Checks that a session speaks at the rate that was asked for.
-
-    Raises:
-        RequestFailed: it states another one.
-    """
-    for name in ("audio", "output", "format", "rate"):
-        session = session.get(name) if isinstance(session, Mapping) else None
-    if session not in (None, RATE_HZ):
-        raise RequestFailed(f"the service speaks at {session} Hz; expected {RATE_HZ} Hz", message="")
 
 
 def trouble_of(error: Mapping[str, Any]) -> Exception:

@@ -1,11 +1,8 @@
-"""What all models behind a WebSocket share: one connection for each request or conversation, errors in words, repeated
-attempts.
+"""What all models behind a WebSocket share: one connection for each request, errors in words, repeated attempts.
 
 Conventions
     A request is a list of messages. The first `opening` of them are sent at once, and the others when the service has
-    said that the session is ready. Audio that arrives is samples without a header. A conversation in time
-    (`conversation`, `frame`, `read_message`) is a session to which sound is sent at the speed of speech, and in which the
-    service finds the ends of turns. `apps/conversation` holds its clock.
+    said that the session is ready. Audio that arrives is samples without a header.
 """
 
 from __future__ import annotations
@@ -15,10 +12,9 @@ import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from codec_bench.errors import MissingExtra, UserError
+from codec_bench.errors import MissingExtra
 from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import audio_of, from_pieces
 from codec_bench.models.base import EMPTY
@@ -37,36 +33,24 @@ if TYPE_CHECKING:
 
 CONNECT_S = 15.0
 Step = Literal["", "ready", "done"]
+Read = TypeVar("Read")
 # What a session cannot be told of how answers are decoded.
 UNSUPPORTED = ("reasoning_tokens", "temperature", "repetition_penalty", "top_p", "stop", "seed")
 # websockets logs the headers of its handshake, and the key is one of them. This logger writes nothing.
 _SILENT = logging.Logger("codec_bench.models.endpoints.sockets", logging.CRITICAL + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceEvent:
-    """What one message of a service says in a conversation in time.
+def read_event(message: str | bytes, read: Callable[[Mapping[str, Any]], Read]) -> Read:
+    """Parses a message of a service and reads it.
 
-    Args:
-        ready: whether sound may be sent from now on.
-        sound: 16-bit samples of the answer at `output_rate_hz`. text: words of it.
-        answer: what the service calls the answer, and `item` the turn of the conversation that holds it; empty if it
-        has no names.
-        stops: whether what was sent and not yet played must not be played, because the user was heard to speak.
-        ended: `whole` or `cut` with the last message of an answer, else empty.
-        id: what the service calls the message. model: that answers. usage: of the answer.
+    Raises:
+        Again: it is not JSON. Again, RequestFailed, Denied: as `read`.
     """
-
-    ready: bool = False
-    sound: bytes = b""
-    text: str = ""
-    answer: str = ""
-    item: str = ""
-    stops: bool = False
-    ended: Literal["", "whole", "cut"] = ""
-    id: str = ""
-    model: str | None = None
-    usage: Mapping[str, Any] = field(default_factory=dict)
+    try:
+        event = parse_json(message)
+    except ValueError:
+        raise Again(f"an event is not JSON: {clean(str(message))}") from None
+    return understood(read, event, "event")
 
 
 class SocketModel(RemoteModel):
@@ -207,48 +191,6 @@ class SocketModel(RemoteModel):
             trouble.reason = clean(trouble.reason, self._secrets)
             raise
 
-    @property
-    def closed(self) -> tuple[type[Exception], ...]:
-        """What sending over a closed connection raises."""
-        from websockets.exceptions import ConnectionClosed
-
-        return (ConnectionClosed,)
-
-    def conversation(self, instructions: str) -> list[str]:
-        """What is sent at the beginning of a conversation in time, in which the service finds the ends of turns.
-
-        Raises:
-            UserError: models of this kind do not converse in time.
-        """
-        raise UserError(
-            f"the model '{self.info.name}' does not converse in time",
-            hint="models of the kinds openai-realtime, openai-live and gemini-live do",
-        )
-
-    def frame(self, samples: bytes) -> str:
-        """The message that carries a frame of sound: 16-bit samples at `rate_hz`."""
-        raise NotImplementedError
-
-    def read_event(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """What a message of the service says during a conversation in time.
-
-        Raises:
-            Again, RequestFailed, Denied: the message is an error.
-        """
-        raise NotImplementedError
-
-    def cut_off(self, item: str, played_s: float) -> str | None:
-        """The message that tells the service how much of an interrupted answer was played; None if it is not told.
-
-        Args:
-            item: what the service calls the answer. played_s: seconds of it that were heard.
-        """
-        return None
-
-    def read_message(self, message: str | bytes) -> ServiceEvent:
-        """Reads one message of a conversation in time; as `read_event`."""
-        return self._read(message, self.read_event)
-
     async def _attempt(self, events: list[str]) -> Written:
         began = time.monotonic()
         async with self.connected() as socket:
@@ -256,15 +198,7 @@ class SocketModel(RemoteModel):
 
     def step(self, message: str | bytes, written: Written, began: float) -> Step:
         """Reads one message; as `enter`."""
-        return self._read(message, lambda event: self.enter(event, written, began))
-
-    @staticmethod
-    def _read(message: str | bytes, read: Callable[[Mapping[str, Any]], Any]) -> Any:
-        try:
-            event = parse_json(message)
-        except ValueError:
-            raise Again(f"an event is not JSON: {clean(str(message))}") from None
-        return understood(read, event, "event")
+        return read_event(message, lambda event: self.enter(event, written, began))
 
     def _error(self, status: int, body: bytes) -> Exception:
         message = clean(error_of(body.decode("utf-8", "replace"))[0], self._secrets)

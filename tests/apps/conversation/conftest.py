@@ -10,6 +10,7 @@ import pytest
 import soundfile
 
 from codec_bench.apps.conversation.script import Conversation, Script
+from codec_bench.apps.conversation.services import SERVICES
 from codec_bench.apps.conversation.session import hold
 from codec_bench.apps.conversation.user import ScriptedUser, Sounds
 from codec_bench.models import load_model
@@ -49,6 +50,7 @@ def held(folder, conversations, plans, *, users=None, run=virtual.run, model=MOD
     async def main():
         async with server.serving(plans, logs, talk=talk) as url:
             model = load_model(name, {"base_url": url, "key_env": None})
+            model = SERVICES[type(model)](model)
             await model.start()
 
             async def one(conversation):

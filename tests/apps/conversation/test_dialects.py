@@ -7,6 +7,7 @@ import json
 import pytest
 
 from codec_bench.apps.conversation.measures import measure
+from codec_bench.apps.conversation.services import SERVICES
 from codec_bench.models import load_model
 from codec_bench.types import Request
 
@@ -54,7 +55,8 @@ def test_a_stream_is_cut_by_sending_no_more(talk):
 
 
 def test_the_sessions_of_the_services_that_took_the_protocol_over():
-    (opening,) = load_model(GROK, {"key_env": None}).conversation("be brief")
+    model = load_model(GROK, {"key_env": None})
+    (opening,) = SERVICES[type(model)](model).conversation("be brief")
     session = json.loads(opening)["session"]
     assert session["turn_detection"] == {"type": "server_vad"} and session["voice"] == "eve"
     assert (
@@ -64,7 +66,7 @@ def test_the_sessions_of_the_services_that_took_the_protocol_over():
     )
     model = load_model(QWEN, {"key_env": None})
     assert model.url().endswith("/api-ws/v1/realtime?model=qwen3-omni-flash-realtime") and not model.socket_headers()
-    session = json.loads(model.conversation("be brief")[0])["session"]
+    session = json.loads(SERVICES[type(model)](model).conversation("be brief")[0])["session"]
     assert (session["input_audio_format"], session["output_audio_format"], session["modalities"]) == (
         "pcm",
         "pcm",

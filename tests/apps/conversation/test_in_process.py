@@ -18,13 +18,13 @@ from codec_bench.apps.conversation.in_process import Cascade, Streaming
 from codec_bench.apps.conversation.measures import measure
 from codec_bench.apps.conversation.script import Conversation, Script
 from codec_bench.apps.conversation.session import hold
+from codec_bench.apps.conversation.streaming import StreamingModel
 from codec_bench.apps.conversation.turn_ends import Energy, Silero, TurnEnd
 from codec_bench.apps.conversation.user import ScriptedUser, Sounds
 from codec_bench.data import open_source
 from codec_bench.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.models.base import Model, ModelInfo
-from codec_bench.models.streaming import StreamingModel
 from codec_bench.types import Audio, Response
 
 from . import virtual

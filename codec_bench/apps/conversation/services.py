@@ -1,0 +1,185 @@
+"""Conversations with models behind a WebSocket, in which the service finds the ends of turns.
+
+Frames of sound are sent at the speed of speech. Each class wraps a model of `models/endpoints`, which has the
+connection, the key and the layout of sessions. `SERVICES` says which class belongs to which model.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from base64 import b64encode
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Generic, TypeVar
+
+from codec_bench.apps.conversation.session import Partner, ServiceEvent
+from codec_bench.models.audio_payloads import from_base64
+from codec_bench.models.endpoints.accounts import openai_usage
+from codec_bench.models.endpoints.bodies import named
+from codec_bench.models.endpoints.gemini_live import GeminiLive, live_usage
+from codec_bench.models.endpoints.openai_chat import Written
+from codec_bench.models.endpoints.openai_live import OpenAiLive, append_message
+from codec_bench.models.endpoints.openai_realtime import OpenAiRealtime, trouble_of
+from codec_bench.models.endpoints.retries import RequestFailed
+from codec_bench.models.endpoints.sockets import SocketModel, read_event
+from codec_bench.types import Message, Request
+
+Socket = TypeVar("Socket", bound=SocketModel)
+
+
+class Service(Partner, Generic[Socket]):
+    """A model behind a WebSocket as a partner of a conversation."""
+
+    model: Socket
+
+    def __init__(self, model: Socket) -> None:
+        super().__init__(model)
+        self.rate_hz, self.output_rate_hz, self.prices = model.rate_hz, model.output_rate_hz, model.prices
+
+    @property
+    def closed(self) -> tuple[type[Exception], ...]:
+        """As `Partner.closed`."""
+        from websockets.exceptions import ConnectionClosed
+
+        return (ConnectionClosed,)
+
+    def connected(self) -> AbstractAsyncContextManager[Any]:
+        """As `SocketModel.connected`."""
+        return self.model.connected()
+
+    def read_message(self, message: str | bytes) -> ServiceEvent:
+        """Reads one message; raises as `read`, and `Again` for one that is not JSON."""
+        return read_event(message, self.read)
+
+    @abstractmethod
+    def read(self, event: Mapping[str, Any]) -> ServiceEvent:
+        """Reads one event.
+
+        Raises:
+            Again, RequestFailed, Denied: the event is an error.
+        """
+
+
+class RealtimeService(Service[OpenAiRealtime]):
+    """OpenAI's realtime models, and services with the same protocol."""
+
+    def conversation(self, instructions: str) -> list[str]:
+        """The event that sets the session up."""
+        model = self.model
+        update = model.session_update(instructions, model.parameters, spoken=True, turns=model.turn_detection)
+        return [json.dumps(update)]
+
+    def frame(self, samples: bytes) -> str:
+        """As `Partner.frame`."""
+        return f'{{"type":"input_audio_buffer.append","audio":"{b64encode(samples).decode("ascii")}"}}'
+
+    def read(self, event: Mapping[str, Any]) -> ServiceEvent:
+        """As `Service.read`. Playback stops when the service hears speech, unless `turn_detection` forbids it."""
+        kind = event["type"]
+        about: dict[str, Any] = {"answer": str(event.get("response_id") or ""), "item": str(event.get("item_id") or "")}
+        about["id"] = str(event.get("event_id") or "")
+        if kind == "error":
+            raise trouble_of(event["error"])
+        if kind == "session.updated":
+            _check_session_rate(event.get("session"), self.output_rate_hz)
+            return ServiceEvent(ready=True, model=named(event.get("session"), "model"))
+        if kind == "input_audio_buffer.speech_started":
+            stops = self.model.turn_detection.get("interrupt_response") is not False
+            return ServiceEvent(stops=stops, id=about["id"])
+        if kind in ("response.output_audio.delta", "response.audio.delta"):
+            return ServiceEvent(sound=from_base64(event["delta"]), **about)
+        if kind.startswith("response.") and kind.endswith(("text.delta", "transcript.delta")):
+            return ServiceEvent(text=event["delta"], **about)
+        if kind != "response.done":
+            return ServiceEvent(id=about["id"])
+        response = event["response"]
+        cut = response.get("status") == "cancelled"
+        if not cut:
+            self.model.finish(response, Written())
+        about["answer"] = about["answer"] or str(response.get("id") or "")
+        return ServiceEvent(ended="cut" if cut else "whole", usage=openai_usage(response.get("usage")), **about)
+
+    def cut_off(self, item: str, played_s: float) -> str | None:
+        """As `Partner.cut_off`."""
+        about = {"item_id": item, "content_index": 0, "audio_end_ms": int(1000 * played_s)}
+        return json.dumps({"type": "conversation.item.truncate", **about}) if item else None
+
+
+class LiveService(Service[OpenAiLive]):
+    """OpenAI's Live models. The session is a stream without turns: the service stops by itself."""
+
+    def conversation(self, instructions: str) -> list[str]:
+        """The message that starts the session."""
+        return [self.model.session_start(Request("", (Message("system", (instructions,)),)))]
+
+    def frame(self, samples: bytes) -> str:
+        """As `Partner.frame`."""
+        return append_message(b64encode(samples).decode("ascii"))
+
+    def read(self, event: Mapping[str, Any]) -> ServiceEvent:
+        """As `Service.read`."""
+        kind = event["type"]
+        if kind == "error":
+            raise trouble_of(event["error"])
+        if kind == "session.started":
+            return ServiceEvent(ready=True, model=named(event["session"], "model"))
+        if kind == "session.output_audio.delta":
+            return ServiceEvent(sound=from_base64(event["delta"]))
+        return ServiceEvent(text=event["delta"]) if kind == "session.output_transcript.delta" else ServiceEvent()
+
+
+class GeminiService(Service[GeminiLive]):
+    """Gemini's Live models. Answers have no names here."""
+
+    def conversation(self, instructions: str) -> list[str]:
+        """The setup of the session. The service detects speech, unless it is switched off."""
+        system = [{"text": instructions}] if instructions else []
+        return [json.dumps({"setup": self.model.session_setup(self.model.parameters, system)})]
+
+    def frame(self, samples: bytes) -> str:
+        """As `Partner.frame`."""
+        data = b64encode(samples).decode("ascii")
+        return f'{{"realtimeInput":{{"audio":{{"mimeType":"audio/pcm;rate={self.rate_hz}","data":"{data}"}}}}}}'
+
+    def read(self, event: Mapping[str, Any]) -> ServiceEvent:
+        """As `Service.read`."""
+        content = event.get("serverContent") or {}
+        parts = (content.get("modelTurn") or {}).get("parts") or ()
+        sounds = [item["inlineData"] for item in parts if item.get("inlineData")]
+        for sound in sounds:
+            stated = str(sound.get("mimeType") or "").partition("rate=")[2].partition(";")[0]
+            _check_rate(stated or None, self.output_rate_hz)
+        reported = event.get("usageMetadata")
+        return ServiceEvent(
+            ready="setupComplete" in event,
+            sound=b"".join(from_base64(sound["data"]) for sound in sounds),
+            text=(content.get("outputTranscription") or {}).get("text") or "",
+            stops=bool(content.get("interrupted")),
+            ended="cut" if content.get("interrupted") else "whole" if content.get("turnComplete") else "",
+            usage=live_usage(reported) if reported else {},
+        )
+
+
+SERVICES: dict[type[SocketModel], type[Service[Any]]] = {
+    OpenAiRealtime: RealtimeService,
+    OpenAiLive: LiveService,
+    GeminiLive: GeminiService,
+}
+
+
+def _check_session_rate(session: Any, rate_hz: int) -> None:
+    """Checks that a session speaks at the requested rate; raises as `_check_rate`."""
+    for name in ("audio", "output", "format", "rate"):
+        session = session.get(name) if isinstance(session, Mapping) else None
+    _check_rate(session, rate_hz)
+
+
+def _check_rate(stated: Any, rate_hz: int) -> None:
+    """Checks a stated sample rate; None is no statement.
+
+    Raises:
+        RequestFailed: it is another one.
+    """
+    if stated not in (None, rate_hz, str(rate_hz)):
+        raise RequestFailed(f"the service speaks at {stated} Hz; expected {rate_hz} Hz")
