@@ -1,8 +1,7 @@
 """Models: their names, and how one is built.
 
 Which file to open
-    `base.py`        what a model is; `batching.py` is the base of models that answer many requests in one pass,
-                     `streaming.py` of those that hear and speak at once.
+    `base.py`        what a model is; `batching.py` is the base of models that answer many requests in one pass.
     `endpoints/`     models behind services. `in_process/` models of transformers. `isolated.py` and `workers/` models
                      in an environment of their own. `recogniser.py` a recogniser; `cascade.py` one before a language
                      model.
