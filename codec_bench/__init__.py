@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from codec_bench.apps.listening.api import export_listening, import_listening
     from codec_bench.apps.profiling.api import profile
     from codec_bench.apps.serving.scorer import Scorer
-    from codec_bench.apps.serving.training import column_reward, verl_score
     from codec_bench.apps.site.api import site
     from codec_bench.codecs import load_codec
     from codec_bench.codecs.base import Codec, CodecInfo, CodecStream, LatentCodec
@@ -73,7 +72,6 @@ __all__ = [
     "Scorer",
     "agreement",
     "build",
-    "column_reward",
     "compare",
     "converse",
     "doctor",
@@ -108,7 +106,6 @@ __all__ = [
     "site",
     "validate",
     "verify_batching",
-    "verl_score",
     "write_figures",
 ]
 

@@ -12,8 +12,9 @@ import sys
 
 import numpy as np
 
-from codec_bench import Audio, Scorer, column_reward
+from codec_bench import Audio, Scorer
 from codec_bench.data import open_source
+from codec_bench.rewards import build_reward_func
 
 LEVELS = np.array([0.3, 0.1, 0.03, 0.0])  # of the noise that the policy adds
 REWARD = {
@@ -30,7 +31,7 @@ def main() -> None:
     prompts = [Audio.read(sample.audio) for sample in list(open_source("embedded"))[:10]]
     scorer = Scorer.connect(sys.argv[1]) if len(sys.argv) > 1 else Scorer("stoi,sim[ge2e]")
     with scorer:
-        reward = column_reward(scorer, REWARD, reference="prompt")
+        reward = build_reward_func(scorer, REWARD, reference="prompt")
         for step, prompt in enumerate(prompts):
             policy = np.exp(logits) / np.exp(logits).sum()
             actions = rng.choice(len(LEVELS), 8, p=policy)

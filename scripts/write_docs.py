@@ -28,7 +28,7 @@ import typer.testing
 import yaml
 
 import codec_bench
-from codec_bench import features, metrics
+from codec_bench import features, metrics, rewards
 from codec_bench.api.metric_names import COST
 from codec_bench.cli.app import app
 from codec_bench.codecs import catalogue
@@ -702,6 +702,9 @@ def api_page() -> str:
         '`python -c "import codec_bench; help(codec_bench.evaluate)"`.\n'
         + section("Functions", "`from codec_bench import NAME`", [public(name) for name in functions])
         + section("Classes", "`from codec_bench import NAME`", [public(name) for name in classes])
+        + section(
+            "Rewards", "`from codec_bench.rewards import NAME`", [f"codec_bench.rewards.{n}" for n in rewards.__all__]
+        )
     )
 
 

@@ -29,7 +29,7 @@ LAYERS = (
     ("engine", "models"),
     ("benchmark", "report"),
     ("api", "terminal"),
-    ("cli", "apps", "torchmetrics", "__main__"),
+    ("cli", "apps", "rewards", "torchmetrics", "__main__"),
 )
 # Rooms that see less than their layer allows.
 ONLY = {
@@ -43,6 +43,8 @@ ONLY = {
 }
 # Applications import the core, and each other only so.
 BETWEEN_APPS = {("building", "listening"), ("site", "leaderboards")}
+# Of applications, under a name of their own.
+PUBLIC_MODULES = {"codec_bench.rewards": "serving"}
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 HEAVY = ("torch", "torchaudio", "numba", "transformers", "onnxruntime")
 
@@ -167,6 +169,8 @@ def test_the_core_imports_no_application_and_they_only_those_that_are_drawn():
 
 def application_of(module: str) -> str | None:
     """The application that a module belongs to; None for the core."""
+    if module in PUBLIC_MODULES:
+        return PUBLIC_MODULES[module]
     parts = module.split(".")
     return parts[2] if parts[1:2] == ["apps"] and len(parts) > 2 else None
 

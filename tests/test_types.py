@@ -20,11 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench import (
-    Audio, Codec, CodecInfo, Codes, CodecStream, CodeStream, Inputs, LatentCodec, Latents, Message, Metric, Model, ModelInfo, Request, Response, Sample, Score, Scorer, agreement, build, column_reward, compare, converse, error_rate, evaluate,
+    Audio, Codec, CodecInfo, Codes, CodecStream, CodeStream, Inputs, LatentCodec, Latents, Message, Metric, Model, ModelInfo, Request, Response, Sample, Score, Scorer, agreement, build, compare, converse, error_rate, evaluate,
     doctor, export,
     export_listening, gate_calibrate, gate_check, gate_freeze, import_listening, interval, judge_check, judge_compare, judge_strengths, leaderboard, list_names, load_codec, load_metric, merge, metric_agreement, metric_stability, open_run, paired_test, profile, read_arguments, report, run_benchmark, sample_size, score,
-    show, site, validate, verify_batching, verl_score, write_figures,
+    show, site, validate, verify_batching, write_figures,
 )
+from codec_bench.rewards import build_compute_score, build_reward_func
 
 run = evaluate(codec="opus-12k,g722", data="embedded", metrics=["stoi", "bitrate"], out="runs/a", limit=4, workers=2)
 folder: Path = run.folder
@@ -77,8 +78,8 @@ margin: float = gate_calibrate(baseline, out="gate.yaml").metrics["stoi"].margin
 regressed: bool = gate_check(run.folder, against=baseline, spec="gate.yaml").regressed
 with Scorer("stoi", device="cpu") as scorer:
     scored: float | None = scorer.score([{"audio": clip, "reference": tone}])[0].scores["stoi"].value
-    rewards: list[float] = column_reward(scorer, "stoi", reference="prompt")(completions=[clip], prompt=[tone])
-    reward: float = verl_score(scorer, "stoi")("tts", clip, "hello", {"reference": tone})["score"]
+    rewards: list[float] = build_reward_func(scorer, "stoi", reference="prompt")(completions=[clip], prompt=[tone])
+    reward: float = build_compute_score(scorer, "stoi")("tts", clip, "hello", {"reference": tone})["score"]
 raters: int = len(import_listening(["anna.json"], key="listening.key.json").raters)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
 import mmap
 import os
 import re
@@ -112,11 +113,14 @@ def decoded(samples: Any, sample_rate_hz: Any) -> Decoded:
     return Decoded(np.ascontiguousarray(array, dtype=np.float32), rate)
 
 
-def read_file(path: str) -> Decoded:
+def read_file(path: str, most_s: float = math.inf) -> Decoded:
     """Decodes a file: all channels, at its own rate.
 
+    Args:
+        path: of the file. most_s: longer audio is refused before all of it is decoded.
+
     Raises:
-        AudioError: the file is missing, empty, truncated or not audio, or as `check_audio`.
+        AudioError: the file is missing, empty, truncated, too long or not audio, or as `check_audio`.
     """
     try:
         about = os.stat(path)
@@ -126,42 +130,42 @@ def read_file(path: str) -> Decoded:
         raise AudioError(f"'{path}' is a folder; expected a sound file")
     if about.st_size == 0:
         raise AudioError(f"'{path}' is empty (0 bytes)")
-    return _decode(path, path)
+    return _decode(path, path, most_s)
 
 
-def decode_bytes(data: bytes, name: str) -> Decoded:
+def decode_bytes(data: bytes, name: str, most_s: float = math.inf) -> Decoded:
     """Decodes the bytes of a sound file.
 
     Args:
         data: the content of the file.
-        name: its name, for messages.
+        name: its name, for messages. most_s: as for `read_file`.
 
     Raises:
         AudioError: as `read_file`.
     """
     if not data:
         raise AudioError(f"'{name}' is empty (0 bytes)")
-    return _decode(data, name)
+    return _decode(data, name, most_s)
 
 
-def _decode(source: str | bytes, name: str) -> Decoded:
-    audio = guarded(name, lambda: _read_whole(source, name))
+def _decode(source: str | bytes, name: str, most_s: float) -> Decoded:
+    audio = guarded(name, lambda: _read_whole(source, name, most_s))
     check_audio(audio, name)
     return audio
 
 
-def _read_whole(source: str | bytes, name: str) -> Decoded:
+def _read_whole(source: str | bytes, name: str, most_s: float) -> Decoded:
     if isinstance(source, bytes):
         checked = _checked(source, name)
     else:
         with open(source, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             checked = _checked(content, name)
     source = source if checked.content is None else checked.content
-    audio = None if checked.needs_ffmpeg else _read_libsndfile(source, name)
+    audio = None if checked.needs_ffmpeg else _read_libsndfile(source, name, most_s)
     if (
         audio is None or audio.samples.shape[1] < checked.least
     ):  # libsndfile ends where the header of an MP3 says, or seems to
-        audio = _read_ffmpeg(source, name)
+        audio = _read_ffmpeg(source, name, most_s)
     held = audio.samples.shape[1]
     if checked.ends is not None and held not in checked.ends:
         raise AudioError(f"'{name}' is damaged: {held} samples were decoded, and its last frame ends elsewhere")
@@ -225,14 +229,14 @@ def check_audio(audio: Sound, name: str) -> None:
     )
 
 
-def _read_libsndfile(source: str | bytes, name: str) -> Decoded | None:
+def _read_libsndfile(source: str | bytes, name: str, most_s: float) -> Decoded | None:
     import soundfile
 
     try:
         with soundfile.SoundFile(source if isinstance(source, str) else _Bytes(source)) as file:
             expected, rate, log, kind = file.frames, file.samplerate, file.extra_info, file.format
             _check_rate(rate, name)
-            samples = _gathered(_pieces_of(file), name)
+            samples = _gathered(_pieces_of(file), name, rate, most_s)
             held = samples.shape[1]
     except soundfile.LibsndfileError as error:
         message = error.error_string.lower()  # without the file's name
@@ -267,14 +271,17 @@ def _pieces_of(file: soundfile.SoundFile) -> Iterator[np.ndarray]:
         yield block.T
 
 
-def _gathered(pieces: Iterable[np.ndarray], name: str) -> np.ndarray:
+def _gathered(pieces: Iterable[np.ndarray], name: str, rate: int, most_s: float) -> np.ndarray:
     """The pieces `(channels, samples)` of a sound as one array, `(0, 0)` if there are none. Memory is taken for what
     comes and not for what was declared, and never holds the sound twice.
     """
     blocks: list[np.ndarray] = []
     waiting: list[np.ndarray] = []
-    size = waits = 0
+    size = waits = length = 0
     for chunk in pieces:
+        length += chunk.shape[1]
+        if length > most_s * rate:
+            raise AudioError(f"'{name}' is longer than {most_s:,.0f} s; cut it into parts")
         size, waits = size + chunk.nbytes, waits + chunk.size
         if size > MOST_BYTES:
             raise AudioError(f"'{name}' holds more than {MOST_BYTES / 2**30:g} GiB of samples; cut it into parts")
@@ -303,7 +310,7 @@ def _check_rate(rate: int, name: str) -> None:
         raise AudioError(f"'{name}' has a sample rate of {rate} Hz; expected {LOWEST_HZ} to {HIGHEST_HZ}")
 
 
-def _read_ffmpeg(source: str | bytes, name: str) -> Decoded:
+def _read_ffmpeg(source: str | bytes, name: str, most_s: float) -> Decoded:
     import av
 
     try:
@@ -319,7 +326,8 @@ def _read_ffmpeg(source: str | bytes, name: str) -> Decoded:
             resampler = av.AudioResampler(format="flt", rate=rate)
             frames = itertools.chain(container.decode(stream), [None])
             pieces = (chunk for frame in frames for chunk in resampler.resample(frame))
-            samples = _gathered((one.to_ndarray().reshape(-1, one.layout.nb_channels).T for one in pieces), name)
+            arrays = (one.to_ndarray().reshape(-1, one.layout.nb_channels).T for one in pieces)
+            samples = _gathered(arrays, name, rate, most_s)
     except (av.error.FFmpegError, ValueError, IndexError) as error:
         reason = getattr(error, "strerror", None) or error
         raise AudioError(f"'{name}' is not a sound file that libsndfile or FFmpeg can read ({reason})") from error

@@ -57,13 +57,14 @@ class LiveSample:
     """A sample that is being scored.
 
     Args:
-        sample: with paths of its audio. names: what messages call these paths. done: called with the record, in the
-            thread of the engine. fail: called with a reason if the engine ends before.
+        sample: with paths of its audio. names: what messages call these paths. most_s: longer audio is not read.
+        done: called with the record, in the thread of the engine. fail: called with a reason if the engine ends before.
         is_cancelled: whether nobody waits for it any more.
     """
 
     sample: Sample
     names: dict[str, str]
+    most_s: float
     done: Callable[[ItemRecord], None]
     fail: Callable[[str], None]
     arrived: float = field(default_factory=monotonic)
@@ -145,18 +146,19 @@ class _LiveFeed(Feed):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.queue: deque[tuple[int, LiveSample]] = deque()
-        self._names: dict[str, str] = {}
+        self._current: LiveSample | None = None
 
     def request(self, has_room: Callable[[int], bool]) -> bool:
         """Has the next samples read while there is room for them."""
         while self.queue and self.reading < self._at_once and has_room(self.reading):
             number, one = self.queue.popleft()
-            self._names = one.names
+            self._current = one
             self._request(number, one.sample, list(self._systems))
         return False
 
     def _request_file(self, number: int, path: str, folder: str) -> FileRequest | Diagnostic:
-        return FileRequest(path, None, self._names.get(path, "the audio"))
+        assert self._current is not None
+        return FileRequest(path, None, self._current.names.get(path, "the audio"), self._current.most_s)
 
     _systems: Sequence[Any] = ()
 

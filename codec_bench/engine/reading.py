@@ -22,7 +22,7 @@ from codec_bench.audio.content import Content, content_of
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.level_checks import flat_peak_share, loudest_levels
 from codec_bench.audio.resample import mono, resampled_length, to_signal
-from codec_bench.decoding.decode import MOST_BYTES
+from codec_bench.decoding.decode import MOST_BYTES, read_file
 from codec_bench.decoding.remote import shown
 from codec_bench.engine.arena import Region, Segments, rounded
 from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
@@ -56,12 +56,22 @@ class FileRequest:
 
     Args:
         path: as `Audio.read` takes it. keep: where a copy is kept, or None.
-        name: what messages call it, where that is not the path.
+        name: what messages call it, where that is not the path. most_s: longer audio is refused; None for any length,
+            and then the path may be a locator too.
     """
 
     path: str
     keep: str | None = None
     name: str = ""
+    most_s: float | None = None
+
+    def read(self) -> Audio:
+        """The audio.
+
+        Raises:
+            UserError: it cannot be read, or is too long.
+        """
+        return Audio.read(self.path) if self.most_s is None else Audio(*read_file(self.path, self.most_s))
 
     def words(self, message: str) -> str:
         """A message about the path, with the name in its place."""
@@ -246,7 +256,7 @@ def _read_signal(
         native_hz: the rate of the reference, or None.
     """
     try:
-        audio = Audio.read(request.path)
+        audio = request.read()
         needed = {rate or native_hz or audio.sample_rate_hz for rate in rates}
         levels = loudest_levels(audio)
         decoded = DecodedFile(

@@ -3,7 +3,8 @@
 Which file to open
     `scorer.py`    `Scorer`: items in, scores out, in this process, with workers that stay; `client.py` the same over HTTP.
     `items.py`     one item: what may be in it, and how its audio is checked.
-    `rewards.py`   one number from several metrics, by a YAML file; `training.py` has the shapes of training libraries.
+    `rewards.py`   one number from several metrics, by a YAML file; `codec_bench/rewards.py` has the shapes of training
+                   libraries.
     `server.py`    the HTTP service; `wire.py` reads its requests, and `verl_omni.py` speaks verl-omni's protocol.
     `recorder.py`  the run of a service that keeps one. `ray.py` has the service on a Ray cluster.
     `page/`        the page at `/`. `command.py` is the command line.
@@ -20,8 +21,4 @@ COMMANDS = {
         "codec_bench.apps.serving.command:serve",
     ),
 }
-VERBS = {
-    "Scorer": "codec_bench.apps.serving.scorer",
-    "column_reward": "codec_bench.apps.serving.training",
-    "verl_score": "codec_bench.apps.serving.training",
-}
+VERBS = {"Scorer": "codec_bench.apps.serving.scorer"}

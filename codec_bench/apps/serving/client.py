@@ -105,7 +105,7 @@ class RemoteScorer:
             return self._score(item)
         except BadItem as error:
             scores = {name: Score.failed(error.message, protocol) for name, protocol in self.protocols.items()}
-            return Result(item.id if isinstance(item, Item) else "", scores, None, 0.0)
+            return Result(item.id if isinstance(item, Item) else "", scores, None, 0.0, error.message)
 
     def _send(self, method: str, path: str, item: Item) -> dict[str, Any]:
         texts = {"id": item.id, "text": item.text, "language": item.language, "reference_id": item.reference_id}

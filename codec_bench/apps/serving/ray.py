@@ -35,6 +35,7 @@ from codec_bench.apps.serving.scorer import (
     QUEUE,
     Scorer,
     check_reference,
+    fits_references,
     too_many_references,
     unknown_reference,
 )
@@ -98,7 +99,7 @@ class References:
 
     async def put(self, id: str, data: bytes) -> bool:
         """Keeps a reference; whether there is room for it."""
-        if id not in self._references and len(self._references) >= MOST_REFERENCES:
+        if not fits_references({name: known for name, (_, known) in self._references.items()}, id, data):
             return False
         self._references[id] = blake2b(data, digest_size=16).digest(), data
         return True

@@ -151,12 +151,13 @@ def flag_code(score: Score) -> str | None:
 def _has_value(score: Score) -> bool:
     """Whether a value says something of the audio: one of silence or of another sound does not."""
     flag = score.detail.get("flag")
-    return score.value is not None and not (isinstance(flag, Diagnostic) and flag.severity == "error")
+    is_doubtful = isinstance(flag, Diagnostic) and flag.severity == "error"
+    return score.value is not None and score.denominator != 0 and not is_doubtful
 
 
 def _is_refused(score: Score | None) -> bool:
-    """Whether the caller gave too little, such as no text: that is a mistake and no missing value."""
-    return score is None or score.status == "refused"
+    """Whether the caller gave too little, such as no text or one without words: that is a mistake."""
+    return score is None or score.status == "refused" or score.denominator == 0
 
 
 def compute_reward(spec: RewardSpec, scores: Mapping[str, Score]) -> Reward:
@@ -176,6 +177,8 @@ def compute_reward(spec: RewardSpec, scores: Mapping[str, Score]) -> Reward:
         elif term.missing == "fail" or _is_refused(scores.get(term.metric)):
             score = scores.get(term.metric)
             why = "it was not scored" if score is None else flag_code(score) or f"{score.status}: {score.reason}"
+            if score is not None and score.denominator == 0:
+                why = "the reference text has no words"
             raise NoReward(f"{term.metric} has no value ({why})", term.metric, score)
         else:
             x = float(term.missing)

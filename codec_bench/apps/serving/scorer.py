@@ -42,7 +42,8 @@ QUEUE = 1_024
 QUEUE_BYTES = 2 << 30
 """Of the audio files of all items that wait or are being scored."""
 MAX_WAIT_MS = 10.0
-MOST_REFERENCES = 1_024
+MOST_REFERENCES, REFERENCE_BYTES = 1_024, 2 << 30
+"""Of all references that are kept."""
 RESERVED_FILES = 256
 """Open files that are left to workers, sockets and libraries."""
 
@@ -163,6 +164,11 @@ class Scorer:
         """How many items wait or are being scored."""
         return self._open
 
+    @property
+    def queue(self) -> int:
+        """How many items may wait or be scored at a time."""
+        return self._most
+
     # ---- scoring ----
 
     def submit(self, item: Item | Mapping[str, Any], then: Callable[[], bool] | None = None) -> Future[Result]:
@@ -206,7 +212,6 @@ class Scorer:
 
         def done(record: ItemRecord) -> None:
             self._release(files, size)
-            record = _within_length(record)
             self._count(record)
             if self._recorder is not None:
                 self._recorder.add(Sample(one.id, None, text=one.text, language=one.language), record)
@@ -232,8 +237,9 @@ class Scorer:
             future.cancel()
             return True
 
+        names_of = {f.path: f.name for f in files}
         try:
-            self._inbox.put(LiveSample(sample, {f.path: f.name for f in files}, done, fail, is_cancelled=is_cancelled))
+            self._inbox.put(LiveSample(sample, names_of, MOST_SECONDS, done, fail, is_cancelled=is_cancelled))
         except RuntimeError as error:
             self._release(files, size)
             raise UserError("the scorer has ended: it was closed") from error
@@ -286,7 +292,7 @@ class Scorer:
         """
         data = check_reference(id, audio)
         with self._lock:
-            if id not in self._references and len(self._references) >= MOST_REFERENCES:
+            if not fits_references(self._references, id, data):
                 raise too_many_references()
             self._references[id] = data
 
@@ -339,6 +345,8 @@ class Scorer:
         LOG.warning("a worker ended (%s) and was replaced; its items are scored again", reason)
 
     def _reference(self, item: Item) -> bytes | None:
+        if item.reference is not None and item.reference_id is not None:
+            raise BadItem("the item has both a reference and a reference_id; expected one of them", code="bad_item")
         if item.reference is not None:
             return audio_bytes(item.reference, "the reference")
         if item.reference_id is None:
@@ -376,15 +384,21 @@ def check_reference(id: str, audio: AudioInput) -> bytes:
     name = f"the reference '{id[:60]}'"
     data = audio_bytes(audio, name)
     try:
-        decode_bytes(data, name)
+        decode_bytes(data, name, MOST_SECONDS)
     except UserError as error:
         raise BadItem(error.message, code="unreadable") from error
     return data
 
 
+def fits_references(others: Mapping[str, bytes], id: str, data: bytes) -> bool:
+    """Whether there is room for a reference among those that are kept; it takes the place of one with its id."""
+    sizes = [len(one) for name, one in others.items() if name != id]
+    return len(sizes) < MOST_REFERENCES and sum(sizes) + len(data) <= REFERENCE_BYTES
+
+
 def too_many_references() -> BadItem:
     """The error of a reference beyond the most that are kept."""
-    message = f"there are {MOST_REFERENCES} references, the most that are kept"
+    message = f"at most {MOST_REFERENCES:,} references of {REFERENCE_BYTES >> 20:,} MiB together are kept"
     return BadItem(message, code="too_many_references", hint="DELETE /v1/references/ID frees one")
 
 
@@ -392,11 +406,3 @@ def unknown_reference(id: str) -> BadItem:
     """The error of an item whose reference was not put before."""
     hint = "PUT /v1/references/ID, or put_reference, keeps one"
     return BadItem(f"there is no reference '{id[:60]}'", code="unknown_reference", hint=hint)
-
-
-def _within_length(record: ItemRecord) -> ItemRecord:
-    """The record, with failed scores if the audio is too long, which the headers of some files do not say."""
-    if (record.estimate_s or 0.0) <= MOST_SECONDS:
-        return record
-    why = f"the audio is {record.estimate_s:,.0f} s long; at most {MOST_SECONDS:,.0f} s are allowed"
-    return replace(record, scores={name: Score.failed(why, one.protocol) for name, one in record.scores.items()})

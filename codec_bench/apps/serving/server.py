@@ -1,16 +1,20 @@
 """The HTTP service of a warm scorer.
 
 Every error has a status and `{"error": {"code", "message"}}`: 401 no or a wrong token, 404 an unknown place or
-reference, 408 a slow body, 413 too large, 422 an item that cannot be scored, 503 with Retry-After a full queue, 504 a time limit.
+reference, 408 a slow body, 413 too large, 415 a compressed body, 422 an item that cannot be scored, 503 with Retry-After
+a full queue, 504 a time limit.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import hmac
 import json
+import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 BODY_BYTES = 2 * (MOST_BYTES * 4 // 3) + (1 << 20)
 """Of a request: an item and its reference in base64."""
 ALL_BODIES_BYTES = 4 << 30
-"""Of the bodies of all requests that are open; one of unknown length counts as the longest."""
+"""Of the bodies of all requests that are open; one of unknown length counts as the longest, a stream as what is read."""
 BODY_S = 60.0
 """Seconds for the body of a request."""
 CLIENT_GONE = 499
@@ -43,10 +47,28 @@ _MALFORMED = (ValueError, AssertionError, HttpProcessingError, web.RequestPayloa
 T = TypeVar("T")
 AT_ONCE = 64
 """Items of one stream that are scored at a time."""
+PARTS = ("audio", "reference", "item", "text", "language", "id", "reference_id")
+"""Of a multipart request, each once."""
 STATUSES = {
     "unknown_reference": 404, "too_large": 413, "bad_json": 400, "too_many_references": 409, "unauthorised": 401,
-    "slow_body": 408,
+    "slow_body": 408, "compressed": 415,
 }  # fmt: skip
+STREAM = "/v1/scores"
+LATENCIES = 10_000
+"""Of the latest items, for the page."""
+HEADERS = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": 'Basic realm="codec-bench", charset="UTF-8"'}}
+"""Of errors, by status."""
+
+
+class _WithoutBadRequests(logging.Filter):
+    """Keeps what is no HTTP out of the log, in which its sender could write."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+LOG = logging.getLogger(__name__)
+LOG.addFilter(_WithoutBadRequests())
 
 
 @dataclass(slots=True)
@@ -64,8 +86,8 @@ class Service:
     time_limit_s: float = 300.0
     started: float = field(default_factory=monotonic)
     requests: dict[str, int] = field(default_factory=dict)
-    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=1_000))
-    errors: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=20))
+    latencies: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=LATENCIES))
+    errors: deque[tuple[float, str, str]] = field(default_factory=lambda: deque(maxlen=20))
     draining: bool = False
     body_bytes: int = 0
 
@@ -75,7 +97,7 @@ class Service:
         app.add_routes(
             [
                 web.post("/v1/score", self.score),
-                web.post("/v1/scores", self.scores),
+                web.post(STREAM, self.scores),
                 web.post("/v1/reward", self.reward_of),
                 web.post("/reward/verl-omni", self.verl),
                 web.put("/v1/references/{id}", self.put_reference),
@@ -101,7 +123,7 @@ class Service:
         await reply.prepare(request)
         lock, open_bytes = asyncio.Lock(), 0
 
-        async def one(number: int, line: bytes) -> None:
+        async def one(number: int, line: bytes, take: Callable[[int], None]) -> None:
             nonlocal open_bytes
             answer: dict[str, Any] = {"line": number}
             try:
@@ -112,32 +134,33 @@ class Service:
                 answer |= _error(error)[1]
             finally:
                 open_bytes -= len(line)
+                take(-len(line))
             async with lock:
                 await reply.write(json.dumps(answer).encode() + b"\n")
 
         running: set[asyncio.Task[None]] = set()
-        try:
-            number = 0
-            async for line in _lines(request):
-                number += 1
-                if self.draining:
-                    raise QueueFull(f"the service is shutting down; line {number} and those after it were not scored")
-                while running and (len(running) >= AT_ONCE or open_bytes + len(line) > BODY_BYTES):
-                    await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                open_bytes += len(line)
-                task = asyncio.create_task(one(number, line))
-                running.add(task)
-                task.add_done_callback(running.discard)
-            await asyncio.gather(*running)
-        except (BadItem, QueueFull) as error:
-            await asyncio.gather(*running)
-            await reply.write(
-                json.dumps({"line": number + isinstance(error, BadItem), **_error(error)[1]}).encode() + b"\n"
-            )
-        except BaseException:
-            for task in running:
-                task.cancel()
-            raise
+        number = 0
+        with self._room() as take:
+            try:
+                async for line in _lines(request, take):
+                    number += 1
+                    if self.draining:
+                        raise QueueFull(f"the service is shutting down; line {number} and later ones were not scored")
+                    while running and (len(running) >= AT_ONCE or open_bytes + len(line) > BODY_BYTES):
+                        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                    open_bytes += len(line)
+                    task = asyncio.create_task(one(number, line, take))
+                    running.add(task)
+                    task.add_done_callback(running.discard)
+                await asyncio.gather(*running)
+            except (BadItem, QueueFull) as error:
+                await asyncio.gather(*running)
+                at = number + isinstance(error, BadItem)
+                await reply.write(json.dumps({"line": at, **_error(error)[1]}).encode() + b"\n")
+            except BaseException:
+                for task in running:
+                    task.cancel()
+                raise
         await reply.write_eof()
         return reply
 
@@ -203,8 +226,7 @@ class Service:
         """A page with load, throughput and the latest errors."""
         from codec_bench.apps.serving.page import service_page
 
-        up_s, seconds, errors = monotonic() - self.started, list(self.seconds), list(self.errors)
-        text = service_page(self.scorer, up_s, self.requests, seconds, errors)
+        text = service_page(self.scorer, self.started, self.requests, list(self.latencies), list(self.errors))
         return web.Response(body=text.encode("utf-8", "replace"), content_type="text/html", charset="utf-8")
 
     # ---- inside ----
@@ -218,11 +240,8 @@ class Service:
     async def _reward(self, item: Item) -> Any:
         if self.reward is None:
             raise BadItem("the service computes no reward", code="no_reward", hint="start it with --reward")
-        result = await self._result(item)
-        if result.unreadable is not None:
-            raise BadItem(str(result.unreadable), code="unreadable")
         try:
-            return compute_reward(self.reward, result.scores)
+            return compute_reward(self.reward, (await self._result(item)).scores)
         except NoReward as error:
             raise BadItem(error.message, code="no_value") from error
 
@@ -231,52 +250,84 @@ class Service:
         while True:
             try:
                 result = await asyncio.wait_for(self.scorer.score_async(item), self.time_limit_s)
-                self.seconds.append(result.seconds)
-                return result
+                break
             except QueueFull:
                 if not wait:
                     raise
                 await asyncio.sleep(0.05)
+        self.latencies.append((monotonic(), result.seconds))
+        if result.unreadable is not None:
+            raise BadItem(str(result.unreadable), code="unreadable")
+        return result
 
-    async def _with_room(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Handles a request if there is room for its body."""
-        size = _body_bytes(request)
-        if self.body_bytes and self.body_bytes + size > ALL_BODIES_BYTES:
-            raise QueueFull("the bodies of other requests take all room")
-        self.body_bytes += size
+    @contextmanager
+    def _room(self) -> Iterator[Callable[[int], None]]:
+        """A function that counts bytes of a request among those of all, and frees them if they are negative.
+
+        What is not freed is freed at the end.
+        """
+        held = 0
+
+        def take(size: int) -> None:
+            nonlocal held
+            if size > 0 and self.body_bytes and self.body_bytes + size > ALL_BODIES_BYTES:
+                raise QueueFull("the bodies of other requests take all room")
+            self.body_bytes += size
+            held += size
+
         try:
-            return await handler(request)
+            yield take
         finally:
-            self.body_bytes -= size
+            self.body_bytes -= held
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Checks the token, and turns what goes wrong into a status with a sentence."""
         try:
             if self.token is not None and request.path not in ("/healthz", "/readyz"):
-                token = request.headers.get("Authorization", "").removeprefix("Bearer ")
-                if not hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode("utf-8", "replace")):
+                token = _token_of(request.headers.get("Authorization", ""))
+                if not hmac.compare_digest(token, self.token.encode("utf-8", "replace")):
                     raise BadItem("the request needs the token: Authorization: Bearer TOKEN", code="unauthorised")
             if self.draining and request.method in ("POST", "PUT"):
                 raise QueueFull("the service is shutting down")
-            reply = await self._with_room(request, handler)
+            with self._room() as take:
+                take(_check_body(request))
+                reply = await handler(request)
         except (UserError, TimeoutError, web.HTTPException, *_MALFORMED) as error:
             status, value = _error(error)
-            self.errors.append((value["error"]["code"], value["error"]["message"]))
-            headers = {"Retry-After": "1"} if status == 503 else {}
-            reply = web.json_response(value, status=status, headers=headers)
+            self.errors.append((monotonic(), value["error"]["code"], value["error"]["message"]))
+            reply = web.json_response(value, status=status, headers=HEADERS.get(status))
         except ConnectionError:  # the client went away
             reply = web.Response(status=CLIENT_GONE)
         self.requests[str(reply.status)] = self.requests.get(str(reply.status), 0) + 1
         return reply
 
 
-def _body_bytes(request: web.Request) -> int:
-    """The most bytes that the body of a request may have."""
-    if not request.can_read_body:
+def _token_of(header: str) -> bytes:
+    """The token of `Bearer TOKEN`, or of `Basic` with it as the password, which a browser can send."""
+    scheme, _, value = header.partition(" ")
+    if scheme.lower() == "basic":
+        try:
+            return base64.b64decode(value, validate=True).partition(b":")[2]
+        except ValueError:
+            return b""
+    return value.encode("utf-8", "replace") if scheme.lower() == "bearer" else b""
+
+
+def _check_body(request: web.Request) -> int:
+    """The most bytes that a request may hold of its body at once, before they are counted.
+
+    Raises:
+        BadItem: the body is compressed, or too large.
+    """
+    if "Content-Encoding" in request.headers:
+        raise BadItem("the body is compressed; expected one that is not", code="compressed")
+    if request.path == STREAM or not request.can_read_body:
         return 0
-    is_known = request.content_length is not None and "Content-Encoding" not in request.headers
-    return min(request.content_length or 0, BODY_BYTES) if is_known else BODY_BYTES
+    size = BODY_BYTES if request.content_length is None else request.content_length
+    if size > BODY_BYTES:
+        raise BadItem(f"the request has {size:,} bytes; at most {BODY_BYTES:,} are allowed", code="too_large")
+    return size
 
 
 def _error(error: BaseException) -> tuple[int, dict[str, Any]]:
@@ -327,37 +378,32 @@ async def _read_parts(request: web.Request) -> dict[str, bytes]:
     """The parts of a multipart request by name."""
     parts: dict[str, bytes] = {}
     size = 0
-    async for part_field in await request.multipart():
-        if not isinstance(part_field, BodyPartReader) or part_field.name not in (
-            "audio",
-            "reference",
-            "item",
-            "text",
-            "language",
-            "id",
-            "reference_id",
-        ):
-            raise BadItem("a part is not audio, reference, item, text, language, id or reference_id", code="bad_item")
+    async for field_part in await request.multipart():
+        if not isinstance(field_part, BodyPartReader) or field_part.name not in PARTS or field_part.name in parts:
+            raise BadItem(f"expected the parts {', '.join(PARTS)}, each once", code="bad_item")
         data = bytearray()
-        while chunk := await part_field.read_chunk(1 << 18):
+        while chunk := await field_part.read_chunk(1 << 18):
             data += chunk
             size += len(chunk)
             if size > BODY_BYTES:
                 raise BadItem("the request is too large", code="too_large")
-        parts[part_field.name] = bytes(data)
+        parts[field_part.name] = bytes(data)
     return parts
 
 
-async def _lines(request: web.Request) -> AsyncIterator[bytes]:
-    """The lines of a body, without blank ones."""
+async def _lines(request: web.Request, take: Callable[[int], None]) -> AsyncIterator[bytes]:
+    """The lines of a body, without blank ones; `take` counts their bytes."""
     parts, size = list[bytes](), 0
     async for chunk in request.content.iter_chunked(1 << 16):
         *ends, rest = chunk.split(b"\n")
+        take(len(chunk) - len(ends))
         for end in ends:
             line = b"".join([*parts, end])
             parts, size = [], 0
             if line.strip():
                 yield line
+            else:
+                take(-len(line))
         parts.append(rest)
         size += len(rest)
         if size > BODY_BYTES:
@@ -379,8 +425,9 @@ async def run_service(
         UserError: the port cannot be used.
     """
     runner = web.AppRunner(
-        service.application(), access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=2.0
-    )
+        service.application(), access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=2.0,
+        auto_decompress=False, logger=LOG,
+    )  # fmt: skip
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port)

@@ -31,6 +31,9 @@ def verl_item(value: Mapping[str, Any]) -> Item:
     if not isinstance(metadata, Mapping):
         raise BadItem("metadata is no object", code="bad_item")
     texts = {name: metadata.get(name) for name in ("reference_id", "language", "id")}
+    for name in ("reference_id", "id"):  # metadata holds any scalars
+        if isinstance(texts[name], int) and not isinstance(texts[name], bool):
+            texts[name] = str(texts[name])
     texts["text"] = metadata.get("text", value.get("prompt"))
     for name, text in texts.items():
         if not isinstance(text, str | None):

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item, Result, wav_bytes
+from codec_bench.data.rows import DoubleKey
+from codec_bench.data.rows import parse_json as parse_once
 from codec_bench.messages import Diagnostic
 from codec_bench.types import Score
 
@@ -35,7 +37,9 @@ def parse_json(data: bytes | str) -> dict[str, Any]:
         BadItem: it is none.
     """
     try:
-        value = json.loads(data)
+        value = parse_once(data if isinstance(data, str) else data.decode())
+    except DoubleKey as error:
+        raise BadItem(f"the request {error}", code="bad_json") from error
     except (ValueError, RecursionError) as error:
         raise BadItem("the request is not JSON", code="bad_json") from error
     if not isinstance(value, dict):

@@ -7,22 +7,26 @@ import base64
 import json
 import os
 import signal
+import socket
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from http.client import HTTPResponse
+from time import monotonic
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from aiohttp import ClientSession, FormData
 
-from codec_bench import Audio, Scorer, column_reward, load_metric, open_run, verl_score
+from codec_bench import Audio, Scorer, load_metric, open_run
 from codec_bench.apps.serving.items import BadItem, QueueFull
 from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward, read_reward
 from codec_bench.apps.serving.server import BODY_BYTES, Service, _lines, run_service
-from codec_bench.apps.serving.training import item_rewards
 from codec_bench.data import open_source
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.rewards import build_compute_score, build_reward_func, compute_rewards
 from codec_bench.types import Score
 
 METRICS = "stoi,si_sdr,wer[pocketsphinx]"
@@ -235,12 +239,42 @@ def test_rewards_in_the_shapes_of_training_libraries(scorer, items, expected):
     prompts = [
         {"array": item["reference"].samples[0], "sampling_rate": item["reference"].sample_rate_hz} for item in items
     ]
-    call = column_reward(scorer, reward, reference="prompt", language="language")
+    call = build_reward_func(scorer, reward, reference="prompt", language="language")
     sounds = [Audio(p["array"], p["sampling_rate"]) for p in prompts]
-    found = call(prompts=[""] * 6, completions=[item["audio"] for item in items], prompt=sounds, **columns)
-    assert found == pytest.approx([one["si_sdr"].value for one in expected])
-    found = verl_score(scorer, reward)("tts", items[0]["audio"], items[0]["text"], {"reference": items[0]["reference"]})
+    completions = [item["audio"] for item in items]
+    for references in (
+        sounds,
+        prompts,
+        [SimpleNamespace(get_all_samples=lambda one=one: _Samples(one)) for one in sounds],
+    ):
+        found = call(prompts=[""] * 6, completions=completions, completion_ids=[[1]] * 6, prompt=references, **columns)
+        assert found == pytest.approx([one["si_sdr"].value for one in expected])
+    assert build_reward_func(scorer, "configs/speech.yaml").__name__ == "speech"
+    found = build_compute_score(scorer, reward)(
+        "tts", items[0]["audio"], items[0]["text"], {"reference": items[0]["reference"]}
+    )
     assert found["score"] == pytest.approx(expected[0]["si_sdr"].value)
+    alone = {"audio": items[0]["audio"].samples[0], "sampling_rate": items[0]["audio"].sample_rate_hz}
+    compute_score = build_compute_score(scorer, {"terms": {"fidelity": {"metric": "wer[pocketsphinx]"}}})
+    other = compute_score(
+        data_source="tts", solution_str="", ground_truth="x", extra_info={"audio": alone}, tokenizer=None
+    )
+    assert other.keys() == found.keys() and np.isnan(other["si_sdr"])
+
+
+class _Samples:
+    """What a decoder of torchcodec gives."""
+
+    def __init__(self, audio):
+        self.data, self.sample_rate = SimpleNamespace(numpy=lambda: audio.samples), audio.sample_rate_hz
+
+
+def _endless_flac(seconds):
+    """Silence at 8 kHz whose header does not say how long it is."""
+    data = bytearray(flac(Audio(np.zeros(seconds * 8_000, np.float32), 8_000)))
+    data[21] &= 0xF0  # of STREAMINFO: the count of samples, then their MD5
+    data[22:42] = bytes(20)
+    return bytes(data)
 
 
 # ---- the service ----
@@ -331,6 +365,8 @@ def test_bad_requests_have_a_status_and_a_code(scorer, items):
         ({**good, "text": 3}, 422, "bad_item"),
         ({**good, "reference": None, "reference_id": "nobody"}, 404, "unknown_reference"),
         ({**good, "reference": {"audio_base64": "AA=="}, "language": "xx" * 20_000}, 422, "text_too_long"),
+        ({"audio_base64": base64.b64encode(b"junk").decode()}, 422, "unreadable"),
+        ({**good, "reference_id": "x"}, 422, "bad_item"),
         ([1], 400, "bad_json"),
     ]  # fmt: skip
 
@@ -353,14 +389,17 @@ def test_bad_requests_have_a_status_and_a_code(scorer, items):
 def test_a_token_is_needed_where_there_is_one(scorer):
     async def calls(session, url):
         found = []
-        for headers in ({}, {"Authorization": "Bearer other"}, {"Authorization": f"Bearer {TOKEN}"}):
+        basic = base64.b64encode(f":{TOKEN}".encode()).decode()
+        wrong = ("", "Bearer other", TOKEN, "Basic x", "Basic " + base64.b64encode(b"x:y").decode())
+        for value in (*wrong, f"Bearer {TOKEN}", f"bearer {TOKEN}", f"Basic {basic}"):
+            headers = {"Authorization": value}
             async with session.get(f"{url}/v1/metrics", headers=headers) as reply:
                 found.append(reply.status)
         async with session.get(f"{url}/healthz") as reply:
             found.append(reply.status)
         return found
 
-    assert serve(scorer, calls, token=TOKEN) == [401, 401, 200, 200]
+    assert serve(scorer, calls, token=TOKEN) == [401] * 5 + [200] * 4
 
 
 def test_verl_omni(scorer, items, expected):
@@ -370,7 +409,7 @@ def test_verl_omni(scorer, items, expected):
         "protocol_version": "1",
         "waveform_f32_base64": base64.b64encode(audio.samples[0].astype("<f4").tobytes()).decode(),
         "num_samples": audio.samples.shape[1], "sample_rate": audio.sample_rate_hz, "prompt": items[0]["text"],
-        "metadata": {"reference_id": "voice", "language": "en", "step": 3},
+        "metadata": {"reference_id": "voice", "language": "en", "step": 3, "id": 7},
     }  # fmt: skip
     changes = [
         {},
@@ -410,11 +449,11 @@ def test_silence_is_not_rewarded_over_the_wire(scorer, items):
     async def calls(session, url):
         def remote():
             with Scorer.connect(url) as made:
-                return item_rewards(made, reward, [silent])
+                return compute_rewards(made, reward, [silent])
 
         return await asyncio.get_running_loop().run_in_executor(None, remote)
 
-    for call in (lambda: item_rewards(scorer, reward, [silent]), lambda: serve(scorer, calls)):
+    for call in (lambda: compute_rewards(scorer, reward, [silent]), lambda: serve(scorer, calls)):
         with pytest.raises(NoReward):
             call()
 
@@ -422,18 +461,25 @@ def test_silence_is_not_rewarded_over_the_wire(scorer, items):
 def test_a_mistake_of_the_caller_is_no_missing_value(scorer, items):
     reward = {"terms": {"words": {"metric": "wer[pocketsphinx]", "missing": -1}}}
     with pytest.raises(NoReward):  # without a text
-        item_rewards(scorer, reward, [{"audio": items[0]["audio"], "language": "en"}])
+        compute_rewards(scorer, reward, [{"audio": items[0]["audio"], "language": "en"}])
     with pytest.raises(UserError, match="audio"):
-        verl_score(scorer, reward)("tts", "a text", "hello", {})
+        build_compute_score(scorer, reward)("tts", "a text", "hello", {})
+    for text in ("", " ", "...", "\ud800"):  # no word to be wrong
+        with pytest.raises(NoReward):
+            compute_rewards(scorer, reward, [{"audio": items[0]["audio"], "language": "en", "text": text}])
+    for audio in (b"junk", "/nonexistent.wav", Audio(np.zeros((1, 0)), 16_000), _endless_flac(3_600)):
+        with pytest.raises(NoReward):
+            compute_rewards(scorer, reward, [{"audio": audio, "language": "en", "text": "hello"}])
     broken = {"terms": {"fidelity": {"metric": "stoi", "missing": -1}}}
     short = {"audio": Audio(items[0]["audio"].samples[:, :200], items[0]["audio"].sample_rate_hz)}
-    (found,) = item_rewards(scorer, broken, [{**short, "reference": short["audio"]}])
+    (found,) = compute_rewards(scorer, broken, [{**short, "reference": short["audio"]}])
     assert found.score == -1 and set(found.missing) == {"fidelity"}
 
     async def calls(session, url):
         found = []
-        async with session.put(f"{url}/v1/references/r", data=b"no sound at all") as reply:
-            found.append(reply.status)
+        for data in (b"no sound at all", _endless_flac(3_600)):
+            async with session.put(f"{url}/v1/references/r", data=data) as reply:
+                found.append(reply.status)
         form = FormData()
         form.add_field("audio", flac(items[0]["reference"]), filename="r.flac")
         async with session.put(f"{url}/v1/references/r", data=form) as reply:
@@ -443,7 +489,7 @@ def test_a_mistake_of_the_caller_is_no_missing_value(scorer, items):
             found.append((reply.status, (await reply.json())["error"]["code"]))
         return found
 
-    assert serve(scorer, calls, reward=broken) == [422, 201, (422, "unreadable")]
+    assert serve(scorer, calls, reward=broken) == [422, 422, 201, (422, "unreadable")]
 
 
 def test_the_length_is_that_of_the_audio_and_not_of_the_reference(scorer, items):
@@ -474,6 +520,73 @@ def test_malformed_bodies_are_refused(scorer):
     assert page == 200
 
 
+MULTIPART = b"Content-Type: multipart/form-data; boundary=x\r\nTransfer-Encoding: chunked"
+
+
+def _chunked(body):
+    return b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "status"),
+    [
+        (b"Content-Length: 6\r\nTransfer-Encoding: chunked", b"0\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n", 400),
+        (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: x", b"0\r\n\r\n", 400),
+        (b"Content-Length: 2\r\nContent-Length: 40", b"{}GET /healthz HTTP/1.1\r\n\r\n", 400),
+        (b"Content-Length: +2", b"{}", 400),
+        (b"Content-Length : 2", b"{}", 400),
+        (b"Transfer-Encoding:\r\n chunked", b"0\r\n\r\n", 400),
+        (b"Transfer-Encoding: chunked", b"ZZ\r\n{}\r\n0\r\n\r\n", 400),
+        (b"X: \x1b[31m\x00", b"", 400),
+        (b"X: " + b"a" * 10_000, b"", 400),
+        (b"\r\n".join(b"X-%d: a" % n for n in range(1_000)), b"", 400),
+        (b"Content-Length: 1073741824", b"{}", 413),
+        (b"Content-Length: 3\r\nContent-Encoding: gzip", b"abc", 415),
+        (b"Content-Length: 3\r\nContent-Encoding: br", b"abc", 415),
+        (b"Content-Length: 34", b'{"audio_base64":1,"audio_base64":2}', 400),
+        (MULTIPART, _chunked(b"--x\r\nContent-Type: multipart/mixed; boundary=y\r\n\r\n--y--\r\n--x--"), 422),
+        (MULTIPART, _chunked(2 * b'--x\r\nContent-Disposition: form-data; name="text"\r\n\r\na\r\n'), 422),
+    ],
+)  # fmt: skip
+def test_hostile_requests_are_one_answer_and_nothing_in_the_log(service_port, caplog, capfd, head, body, status):
+    with socket.create_connection(("127.0.0.1", service_port), timeout=10) as client:
+        client.sendall(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + head + b"\r\n\r\n" + body)
+        reply = HTTPResponse(client)
+        reply.begin()
+        reply.read()
+        client.settimeout(0.1)
+        with suppress(TimeoutError):
+            assert client.recv(1) == b""
+    assert reply.status == status
+    assert not caplog.records and capfd.readouterr() == ("", "")
+
+
+@pytest.fixture(scope="module")
+def service_port(scorer):
+    """The port of a service that runs in a thread."""
+    port, stop = Future(), Future()
+
+    async def main():
+        ready = lambda url: port.set_result(int(url.rpartition(":")[2]))  # noqa: E731
+        await run_service(Service(scorer), "127.0.0.1", 0, on_ready=ready, stop=asyncio.wrap_future(stop))
+
+    thread = threading.Thread(target=asyncio.run, args=(main(),))
+    thread.start()
+    yield port.result(60)
+    stop.set_result(None)
+    thread.join()
+
+
+def test_the_page_shows_hostile_text_as_text(scorer):
+    service = Service(scorer)
+    hostile = "</td><script>alert(1)</script>\x1b[31m\ud800\u202e"
+    service.errors.append((monotonic(), hostile, hostile))
+    service.latencies.extend((monotonic(), seconds) for seconds in (0.1, 0.2, 0.4))
+    text = asyncio.run(service.page(None)).body.decode()
+    assert "<script>alert" not in text and "&lt;script&gt;alert(1)" in text
+    assert "0.200 s" in text and "default-src &#39;none&#39;" in text.replace("'", "&#39;")
+
+
 def test_lines_are_those_of_the_body_however_it_is_cut():
     rng = np.random.default_rng(0)
     body = b"\n".join([b"a" * int(n) for n in rng.integers(0, 300, 400)] + [b"  ", b"end"])
@@ -484,14 +597,16 @@ def test_lines_are_those_of_the_body_however_it_is_cut():
                 for start in range(0, len(body), size):
                     yield body[start : start + size]
 
-        async def read(content):
-            return [line async for line in _lines(SimpleNamespace(content=content))]
+        async def read(content, sizes):
+            return [line async for line in _lines(SimpleNamespace(content=content), sizes.append)]
 
-        assert asyncio.run(read(Content())) == [line for line in body.split(b"\n") if line.strip()]
+        sizes, lines = list[int](), [line for line in body.split(b"\n") if line.strip()]
+        assert asyncio.run(read(Content(), sizes)) == lines
+        assert sum(sizes) == sum(map(len, lines))
 
 
 def test_memory_of_waiting_items_and_of_bodies_is_bounded(items, monkeypatch):
-    """One item is always taken; a body of unknown length counts as the longest."""
+    """One item is always taken; a body of unknown length counts as the longest, and a stream as what it sent."""
     with Scorer("si_sdr", device="cpu", workers=1, max_wait_ms=500) as scorer:
         monkeypatch.setattr("codec_bench.apps.serving.scorer.QUEUE_BYTES", 1_000)
         future = scorer.submit(items[0])
@@ -503,23 +618,32 @@ def test_memory_of_waiting_items_and_of_bodies_is_bounded(items, monkeypatch):
         monkeypatch.setattr("codec_bench.apps.serving.server.ALL_BODIES_BYTES", BODY_BYTES)
 
         async def calls(session, url):
-            is_over, found = asyncio.Event(), []
+            is_over, is_sent, found = asyncio.Event(), asyncio.Event(), []
 
             async def body():
                 yield b"no json\n"
+                is_sent.set()
                 await is_over.wait()
+
+            async def wait_and_post():
+                await is_sent.wait()
+                await asyncio.sleep(0.05)
+                found.append(await post())
+                is_over.set()
 
             async def post():
                 async with session.post(f"{url}/v1/score", json=as_json(items[0])) as reply:
                     return reply.status, reply.headers.get("Retry-After")
 
-            async with session.post(f"{url}/v1/scores", data=body()) as stream:
-                found.append(await post())
-                is_over.set()
-                await stream.read()
+            for path in ("score", "scores"):
+                is_over.clear(), is_sent.clear()
+                posting = asyncio.create_task(wait_and_post())
+                async with session.post(f"{url}/v1/{path}", data=body()) as reply:
+                    await reply.read()
+                await posting
             return [*found, await post()]
 
-        assert serve(scorer, calls) == [(503, "1"), (200, None)]
+        assert serve(scorer, calls) == [(503, "1"), (200, None), (200, None)]
 
 
 def test_a_slow_body_may_be_sent_again(scorer, monkeypatch):

@@ -3,42 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from time import monotonic
 from typing import Any
 
 import numpy as np
 
+from codec_bench.apps.serving.server import LATENCIES
+from codec_bench.report.numbers import duration
 from codec_bench.report.page.markup import SHARED, Layout, render
 
 _LAYOUT = Layout((__package__, "serving.html.j2"), ((SHARED, "style.css"), (SHARED, "tables.css")), ())
 
 
+RECENT_S = 60.0
+ARROWS = {True: " ↑", False: " ↓", None: ""}
+
+
 def service_page(
     scorer: Any,
-    up_s: float,
+    started: float,
     requests: Mapping[str, int],
-    latencies_s: Sequence[float],
-    errors: Sequence[tuple[str, str]],
+    latencies: Sequence[tuple[float, float]],
+    errors: Sequence[tuple[float, str, str]],
 ) -> str:
     """The page as text.
 
     Args:
-        scorer: of the service. up_s: seconds since its start. requests: how many by status.
-        latencies_s: of the latest items. errors: the latest, as code and message.
+        scorer: of the service. started: when, by the monotonic clock. requests: how many by status.
+        latencies: of the latest items, as the time of the answer and seconds.
+        errors: the latest, as time, code and message.
     """
-    seconds = np.array(latencies_s or [0.0])
+    now = monotonic()
+    recent = [latency_s for at, latency_s in latencies if at > now - RECENT_S]
+    seconds = np.array(recent or [np.nan])
+    since = max(started, now - RECENT_S, latencies[0][0] if len(recent) == LATENCIES else 0.0)
     facts = {
-        "Up": f"{up_s:,.0f} s",
+        "Up": duration(now - started),
+        "Waiting": f"{scorer.waiting:,} of at most {scorer.queue:,}",
+        "Items a second, last minute": f"{len(recent) / max(now - since, 1.0):.2f}",
+        "Median latency": f"{np.median(seconds):.3f} s" if recent else "–",
+        "95th percentile": f"{np.quantile(seconds, 0.95):.3f} s" if recent else "–",
         "Items": f"{scorer.finished:,} ({scorer.failed:,} failed)",
-        "Waiting": f"{scorer.waiting:,}",
+        "Audio": duration(scorer.audio_s),
         "Workers replaced": f"{scorer.replaced:,}",
-        "Audio": f"{scorer.audio_s:,.0f} s",
-        "Items a second": f"{scorer.finished / up_s if up_s else 0:.2f}",
-        "Latency": f"median {np.median(seconds):.3f} s, 95 % {np.quantile(seconds, 0.95):.3f} s",
     }
-    arrows = {True: "higher is better", False: "lower is better", None: ""}
-    metrics = [(name, p, arrows[scorer.higher_is_better[name]]) for name, p in scorer.protocols.items()]
     variables = {
-        "title": "Warm scorer", "facts": facts, "metrics": metrics,
-        "requests": sorted(requests.items()), "errors": errors[::-1],
+        "title": "Warm scorer", "facts": facts,
+        "metrics": [(name + ARROWS[scorer.higher_is_better[name]], p) for name, p in scorer.protocols.items()],
+        "requests": [(status, _phrase(int(status)), count) for status, count in sorted(requests.items())],
+        "errors": [(duration(now - at), code, message) for at, code, message in errors[::-1]],
     }  # fmt: skip
     return render(_LAYOUT, variables, {}, [])
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase if status in set(HTTPStatus) else "the client went away"
