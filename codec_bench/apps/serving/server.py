@@ -23,6 +23,7 @@ from aiohttp import BodyPartReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item, QueueFull, Result
+from codec_bench.apps.serving.page import LATENCIES, service_page
 from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward
 from codec_bench.apps.serving.scorer import Scorer, unknown_reference
 from codec_bench.apps.serving.verl_omni import verl_item, verl_reply
@@ -54,8 +55,6 @@ STATUSES = {
     "slow_body": 408, "compressed": 415,
 }  # fmt: skip
 STREAM = "/v1/scores"
-LATENCIES = 10_000
-"""Of the latest items, for the page."""
 HEADERS = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": 'Basic realm="codec-bench", charset="UTF-8"'}}
 """Of errors, by status."""
 
@@ -224,8 +223,6 @@ class Service:
 
     async def page(self, request: web.Request) -> web.Response:
         """A page with load, throughput and the latest errors."""
-        from codec_bench.apps.serving.page import service_page
-
         text = service_page(self.scorer, self.started, self.requests, list(self.latencies), list(self.errors))
         return web.Response(body=text.encode("utf-8", "replace"), content_type="text/html", charset="utf-8")
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.serving.server import LATENCIES
 from codec_bench.report.numbers import duration
 from codec_bench.report.page.markup import SHARED, Layout, render
 
@@ -17,6 +16,8 @@ _LAYOUT = Layout((__package__, "serving.html.j2"), ((SHARED, "style.css"), (SHAR
 
 
 RECENT_S = 60.0
+LATENCIES = 10_000
+"""How many of the latest items the page is computed of."""
 ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
