@@ -295,7 +295,10 @@ def _laid_out(
 ) -> Source:
     """The rows of a layout, with what was recognised and ignored."""
     rows, report = read_layout_rows(tree, layout, require_audio=require_audio)
-    source = Source(name, to_samples(rows, name, unit="file", limit=front))
+    unit, of = "file" if layout is None else "row", name
+    if layout is not None and not layout[0].several and len(report.files) == 1:  # its numbers are those of lines
+        unit, of = "line", os.path.basename(report.files[0])
+    source = Source(name, to_samples(rows, of, unit=unit, limit=front))
     source.report = report
     return source
 

@@ -81,6 +81,10 @@ FAULTS = {
     "cells": (_edit("common_voice", "validated.tsv", b"\tid1\t", b"\t"), "line 3 of validated.tsv has 12 cells where the header has 13"),
     "arrow": (("save_to_disk", lambda f: next(f.rglob("*.arrow")).write_bytes(b"\xff\xff\xff\xff" + b"x" * 99)), ".arrow' cannot be read as Arrow"),
     "two layouts": (("ljspeech", lambda f: put(f, "wav.scp", "a wavs/LJ001-0000.wav\n")), "files of two layouts: LJSpeech (metadata.csv) and Kaldi and ESPnet (wav.scp)"),
+    "an id twice": (_edit("ljspeech", "metadata.csv", b"LJ001-0002|", b"LJ001-0000|"), "line 3 of metadata.csv has the id 'LJ001-0000', which line 1 has already"),
+    "a recording twice": (_edit("kaldi", "data/test/wav.scp", b"audio/meeting.flac", b"audio/meeting.flac\nmeeting audio/other.flac"), "line 2 of wav.scp has the id 'meeting', which line 1 has already"),
+    "a text twice": (_edit("kaldi", "data/test/text", b"utt1 ", b"utt1 other words\nutt1 "), "line 3 of text has the id 'utt1', which line 2 has already"),
+    "no tab": (_edit("esd", "0011/0011.txt", b"0011_000350\t", b"0011_000359 words\n0011_000350\t"), "line 1 of 0011.txt has no tab"),
     "two lists": (("kaldi", lambda f: put(f, "data/dev/wav.scp", "a b.wav\n")), "2 lists of the layout Kaldi and ESPnet: data/dev/wav.scp, data/test/wav.scp"),
 }  # fmt: skip
 

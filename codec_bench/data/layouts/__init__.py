@@ -144,7 +144,7 @@ def read_layout_rows(
     rows, used, without_text = [], {*reading.used, *reading.known}, []
     for row in _with_words(tree, reading.rows, used):
         if isinstance(row.problem, Absent):
-            report.absent.append(row.id or row.problem)
+            report.absent.append(row.id or row.name or row.problem)
             if not require_audio and row.text is not None:
                 row = row._replace(problem=None, audio=None)
         elif row.problem is None and row.text is None and (name := row.name or row.id):

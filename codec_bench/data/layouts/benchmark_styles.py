@@ -135,7 +135,7 @@ def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
 def _of_esd(repository: Repository, root: Path, speaker: str) -> _Speaker:
     listed = f"{speaker}/{speaker}.txt"
     lines = enumerate(text_of(repository, listed).splitlines(), 1)
-    words = {name: text for name, (_, text, _) in esd_words(lines).items()}
+    words = {name: text for _, name, text, _ in esd_words(lines) if text is not None}
     sounds = {file.stem: Clip(str(file)) for file in sorted((root / speaker).rglob("*.wav"))}
     return _Speaker(
         speaker,

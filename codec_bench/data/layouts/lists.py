@@ -101,14 +101,11 @@ ESD_SPEAKERS = {"zh": range(1, 11), "en": range(11, 21)}
 """The numbers of ESD's speakers of each language."""
 
 
-def esd_words(lines: Iterable[tuple[int, str]]) -> dict[str, tuple[int, str, str]]:
-    """The number, words and emotion of each recording, from lines `SPEAKER_NUMBER<tab>WORDS<tab>EMOTION`."""
-    fields = ((number, line.split("\t")) for number, line in lines)
-    return {
-        one[0].strip(): (number, one[1].strip(), one[2].strip() if len(one) > 2 else "")
-        for number, one in fields
-        if len(one) > 1
-    }
+def esd_words(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, str | None, str]]:
+    """The number, id, words and emotion of each line `SPEAKER_NUMBER<tab>WORDS<tab>EMOTION`; no words without a tab."""
+    for number, line in lines:
+        id, *fields = (field.strip() for field in line.split("\t"))
+        yield number, id, fields[0] if fields else None, fields[1] if len(fields) > 1 else ""
 
 
 def claims_esd(tree: Tree, file: str) -> bool:
@@ -125,10 +122,13 @@ def read_esd(tree: Tree, files: Sequence[str]) -> Reading:
         for file in files:
             speaker = posixpath.splitext(posixpath.basename(file))[0]
             language = next((code for code, of in ESD_SPEAKERS.items() if int(speaker) in of), None)
-            for id, (number, text, emotion) in esd_words(tree.read_lines(file)).items():
+            for number, id, text, emotion in esd_words(tree.read_lines(file)):
                 count += 1
                 extra = {"emotion": emotion} if emotion else NOTHING
                 where = f"line {number} of {posixpath.basename(file)}"
+                if text is None:
+                    yield Row(count, None, problem=f"{where} has no tab; expected ID<tab>TEXT<tab>EMOTION")
+                    continue
                 yield _row(tree, count, id, id, where, text=text, speaker=speaker, language=language, extra=extra)
 
     return Reading(rows(), files)
@@ -197,11 +197,12 @@ def read_kaldi(tree: Tree, files: Sequence[str]) -> Reading:
     folder = posixpath.dirname(file)
     there = {name: posixpath.join(folder, name) for name in ("text", "utt2spk", "utt2lang", "segments")}
     there = {name: path for name, path in there.items() if os.path.isfile(tree.path(path))}
-    values = {name: dict(_keyed(tree, path)) for name, path in there.items()}
+    repeats: list[tuple[str, str]] = []
+    values = {name: _keyed(tree, path, repeats) for name, path in there.items()}
     texts, speakers, languages = (values.get(name, {}) for name in ("text", "utt2spk", "utt2lang"))
 
     def rows() -> Iterator[Row]:
-        recordings = {id: (number, rest) for id, (number, rest) in _keyed(tree, file)}
+        recordings = _keyed(tree, file, repeats)
         segments = values.get("segments", {id: (number, "") for id, (number, _) in recordings.items()})
         names = [*segments, *(id for id in texts if id not in segments)]
         for at, id in enumerate(names, 1):
@@ -216,15 +217,22 @@ def read_kaldi(tree: Tree, files: Sequence[str]) -> Reading:
                 problem = Absent(error)
             text = texts[id][1] if id in texts else None
             yield Row(at, id, id, audio, text, speaker, language, problem=problem)
+        yield from (Row(at, id, problem=problem) for at, (id, problem) in enumerate(repeats, len(names) + 1))
 
     known = [path for name in _KALDI_KNOWN.split() if os.path.isfile(tree.path(path := posixpath.join(folder, name)))]
     return Reading(rows(), [file, *there.values()], known)
 
 
-def _keyed(tree: Tree, file: str) -> Iterator[tuple[str, tuple[int, str]]]:
+def _keyed(tree: Tree, file: str, repeats: list[tuple[str, str]]) -> dict[str, tuple[int, str]]:
+    """By id the first line's number and rest; `repeats` gets the ids of lines that say something else of one."""
+    keyed: dict[str, tuple[int, str]] = {}
     for number, line in tree.read_lines(file):
         id, _, rest = line.strip().partition(" ") if "\t" not in line.split(" ")[0] else line.strip().partition("\t")
-        yield id, (number, rest.strip())
+        first, of_first = keyed.setdefault(id, (number, rest.strip()))
+        if of_first != rest.strip():
+            where = f"line {number} of {posixpath.basename(file)}"
+            repeats.append((id, f"{where} has the id '{id}', which line {first} has already"))
+    return keyed
 
 
 def _kaldi_sound(
