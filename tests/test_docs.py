@@ -207,7 +207,7 @@ def test_the_tutorial_of_a_model_that_answers_prints_what_comes_out(tmp_path, mo
     entry = row["metrics"]["accuracy[label]"]
     low, high = entry["ci95"]
     line = (
-        f" voice       pitch   accuracy[label] (primary)   {entry['value']:.3f}   {low:.3f} to {high:.3f}   {entry['n']}"
+        f" voice       pitch   accuracy[label] (primary)   {entry['value']:.3f}   {low:.3f} to {high:.3f}     0.50   {entry['n']}"
         f"        {entry['failed']}               {entry['counting_failures']['value']:.3f}\n"
     )
     tutorial = (ROOT / "docs" / "tutorials" / "audio_model.md").read_text("utf-8")
