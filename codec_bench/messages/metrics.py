@@ -60,7 +60,7 @@ SENTENCES = {
         "exact_copy": "the estimate is an exact copy of the reference; SNR is unbounded",
         "few_samples_for_frames": "{samples} samples at {rate_hz} Hz are too few: two frames need {needed}",
         "few_samples_for_window": "{samples} samples are too few: a window of {window} needs more than half its length",
-        "no_frames_at_level": "fewer than two frames of the reference's level class have sound on both sides",
+        "no_frames_at_level": "fewer than two frames of the reference have this level",
         "versa_without_number": "VERSA's reply has no finite number '{number}'",
         "versa_out_of_range": "VERSA's '{number}' is {value:g}, which is outside its range",
         "srmr_too_short": "the signal is shorter than 0.287 s, and that much makes one segment",

@@ -78,6 +78,13 @@ def test_digital_silence_within_a_clip_gives_a_number(name):
     assert np.isfinite(score(name, reference, estimate).value)
 
 
+def test_a_frame_that_the_estimate_drops_counts_nothing():
+    reference = noise(1)
+    expected = score("csii_mid", reference, reference).value
+    dropped = np.where(np.arange(RATE) < RATE // 2, reference, 0.0).astype(np.float32)
+    assert expected == pytest.approx(1.0, abs=1e-9) and score("csii_mid", reference, dropped).value < 0.7
+
+
 def test_no_quiet_frames_have_no_index_of_quiet_frames():
     steady = np.random.default_rng(1).standard_normal(RATE).astype(np.float32) / 10
     assert score("csii_low", steady, steady).code == "no_frames_at_level"
