@@ -8,6 +8,7 @@ from typing import Any
 from codec_bench.data.columns import FACTS, Value, groups, value_of
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import DURATION, OF_FIRST, Run
+from codec_bench.store.rows import SAMPLE_RATE
 
 
 def grouped(run: Run, by: str | Sequence[str]) -> dict[str, dict[str, list[int]]]:
@@ -33,7 +34,7 @@ def sample_columns(run: Run) -> Iterator[tuple[int, dict[str, Value]]]:
     held = _read(run, "extras", "columns")
     fields, subsets = ({}, {}) if not has_answers(run) else (_read(run, "questions", c) for c in ("fields", "subsets"))
     for number, *facts in run.query_lazily(
-        f"SELECT p.number, p.speaker, p.language, {DURATION}, p.sample_rate_hz FROM samples p {OF_FIRST} ORDER BY p.number"
+        f"SELECT p.number, p.speaker, p.language, {DURATION}, {SAMPLE_RATE} FROM samples p {OF_FIRST} ORDER BY p.number"
     ):
         further = {**fields.get(number, {}), **held.get(number, {}), **subsets.get(number, {})}
         cells = {**further, **dict(zip(FACTS, facts))}

@@ -192,11 +192,13 @@ class TableColumn(NamedTuple):
     convert: Callable[[Cells, Any], Any] | None = None
 
 
-SAMPLE_DURATION = (
-    "CASE WHEN p.sound IS NULL OR 'prompt' IS NOT (SELECT json_extract(value, '$.reference') FROM meta WHERE key = 'config') "
-    "THEN p.duration_s END"
+_OF_PROMPT = (
+    "'prompt' IS (SELECT json_extract(value, '$.reference') FROM meta WHERE key = 'config') AND p.sound IS NOT NULL"
 )
-"""How long a sample `p` is; a prompt of the voice says nothing about the length of a text."""
+SAMPLE_DURATION, SAMPLE_RATE = (
+    f"CASE WHEN NOT ({_OF_PROMPT}) THEN p.{column} END" for column in ("duration_s", "sample_rate_hz")
+)
+"""How long a sample `p` is, and its rate; a prompt of the voice says nothing about the audio of a text."""
 _REASON = (
     "CASE WHEN c.status IS NOT NULL THEN c.reason "
     """WHEN i.status = 'ok' THEN '{"code": "no_score"}' ELSE i.reason END"""

@@ -94,6 +94,7 @@ def test_a_file_that_cannot_be_read_has_no_length_of_its_prompt(seed_tts):
     assert {sample: cells.get("duration") for sample, cells in sample_columns(run)} == dict(
         enumerate(by_sample.values())
     )
+    assert not any("sample_rate" in cells for _, cells in sample_columns(run))  # it is the prompt's
 
 
 def test_files_with_the_sound_of_another_text_and_clipped_files_are_named(seed_tts):

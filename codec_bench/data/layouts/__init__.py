@@ -57,7 +57,7 @@ LAYOUTS = (
             r"[^/]*\.tsv", tables.claims_common_voice, tables.read_common_voice, several=True),
     _layout("Kaldi and ESPnet", "`wav.scp` with `text`, `utt2spk`, `utt2lang`, `segments`; commands are not run",
             r"wav\.scp", lists.claims_always, lists.read_kaldi),
-    _layout("NeMo", "JSON lines with `audio_filepath`, `duration`, `text` and perhaps `offset`",
+    _layout("NeMo", "JSON lines with `audio_filepath`, `text` and perhaps `duration` and `offset`",
             r"[^/]*\.jsonl?", tables.claims_nemo, tables.read_nemo),
     _layout("Lhotse", "`recordings*.jsonl.gz` and `supervisions*.jsonl.gz`, or `cuts*.jsonl.gz`",
             r"[^/]*\.jsonl(?:\.gz)?", tables.claims_lhotse, tables.read_lhotse, several=True),

@@ -134,8 +134,8 @@ def read_common_voice(tree: Tree, files: Sequence[str]) -> Reading:
 
 
 def claims_nemo(tree: Tree, file: str) -> bool:
-    """Whether the first line is an object with `audio_filepath` and `duration`."""
-    return {"audio_filepath", "duration"} <= _first_object(tree, file).keys()
+    """Whether the first line is an object with `audio_filepath`."""
+    return "audio_filepath" in _first_object(tree, file)
 
 
 def read_nemo(tree: Tree, files: Sequence[str]) -> Reading:
