@@ -18,7 +18,7 @@ from codec_bench.stats.notes import Note
 
 BLOCKS = 8
 FEWEST_BLOCKS = 4
-FEWEST_ITEMS = 2
+FEWEST_ITEMS, MOST_ITEMS = 2, 2000
 METHOD = "jackknife-blocks"
 
 
@@ -38,14 +38,46 @@ class SetValue:
     note: Note | None = None
 
 
-def no_value(why: Note, items: int, level: float) -> SetValue:
+def no_value(why: Note, items: int, level: float = LEVEL) -> SetValue:
     """What a set of so many items without a value has."""
     return SetValue(None, Interval(None, None, 0, "", why, level), items, None, why)
 
 
+def key_of(name: str) -> int:
+    """The hash of a name, of 64 bits."""
+    return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def chosen_items(names: Sequence[str]) -> tuple[np.ndarray, Note | None]:
+    """The places of at most `MOST_ITEMS` items, those with the smallest hashes of their names, and a note on that."""
+    chosen = np.argsort(np.array([key_of(name) for name in names], np.uint64), kind="stable")[:MOST_ITEMS]
+    return chosen, Note("chosen_items", items=len(chosen), seen=len(names)) if len(chosen) < len(names) else None
+
+
 def block_of(unit: str) -> int:
     """The block of a unit, 0 to 7. It depends on the unit's name alone."""
-    return hashlib.blake2b(unit.encode("utf-8", "surrogatepass"), digest_size=8).digest()[0] % BLOCKS
+    return (key_of(unit) >> 56) % BLOCKS
+
+
+def blocks_of(units: Sequence[str]) -> np.ndarray:
+    """The block of each item, int64 `(items,)`, from their units, such as speakers."""
+    return np.fromiter((block_of(unit) for unit in units), np.int64, len(units))
+
+
+def jackknife(
+    value: Callable[[np.ndarray], float | None], blocks: np.ndarray, level: float = LEVEL, *, why: Note,
+    note: Note | None = None,
+) -> SetValue:  # fmt: skip
+    """A value of a set with its interval.
+
+    Args:
+        value: of the items in some blocks, or None. blocks: of each item. why: there is no value. note: on a value.
+    """
+    present, items = np.unique(blocks), len(blocks)
+    if (complete := value(present)) is None:
+        return no_value(why, items, level)
+    without = [value(np.setdiff1d(present, block)) for block in present]
+    return SetValue(complete, jackknife_interval(complete, without, level), items, None, note)
 
 
 def jackknife_interval(value: float, without: Sequence[float | None], level: float = LEVEL) -> Interval:
@@ -58,18 +90,3 @@ def jackknife_interval(value: float, without: Sequence[float | None], level: flo
     error = math.sqrt((blocks - 1) / blocks * float(((values - values.mean()) ** 2).sum()))
     width = t_quantile(level, blocks - 1) * error
     return Interval(value - width, value + width, blocks, METHOD, None, level)
-
-
-def at_infinity(values: Callable[[float], float | None]) -> float | None:
-    """What a value tends to when the set grows, if its bias shrinks with 1 over the number of items.
-
-    A line (least squares) over 1 / size through a quarter, a half, seven eighths and all of the set is followed to 0.
-
-    Args:
-        values: the mean value of parts of a given share, or None if one of them has none.
-    """
-    shares = (0.25, 0.5, 0.875, 1.0)
-    means = [values(share) for share in shares]
-    if any(one is None for one in means):
-        return None
-    return float(np.polyfit(1.0 / np.asarray(shares), np.asarray(means, np.float64), 1)[1])

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.messages import together
-from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, block_of, jackknife_interval, no_value
+from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, blocks_of, chosen_items, jackknife, no_value
 from codec_bench.stats.intervals import LEVEL
-from codec_bench.stats.kernel_distance import MOST_ITEMS, key_of
 from codec_bench.stats.notes import Note
 
 Trials = Sequence[tuple[str, str, bool]]
@@ -47,16 +46,17 @@ def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[s
     Args:
         pairs: embeddings `(items, 2, dimensions)`, the reference first. names: of the items. units: their speakers.
     """
-    chosen = np.argsort(np.array([key_of(name) for name in names], np.uint64), kind="stable")[:MOST_ITEMS]
+    chosen, chosen_note = chosen_items(names)
     speakers = [units[position] for position in chosen.tolist()]
     voices = np.unique(np.array(speakers, object), return_inverse=True)[1]
     reference, estimate = (_unit(pairs[chosen, role]) for role in range(2))
     test, enrolment = np.nonzero(~np.eye(len(chosen), dtype=bool))
     same = voices[test] == voices[enrolment]
     why = Note("one_speaker") if same.any() else Note("no_own_trial", needed=FEWEST_ITEMS)
-    blocks = np.array([block_of(unit) for unit in speakers])
     scores = (estimate @ reference.T)[test, enrolment]
-    return _rates_with_interval(scores, same, enrolment, test, blocks, level, why, _note(len(names), len(chosen), same))
+    count = int(same.sum())
+    note = together(chosen_note, Note("few_trials", trials=count) if count < FEW_TRIALS else None)
+    return _rates_with_interval(scores, same, enrolment, test, speakers, level, why, note)
 
 
 def listed_error_rates(
@@ -71,37 +71,26 @@ def listed_error_rates(
     enrolment, test, same = np.array(known, np.int64).T
     reference, estimate = (_unit(pairs[:, role]) for role in range(2))
     scores = np.einsum("td,td->t", estimate[test], reference[enrolment])
-    blocks = np.array([block_of(unit) for unit in units])
     excluded = len(trials) - len(known)
     excluded_note = Note("excluded_trials", excluded=excluded, trials=len(trials)) if excluded else None
     why = Note("one_kind_of_trial")
-    return _rates_with_interval(scores, same == 1, enrolment, test, blocks, level, why, excluded_note)
+    return _rates_with_interval(scores, same == 1, enrolment, test, units, level, why, excluded_note)
 
 
 def _rates_with_interval(
-    scores: np.ndarray, same: np.ndarray, enrolment: np.ndarray, test: np.ndarray, blocks: np.ndarray, level: float,
+    scores: np.ndarray, same: np.ndarray, enrolment: np.ndarray, test: np.ndarray, units: Sequence[str], level: float,
     why: Note, note: Note | None,
 ) -> SetValue:  # fmt: skip
-    """The rate of trials between items, of which `blocks` has the block of each; `why` stands if there is none."""
-    value, items = _rate(scores, same), len(blocks)
-    if value is None:
-        return no_value(why, items, level)
+    """The rate of trials between items of these units; `why` stands if there is none."""
+    blocks = blocks_of(units)
     one, other = blocks[enrolment], blocks[test]
-    without = ((one != block) & (other != block) for block in np.unique(blocks))
-    interval = jackknife_interval(value, [_rate(scores[rest], same[rest]) for rest in without], level)
-    return SetValue(value, interval, items, None, note)
 
+    def rate(rest: np.ndarray) -> float | None:
+        kept = np.isin(one, rest) & np.isin(other, rest)
+        own = same[kept]
+        return None if own.all() or not own.any() else equal_error_rate(scores[kept][own], scores[kept][~own])
 
-def _rate(scores: np.ndarray, same: np.ndarray) -> float | None:
-    return None if same.all() or not same.any() else equal_error_rate(scores[same], scores[~same])
-
-
-def _note(items: int, chosen: int, is_own: np.ndarray) -> Note | None:
-    count = int(is_own.sum())
-    return together(
-        Note("chosen_items", items=chosen, seen=items) if chosen < items else None,
-        Note("few_trials", trials=count) if count < FEW_TRIALS else None,
-    )
+    return jackknife(rate, blocks, level, why=why, note=note)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

@@ -1,7 +1,6 @@
 """The Fréchet distance of two sets of embeddings: FAD, when the embeddings are of sound.
 
-The distance of two Gaussians is `|m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2))`. The state holds sums of the vectors and
-their outer products in eight blocks, so states add. The value is too large for few items; `extrapolated` is
+The distance of two Gaussians is `|m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2))`. The value is too large for few items; `extrapolated` is
 FAD-infinity, the line over 1 / items followed to infinitely many.
 
 References: Heusel et al. 2017; Kilgour et al. 2019, "Fréchet Audio Distance"; Chong and Forsyth 2020, "Effectively
@@ -10,142 +9,110 @@ Unbiased FID". Agrees with scipy's `sqrtm` to 1e-6 relative.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, at_infinity, block_of, jackknife_interval, no_value
+from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, blocks_of, jackknife
 from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import Note
 
 ONE_THREAD = 512  # up to so many dimensions, the distance is computed on one thread
+Of = Callable[[np.ndarray, np.ndarray, np.ndarray], float | None]
+"""A value of two covariances and the difference of the means."""
 ROWS = 4096  # vectors that are turned to float64 together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrechetSums:
-    """What blocks of embeddings add up to; states add with `+`.
+    """Sums of embeddings by block, from which the Gaussians of any of the blocks follow.
 
     Args:
-        counts: items in each block. sums: of the vectors, `(blocks, sides, dimensions)`, the reference first.
+        blocks: of each item. sums: of the vectors, `(blocks, sides, dimensions)`, the reference first.
         products: sums of the outer products, `(blocks, sides, dimensions, dimensions)`.
     """
 
-    counts: np.ndarray
+    blocks: np.ndarray
     sums: np.ndarray
     products: np.ndarray
 
     @classmethod
-    def zero(cls, dimensions: int, sides: int = 2) -> FrechetSums:
-        """The state of no pairs."""
-        return cls(
-            np.zeros(BLOCKS, np.int64),
+    def of(cls, pairs: np.ndarray, units: Sequence[str]) -> FrechetSums:
+        """The sums of embeddings `(items, sides, dimensions)`; `units`, such as speakers, decide the blocks."""
+        from scipy.linalg.blas import dsyrk
+
+        _, sides, dimensions = pairs.shape
+        out = cls(
+            blocks_of(units),
             np.zeros((BLOCKS, sides, dimensions)),
             np.zeros((BLOCKS, sides, dimensions, dimensions)),
         )
-
-    @classmethod
-    def of(cls, pairs: np.ndarray, units: Sequence[str]) -> FrechetSums:
-        """The state of embeddings `(items, sides, dimensions)`; `units`, such as speakers, decide the blocks."""
-        from scipy.linalg.blas import dsyrk
-
-        out = cls.zero(pairs.shape[2], pairs.shape[1])
-        blocks = np.fromiter((block_of(unit) for unit in units), np.int64, len(units))
         for block in range(BLOCKS):
-            places = np.flatnonzero(blocks == block)
-            out.counts[block] = len(places)
+            places = np.flatnonzero(out.blocks == block)
             for first in range(0, len(places), ROWS):
-                for role in range(pairs.shape[1]):
+                for role in range(sides):
                     rows = pairs[places[first : first + ROWS], role].astype(np.float64)
                     out.sums[block, role] += rows.sum(axis=0)
                     # The upper triangle alone, which halves the work; `_covariance` mirrors it.
                     out.products[block, role] += dsyrk(1.0, rows.T)
         return out
 
-    def __add__(self, other: FrechetSums) -> FrechetSums:
-        if self.sums.shape != other.sums.shape:
-            raise ValueError(f"embeddings of {self.sums.shape[2]} and {other.sums.shape[2]} dimensions cannot be added")
-        return FrechetSums(self.counts + other.counts, self.sums + other.sums, self.products + other.products)
-
-    @property
-    def items(self) -> int:
-        """How many pairs there are."""
-        return int(self.counts.sum())
-
-    @property
-    def dimensions(self) -> int:
-        """Of the embeddings."""
-        return self.sums.shape[2]
-
-    def value(self, blocks: Iterable[int] = range(BLOCKS)) -> float | None:
-        """The distance over the pairs of some blocks; None if they have fewer than two pairs."""
-        gaussians = self.gaussians(blocks)
-        if gaussians is None:
-            return None
-        means, (reference, estimate) = gaussians
-        return distance(reference, estimate, means[0] - means[1])
-
-    def gaussians(self, blocks: Iterable[int] = range(BLOCKS)) -> tuple[np.ndarray, list[np.ndarray]] | None:
+    def gaussians(self, blocks: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] | None:
         """The means `(sides, dimensions)` and the covariances of the sides over some blocks; None below two items."""
-        chosen = list(blocks)
-        count = int(self.counts[chosen].sum())
+        count = int(np.isin(self.blocks, blocks).sum())
         if count < FEWEST_ITEMS:
             return None
-        means = self.sums[chosen].sum(axis=0) / count
-        products = self.products[chosen].sum(axis=0)
+        means = self.sums[blocks].sum(axis=0) / count
+        products = self.products[blocks].sum(axis=0)
         return means, [_covariance(product, mean, count) for product, mean in zip(products, means, strict=True)]
 
-    def estimate_divergence(self, level: float = LEVEL) -> SetValue:
-        """The Kullback-Leibler divergence of the estimates' Gaussian from the references', and its interval."""
+    def value(self, of: Of, blocks: np.ndarray) -> float | None:
+        """A value of the two Gaussians over some blocks; None if there is none."""
+        gaussians = self.gaussians(blocks)
+        return None if gaussians is None else of(*gaussians[1], gaussians[0][0] - gaussians[0][1])
 
-        def value(blocks: Iterable[int]) -> float | None:
-            gaussians = self.gaussians(blocks)
-            if gaussians is None:
-                return None
-            means, (reference, estimate) = gaussians
-            return divergence(reference, estimate, means[0] - means[1])
 
-        with threads_for(self.dimensions):
-            complete, present = value(range(BLOCKS)), np.flatnonzero(self.counts)
-            if complete is None:
-                note = Note("singular_covariance", items=self.items, dimensions=self.dimensions)
-                return no_value(note, self.items, level)
-            each = [value(np.setdiff1d(present, block)) for block in present]
-        return SetValue(complete, jackknife_interval(complete, each, level), self.items)
+def frechet_distance(pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL) -> SetValue:
+    """The distance of estimates from references, its interval, and what it tends to.
 
-    def estimate(self, level: float = LEVEL) -> SetValue:
-        """The value, its interval and what it tends to. One value is computed fifteen times for them."""
-        with threads_for(self.dimensions):
-            return self._estimate(level)
+    Args:
+        pairs: `(items, 2, dimensions)`, the reference first. names, units: of the items.
+    """
+    items, _, dimensions = pairs.shape
+    sums, needed = FrechetSums.of(pairs, units), 4 * (dimensions + 1)
+    note = Note("biased_value", items=items, dimensions=dimensions, needed=needed) if items < needed else None
+    why = Note("few_items", needed=FEWEST_ITEMS, items=items)
+    with threads_for(dimensions):
+        out = jackknife(partial(sums.value, distance), sums.blocks, level, why=why, note=note)
+        return out if note or out.value is None else replace(out, extrapolated=_extrapolate(sums))
 
-    def _estimate(self, level: float) -> SetValue:
-        value = self.value()
-        if value is None:
-            return no_value(Note("few_items", needed=FEWEST_ITEMS, items=self.items), self.items, level)
-        present = np.flatnonzero(self.counts)
-        each = [self.value(np.setdiff1d(present, block)) for block in present]
-        note, extrapolated = None, None
-        if self.items < 4 * (self.dimensions + 1):
-            needed = 4 * (self.dimensions + 1)
-            note = Note("biased_value", items=self.items, dimensions=self.dimensions, needed=needed)
-        else:
-            extrapolated = at_infinity(self._mean_of_parts)
-        return SetValue(value, jackknife_interval(value, each, level), self.items, extrapolated, note)
 
-    def _mean_of_parts(self, share: float) -> float | None:
-        """The mean value of the parts that the set falls into: quarters, halves, all but one block, or the whole."""
-        if share > 0.5:
-            size = round(share * BLOCKS)
-            parts = (
-                [np.setdiff1d(np.arange(BLOCKS), gone) for gone in range(BLOCKS)] if size < BLOCKS else [range(BLOCKS)]
-            )
-        else:
-            parts = list(np.arange(BLOCKS).reshape(round(1 / share), -1))
-        values = [self.value(segment) for segment in parts]
-        return None if any(value is None for value in values) else float(np.mean(np.asarray(values, np.float64)))
+def kl_divergence(pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL) -> SetValue:
+    """The Kullback-Leibler divergence of the estimates' Gaussian from the references', and its interval."""
+    items, _, dimensions = pairs.shape
+    sums, why = FrechetSums.of(pairs, units), Note("singular_covariance", items=items, dimensions=dimensions)
+    with threads_for(dimensions):
+        return jackknife(partial(sums.value, divergence), sums.blocks, level, why=why)
+
+
+def _extrapolate(sums: FrechetSums) -> float | None:
+    """What the distance tends to when the set grows: its bias shrinks with 1 over the number of items.
+
+    A line (least squares) over 1 / share, through the mean values of quarters, halves, all but one block and the whole,
+    is followed to 0.
+    """
+    every = np.arange(BLOCKS)
+    parts = {0.25: every.reshape(4, -1), 0.5: every.reshape(2, -1), 1.0: every[None]}
+    parts[1 - 1 / BLOCKS] = np.stack([np.setdiff1d(every, block) for block in every])
+    values = [[sums.value(distance, blocks) for blocks in groups] for groups in parts.values()]
+    if any(value is None for of_share in values for value in of_share):
+        return None
+    means = [np.mean(np.asarray(of_share, np.float64)) for of_share in values]
+    return float(np.polyfit(1.0 / np.asarray(list(parts)), means, 1)[1])
 
 
 def threads_for(dimensions: int) -> AbstractContextManager[Any]:

@@ -16,9 +16,9 @@ from codec_bench.errors import DamagedRecord, UserError
 from codec_bench.stats.blocks import SetValue
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.eer import Trials, equal_error_rates, listed_error_rates
-from codec_bench.stats.frechet import FrechetSums
+from codec_bench.stats.frechet import frechet_distance, kl_divergence
 from codec_bench.stats.intervals import Fold, ratios
-from codec_bench.stats.kernel_distance import KernelSample, coverage, cubic, density
+from codec_bench.stats.kernel_distance import coverage, cubic, density, kernel_distance, neighbour_value
 from codec_bench.stats.ttsds import ttsds
 from codec_bench.store.embeddings import KEY, unpacked
 from codec_bench.store.record import Run
@@ -53,12 +53,12 @@ def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np
 
 
 SETS: dict[str, Statistic] = {
-    "frechet": lambda pairs, names, units: FrechetSums.of(pairs, units).estimate(),
-    "kernel": lambda pairs, names, units: KernelSample.of(pairs, names, units).estimate(),
-    "kernel-cubic": lambda pairs, names, units: KernelSample.of(pairs, names, units).estimate(kernel=cubic),
-    "density": lambda pairs, names, units: KernelSample.of(pairs, names, units).neighbours(density),
-    "coverage": lambda pairs, names, units: KernelSample.of(pairs, names, units).neighbours(coverage),
-    "divergence": lambda pairs, names, units: FrechetSums.of(pairs, units).estimate_divergence(),
+    "frechet": frechet_distance,
+    "kernel": kernel_distance,
+    "kernel-cubic": partial(kernel_distance, kernel=cubic),
+    "density": partial(neighbour_value, of=density),
+    "coverage": partial(neighbour_value, of=coverage),
+    "divergence": kl_divergence,
     "ttsds": ttsds,
     "eer": equal_error_rates,
     "eer-listed": listed_error_rates,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, block_of, jackknife_interval, no_value
+from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, blocks_of, jackknife, no_value
 from codec_bench.stats.frechet import FrechetSums, distance, threads_for
 from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import Note
@@ -22,7 +22,7 @@ SIDES = ("reference", "estimate", "uniform", "normal", "ones", "zeros")
 """The embeddings of an item, in order. All but the first two are of noise (`codec_bench.audio.noises`)."""
 
 _OTHERS = [position for position, role in enumerate(SIDES) if role != "estimate"]
-Apart = Callable[[Iterable[int]], list[float] | None]
+Apart = Callable[[np.ndarray], list[float] | None]
 """The distances of the estimates over some blocks from the references and from each noise, or None below two items."""
 
 
@@ -35,16 +35,11 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str], le
     items, _, dimensions = embeddings.shape
     if items < FEWEST_ITEMS:
         return no_value(Note("few_items", needed=FEWEST_ITEMS, items=items), items, level)
-    blocks = np.fromiter((block_of(unit) for unit in units), np.int64, items)
+    blocks = blocks_of(units)
     apart = _sorted_apart(embeddings[:, :, 0], blocks) if dimensions == 1 else _frechet_apart(embeddings, units)
-    with threads_for(dimensions):
-        value = _score(apart(range(BLOCKS)))
-        present = np.flatnonzero(np.bincount(blocks, minlength=BLOCKS))
-        each = [_score(apart(np.setdiff1d(present, block))) for block in present]
-    if value is None:
-        return no_value(Note("both_equal"), items, level)
     note = Note("low_rank", items=items, dimensions=dimensions) if 1 < dimensions >= items else None
-    return SetValue(value, jackknife_interval(value, each, level), items, None, note)
+    with threads_for(dimensions):
+        return jackknife(lambda rest: _score(apart(rest)), blocks, level, why=Note("both_equal"), note=note)
 
 
 def score_of(reference: float, noise: Iterable[float]) -> float | None:
@@ -60,7 +55,7 @@ def _score(distances: list[float] | None) -> float | None:
 def _frechet_apart(embeddings: np.ndarray, units: Sequence[str]) -> Apart:
     sums = FrechetSums.of(embeddings, units)
 
-    def apart(blocks: Iterable[int]) -> list[float] | None:
+    def apart(blocks: np.ndarray) -> list[float] | None:
         gaussians = sums.gaussians(blocks)
         if gaussians is None:
             return None
@@ -71,8 +66,8 @@ def _frechet_apart(embeddings: np.ndarray, units: Sequence[str]) -> Apart:
 
 
 def _sorted_apart(values: np.ndarray, blocks: np.ndarray) -> Apart:
-    def apart(chosen: Iterable[int]) -> list[float] | None:
-        rows = np.sort(values[np.isin(blocks, list(chosen))].astype(np.float64), axis=0)
+    def apart(chosen: np.ndarray) -> list[float] | None:
+        rows = np.sort(values[np.isin(blocks, chosen)].astype(np.float64), axis=0)
         if len(rows) < FEWEST_ITEMS:
             return None
         return [float(np.sqrt(np.mean((rows[:, 1] - rows[:, role]) ** 2))) for role in _OTHERS]

@@ -8,7 +8,6 @@ from scipy import linalg, stats
 
 from codec_bench.audio.noises import NOISES
 from codec_bench.stats.blocks import METHOD, block_of
-from codec_bench.stats.frechet import FrechetSums
 from codec_bench.stats.ttsds import SIDES, score_of, ttsds
 
 
@@ -125,15 +124,3 @@ def test_no_value_is_reported(rng):
 
 def test_the_noises_are_those_that_are_created():
     assert SIDES == ("reference", "estimate", *NOISES)
-
-
-def test_states_of_several_sides_add_up(rng):
-    embeddings, names = drawn(rng, 60, 4)
-    complete = FrechetSums.of(embeddings, names)
-    parts = [
-        FrechetSums.of(embeddings[item], [names[index] for index in item]) for item in np.array_split(np.arange(60), 3)
-    ]
-    merged = sum(parts, FrechetSums.zero(4, len(SIDES)))
-    np.testing.assert_array_equal(merged.counts, complete.counts)
-    np.testing.assert_allclose(merged.sums, complete.sums, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(merged.products, complete.products, rtol=1e-12, atol=1e-12)
