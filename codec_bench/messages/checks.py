@@ -55,9 +55,12 @@ def _silent_clips(count: int, name: str) -> str:
     return f"{count} estimate{'s are' if count > 1 else ' is'} silent where the reference is not, such as '{name}'"
 
 
-def _constant_codebooks(constant: int, codebooks: int, codebook: int, stream: int | None, value: int) -> str:
+def _constant_codebooks(
+    constant: int, codebooks: int, codebook: int, stream: int | None, value: int, percent: float = 100.0
+) -> str:
     of = f" of stream {stream}" if stream else ""
-    return f"{constant} of {codebooks} codebooks always give one code: codebook {codebook}{of} gives {value}"
+    often = "always" if percent == 100 else f"in {min(percent, 99.99):.4g} % of the frames"
+    return f"{constant} of {codebooks} codebooks are dead: codebook {codebook}{of} gives {value} {often}"
 
 
 def _rates(declared: float, rates: Sequence[float]) -> str:

@@ -49,7 +49,7 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "stability": ("stability",),
     "loss": ("loss",),
     "bit_errors": ("bit_errors",),
-    "kept": ("codebooks_kept",),
+    "codebooks": ("codebooks_kept",),
     "latents": ("latent_bits",),
     "swap": ("speaker_swap",),
     "cpu": ("speed_on_cpu",),
@@ -213,7 +213,7 @@ class Measuring(Checking):
     _stability = _section("stability", stability.measure)
     _loss = _section("loss", loss.measure)
     _bit_errors = _section("bit_errors", bit_errors.measure)
-    _first_codebooks_section = _section("codebooks_kept", first_codebooks.measure, "metrics", "texts")
+    _codebooks = _section("codebooks_kept", first_codebooks.measure, "metrics", "texts")
     _latents = _section("latent_bits", latent_bits.measure, "metrics", "texts")
     _swap = _section("speaker_swap", speaker_swap.measure, "speakers")
 

@@ -9,6 +9,7 @@ Conventions
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,10 @@ _CLIP_BITS = 256  # of side information that each clip may have, however short i
 _PADDING_S = 1.0  # some codecs pad every clip to blocks of many frames
 _UNCOUNTED_BPS = 100.0
 _FRAMES = 50  # fewer do not show that a codebook is constant
+_DEAD_SHARE, _DEAD_FRAMES = (
+    0.99,
+    1000,
+)  # one code in so large a share of so many frames: the codebook says nearly nothing
 
 
 class LabelChecks:
@@ -38,7 +43,7 @@ class LabelChecks:
         self._packets = False
         self._no_bits: Diagnostic | None = None
         self._side_info: list[tuple[float, float]] = []
-        self._codes: dict[tuple[int, int], tuple[int, int, int]] = {}
+        self._codes: dict[tuple[int, int], Counter[int]] = {}
 
     def add(self, codes: Sent) -> None:
         """Takes the codes of one clip."""
@@ -61,25 +66,25 @@ class LabelChecks:
         self._side_info.append((seconds, side_bits(codes.side) - max(0.0, codes.side_bits)))
 
     def _span(self, number: int, stream: CodeStream) -> None:
-        """Keeps the lowest and the highest code of each codebook, and how many frames it has."""
+        """Counts the codes of each codebook."""
         for book, row in enumerate(np.asarray(stream.values)):
             if row.size and stream.cardinality > 1:
-                low, high, frames = self._codes.get((number, book), (int(row[0]), int(row[0]), 0))
-                span = min(low, int(row.min())), max(high, int(row.max())), frames + row.size
-                self._codes[number, book] = span
+                codes, counts = np.unique(row, return_counts=True)
+                self._codes.setdefault((number, book), Counter()).update(dict(zip(codes.tolist(), counts.tolist())))
 
     def _constant(self) -> list[dict[str, Any]]:
-        constant = [
-            (*position, low)
-            for position, (low, high, frames) in self._codes.items()
-            if low == high and frames >= _FRAMES
-        ]
+        constant = []
+        for position, counts in self._codes.items():
+            ((code, most),), frames = counts.most_common(1), counts.total()
+            if most == frames >= _FRAMES or (most >= _DEAD_SHARE * frames and frames >= _DEAD_FRAMES):
+                constant.append((-most / frames, *position, code))
         if not constant:
             return []
-        stream, book, code = constant[0]
+        share, stream, book, code = min(constant)
         diagnostic = Diagnostic(
             "constant_codebooks", constant=len(constant), codebooks=len(self._codes), codebook=book + 1,
             stream=stream + 1 if any(number for number, _ in self._codes) else None, value=code,
+            percent=-100 * share,
         )  # fmt: skip
         return [finding("constant codebook", "suspect", diagnostic, float(len(constant)))]
 

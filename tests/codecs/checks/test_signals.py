@@ -180,3 +180,18 @@ def test_samples_that_wrap_around_differ_from_clipped_and_noisy_ones():
     noisy = speech + np.random.default_rng(0).normal(0, 0.1, speech.shape)
     assert count_wraps(speech, wrapped) > 20
     assert [count_wraps(speech, other) for other in (speech, np.clip(1.1 * speech, -1, 1), -speech, noisy)] == [0] * 4
+
+
+@pytest.mark.parametrize("rare, frames, dead", [(0, 60, 1), (9, 1000, 1), (11, 1000, 0), (1, 500, 0), (0, 40, 0)])
+def test_a_codebook_with_nearly_one_code_is_dead(rare, frames, dead):
+    """The second codebook gives code 5 in all frames but `rare` ones."""
+    values = np.stack([np.arange(frames) % 16, np.where(np.arange(frames) < rare, 3, 5)])
+    checks = LabelChecks()
+    for half in np.array_split(values, 2, axis=1):
+        checks.add(Codes((CodeStream(half, 16, 50.0),), 320 * half.shape[1], 16000))
+    findings = [one for one in checks.findings(CodecInfo("x", (16000,))) if one["check"] == "constant codebook"]
+    assert len(findings) == dead
+    if dead:
+        figures = findings[0]["found"].parameters
+        assert (figures["codebook"], figures["value"]) == (2, 5)
+        assert figures["percent"] == pytest.approx(100 * (1 - rare / frames))
