@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import argparse
 import re
+import string
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -203,16 +204,28 @@ def standing(claim: Claim) -> Standing | None:
 
 def table(names: list[str]) -> str:
     """A table of claims, one a line."""
-    lines = ["| what | against | result | middle of the passes | passes | measured on |", "|---|---|--:|---|--:|---|"]
+    rows = []
     for name in names:
         claim, row = claims()[name], standing(claims()[name])
         if row is None:
             why = NOT_COMPARABLE if any(measurements(claim)) else NOT_QUIET
-            lines.append(f"| {claim.subject} | {claim.than} | – | – | – | {why} |")
+            rows.append((claim.subject, claim.than, why, "", ""))
         else:
-            cells = (row.value(), row.spread(), row.row["repeats"], row.where())
-            lines.append(f"| {claim.subject} | {claim.than} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+            passes = row.row["repeats"] if row.spread() in ("one pass", "–") else f"{row.spread()} ({row.row['repeats']})"
+            rows.append((claim.subject, claim.than, row.value(), passes, row.where()))
+    return with_places(("what", "against", "result", "middle of passes (their number)", "on"), rows)
+
+
+def with_places(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose last column, the machine and the day, is a letter that the line below explains."""
+    rows = list(rows)
+    letters = {
+        place: string.ascii_lowercase[i] for i, place in enumerate(dict.fromkeys(row[-1] for row in rows if row[-1]))
+    }
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    lines += [f"| {' | '.join((*row[:-1], letters.get(row[-1], '')))} |" for row in rows]
+    explained = "; ".join(f"{letter}: {place}" for place, letter in letters.items())
+    return "\n".join(lines) + (f"\n\nMeasured on {explained}.\n" if explained else "\n")
 
 
 def drift_table() -> str:
@@ -293,11 +306,11 @@ def service_table() -> str:
         return f"{NOT_QUIET[0].upper()}{NOT_QUIET[1:]}.\n"
     commit = next((row for row in reversed(rows) if quiet(row)), rows[-1])["commit"]
     of = {(row["case"], row["variant"], row["unit"]): row for row in rows if row["commit"] == commit}
-    lines = ["| case | of | figure | to the first | measured on |", "|---|---|--:|--:|---|"]
+    rows = []
     for (case, variant, unit), row in of.items():
         where = f"{row['machine']}, {row['cores']} cores, {row['date'][:10]}{'' if quiet(row) else f'; {NOT_QUIET}'}"
-        lines.append(f"| {case} | {variant} | {row['p50']} {unit} | {row['ratio_to_baseline'] or '–'} | {where} |")
-    return "\n".join(lines) + "\n"
+        rows.append((case, variant, f"{row['p50']} {unit}", row["ratio_to_baseline"] or "–", where))
+    return with_places(("case", "of", "figure", "to the first", "on"), rows)
 
 
 def block(name: str) -> str:
