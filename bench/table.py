@@ -211,7 +211,9 @@ def table(names: list[str]) -> str:
             why = NOT_COMPARABLE if any(measurements(claim)) else NOT_QUIET
             rows.append((claim.subject, claim.than, why, "", ""))
         else:
-            passes = row.row["repeats"] if row.spread() in ("one pass", "–") else f"{row.spread()} ({row.row['repeats']})"
+            passes = (
+                row.row["repeats"] if row.spread() in ("one pass", "–") else f"{row.spread()} ({row.row['repeats']})"
+            )
             rows.append((claim.subject, claim.than, row.value(), passes, row.where()))
     return with_places(("what", "against", "result", "middle of passes (their number)", "on"), rows)
 
