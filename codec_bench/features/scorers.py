@@ -90,7 +90,7 @@ class Scorer:
     source: str
     notes: str
     rate_hz: int = 16_000
-    range: tuple[float, float] = OPINION
+    range: tuple[float | None, float | None] = OPINION
     unit: str = ""
     topic: str = "naturalness"
     group: str = ""
@@ -108,6 +108,27 @@ NISQA_PAPER = "Mittag, Naderi, Chehadi, Moeller: NISQA: A Deep CNN-Self-Attentio
 NISQA_SOURCE = "github.com/gabrielmittag/NISQA at fe84f0f, to 1e-4"
 NISQA_NOTES = 'Paper: G. Mittag et al., "NISQA", Interspeech 2021. Reference implementation: github.com/gabrielmittag/NISQA at 48 kHz, to 1e-4.'
 SCOREQ_PAPER = "Ragano, Skoglund, Hines: SCOREQ: Speech Quality Assessment with Contrastive Regression, NeurIPS 2024"
+SQUIM_PAPER = "Kumar et al.: TorchAudio-Squim: Reference-less Speech Quality and Intelligibility Measures in TorchAudio, ICASSP 2023"
+SQUIM = Network(
+    "codec_bench.networks.squim:SquimNet",
+    weights="squim-objective-dns2020",
+    key=None,
+    protocol="squim-objective/dns2020",
+    title="SQUIM",
+    outputs=("stoi", "pesq", "si_sdr"),
+    windows="windows",
+    least=64,
+    batch_s=60.0,
+    most_s=60.0,
+    about="""STOI, wide-band PESQ and SI-SDR that SQUIM Objective predicts for a signal without a reference.
+
+The signal at one level; a convolution, two dual-path recurrent blocks, and a transformer layer for each number. A signal is heard as a
+whole, and signals of one length go through together.
+
+Result: `{"stoi": float, "pesq": float, "si_sdr": float, "windows": int}`.
+
+Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11 `SQUIM_OBJECTIVE`, to 1e-5.""",
+)
 SCORERS = (
     Scorer(
         feature="audiobox",
@@ -121,6 +142,44 @@ SCORERS = (
         source="github.com/facebookresearch/audiobox-aesthetics, to 5e-5",
         notes='Paper: A. Tjandra et al., "Meta Audiobox Aesthetics", 2025. Reference implementation: audiobox-aesthetics at 16 kHz, to 5e-5.',
         range=(1.0, 10.0), group="audiobox", named=True, detail="windows",
+    ),
+    *(
+        Scorer(
+            feature="squim", scores={name: output}, paper=SQUIM_PAPER, source="torchaudio 2.11 SQUIM_OBJECTIVE, to 1e-5",
+            notes='Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11, to 1e-5.',
+            range=limits, unit=unit, group="squim", named=True, network=SQUIM if name == "squim_stoi" else None,
+        )
+        for name, output, limits, unit in (
+            ("squim_stoi", Output("stoi", "The STOI that SQUIM predicts without a reference. Higher is better, 0 to 1."), (0.0, 1.0), ""),
+            ("squim_pesq", Output("pesq", "The wide-band PESQ that SQUIM predicts without a reference. Higher is better, 1 to 4.64."), (1.0, 4.65), "MOS"),
+            ("squim_si_sdr", Output("si_sdr", "The SI-SDR in dB that SQUIM predicts without a reference. Higher is better."), (None, None), "dB"),
+        )
+    ),
+    Scorer(
+        feature="emo-vad",
+        scores={
+            "emo_arousal": Output("arousal", "How excited the estimate's speech is, nominally 0 to 1. Neither more nor less is better.", higher_is_better=None),
+            "emo_dominance": Output("dominance", "How dominant the estimate's speech is, nominally 0 to 1. Neither more nor less is better.", higher_is_better=None),
+            "emo_valence": Output("valence", "How positive the estimate's speech is, nominally 0 to 1. Neither more nor less is better.", higher_is_better=None),
+        },
+        paper="Wagner et al.: Dawn of the Transformer Era in Speech Emotion Recognition: Closing the Valence Gap, TPAMI 2023",
+        source="EmotionModel of the model card over transformers 5, to 1e-5",
+        notes='Paper: J. Wagner et al., "Dawn of the Transformer Era in Speech Emotion Recognition", TPAMI 2023. Reference\n'
+        "implementation: `EmotionModel` of the model card over transformers 5, to 1e-5.",
+        range=(None, None), topic="emotion", group="emo_vad", named=True,
+        network=Network(
+            "codec_bench.networks.emo_vad:EmoVadNet", weights="emo-vad-msp-dim", key=None, protocol="emo-vad/msp-dim/1", title="the emotion network",
+            outputs=("arousal", "dominance", "valence"), windows="windows", least=400, batch_s=240.0, most_s=120.0,
+            about="""Arousal, dominance and valence of a signal, as wav2vec 2.0 large (12 layers) predicts them. Nominally 0 to 1.
+
+The signal at zero mean and unit variance; the mean of the last hidden state over time; two linear layers with a tanh between.
+Batches give the values of the signals one by one.
+
+Result: `{"arousal": float, "dominance": float, "valence": float, "windows": int}`.
+
+Paper: J. Wagner et al., "Dawn of the Transformer Era in Speech Emotion Recognition", TPAMI 2023. Reference implementation: the model
+card's `EmotionModel` over transformers 5, to 1e-5.""",
+        ),
     ),
     Scorer(
         feature="auto-att",

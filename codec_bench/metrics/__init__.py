@@ -139,7 +139,7 @@ TOPICS = {
         *("transcript", "wer", "wer_above_50", "wer_below_50", "wer_between", "wer_macro", "wer_mean", "wer_smallest"),
     ),
     "speaker": ("sim",),
-    "emotion": ("emotion_accuracy", "emotion_heard", "emotion_labelled", "emotion_sim"),
+    "emotion": ("emotion_accuracy", "emotion_heard", "emotion_labelled", "emotion_sim", *_learned("emotion")),
     "naturalness": (*_learned("naturalness"), "srmr"),
     "fidelity": (
         *(

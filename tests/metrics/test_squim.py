@@ -1,0 +1,92 @@
+"""SQUIM and the emotion network equal torchaudio's and the model card's classes on stand-in weights, in any batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from deterministic_weights import values_for
+
+from codec_bench.features import Unavailable, load_feature
+from codec_bench.metrics import build_metric
+from codec_bench.metrics.base import Inputs
+from codec_bench.networks import emo_vad
+from codec_bench.networks.speech_config import EncoderConfig
+
+SMALL = EncoderConfig(
+    "layer_norm", 48, 2, 4, 96, pre_norm=True, conv_bias=True, conv_pos=16, conv_pos_groups=4,
+    conv_layers=((32, 10, 5), *((32, 3, 2),) * 4, *((32, 2, 2),) * 2),
+)  # fmt: skip
+
+
+def filled(net):
+    net.load_state_dict(
+        {name: torch.from_numpy(values_for(name, tuple(v.shape))) for name, v in net.state_dict().items()}
+    )
+    return net.eval()
+
+
+@pytest.fixture(scope="module")
+def signals():
+    rng = np.random.default_rng(3)
+    return [(0.1 * rng.standard_normal(size)).astype(np.float32) for size in (8_000, 5_321, 8_000)]
+
+
+@pytest.mark.compares("squim", "squim_*", weights="stand-in")
+def test_squim_is_torchaudios(tmp_path, signals):
+    from torchaudio.models import squim_objective_base
+
+    theirs = filled(squim_objective_base())
+    torch.save(theirs.state_dict(), tmp_path / "squim.pth")
+    results = load_feature("squim", weights=str(tmp_path / "squim.pth")).compute(signals)
+    for signal, result in zip(signals, results, strict=True):
+        with torch.inference_mode():
+            expected = [float(one) for one in theirs(torch.from_numpy(signal)[None])]
+        assert [result[key] for key in ("stoi", "pesq", "si_sdr")] == pytest.approx(expected, rel=1e-5)
+    item = Inputs("x", 16_000, estimate_features={"squim": results[0]})
+    assert build_metric("squim_pesq").compute([item])[0].value == results[0]["pesq"]
+    (silent,) = load_feature("squim", weights=str(tmp_path / "squim.pth")).compute([signals[0] * 0])
+    assert isinstance(silent, Unavailable)
+
+
+@pytest.mark.compares("emo-vad", "emo_*", weights="stand-in")
+def test_emotions_are_those_of_the_model_card(tmp_path, signals, monkeypatch):
+    """The card: `Wav2Vec2Model`, the mean over time, a linear layer, a tanh and another linear layer."""
+    from transformers import Wav2Vec2Config, Wav2Vec2FeatureExtractor, Wav2Vec2Model
+
+    config = Wav2Vec2Config(
+        hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96, conv_dim=(32,) * 7, conv_bias=True,
+        feat_extract_norm="layer", do_stable_layer_norm=True, num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4,
+    )  # fmt: skip
+    card = torch.nn.ModuleDict({
+        "wav2vec2": Wav2Vec2Model(config),
+        "classifier": torch.nn.ModuleDict({"dense": torch.nn.Linear(48, 48), "out_proj": torch.nn.Linear(48, 3)}),
+    })  # fmt: skip
+    torch.save(filled(card).state_dict(), tmp_path / "pytorch_model.bin")
+    monkeypatch.setattr(emo_vad.EmoVadNet.__init__, "__defaults__", (SMALL,))
+    results = load_feature("emo-vad", weights=str(tmp_path / "pytorch_model.bin")).compute(signals)
+    processor = Wav2Vec2FeatureExtractor(do_normalize=True)
+    for signal, result in zip(signals, results, strict=True):
+        wave = torch.from_numpy(processor(signal, sampling_rate=16_000)["input_values"][0])[None]
+        with torch.inference_mode():
+            mean = card["wav2vec2"](wave)[0].mean(1)
+            expected = card["classifier"]["out_proj"](torch.tanh(card["classifier"]["dense"](mean)))[0].tolist()
+        assert [result[key] for key in ("arousal", "dominance", "valence")] == pytest.approx(
+            expected, rel=1e-4, abs=1e-5
+        )
+    item = Inputs("x", 16_000, estimate_features={"emo-vad": results[1]})
+    assert build_metric("emo_valence").compute([item])[0].value == results[1]["valence"]
+
+
+def test_the_published_sizes_of_the_emotion_network():
+    from transformers import Wav2Vec2Config, Wav2Vec2Model
+
+    config = Wav2Vec2Config(
+        hidden_size=1024, num_hidden_layers=12, num_attention_heads=16, intermediate_size=4096, conv_bias=True,
+        feat_extract_norm="layer", do_stable_layer_norm=True,
+    )  # fmt: skip
+    with torch.device("meta"):
+        theirs = {f"wav2vec2.{name}": value for name, value in Wav2Vec2Model(config).state_dict().items()}
+        ours = emo_vad.EmoVadNet().state_dict()
+    translated = {name: tuple(value.shape) for name, value in emo_vad.EmoVadNet.translated(theirs).items()}
+    assert translated == {name: tuple(v.shape) for name, v in ours.items() if name.startswith("pooled")}
