@@ -86,6 +86,10 @@ def _requested_names(names: list[str] | None, hub: bool, pins: Path | None) -> l
     return names or list_hub_benchmarks()
 
 
+_WIDE = 100
+"""So many columns have room for findings and for what to do next to each other."""
+
+
 def _print(findings: Sequence[Finding], as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps([one.as_dict() for one in findings], ensure_ascii=False) + "\n")
@@ -98,7 +102,12 @@ def _print(findings: Sequence[Finding], as_json: bool) -> None:
     if shared:
         console().print(Text(plain(shared)))
     rows = [(f.what.removeprefix(f"{shared}: "), marks[f.state], f.found, f.do) for f in findings]
-    console().print(table(("check" if shared else "what", "", "found", "do"), rows))
+    first = "check" if shared else "what"
+    if console().width >= _WIDE:
+        console().print(table((first, "", "found", "do"), rows))
+        return
+    lines = [line for *row, do in rows for line in ([*row], *([["", "do", do]] if do else []))]
+    console().print(table((first, "", "found"), lines))
 
 
 def verify_batching(

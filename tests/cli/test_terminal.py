@@ -68,3 +68,13 @@ def test_through_a_pipe_the_folder_is_named_first_and_nothing_is_drawn(cli):
     )
     assert code == 0 and err.splitlines()[0].startswith("run folder: runs/evaluate-") and "(new)" in err.splitlines()[0]
     assert "\x1b" not in err and "\r" not in err
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_findings_have_room_and_are_followed_by_what_to_do(command, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    code, out, _ = command("validate", "stoy")
+    head, _, *rows = [line.split() for line in out.splitlines() if line.strip()]
+    assert code == 2 and max(map(len, out.splitlines())) <= width
+    assert head == (["what", "found", "do"] if width > 100 else ["what", "found"])
+    assert rows[0][:2] == ["stoy", "WRONG"] and (width > 100 or ["do"] in [row[:1] for row in rows])
