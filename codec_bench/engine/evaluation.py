@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,37 +65,54 @@ def execute(evaluation: Evaluation, out: str | os.PathLike[str] | None, running:
         UserError: a name, the data or an option is wrong, or the folder cannot be written.
     """
     timeline = Timeline(running.started_at)
-    act = partial(_execute_in, evaluation=evaluation, running=running, timeline=timeline)
-    return in_folder(evaluation, out, running, act)
+    plan = plan_evaluation(evaluation, running)
+    for attempt in open_folders(evaluation, plan, out, running):
+        with attempt as folder:
+            return _execute_in(folder, plan, evaluation, running, timeline)
+    raise AssertionError("the last folder is new")
 
 
-def in_folder(
-    evaluation: Evaluation, out: str | os.PathLike[str] | None, running: Running, act: Callable[[RunFolder, Plan], Run]
-) -> Run:
-    """Plans an evaluation, finds its folder, and does something there.
-
-    Args:
-        evaluation, out, running: as for `execute`. act: is given the folder, which is held, and the plan.
+def plan_evaluation(evaluation: Evaluation, running: Running) -> Plan:
+    """Plans an evaluation.
 
     Raises:
-        UserError: a name, the data or an option is wrong, or the folder cannot be written.
+        UserError: a name, the data or an option is wrong.
     """
     source = evaluation.source
     if not len(source):
         raise UserError(f"'{source.name}' holds no samples", hint="name data that holds at least one")
     gpu = has_gpu(running.device) if running.as_on_gpu is None else running.as_on_gpu
-    plan = build_plan(evaluation.systems, evaluation.metrics, evaluation.options, source.languages, gpu=gpu)
+    return build_plan(evaluation.systems, evaluation.metrics, evaluation.options, source.languages, gpu=gpu)
+
+
+def open_folders(
+    evaluation: Evaluation, plan: Plan, out: str | os.PathLike[str] | None, running: Running
+) -> Iterator[AbstractContextManager[RunFolder]]:
+    """The folders to try one after the other; the block of the first one that fits returns.
+
+    Only where `out` is None there is a second, new one: the weights may differ from those of the unfinished run, which
+    is known only when they are loaded.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
     if out is not None:
-        with named_folder(out) as run_folder:
-            return act(run_folder, plan)
+        yield named_folder(out)
+        return
     command, known = evaluation.request["command"], _fingerprint(plan, {}, evaluation)
-    with own_folder(command, known, also_finished=running.retry_failed) as run_folder:
+    mismatches: list[str] = []
+    yield _unless_mismatched(own_folder(command, known, also_finished=running.retry_failed), mismatches)
+    yield new_folder(command, known, f"; {mismatches[0]}")
+
+
+@contextmanager
+def _unless_mismatched(folder: RunFolder, mismatches: list[str]) -> Iterator[RunFolder]:
+    """Ends its block without an error if the folder holds the record of something else."""
+    with folder:
         try:
-            return act(run_folder, plan)
-        except RunMismatch as error:  # such as other weights, which are known only when they are loaded
-            why = f"; {error.message}"
-    with new_folder(command, known, why) as run_folder:
-        return act(run_folder, plan)
+            yield folder
+        except RunMismatch as error:
+            mismatches.append(error.message)
 
 
 def execute_shard(evaluation: Evaluation, shard: Shard, folder: Path, running: Running, workers: Workers) -> Run:
@@ -110,14 +126,15 @@ def execute_shard(evaluation: Evaluation, shard: Shard, folder: Path, running: R
         UserError: as for `execute`.
     """
     shard_evaluation = replace(evaluation, source=part_of(evaluation.source, shard))
-    act = partial(_execute_in, evaluation=shard_evaluation, running=running, timeline=Timeline(), workers=workers)
-    run = in_folder(shard_evaluation, folder, running, act)
+    plan = plan_evaluation(shard_evaluation, running)
+    with named_folder(folder) as run_folder:
+        run = _execute_in(run_folder, plan, shard_evaluation, running, Timeline(), workers)
     mark_part(run)
     return run
 
 
 def _execute_in(
-    run_folder: RunFolder, plan: Plan, *, evaluation: Evaluation, running: Running, timeline: Timeline,
+    run_folder: RunFolder, plan: Plan, evaluation: Evaluation, running: Running, timeline: Timeline,
     workers: Workers | None = None,
 ) -> Run:  # fmt: skip
     """Runs the plan into a folder that is held.

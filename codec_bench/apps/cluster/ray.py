@@ -21,7 +21,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -33,7 +32,7 @@ from codec_bench.apps.cluster.connection import ClusterSize, Kind, check_there, 
 from codec_bench.apps.cluster.parts import PartFolders
 from codec_bench.apps.cluster.queue import ShardQueue
 from codec_bench.data.shard import MOST_SHARDS, Shard
-from codec_bench.engine.evaluation import Evaluation, in_folder
+from codec_bench.engine.evaluation import Evaluation, open_folders, plan_evaluation
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.running import Running, quiet
@@ -79,16 +78,15 @@ def execute_on_ray(
     if evaluation.source.shard is not None:
         raise UserError("a shard was asked for and --executor ray, which makes shards itself", hint="leave --shard out")
     check_there(cluster.address)
-    return in_folder(
-        evaluation,
-        out,
-        running,
-        partial(_execute_in, evaluation=evaluation, prepare=prepare, running=running, cluster=cluster),
-    )
+    plan = plan_evaluation(evaluation, running)
+    for attempt in open_folders(evaluation, plan, out, running):
+        with attempt as folder:
+            return _execute_in(folder, plan, evaluation, prepare, running, cluster)
+    raise AssertionError("the last folder is new")
 
 
 def _execute_in(
-    folder: RunFolder, plan: Plan, *, evaluation: Evaluation, prepare: Callable[[], Evaluation], running: Running, cluster: OnRay
+    folder: RunFolder, plan: Plan, evaluation: Evaluation, prepare: Callable[[], Evaluation], running: Running, cluster: OnRay
 ) -> Run:  # fmt: skip
     for system in plan.systems:
         if system.live is not None:
