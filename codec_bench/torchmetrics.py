@@ -101,6 +101,8 @@ def _torch_metric() -> Any:
             """Leaves the sums in float64, as they would lose counts in half precision."""
             return self
 
+    # torch.jit reads types, where annotations are texts.
+    TorchMetric.__annotations__ = dict.fromkeys(TorchMetric.__annotations__, torch.Tensor)
     TorchMetric.__module__, TorchMetric.__qualname__ = __name__, "TorchMetric"
     return TorchMetric
 

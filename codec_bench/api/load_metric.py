@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ class LoadedMetric:
         reference: Any = None,
         text: str | Sequence[str | None] | None = None,
         language: str | Sequence[str | None] | None = None,
+        speaker: str | Sequence[str | None] | None = None,
         sample_rate_hz: int | None = None,
         lengths: Any = None,
         reference_lengths: Any = None,
@@ -66,6 +67,7 @@ class LoadedMetric:
             reference: the audio to compare it with, in the same forms; pair metrics need it.
             text: reference transcripts, one for each estimate or one for all; text metrics need them.
             language: of the speech, such as `en`: one for all, one for each estimate, or None.
+            speaker: in the same way who speaks, for metrics of one's own.
             sample_rate_hz: of arrays and tensors. Tensors of any float type and device are read, without gradient.
             lengths, reference_lengths: the samples of each item of a padded batch; the second is the first if None.
 
@@ -84,7 +86,8 @@ class LoadedMetric:
                 "reference", reference, sample_rate_hz, lengths if reference_lengths is None else reference_lengths
             )
         )
-        texts, languages = _one_each("text", text, count), _one_each("language", language, count)
+        words = {"text": text, "language": language, "speaker": speaker}
+        known = {role: _one_each(role, values, count) for role, values in words.items()}
         if len(others) != count:
             raise UserError(f"{len(others)} reference items for {count} estimates; expected one each")
         scores: list[dict[str, Score]] = [{} for _ in estimates]
@@ -96,9 +99,8 @@ class LoadedMetric:
             else:
                 scores[index] = {n: Score.failed(str(reason), m.protocol) for n, m in self._plan.metrics.items()}
         pick = lambda values: [values[index] for index in good]  # noqa: E731
-        for index, item_scores in zip(
-            good, self._score(good, pick(estimates), pick(others), pick(texts), pick(languages))
-        ):
+        selected = {role: pick(values) for role, values in known.items()}
+        for index, item_scores in zip(good, self._score(good, pick(estimates), pick(others), selected)):
             scores[index] = item_scores
         return scores
 
@@ -107,10 +109,10 @@ class LoadedMetric:
         indexes: Sequence[int],
         estimate: Sequence[Any],
         others: Sequence[Any],
-        text: Sequence[str | None],
-        language: Sequence[str | None],
+        known: Mapping[str, Sequence[str | None]],
     ) -> list[dict[str, Score]]:
-        """The scores of items whose audio is whole."""
+        """The scores of items whose audio is whole; `known` are the texts, languages and speakers."""
+        language = known["language"]
         features = [
             self._compute([self._features_of(code, position) for code in language], audios, language)
             for position, audios in enumerate((estimate, others))
@@ -129,8 +131,7 @@ class LoadedMetric:
                         rate_hz=rate,
                         estimate=_signal(metric, audio, rate),
                         reference=_signal(metric, other, rate),
-                        text=text[index],
-                        language=language[index],
+                        **{role: values[index] for role, values in known.items()},
                         duration_s=audio.duration_s,
                         estimate_features=features[0][index],
                         reference_features=features[1][index],

@@ -384,6 +384,7 @@ class Engine:
                 "estimate_words": loaded.sample.extra.get(ESTIMATE_WORDS),
                 "trials": loaded.sample.extra.get(TRIALS),
                 "language": loaded.sample.language,
+                "speaker": loaded.sample.speaker,
                 "bits": outcome.bits,
                 "no_bits": outcome.no_bits,
                 "duration_s": estimate.duration_s,

@@ -33,7 +33,7 @@ class Inputs:
         id: the sample's id, for messages.
         estimate, reference: signals at the metric's rate, of equal length.
         rate_hz: their rate: the metric's own, or the reference's native rate if the metric's `rate_hz` is None.
-        text, language: the reference transcript and its language, or None.
+        text, language, speaker: the reference transcript, its language, and who speaks, or None.
         spoken: the transcript with numbers written out as they are spoken, or None if the data have none. Some
             published rules compare with both forms.
         estimate_features, reference_features: results by name of the features that the metric's class attributes name.
@@ -57,6 +57,7 @@ class Inputs:
     text: str | None = None
     spoken: str | None = None
     language: str | None = None
+    speaker: str | None = None
     estimate_features: Mapping[str, Any] = field(default_factory=dict)
     reference_features: Mapping[str, Any] = field(default_factory=dict)
     bits: float | None = None

@@ -93,6 +93,10 @@ def test_texts_and_languages_are_one_for_all_or_one_each():
     each = metric(estimate=[sound] * 2, text=["hello", "hello"], language=["en", "de"])
     assert [row["wer[pocketsphinx]"].status for row in each][1] == "refused"
     assert one[0]["wer[pocketsphinx]"] == one[1]["wer[pocketsphinx]"] == each[0]["wer[pocketsphinx]"]
+    own = load_metric(f"{Path(__file__).parent / 'assets' / 'own_metric.py'}:SpeakerLength")
+    for speaker, expected in (("anna", [4, 4]), (["anna", "li"], [4, 2])):
+        rows = own(estimate=[sound] * 2, speaker=speaker)
+        assert [score.value for row in rows for score in row.values()] == expected
     with pytest.raises(UserError, match="3 text items for 2"):
         metric(estimate=[sound] * 2, text=["a"] * 3)
 
@@ -136,6 +140,7 @@ def test_updates_add_up_to_the_mean_of_all_items(name):
     assert [float(copy.compute()) for copy in copies] == [float(metric.compute())] * 2
     forward = metric(list(estimate[1:2]), list(reference[1:2]))
     assert float(forward) == pytest.approx(scores[1][name].value, rel=1e-12)
+    assert torch.jit.script(metric)  # as torchmetrics' own harness does
 
 
 def test_several_names_give_several_values_and_failures_are_counted():

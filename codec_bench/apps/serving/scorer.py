@@ -381,7 +381,7 @@ def check_reference(id: str, audio: AudioInput) -> bytes:
     """
     from codec_bench.decoding.decode import decode_bytes
 
-    name = f"the reference '{id[:60]}'"
+    name = f"the reference {id[:60]}"
     data = audio_bytes(audio, name)
     try:
         decode_bytes(data, name, MOST_SECONDS)

@@ -41,8 +41,8 @@ def service_page(
     since = max(started, now - RECENT_S, latencies[0][0] if len(recent) == LATENCIES else 0.0)
     facts = {
         "Up": duration(now - started),
-        "Waiting": f"{scorer.waiting:,} of at most {scorer.queue:,}",
-        "Items a second, last minute": f"{len(recent) / max(now - since, 1.0):.2f}",
+        "Waiting": f"{scorer.waiting:,} of {scorer.queue:,}",
+        "Items a second": f"{len(recent) / max(now - since, 1.0):.2f}",
         "Median latency": f"{np.median(seconds):.3f} s" if recent else "–",
         "95th percentile": f"{np.quantile(seconds, 0.95):.3f} s" if recent else "–",
         "Items": f"{scorer.finished:,} ({scorer.failed:,} failed)",
