@@ -22,7 +22,9 @@ def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> 
 
     A preset serves all kinds of data, so a metric that only the preset names may be refused.
     """
-    if words := valueless_words(summary.valueless):
+    from codec_bench.stats.summary_types import valueless
+
+    if words := valueless_words(valueless(entry for _, _, entry in summary.entries)):
         talk(words)
     refused = _refused_metrics(run, summary)
     for metric, reason in refused.items():

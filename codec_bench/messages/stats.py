@@ -60,7 +60,6 @@ SENTENCES = {
         "few_rows": "{rows} {of} have a cell in both columns; a correlation needs {needed}",
         "few_rows_for_interval": "there are {rows} {of} with a cell in both columns; an interval needs at least {needed}",
         "constant_column": "the {of} are all equal in one of the two columns, so there is nothing to correlate",
-        "strong_tau": "an interval needs a tau below {limit}",
         "same_order": "the two columns order the {of} alike, and how sure that is cannot be said",
         "cancelled": (
             "the ratings of each person and of each sound have nearly the same mean, which says nothing of the spread of either"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,11 +106,6 @@ def cost_of(most_usd: float | None, unsure_usd: float) -> dict[str, Any]:
     return {"cost_usd": None, "cost_range_usd": (most_usd - unsure_usd, most_usd)}
 
 
-def empty_answers_of(items: Items) -> dict[str, Any]:
-    """How many answers of a system are none (`no_answer`), and in which ways (`ways`)."""
-    return _ways(list(items.noted.values()))
-
-
 def ways_by_wording(items: Items, groups: Mapping[str, Sequence[int]], texts: Sequence[str]) -> dict[str, Wording]:
     """How many answers are none, and in which ways, by wording.
 
@@ -121,7 +116,7 @@ def ways_by_wording(items: Items, groups: Mapping[str, Sequence[int]], texts: Se
         name: Wording(
             text=texts[int(name) - 1] if name.isdecimal() and 0 < int(name) <= len(texts) else None,
             n=len(numbers),
-            **_ways([items.noted[n] for n in numbers if n in items.noted]),
+            **count_empty([items.noted[n] for n in numbers if n in items.noted]),
         )
         for name, numbers in groups.items()
     }
@@ -134,7 +129,8 @@ def wordings_of(meta: Mapping[str, Any]) -> list[str]:
     return next((list(item["wordings"]) for item in parts if isinstance(item, Mapping) and item.get("wordings")), [])
 
 
-def _ways(noted: Sequence[set[str]]) -> dict[str, Any]:
+def count_empty(noted: Collection[set[str]]) -> dict[str, Any]:
+    """How many answers of a system are none (`no_answer`), and in which ways (`ways`)."""
     counts = {kind: sum(kind in one for one in noted) for kind in NO_ANSWER}
     return {"no_answer": len(noted), "ways": {kind: count for kind, count in counts.items() if count}}
 

@@ -101,16 +101,11 @@ def _curve(points: Sequence[tuple[float, float]], name: str, higher_is_better: b
     quality = values[:, 1] if higher_is_better else -values[:, 1]
     falls = np.flatnonzero(np.diff(quality) <= 0)
     if falls.size:
-        first, second = _neighbours(values, falls[0])
+        first, second = (f"{rate:g} bit/s ({at:g})" for rate, at in values[falls[0] : falls[0] + 2])
         raise UserError(
             f"the {name} curve is not better at {second} than at {first}; expected a quality that rises with the bitrate"
         )
     return quality, np.log(values[:, 0])
-
-
-def _neighbours(values: np.ndarray, index: int) -> tuple[str, str]:
-    """Two neighbouring points of a curve, in words."""
-    return tuple(f"{rate:g} bit/s ({quality:g})" for rate, quality in values[index : index + 2])  # type: ignore[return-value]
 
 
 def _mean_log_rate(quality: np.ndarray, log_rate: np.ndarray, low: float, high: float) -> float:

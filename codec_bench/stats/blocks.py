@@ -38,9 +38,9 @@ class SetValue:
     note: Note | None = None
 
 
-def no_value(why: Note, items: int, level: float = LEVEL) -> SetValue:
+def no_value(why: Note, items: int) -> SetValue:
     """What a set of so many items without a value has."""
-    return SetValue(None, Interval(None, None, 0, "", why, level), items, None, why)
+    return SetValue(None, Interval(None, None, 0, "", why), items, None, why)
 
 
 def key_of(name: str) -> int:
@@ -65,7 +65,7 @@ def blocks_of(units: Sequence[str]) -> np.ndarray:
 
 
 def jackknife(
-    value: Callable[[np.ndarray], float | None], blocks: np.ndarray, level: float = LEVEL, *, why: Note,
+    value: Callable[[np.ndarray], float | None], blocks: np.ndarray, *, why: Note,
     note: Note | None = None,
 ) -> SetValue:  # fmt: skip
     """A value of a set with its interval.
@@ -75,18 +75,18 @@ def jackknife(
     """
     present, items = np.unique(blocks), len(blocks)
     if (complete := value(present)) is None:
-        return no_value(why, items, level)
+        return no_value(why, items)
     without = [value(np.setdiff1d(present, block)) for block in present]
-    return SetValue(complete, jackknife_interval(complete, without, level), items, None, note)
+    return SetValue(complete, jackknife_interval(complete, without), items, None, note)
 
 
-def jackknife_interval(value: float, without: Sequence[float | None], level: float = LEVEL) -> Interval:
+def jackknife_interval(value: float, without: Sequence[float | None]) -> Interval:
     """The interval of a value from the values without each block; those of blocks without an item are None."""
     values = np.asarray([one for one in without if one is not None])
     blocks = len(values)
     if blocks < FEWEST_BLOCKS:
         note = Note("few_blocks", blocks=blocks, needed=FEWEST_BLOCKS)
-        return Interval(None, None, blocks, "", note, level)
+        return Interval(None, None, blocks, "", note)
     error = math.sqrt((blocks - 1) / blocks * float(((values - values.mean()) ** 2).sum()))
-    width = t_quantile(level, blocks - 1) * error
-    return Interval(value - width, value + width, blocks, METHOD, None, level)
+    width = t_quantile(LEVEL, blocks - 1) * error
+    return Interval(value - width, value + width, blocks, METHOD, None)

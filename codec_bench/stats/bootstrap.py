@@ -5,7 +5,7 @@ References: Efron 1987; Bisani and Ney 2004; Koehn 2004; Post 2018 (sacreBLEU).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -19,17 +19,14 @@ _AT_ONCE = 4_000_000
 
 def drawn_sums(units: np.ndarray, draws: int, seed: int) -> np.ndarray:
     """The sums of the units' parts, `(units, k)`, in each draw, float64 `(draws, k)`."""
-    rng, count = np.random.default_rng(seed), len(units)
-    return np.concatenate([chosen @ units for chosen in _draws(rng, count, draws)])
-
-
-def _draws(rng: np.random.Generator, count: int, draws: int) -> Iterator[np.ndarray]:
-    """How often each unit is drawn, `(some, units)`, for all draws together."""
+    rng, count, sums = np.random.default_rng(seed), len(units), []
     at_once = max(1, _AT_ONCE // count)
     for begin in range(0, draws, at_once):
         some = min(at_once, draws - begin)
         places = rng.integers(count, size=(some, count)) + count * np.arange(some)[:, None]
-        yield np.bincount(places.ravel(), minlength=some * count).reshape(some, count).astype(np.float64)
+        times = np.bincount(places.ravel(), minlength=some * count).reshape(some, count)
+        sums.append(times.astype(np.float64) @ units)
+    return np.concatenate(sums)
 
 
 def bca_ends(

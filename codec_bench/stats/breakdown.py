@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +33,7 @@ MAX_SUBSETS = 500
 FAILED_ABOVE = 0.5
 """The error rate of an item above which seed-tts-eval and sglang-omni leave it out."""
 
+C = TypeVar("C", bound=Counted)
 Subsets = Mapping[str, Mapping[str, Sequence[int]]]
 """Sample numbers by column and value."""
 
@@ -86,11 +88,13 @@ class Parts:
         below = self.sums[:, 0] <= FAILED_ABOVE * self.sums[:, 1]
         if below.all():
             return UNSET
-        rest = self.at(np.flatnonzero(below))
-        within = rest.interval
-        above = int(np.count_nonzero(~below))
-        ends = within.ends and [min(end, FAILED_ABOVE) for end in within.ends]
-        return Below50(rest.value, ends, within.note, len(rest.numbers), above)
+        rest = self.at(np.flatnonzero(below)).counted(Below50, above=int(np.count_nonzero(~below)))
+        return replace(rest, ci95=rest.ci95 and [min(end, FAILED_ABOVE) for end in rest.ci95])
+
+    def counted(self, kind: type[C], **more: Any) -> C:
+        """The result with its interval as an entry of the summary."""
+        within = self.interval
+        return kind(self.value, within.ends, within.note, len(self.numbers), **more)
 
     def at(self, places: Sequence[int] | np.ndarray) -> Parts:
         """The parts of the items at some places."""
@@ -103,11 +107,7 @@ class Parts:
         held = np.isin(np.asarray(self.numbers, np.int64), numbers)
         if np.count_nonzero(held) < len(numbers):
             return Counted(n=int(np.count_nonzero(held))) if len(held) else None
-        if held.all():
-            return None
-        chosen = self.at(np.flatnonzero(held))
-        within = chosen.interval
-        return Counted(chosen.value, within.ends, within.note, len(chosen.numbers))
+        return None if held.all() else self.at(np.flatnonzero(held)).counted(Counted)
 
     def counting_failures(self) -> CountingFailures:
         """The result if failures count as wrong; its `n` is that of scores and counted failures.
@@ -124,18 +124,14 @@ class Parts:
     def by_subset(self, subsets: Subsets) -> dict[str, dict[str, Subset]]:
         """The results by column and value, from the numbers of finished samples."""
         at = {number: position for position, number in enumerate(self.numbers)}
-        return {
-            column: {
-                name: self._of_subset([at[n] for n in numbers if n in at], len(numbers))
-                for name, numbers in values.items()
-            }
-            for column, values in subsets.items()
-        }
 
-    def _of_subset(self, places: Sequence[int], finished: int) -> Subset:
-        chosen = self.at(sorted(places))
-        within, count = chosen.interval, len(chosen.numbers)
-        return Subset(chosen.value, within.ends, within.note, count, finished - count)
+        def of_subset(numbers: Sequence[int]) -> Subset:
+            places = sorted(at[n] for n in numbers if n in at)
+            return self.at(places).counted(Subset, failed=len(numbers) - len(places))
+
+        return {
+            column: {name: of_subset(numbers) for name, numbers in values.items()} for column, values in subsets.items()
+        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 
 from codec_bench.stats.answers import cost_of
 from codec_bench.stats.breakdown import Parts, Subsets
-from codec_bench.stats.intervals import folded, interval_of, ratios, unit_codes
+from codec_bench.stats.intervals import ratios
 from codec_bench.stats.notes import Note
 from codec_bench.stats.recorded import Scores
 from codec_bench.stats.summary_json import UNSET
@@ -90,15 +90,9 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def _over(parts: Parts, scored: Mapping[int, Mapping[str, Any]], name: str, *, share: bool = False) -> Counted:
     """The mean of one entry of the details, with its interval over the same units as that of the value."""
-    known = [
-        (scored[number][name], unit)
-        for number, unit in zip(parts.numbers, parts.units)
-        if number in scored and name in scored[number]
-    ]
-    sums = np.asarray([(value, 1.0) for value, _ in known], np.float64).reshape(-1, 2)
-    codes = unit_codes([unit or None for _, unit in known], len(known))
-    within = interval_of(ratios, sums, codes, share=share)
-    return Counted(folded(ratios, sums), within.ends, within.note, len(known))
+    of = parts.at([place for place, number in enumerate(parts.numbers) if name in scored.get(number, {})])
+    sums = np.asarray([(scored[number][name], 1.0) for number in of.numbers], np.float64).reshape(-1, 2)
+    return replace(of, sums=sums, fold=ratios, share=share, bounds=None).counted(Counted)
 
 
 MOST_FAILED = 0.05

@@ -1,11 +1,9 @@
-"""Correlations of columns, such as those of a leaderboard, with intervals.
+"""Correlations of columns, such as those of a leaderboard.
 
-Spearman's rho has the interval of Bonett and Wright, Kendall's tau-b that of Fieller, Hartley and Pearson below
-`STRONGEST_TAU`, its variance multiplied by the factor of ties (Kendall 1945), and Pearson's r that of Fisher. All are on
-Fisher's scale, from `FEWEST_ROWS` rows on. Points say how good a row is.
+Spearman's rho has the interval of Bonett and Wright and Pearson's r that of Fisher, from `FEWEST_ROWS` rows on. Kendall's
+tau-b has none. Points say how good a row is.
 
-References: Bonett and Wright 2000, Psychometrika 65; Fisher 1921, Metron 1; Fieller, Hartley and Pearson 1957,
-Biometrika 44; Kendall 1945, Biometrika 33.
+References: Bonett and Wright 2000, Psychometrika 65; Fisher 1921, Metron 1; Kendall 1945, Biometrika 33.
 """
 
 from __future__ import annotations
@@ -22,10 +20,8 @@ from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import Note
 
 FEWEST_ROWS = 10
-STRONGEST_TAU = 0.8
 ROWS_OF_A_CORRELATION = 3
 FLAT = Note("constant_column", of="rows")
-TOO_STRONG = Note("strong_tau", limit=STRONGEST_TAU)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +57,26 @@ def correlations(values: np.ndarray) -> list[Pair]:
 
 
 def _pair(values: np.ndarray, a: int, b: int) -> Pair:
+    from scipy.stats import kendalltau
+
     both = np.isfinite(values[:, [a, b]]).all(axis=1)
     x, y = values[both, a], values[both, b]
-    return Pair(a, b, len(x), spearman(x, y), _unfit(x, y) or _kendall(x, y))
+    tau = _unfit(x, y) or Coefficient(float(kendalltau(x, y).statistic))
+    return Pair(a, b, len(x), spearman(x, y), tau)
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> Coefficient:
     """Spearman's rank correlation of two columns without gaps, float64 `(rows,)` each."""
     from scipy.stats import spearmanr
 
-    if (unfit := _unfit(x, y)) is not None:
-        return unfit
-    rho, rows = float(spearmanr(x, y).statistic), len(x)
-    return _within_normal(rho, rows, (1 + rho**2 / 2) / max(1, rows - 3))
+    return _unfit(x, y) or _with_interval(rho := float(spearmanr(x, y).statistic), len(x), 1 + rho**2 / 2)
 
 
 def pearson(x: np.ndarray, y: np.ndarray) -> Coefficient:
     """Pearson's correlation of two columns without gaps, float64 `(rows,)` each."""
     from scipy.stats import pearsonr
 
-    return _unfit(x, y) or _within_normal(float(pearsonr(x, y).statistic), len(x), 1 / max(1, len(x) - 3))
+    return _unfit(x, y) or _with_interval(float(pearsonr(x, y).statistic), len(x), 1.0)
 
 
 def _unfit(x: np.ndarray, y: np.ndarray) -> Coefficient | None:
@@ -90,46 +86,14 @@ def _unfit(x: np.ndarray, y: np.ndarray) -> Coefficient | None:
     return Coefficient(None, note=FLAT) if np.ptp(x) == 0 or np.ptp(y) == 0 else None
 
 
-def _within_normal(value: float, rows: int, variance: float) -> Coefficient:
-    """A correlation whose interval takes the normal quantile, with the variance on Fisher's scale."""
-    from scipy.special import ndtri
-
+def _with_interval(value: float, rows: int, variance: float) -> Coefficient:
+    """A correlation with its interval; on Fisher's scale it has this variance over `rows` - 3."""
     if rows < FEWEST_ROWS:
-        return Coefficient(value, note=_too_few(rows))
-    return _on_fishers_scale(value, math.sqrt(variance) * float(ndtri((1 + LEVEL) / 2)))
-
-
-def _kendall(x: np.ndarray, y: np.ndarray) -> Coefficient:
-    from scipy.stats import kendalltau
-
-    tau, rows = float(kendalltau(x, y).statistic), len(x)
-    if rows < FEWEST_ROWS:
-        return Coefficient(tau, note=_too_few(rows))
-    if abs(tau) >= STRONGEST_TAU:
-        return Coefficient(tau, note=TOO_STRONG)
-    return _on_fishers_scale(tau, math.sqrt(0.437 * _of_ties(x, y) / (rows - 4)) * t_quantile(LEVEL, rows - 2))
-
-
-def _of_ties(x: np.ndarray, y: np.ndarray) -> float:
-    """How many times the variance of Kendall's tau-b ties make larger, for unrelated columns."""
-    factor = 1.0
-    for column in (x, y):
-        rows, tied = len(column), np.unique(column, return_counts=True)[1]
-        triples = float((tied * (tied - 1) * (tied - 2)).sum()) / (rows * (rows - 1) * (rows - 2))
-        pairs = float((tied * (tied - 1)).sum()) / (rows * (rows - 1))
-        factor *= (1 - triples) / (1 - pairs)
-    return factor
-
-
-def _on_fishers_scale(value: float, reach: float) -> Coefficient:
+        return Coefficient(value, note=Note("few_rows_for_interval", rows=rows, of="rows", needed=FEWEST_ROWS))
     if abs(value) > 1 - 1e-12:
         return Coefficient(value, note=Note("same_order", of="rows"))
-    middle = math.atanh(value)
+    middle, reach = math.atanh(value), math.sqrt(variance / (rows - 3)) * t_quantile(LEVEL, math.inf)
     return Coefficient(value, math.tanh(middle - reach), math.tanh(middle + reach))
-
-
-def _too_few(rows: int) -> Note:
-    return Note("few_rows_for_interval", rows=rows, of="rows", needed=FEWEST_ROWS)
 
 
 def similar_first(pairs: list[Pair], columns: int) -> list[int]:

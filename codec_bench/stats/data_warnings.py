@@ -26,8 +26,8 @@ _KINDS = {
     "folded_channels": "folded",
 }
 """The codes of notes that are counted, and the kinds of the warnings."""
-_WRONG_RATE_SHARE = 0.5
-"""Chance gives a few items as many samples as their references."""
+_LEAST = {"channels": 0.0, "folded": 0.0, "rate": 0.5}
+"""The least share of the kinds that move no metric: chance gives a few items as many samples as their references."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +95,8 @@ class Tally:
     ) -> Iterator[Warned]:
         for kind, of_kind in notes.items():
             figures = {name: float(np.mean([one[name] for one in of_kind])) for name in of_kind[0]}
-            if kind in ("channels", "folded"):
-                yield Warned(kind, len(of_kind), of, figures)
-                continue
-            if kind == "rate":
-                if len(of_kind) >= _WRONG_RATE_SHARE * of:
-                    yield Warned(kind, len(of_kind), of, figures)
-                continue
-            moved = _moved(kind, figures, metrics)
-            if moved and len(of_kind) >= LEAST_SHARE * of:
+            moved = {} if kind in _LEAST else _moved(kind, figures, metrics)
+            if len(of_kind) >= _LEAST.get(kind, LEAST_SHARE) * of and (moved or kind in _LEAST):
                 yield Warned(kind, len(of_kind), of, figures, moved)
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from codec_bench.messages import together
 from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, blocks_of, chosen_items, jackknife, no_value
-from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import Note
 
 Trials = Sequence[tuple[str, str, bool]]
@@ -40,7 +39,7 @@ def equal_error_rate(same: np.ndarray, other: np.ndarray) -> float:
     return float(accepted[crossing - 1] + share * (accepted[crossing] - accepted[crossing - 1]))
 
 
-def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL) -> SetValue:
+def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[str]) -> SetValue:
     """The rate over each estimate against the reference of every other item, with its interval.
 
     Args:
@@ -56,29 +55,29 @@ def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[s
     scores = (estimate @ reference.T)[test, enrolment]
     count = int(same.sum())
     note = together(chosen_note, Note("few_trials", trials=count) if count < FEW_TRIALS else None)
-    return _rates_with_interval(scores, same, enrolment, test, speakers, level, why, note)
+    return _rates_with_interval(scores, same, enrolment, test, speakers, why, note)
 
 
 def listed_error_rates(
-    pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL, *, trials: Trials = ()
+    pairs: np.ndarray, names: Sequence[str], units: Sequence[str], *, trials: Trials = ()
 ) -> SetValue:
     """The rate over listed trials, with its interval; those of items without a value are counted in the note."""
     index_of = {name: number for number, name in enumerate(names)}
     known = [(index_of[a], index_of[b], same) for a, b, same in trials if a in index_of and b in index_of]
     if not known:
         why = Note("no_known_trial", trials=len(trials)) if trials else Note("no_listed_trial")
-        return no_value(why, len(names), level)
+        return no_value(why, len(names))
     enrolment, test, same = np.array(known, np.int64).T
     reference, estimate = (_unit(pairs[:, role]) for role in range(2))
     scores = np.einsum("td,td->t", estimate[test], reference[enrolment])
     excluded = len(trials) - len(known)
     excluded_note = Note("excluded_trials", excluded=excluded, trials=len(trials)) if excluded else None
     why = Note("one_kind_of_trial")
-    return _rates_with_interval(scores, same == 1, enrolment, test, units, level, why, excluded_note)
+    return _rates_with_interval(scores, same == 1, enrolment, test, units, why, excluded_note)
 
 
 def _rates_with_interval(
-    scores: np.ndarray, same: np.ndarray, enrolment: np.ndarray, test: np.ndarray, units: Sequence[str], level: float,
+    scores: np.ndarray, same: np.ndarray, enrolment: np.ndarray, test: np.ndarray, units: Sequence[str],
     why: Note, note: Note | None,
 ) -> SetValue:  # fmt: skip
     """The rate of trials between items of these units; `why` stands if there is none."""
@@ -90,7 +89,7 @@ def _rates_with_interval(
         own = same[kept]
         return None if own.all() or not own.any() else equal_error_rate(scores[kept][own], scores[kept][~own])
 
-    return jackknife(rate, blocks, level, why=why, note=note)
+    return jackknife(rate, blocks, why=why, note=note)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, blocks_of, jackknife
-from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import Note
 
 ONE_THREAD = 512  # up to so many dimensions, the distance is computed on one thread
@@ -72,11 +71,13 @@ class FrechetSums:
 
     def value(self, of: Of, blocks: np.ndarray) -> float | None:
         """A value of the two Gaussians over some blocks; None if there is none."""
-        gaussians = self.gaussians(blocks)
-        return None if gaussians is None else of(*gaussians[1], gaussians[0][0] - gaussians[0][1])
+        if (gaussians := self.gaussians(blocks)) is None:
+            return None
+        means, (reference, estimate) = gaussians
+        return of(reference, estimate, means[0] - means[1])
 
 
-def frechet_distance(pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL) -> SetValue:
+def frechet_distance(pairs: np.ndarray, names: Sequence[str], units: Sequence[str]) -> SetValue:
     """The distance of estimates from references, its interval, and what it tends to.
 
     Args:
@@ -87,16 +88,16 @@ def frechet_distance(pairs: np.ndarray, names: Sequence[str], units: Sequence[st
     note = Note("biased_value", items=items, dimensions=dimensions, needed=needed) if items < needed else None
     why = Note("few_items", needed=FEWEST_ITEMS, items=items)
     with threads_for(dimensions):
-        out = jackknife(partial(sums.value, distance), sums.blocks, level, why=why, note=note)
+        out = jackknife(partial(sums.value, distance), sums.blocks, why=why, note=note)
         return out if note or out.value is None else replace(out, extrapolated=_extrapolate(sums))
 
 
-def kl_divergence(pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL) -> SetValue:
+def kl_divergence(pairs: np.ndarray, names: Sequence[str], units: Sequence[str]) -> SetValue:
     """The Kullback-Leibler divergence of the estimates' Gaussian from the references', and its interval."""
     items, _, dimensions = pairs.shape
     sums, why = FrechetSums.of(pairs, units), Note("singular_covariance", items=items, dimensions=dimensions)
     with threads_for(dimensions):
-        return jackknife(partial(sums.value, divergence), sums.blocks, level, why=why)
+        return jackknife(partial(sums.value, divergence), sums.blocks, why=why)
 
 
 def _extrapolate(sums: FrechetSums) -> float | None:

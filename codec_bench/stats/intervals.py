@@ -255,43 +255,36 @@ def interval_of(
         return Interval(None, None, unit_count, "", Note("single_unit"), level)
     if is_answer:
         ends, name = _share_ends(value, error, len(table), units[:, 1], level)
-        return Interval(*ends, unit_count, name, small_sample or _note_on_answers(units, value, error), level)
-    rates = ratios(table) if fold is ratios else np.zeros(0)
+        note = small_sample or _note(units, None, value, error, None, bool((units[:, 1] > 1).any()))
+        return Interval(*ends, unit_count, name, note, level)
+    rates = ratios(table) if fold is ratios else None
     if method == "bootstrap" and error:
         (low, high), name = bca_ends(fold, units, value, level, seed), "bca"
     else:
         reach = t_quantile(level, degrees_of_freedom(units[:, 1])) * error
         low, high, name = value - reach, value + reach, "t"
-    if fold is ratios:
+    if rates is not None:
         low, high = within_bounds(low, high, rates, bounds)
-    return Interval(low, high, unit_count, name, _note(fold, units, rates, value, error, bounds), level)
+    return Interval(low, high, unit_count, name, _note(units, rates, value, error, bounds, rates is not None), level)
 
 
 def _note(
-    fold: Fold, units: np.ndarray, rates: np.ndarray, value: float, error: float, bounds: Bounds | None
+    units: np.ndarray, rates: np.ndarray | None, value: float, error: float, bounds: Bounds | None, of_means: bool
 ) -> Note | None:
-    """The most important note on a mean or ratio: `units` `(units, k)`, `rates` the items' values."""
+    """The most important note: `units` `(units, k)`, `rates` the items' values, `of_means` whether units have means."""
     if error == 0:
         return Note("all_equal")
     if len(units) < FEW_UNITS:
         return Note("few_units", units=len(units))
-    if fold is not ratios:
-        return None
-    if has_dominant_unit(units[:, 0] - value * units[:, 1], units[:, 1]):
+    if of_means and has_dominant_unit(units[:, 0] - value * units[:, 1], units[:, 1]):
         return Note("dominant_unit")
+    if rates is None:
+        return None
     at_end = at_bound(rates, bounds)
     if at_end > len(rates) / 2 and not is_rate(bounds):
         return Note("ceiling", at_bound=at_end, items=len(rates), rest=len(rates) - at_end)
     above = int(np.count_nonzero(rates > 1)) if is_rate(bounds) else 0
     return Note("heavy_tail", items=above) if above else None
-
-
-def _note_on_answers(units: np.ndarray, value: float, error: float) -> Note | None:
-    if error == 0:
-        return Note("all_equal")
-    is_clustered = bool((units[:, 1] > 1).any())
-    has_one = is_clustered and has_dominant_unit(units[:, 0] - value * units[:, 1], units[:, 1])
-    return Note("dominant_unit") if has_one else None
 
 
 def check_level(level: float) -> None:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, blocks_of, chosen_items, jackknife, no_value
-from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import Note
 
 SCALE = 100.0
@@ -42,7 +41,7 @@ def cubic(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
 
 
 def kernel_distance(
-    pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL, *, kernel: Kernel = gaussian
+    pairs: np.ndarray, names: Sequence[str], units: Sequence[str], *, kernel: Kernel = gaussian
 ) -> SetValue:
     """The kernel distance of a set and its interval.
 
@@ -52,7 +51,7 @@ def kernel_distance(
     chosen, note = chosen_items(names)
     why = Note("few_items", needed=FEWEST_ITEMS, items=len(chosen))
     if len(chosen) < FEWEST_ITEMS:
-        return no_value(why, len(chosen), level)
+        return no_value(why, len(chosen))
     blocks = blocks_of([units[place] for place in chosen])
     references, estimates, across = kernel(*_sides(pairs, chosen))
     differences = references + estimates - across - across.T
@@ -64,12 +63,10 @@ def kernel_distance(
         items = counts[rest].sum()
         return float(table[np.ix_(rest, rest)].sum() / (items * (items - 1))) if items >= FEWEST_ITEMS else None
 
-    return jackknife(value, blocks, level, why=why, note=note)
+    return jackknife(value, blocks, why=why, note=note)
 
 
-def neighbour_value(
-    pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL, *, of: Neighbours
-) -> SetValue:
+def neighbour_value(pairs: np.ndarray, names: Sequence[str], units: Sequence[str], *, of: Neighbours) -> SetValue:
     """A value of the radii around the references and the distances of the estimates from them.
 
     Args:
@@ -87,7 +84,7 @@ def neighbour_value(
         inner = between[np.ix_(places, places)]
         return of(np.partition(inner, NEIGHBOURS, axis=1)[:, NEIGHBOURS], across[np.ix_(places, places)])
 
-    return jackknife(value, blocks, level, why=Note("few_items", needed=NEIGHBOURS + 1, items=len(chosen)), note=note)
+    return jackknife(value, blocks, why=Note("few_items", needed=NEIGHBOURS + 1, items=len(chosen)), note=note)
 
 
 def _sides(pairs: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from codec_bench.messages import Diagnostic
 
-NEEDS_ATTENTION = ("few_units", "dominant_unit", "ceiling", "heavy_tail", "sparse_tail", "all_equal")
-"""Notes on values that have an interval, the most important first; a value has at most one."""
-
-
 Note = Diagnostic
 """What the intervals and tests of this room say; its codes are in `codec_bench.messages.stats`."""
 

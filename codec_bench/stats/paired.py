@@ -292,11 +292,8 @@ def in_common(
     """The items that both systems have a number for, sorted by id, and how many were left out."""
     scored_a = {item.id: item for item in a_items}
     scored_b = {item.id: item for item in b_items}
-    ids = sorted(
-        id
-        for id, item in scored_a.items()
-        if item.value is not None and id in scored_b and scored_b[id].value is not None
-    )
+    valued = ({id for id, item in of.items() if item.value is not None} for of in (scored_a, scored_b))
+    ids = sorted(set.intersection(*valued))
     return [scored_a[id] for id in ids], [scored_b[id] for id in ids], len(scored_a.keys() | scored_b.keys()) - len(ids)
 
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.stats.bootstrap import drawn_sums
-from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval, too_few, unit_codes
-from codec_bench.stats.notes import Note
+from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval, unit_codes
+from codec_bench.stats.notes import Note, too_few
 
 DRAWS = 1000
 MAX_INFINITE_DRAWS = 0.025
@@ -104,12 +104,20 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
         [('a', 190.8), ('b', 0.0), ('c', -190.8)]
     """
     names = sorted({name for duel in duels for name in (duel.a, duel.b)})
-    _check_connected(duels, names)
+    if not duels:
+        raise UserError("there is no comparison of two systems")
     codes = unit_codes([duel.unit for duel in duels], len(duels))
     assert codes is not None  # every comparison has a label or is a unit by itself
-    units, pairs = int(codes.max()) + 1, sorted({_pair(duel) for duel in duels})
-    table = _counted(duels, pairs, codes, units)
-    sides = np.asarray([[names.index(a), names.index(b)] for a, b in pairs])
+    index_of, units = {name: n for n, name in enumerate(names)}, int(codes.max()) + 1
+    placed = [
+        (index_of[a], index_of[b], score) if a < b else (index_of[b], index_of[a], 1 - score)
+        for a, b, score, _ in duels
+    ]
+    sides, pair = np.unique([[a, b] for a, b, _ in placed], axis=0, return_inverse=True)
+    _check_connected(sides, names)
+    # How often the first won, the second won, and neither.
+    table = np.zeros((units, len(sides), 3))
+    np.add.at(table, (codes, pair.ravel(), np.asarray([{1.0: 0, 0.0: 1}.get(score, 2) for *_, score in placed])), 1)
     each = {name: sum(name in duel[:2] for duel in duels) for name in names}
     totals = table.sum(axis=0)[None]
     if not _finite(totals, sides, len(names))[0]:
@@ -124,18 +132,11 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
     return Strengths(rows, float(np.exp(tie[0])) if tie[0] > _NO_TIES else 0.0, len(duels), units, note)
 
 
-def _pair(duel: Duel) -> tuple[str, str]:
-    return (duel.a, duel.b) if duel.a < duel.b else (duel.b, duel.a)
-
-
-def _check_connected(duels: Sequence[Duel], names: Sequence[str]) -> None:
+def _check_connected(sides: np.ndarray, names: Sequence[str]) -> None:
     from scipy.sparse.csgraph import connected_components
 
-    if not duels:
-        raise UserError("there is no comparison of two systems")
     met = np.zeros((len(names), len(names)))
-    for duel in duels:
-        met[names.index(duel.a), names.index(duel.b)] = 1
+    met[sides[:, 0], sides[:, 1]] = 1
     count, group = connected_components(met, directed=False)
     if count > 1:
         groups_text = " and ".join(", ".join(np.asarray(names)[group == one]) for one in range(count))
@@ -143,17 +144,6 @@ def _check_connected(duels: Sequence[Duel], names: Sequence[str]) -> None:
             f"the comparisons fall into groups that were never compared with each other: {groups_text}",
             hint="compare one system of each group, or take the groups one by one",
         )
-
-
-def _counted(duels: Sequence[Duel], pairs: Sequence[tuple[str, str]], codes: np.ndarray, units: int) -> np.ndarray:
-    """How often the first won, the second won, and neither: float64 `(units, pairs, 3)`."""
-    index_of = {pair: n for n, pair in enumerate(pairs)}
-    table = np.zeros((units, len(pairs), 3))
-    for code, duel in zip(codes.tolist(), duels):
-        pair = _pair(duel)
-        score = duel.score if pair == (duel.a, duel.b) else 1 - duel.score
-        table[code, index_of[pair], {1.0: 0, 0.0: 1}.get(score, 2)] += 1
-    return table
 
 
 def _finite(counts: np.ndarray, sides: np.ndarray, systems: int) -> np.ndarray:

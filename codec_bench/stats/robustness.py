@@ -8,12 +8,14 @@ deviation expected if the answers of each question were dealt out to the wording
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from codec_bench.stats.breakdown import Parts
-from codec_bench.stats.intervals import Interval, folded, interval_of, ratios, unit_codes
+from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
 from codec_bench.stats.summary_types import Extreme, OfWording, Robustness, Spread
 
 Groups = Mapping[str, Sequence[int]]
@@ -34,8 +36,9 @@ def robustness(
     places = {name: [at[n] for n in numbers if n in at] for name, numbers in groups.items()}
     scored = set(parts.numbers)
     wordings = {
-        name: _of_wording(completed, held, sum(n in scored for n in groups[name]), len(groups[name]))
+        name: replace(completed.at(held).counted(OfWording, failed=len(groups[name]) - n), n=n)
         for name, held in places.items()
+        for n in [sum(number in scored for number in groups[name])]
     }
     valued = [name for name, one in wordings.items() if one.value is not None]
     if len(valued) < 2:
@@ -43,60 +46,40 @@ def robustness(
     same = bool(questions) and len({frozenset(questions[n][0] for n in held) for held in groups.values()}) == 1
     held = [places[name] for name in valued]
     table = _by_unit(completed, held)
-    mean, within = _spread(completed, held, table, lambda values: values.mean(axis=-1))
-    sd, _ = _spread(completed, held, table, lambda values: values.std(axis=-1, ddof=1))
-    between, _ = _spread(completed, held, table, lambda values: np.ptp(values, axis=-1))
-    worst, best = (_extreme(wordings, valued, higher_is_better, best=best) for best in (False, True))
+    fields: dict[str, Any] = {}
+    within: Interval | None = None
+    for name, statistic, bounds in (
+        ("mean", lambda values: values.mean(axis=-1), completed.bounds or (-np.inf, np.inf)),
+        ("sd", lambda values: values.std(axis=-1, ddof=1), (0.0, None)),
+        ("range", lambda values: np.ptp(values, axis=-1), (0.0, None)),
+    ):
+        fold = _over_wordings(completed.fold, len(held), statistic)
+        interval = interval_of(fold, table, None)
+        within = within or interval
+        # A spread whose interval has no width is not known.
+        ends = interval.ends if name == "mean" or interval.low != interval.high else None
+        fields[name] = Spread(folded(fold, table), ends and np.clip(ends, *bounds).tolist())
+    assert within is not None
+    if higher_is_better is not None:
+        sign = 1 if higher_is_better else -1
+        ranked = sorted(valued, key=lambda name: (sign * (wordings[name].value or 0.0), name))
+        for name, chosen in (("worst", ranked[0]), ("best", ranked[-1])):
+            fields[name] = Extreme(wordings[chosen].value, wordings[chosen].ci95, chosen)
     return Robustness(
         n=len(valued),
         without_value=[name for name in groups if name not in valued],
         same_questions=same,
         wordings=wordings,
         sd_by_chance=_by_chance(completed, held, questions if same else {}),
-        mean=_within(mean, completed.bounds or (None, None)),
         units=within.units,
         note=within.note,
-        sd=_never_below_0(sd),
-        range=_never_below_0(between),
-        worst=worst,
-        best=best,
+        **fields,
     )
 
 
-def _spread(
-    parts: Parts, places: Sequence[Sequence[int]], table: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray]
-) -> tuple[Spread, Interval]:
-    """One number over all wordings, with its interval."""
-
-    def fold(sums: np.ndarray) -> np.ndarray:
-        return statistic(parts.fold(sums.reshape(*sums.shape[:-1], len(places), -1)))
-
-    within = interval_of(fold, table, None)
-    return Spread(folded(fold, table), within.ends), within
-
-
-def _never_below_0(spread: Spread) -> Spread:
-    """A spread whose interval does not reach below 0; none where it has no width."""
-    ends = spread.ci95
-    return _within(Spread(spread.value, None if ends is None or ends[0] == ends[1] else ends), (0.0, None))
-
-
-def _within(spread: Spread, bounds: tuple[float | None, float | None]) -> Spread:
-    """A number whose interval does not reach beyond what it can be."""
-    low, high = (infinite if end is None else end for end, infinite in zip(bounds, (-math.inf, math.inf)))
-    return Spread(spread.value, None if spread.ci95 is None else [min(max(end, low), high) for end in spread.ci95])
-
-
-def _extreme(
-    wordings: Mapping[str, OfWording], valued: Sequence[str], higher_is_better: bool | None, *, best: bool
-) -> Extreme | None:
-    """The worst or the best of the wordings with a value; None for a metric without a direction."""
-    if higher_is_better is None:
-        return None
-    sign = 1 if higher_is_better else -1
-    ranked = sorted(valued, key=lambda name: (sign * (wordings[name].value or 0.0), name))
-    chosen = ranked[-1 if best else 0]
-    return Extreme(chosen, wordings[chosen].value, wordings[chosen].ci95)
+def _over_wordings(fold: Fold, wordings: int, statistic: Fold) -> Fold:
+    """A statistic of the values of all wordings, from sums `(..., wordings x k)`."""
+    return lambda sums: statistic(fold(sums.reshape(*sums.shape[:-1], wordings, -1)))
 
 
 def _by_unit(parts: Parts, places: Sequence[Sequence[int]]) -> np.ndarray:
@@ -149,11 +132,3 @@ def _with_failures(parts: Parts, questions: Mapping[int, tuple[str, int]]) -> Pa
     sums = np.concatenate([parts.sums, np.stack(list(parts.wrong.values()))])
     units = [*parts.units, *(unit_of.get(question, question) for question in failed)]
     return Parts([*parts.numbers, *parts.wrong], sums, units, {}, parts.fold, {}, parts.share)
-
-
-def _of_wording(parts: Parts, held: Sequence[int], n: int, finished: int) -> OfWording:
-    """The value of one wording with its interval; `n` of its finished answers have a score."""
-    chosen = parts.at(held)
-    value = chosen.value
-    within = chosen.interval if value is not None else None
-    return OfWording(value, within.ends if within else None, within.note if within else None, n, finished - n)

@@ -37,11 +37,7 @@ def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np
     """
     out: dict[int, np.ndarray] = {}
     width = None
-    for number, text in run.query(
-        "SELECT c.sample, json_extract(c.detail, ?) FROM scores c JOIN systems s ON s.number = c.system "
-        "JOIN metrics m ON m.number = c.metric WHERE s.name = ? AND m.name = ? AND c.status = 'ok'",
-        (f"$.{KEY}", system, metric),
-    ):
+    for number, text in _details(run, system, metric, KEY):
         try:
             out[number] = unpacked(text, sides)
         except (TypeError, ValueError, binascii.Error) as error:
@@ -50,6 +46,15 @@ def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np
         if out[number].size != width:
             raise DamagedRecord(f"'{run.folder}' holds embeddings of several lengths for {metric}")
     return out
+
+
+def _details(run: Run, system: str, metric: str, key: str) -> list[tuple[int, str]]:
+    """The number of each sample with a score, and an entry of its detail."""
+    return run.query(
+        "SELECT c.sample, json_extract(c.detail, ?) FROM scores c JOIN systems s ON s.number = c.system "
+        "JOIN metrics m ON m.number = c.metric WHERE s.name = ? AND m.name = ? AND c.status = 'ok'",
+        (f"$.{key}", system, metric),
+    )
 
 
 SETS: dict[str, Statistic] = {
@@ -77,14 +82,9 @@ def statistic_of(run: Run, system: str, metric: str, aggregate: str) -> Statisti
 
 def _trials_of(run: Run, system: str, metric: str) -> Trials:
     numbers = dict(run.query("SELECT id, number FROM samples"))
-    rows = run.query(
-        "SELECT c.sample, json_extract(c.detail, '$.trials') FROM scores c JOIN systems s ON s.number = c.system "
-        "JOIN metrics m ON m.number = c.metric WHERE s.name = ? AND m.name = ? AND c.status = 'ok'",
-        (system, metric),
-    )
     return [
         (f"item {numbers.get(enrolment)}", f"item {test}", bool(same))
-        for test, text in rows
+        for test, text in _details(run, system, metric, "trials")
         for enrolment, same in json.loads(text or "[]")
     ]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.messages import VARIES, Diagnostic, read, together
-from codec_bench.stats.answers import answers_of, empty_answers_of, ways_by_wording, wordings_of
+from codec_bench.stats.answers import answers_of, count_empty, ways_by_wording, wordings_of
 from codec_bench.stats.breakdown import Parts, Subsets, finished_only, parts_in, subsets_of
 from codec_bench.stats.chance_level import answer_statistics, failing, judging_of, policies
 from codec_bench.stats.controls import Controlled
@@ -74,28 +74,24 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
     unheard = None if answers is None else answers.cut.unheard
     summaries: dict[str, SystemSummary] = {}
     for system in systems:
-        reasons.add_items(system)
-        doubts = doubtful[system.name]
-        summaries[system.name] = _entry_of_system(recorded, system, entries[system.name], unheard, doubts)
+        for number, (status, reason) in system.items.unscored.items():
+            reasons.add(system.name, None, status, reason, number)
+        summaries[system.name] = _entry_of_system(
+            recorded, system, entries[system.name], unheard, doubtful[system.name]
+        )
         if answers is not None:
             groups = system.subsets.get(WORDING, {})
             wordings = ways_by_wording(system.items, groups, wordings_of(recorded.meta))
-            answers = replace(answers, **empty_answers_of(system.items), wordings=wordings)
+            answers = replace(answers, **count_empty(system.items.noted.values()), wordings=wordings)
     unscored = sum(len(system.items.unscored) for system in systems)
     of_scores = [status for status in FAILURES if status != "no_estimate"]  # those are among the lost
     broken = (e.missing.get(status, 0) for of in entries.values() for e in of.values() for status in of_scores)
     failures = Failures(unscored, sum(broken), reasons.rows(recorded, [system.name for system in systems]))
     return Summary(
         systems=summaries, failures=failures, answers=UNSET if answers is None else answers, rows=count_rows(run),
-        other_data=other_data(run) or UNSET, **_controls(run),
+        other_data=other_data(run) or UNSET, control=control.words if (control := control_of(run)) else UNSET,
+        controls=[Controlled.from_dict(one) for one in run.meta.get("controls") or ()] or UNSET,
     )  # fmt: skip
-
-
-def _controls(run: Run) -> dict[str, Any]:
-    """The fields `control` and `controls` of a summary, as far as the record has them."""
-    control, results = control_of(run), run.meta.get("controls")
-    fields = {"control": control.words} if control else {}
-    return fields | ({"controls": [Controlled.from_dict(one) for one in results]} if results else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,11 +264,6 @@ class _Reasons:
     def __init__(self) -> None:
         self._groups: dict[tuple[Any, ...], _Group] = {}
 
-    def add_items(self, system: _System) -> None:
-        """Adds why items of a system have no estimate."""
-        for number, (status, reason) in system.items.unscored.items():
-            self.add(system.name, None, status, reason, number)
-
     def add(
         self,
         system: str,
@@ -286,11 +277,7 @@ class _Reasons:
         reason = reason or Diagnostic("unknown")
         slots: list[Any] = []
         shape = _shape(reason, slots)
-        key = (system, metric, status, json.dumps(shape))
-        group = self._groups.get(key)
-        if group is None:
-            self._groups[key] = _Group(shape, slots, count, example)
-            return
+        group = self._groups.setdefault((system, metric, status, json.dumps(shape)), _Group(shape, slots, 0, example))
         group.count += count
         group.slots = [a if a == b else VARIES for a, b in zip(group.slots, slots)]
 
@@ -313,13 +300,11 @@ class _Reasons:
         rows.sort(key=lambda r: (r.metric is not None, _ORDER.get(r.status, 9), -r.count, position[r.system]))
         if len(rows) <= MAX_REASONS:
             return rows
-        shown, rest = rows[:MAX_REASONS], rows[MAX_REASONS:]
         others: dict[tuple[Any, ...], Failure] = {}
-        for row in rest:
-            key = (row.system, row.metric, row.status)
-            before = others[key].count if key in others else 0
-            others[key] = replace(others.get(key, row), reason=Diagnostic("other_reasons"), count=before + row.count)
-        return shown + list(others.values())
+        for row in rows[MAX_REASONS:]:
+            other = others.get(key := (row.system, row.metric, row.status), replace(row, count=0))
+            others[key] = replace(other, reason=Diagnostic("other_reasons"), count=other.count + row.count)
+        return rows[:MAX_REASONS] + list(others.values())
 
 
 @dataclass(slots=True)

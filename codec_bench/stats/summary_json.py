@@ -39,7 +39,7 @@ class SummaryPart:
         held = {name: getattr(self, name) for name in _kinds(type(self))}  # type: ignore[arg-type]
         present = {name: value for name, value in held.items() if value is not UNSET}
         codes = {f"{name}{CODE}": value.as_dict() for name, value in present.items() if isinstance(value, Diagnostic)}
-        return {name: _plain(value) for name, value in present.items()} | codes
+        return {name: to_json(_with_dicts(value)) for name, value in present.items()} | codes
 
     @classmethod
     def from_dict(cls, held: Mapping[str, Any]) -> Self:
@@ -58,10 +58,6 @@ def _kinds(cls: type[SummaryPart]) -> dict[str, Any]:
     """The types of a part's fields, in their order."""
     hints = get_type_hints(cls)
     return {one.name: hints[one.name] for one in fields(cls)}
-
-
-def _plain(value: Any) -> Any:
-    return to_json(_with_dicts(value))
 
 
 def _with_dicts(value: Any) -> Any:

@@ -40,13 +40,10 @@ class Spread(SummaryPart):
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme(SummaryPart):
+class Extreme(Spread):
     """The worst or the best wording, with its value."""
 
-    wording: str
-    value: float | None
-    ci95: Ends = None
-    note: ClassVar[Diagnostic | None] = None
+    wording: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +215,8 @@ class Robustness(SummaryPart):
     note: Diagnostic | None
     sd: Spread
     range: Spread
-    worst: Extreme | None
-    best: Extreme | None
+    worst: Extreme | None = None
+    best: Extreme | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,11 +478,6 @@ class Summary(SummaryPart):
     def entries(self) -> list[tuple[str, str, MetricSummary]]:
         """(system, metric, entry) of all systems."""
         return [(name, metric, e) for name, system in self.systems.items() for metric, e in system.metrics.items()]
-
-    @property
-    def valueless(self) -> dict[str, int]:
-        """As the function `valueless`, of all systems and metrics."""
-        return valueless(entry for _, _, entry in self.entries)
 
     @property
     def metrics(self) -> list[str]:

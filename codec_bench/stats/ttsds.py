@@ -15,7 +15,6 @@ import numpy as np
 
 from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, blocks_of, jackknife, no_value
 from codec_bench.stats.frechet import FrechetSums, distance, threads_for
-from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import Note
 
 SIDES = ("reference", "estimate", "uniform", "normal", "ones", "zeros")
@@ -26,7 +25,7 @@ Apart = Callable[[np.ndarray], list[float] | None]
 """The distances of the estimates over some blocks from the references and from each noise, or None below two items."""
 
 
-def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL) -> SetValue:
+def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str]) -> SetValue:
     """The score of a set, with its interval over blocks that are left out once each.
 
     Args:
@@ -34,12 +33,12 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str], le
     """
     items, _, dimensions = embeddings.shape
     if items < FEWEST_ITEMS:
-        return no_value(Note("few_items", needed=FEWEST_ITEMS, items=items), items, level)
+        return no_value(Note("few_items", needed=FEWEST_ITEMS, items=items), items)
     blocks = blocks_of(units)
     apart = _sorted_apart(embeddings[:, :, 0], blocks) if dimensions == 1 else _frechet_apart(embeddings, units)
     note = Note("low_rank", items=items, dimensions=dimensions) if 1 < dimensions >= items else None
     with threads_for(dimensions):
-        return jackknife(lambda rest: _score(apart(rest)), blocks, level, why=Note("both_equal"), note=note)
+        return jackknife(lambda rest: _score(apart(rest)), blocks, why=Note("both_equal"), note=note)
 
 
 def score_of(reference: float, noise: Iterable[float]) -> float | None:

@@ -132,15 +132,10 @@ def _alike(within: Mapping[K, Parts], top: K) -> set[K] | Diagnostic:
     best, others = within[top], [name for name in within if name != top]
     if isinstance(best, SetParts):  # no item adds a part of its own, so that only the intervals say something
         ends = {name: parts.interval.ends for name, parts in within.items()}
-        return {n for n in others if (mine := ends[n]) and (of := ends[top]) and not _outside(mine, of)}
+        return {n for n in others if (a := ends[n]) and (b := ends[top]) and a[0] <= b[1] and b[0] <= a[1]}
     codes = unit_codes([unit or None for unit in best.units], len(best.units))
     units = len(best.numbers) if codes is None else len(np.unique(codes))
     if units < FEWEST_TO_COMPARE:
         return Diagnostic("too_few_to_compare", units=units, needed=FEWEST_TO_COMPARE)
     p = [paired_parts(best.fold, best.sums, within[name].sums, codes, seed=0, bounds=best.bounds).p for name in others]
     return {name for name, one in zip(others, holm(p)) if one is None or one > 1 - LEVEL}
-
-
-def _outside(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether two intervals do not overlap."""
-    return one[1] < other[0] or other[1] < one[0]

@@ -27,34 +27,14 @@ def test_values_are_scipys_over_the_rows_that_have_both_cells():
 @pytest.mark.parametrize("truth", [0.0, 0.5, 0.8])
 def test_intervals_of_the_fewest_rows_hold_the_truth(truth):
     rng = np.random.default_rng(1)
-    rho, tau = 6 / np.pi * np.arcsin(truth / 2), 2 / np.pi * np.arcsin(truth)
-    held: dict[str, list[bool]] = {"rho": [], "tau": []}
+    rho, hits = 6 / np.pi * np.arcsin(truth / 2), []
     for _ in range(600):
         x = rng.standard_normal(FEWEST_ROWS)
         y = truth * x + np.sqrt(1 - truth**2) * rng.standard_normal(FEWEST_ROWS)
         (pair,) = correlations(np.stack([x, y], axis=1))
-        for result, right, of in ((pair.spearman, rho, held["rho"]), (pair.kendall, tau, held["tau"])):
-            if result.low is not None:
-                of.append(result.low <= right <= result.high)
-    for name, of in held.items():
-        assert len(of) > 450 and np.mean(of) > 0.92, (name, np.mean(of))
-
-
-@pytest.mark.parametrize("truth", [0.0, 0.6])
-def test_intervals_of_columns_with_ties_hold_the_truth(truth):
-    """Two columns of three different values each, such as votes; without the ties in its variance, tau's interval holds
-    in 0.83 to 0.87.
-    """
-    rng = np.random.default_rng(2)
-
-    def draw(rows):
-        x = rng.standard_normal(rows)
-        y = truth * x + np.sqrt(1 - truth**2) * rng.standard_normal(rows)
-        return np.clip(np.round(0.7 * np.stack([x, y], axis=1) + 1.6), 1, 3)
-
-    right = kendalltau(*draw(60_000).T).statistic
-    results = [correlations(draw(50))[0].kendall for _ in range(600)]
-    assert np.mean([one.low <= right <= one.high for one in results]) > 0.925
+        if pair.spearman.low is not None:
+            hits.append(pair.spearman.low <= rho <= pair.spearman.high)
+    assert len(hits) > 450 and np.mean(hits) > 0.92
 
 
 def test_what_cannot_be_reported_is_reported():

@@ -11,7 +11,7 @@ from codec_bench.report.figures.draw import COLOURS, INK, Drawing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HEADS = ("first", "second", "rows", "spearman", "low", "high", "kendall", "low", "high", "note")
+HEADS = ("first", "second", "rows", "spearman", "low", "high", "kendall", "note")
 _SQUARE = 0.3
 """Inches of a square."""
 _PALE = 0.85
@@ -35,7 +35,7 @@ def _rows(likeness: Likeness) -> list[tuple[object, ...]]:
     return [
         (
             likeness.columns[p.first], likeness.columns[p.second], p.rows, p.spearman.value, p.spearman.low, p.spearman.high,
-            p.kendall.value, p.kendall.low, p.kendall.high, p.spearman.note or p.kendall.note,
+            p.kendall.value, p.spearman.note,
         )
         for p in likeness.pairs
     ]  # fmt: skip
