@@ -72,10 +72,13 @@ def neighbour_value(pairs: np.ndarray, names: Sequence[str], units: Sequence[str
     Args:
         pairs, names, units: as of `kernel_distance`. of: such as `coverage`.
     """
+    from scipy.spatial.distance import cdist
+
     chosen, note = chosen_items(names)
     blocks = blocks_of([units[place] for place in chosen])
     references, estimates = _sides(pairs, chosen)
-    between, across = _distances(references, references), _distances(references, estimates)
+    # Without cancellation, so that equal embeddings have exactly 0.
+    between, across = cdist(references, references), cdist(references, estimates)
 
     def value(rest: np.ndarray) -> float | None:
         places = np.flatnonzero(np.isin(blocks, rest))
@@ -106,10 +109,3 @@ def coverage(radii: np.ndarray, distances: np.ndarray) -> float:
 def _squared_distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Squared Euclidean distances, `(x, y)`."""
     return np.maximum((x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)[None] - 2.0 * x @ y.T, 0.0)
-
-
-def _distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Euclidean distances without cancellation, so that equal embeddings have exactly 0."""
-    from scipy.spatial.distance import cdist
-
-    return np.asarray(cdist(x, y))
