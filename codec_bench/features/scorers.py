@@ -182,6 +182,32 @@ card's `EmotionModel` over transformers 5, to 1e-5.""",
         ),
     ),
     Scorer(
+        feature="aasist",
+        scores={
+            "asvspoof": Output(
+                "genuine",
+                "The probability that the estimate is genuine speech and no synthesis, as AASIST sees it. Higher is better, 0 to 1.",
+                "Trained on synthesis and conversion of 2019. Newer systems and codecs were not among them.",
+            )
+        },
+        paper="Jung et al.: AASIST: Audio Anti-Spoofing Using Integrated Spectro-Temporal Graph Attention Networks, ICASSP 2022",
+        source="github.com/clovaai/aasist at a04c986, to 1e-5",
+        notes='Paper: J. Jung et al., "AASIST", ICASSP 2022. Reference implementation: github.com/clovaai/aasist at a04c986, to 1e-5.',
+        range=(0.0, 1.0),
+        network=Network(
+            "codec_bench.networks.aasist:AasistNet", weights="aasist", key=None, protocol="asvspoof/aasist-2019-la/whole-signal", title="AASIST",
+            outputs=("genuine",), windows="windows", least=2315, batch_s=60.0, most_s=60.0,
+            about="""The probability that a signal is genuine speech, as AASIST sees it, 0 to 1.
+
+Sinc filters, six residual blocks, and attention over a graph of bands and times. A signal is heard as a whole, as VERSA does; the
+authors' evaluation cuts or repeats it to 4 s. Signals of one length go through together.
+
+Result: `{"genuine": float, "windows": int}`.
+
+Paper: J. Jung et al., "AASIST", ICASSP 2022. Reference implementation: github.com/clovaai/aasist at a04c986, to 1e-5.""",
+        ),
+    ),
+    Scorer(
         feature="auto-att",
         scores={
             "auto_att": Output(

@@ -1,4 +1,4 @@
-"""SQUIM and the emotion network equal torchaudio's and the model card's classes on stand-in weights, in any batch."""
+"""SQUIM, AASIST and the emotion network equal the authors' classes on stand-in weights, in any batch."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from codec_bench.features import Unavailable, load_feature
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 from codec_bench.networks import emo_vad
+from codec_bench.networks.aasist import AasistNet
 from codec_bench.networks.speech_config import EncoderConfig
 
 SMALL = EncoderConfig(
@@ -90,3 +91,23 @@ def test_the_published_sizes_of_the_emotion_network():
         ours = emo_vad.EmoVadNet().state_dict()
     translated = {name: tuple(value.shape) for name, value in emo_vad.EmoVadNet.translated(theirs).items()}
     assert translated == {name: tuple(v.shape) for name, v in ours.items() if name.startswith("pooled")}
+
+
+GENUINE = {(1, 32_000): 0.87641758, (2, 2_315): 0.90263027, (3, 50_001): 0.90072548, (4, 7_000): 0.95151156}
+"""By seed and length: softmax of the authors' `Model` at a04c986 in eval mode, with these stand-in weights."""
+
+
+@pytest.mark.compares("aasist", "asvspoof", weights="stand-in")
+def test_aasist_is_the_authors(tmp_path):
+    state = filled(AasistNet()).state_dict()
+    torch.save(state, tmp_path / "AASIST.pth")
+    feature = load_feature("aasist", weights=str(tmp_path / "AASIST.pth"))
+    signals = []
+    for seed, size in GENUINE:
+        swell = 1.0 + 0.9 * np.sin(np.arange(size) / (300 * seed))
+        signals.append((0.1 * np.random.default_rng(seed).standard_normal(size) * swell).astype(np.float32))
+    results = feature.compute([*signals, signals[1][:-1]])
+    assert [result["genuine"] for result in results[:-1]] == pytest.approx(list(GENUINE.values()), abs=2e-6)
+    assert isinstance(results[-1], Unavailable)
+    item = Inputs("x", 16_000, estimate_features={"aasist": results[0]})
+    assert build_metric("asvspoof").compute([item])[0].value == results[0]["genuine"]
